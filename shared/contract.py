@@ -1,0 +1,174 @@
+"""What every stage must provide, written once, as types; and `load_stage`, the only door from `shared` to a stage.
+
+A stage is a package of seven rooms with the same names on every floor. `load_stage("stage2_numpy")`
+imports them and hands them over side by side, so that shared code can say `stage.matmul.matmul(a, b)`
+without knowing which floor it stands on. Array is whatever the stage computes with: lists of floats
+on the first floor, numpy.ndarray on the second. `stage.arrays.asarray` and `to_host` go in and out.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+Array = Any
+"""A stage's own array. Its type is the stage's business; shared code only passes it along."""
+
+STAGES = ("stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda")
+ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
+
+ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
+LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
+OPTIMIZERS = ("SGD", "RMSProp", "Adam")
+LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+"""The losses whose second argument is integer labels (batch,); the others take targets shaped like the outputs."""
+
+
+class StageUnavailable(Exception):
+    """The stage exists in the plan but cannot be used here; the message says why and what to do."""
+
+
+class ArraysRoom(Protocol):
+    def asarray(self, values: Any, dtype: str = "float32") -> Array:
+        """Values (nested sequences or anything numpy.asarray takes) as the stage's own array of 1 or 2 dimensions."""
+
+    def to_host(self, array: Array) -> Any:
+        """The array as something numpy.asarray accepts."""
+
+
+class MatmulRoom(Protocol):
+    LADDER: Mapping[str, Callable[[Array, Array], Array]]
+    """Every way this floor knows to compute a @ b, slowest first; the last one is what `matmul` uses."""
+
+    def matmul(self, a: Array, b: Array) -> Array:
+        """a (M, K) times b (K, N) -> (M, N)."""
+
+    def matmul_tn(self, a: Array, b: Array) -> Array:
+        """aᵀb: a (K, M), b (K, N) -> (M, N)."""
+
+    def matmul_nt(self, a: Array, b: Array) -> Array:
+        """abᵀ: a (M, K), b (N, K) -> (M, N)."""
+
+
+class DenseLayer(Protocol):
+    weights: Array
+    bias: Array
+    grad_weights: Array
+    grad_bias: Array
+
+    def forward(self, x: Array) -> Array:
+        """x (batch, in_features) -> xW + b, (batch, out_features)."""
+
+    def backward(self, grad_output: Array, needs_grad_input: bool = True) -> Array | None:
+        """grad_output (batch, out_features) -> dL/dx; sets grad_weights and grad_bias. None if not needed."""
+
+
+class Optimizer(Protocol):
+    learning_rate: float
+
+    def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
+        """Change the parameters in place by one step against the gradients."""
+
+    def state(self) -> dict[str, Any]:
+        """{"steps": int, "buffers": {name: [one array per parameter]}}; empty buffers before the first step."""
+
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Continue from what `state` returned, or from the same with other stages' arrays or NumPy's in it."""
+
+
+class NetworkLike(Protocol):
+    layers: Sequence[DenseLayer]
+    activation: str
+    loss_name: str
+    dtype: str
+    layer_sizes: list[int]
+
+    @property
+    def parameters(self) -> list[Array]:
+        """[W1, b1, W2, b2, …]: the network's own arrays, not copies."""
+
+    def forward(self, x: Array, dropout_masks: Sequence[Array] | None = None) -> Array:
+        """x (batch, features) -> the last layer's output, no activation on it, (batch, out_features)."""
+
+    def loss(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None) -> float:
+        """The loss of forward(x) against y."""
+
+    def gradients(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
+        """dL/dparameter for each parameter, in the order of `parameters`; the caller's own to keep."""
+
+    def train_step(
+        self, x: Array, y: Array, optimizer: Optimizer, dropout_masks: Sequence[Array] | None = None
+    ) -> float:
+        """Forward, backward, one optimizer step. Returns the loss before the step."""
+
+    def predict(self, x: Array) -> Array:
+        """The predicted class of each row, integers (batch,)."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One floor's rooms, side by side. Each room is the stage's module of that name.
+
+    The rooms are typed as Any where a Protocol would only repeat the module's signature list;
+    tests/test_contract.py compares every stage's signatures with this file.
+    """
+
+    name: str
+    arrays: ArraysRoom
+    matmul: MatmulRoom
+    activations: Any
+    losses: Any
+    dense: Any
+    network: Any
+    optimizers: Any
+
+    @property
+    def number(self) -> int:
+        """Which floor: 1 to 4."""
+        return STAGES.index(self.name) + 1
+
+    @property
+    def title(self) -> str:
+        """For people: 'stage 2: NumPy'."""
+        return f"stage {self.number}: {_TITLES[self.name]}"
+
+
+_TITLES = {
+    "stage1_pure_python": "pure Python",
+    "stage2_numpy": "NumPy",
+    "stage3_c": "C",
+    "stage4_numba_cuda": "CUDA",
+}
+
+
+def stage_name(name: str) -> str:
+    """The full name of a stage: '2', 'stage2', 'numpy' and 'stage2_numpy' all mean stage2_numpy.
+
+    Raises ValueError naming the choices where nothing matches.
+    """
+    for full in STAGES:
+        number, _, short = full.partition("_")
+        if name in (full, number, number.removeprefix("stage"), short):
+            return full
+    raise ValueError(f"unknown stage {name!r}; choose one of {', '.join(STAGES)}")
+
+
+def available_stages() -> list[str]:
+    """Names of the stages that are installed, first floor first."""
+    return [name for name in STAGES if importlib.util.find_spec(name) is not None]
+
+
+def load_stage(name: str) -> Stage:
+    """Import a stage's rooms.
+
+    name: as `stage_name` takes it.
+    Raises ValueError for an unknown name, StageUnavailable where the stage is not installed.
+    """
+    full = stage_name(name)
+    if full not in available_stages():
+        raise StageUnavailable(f"{full} is not installed; installed are {', '.join(available_stages())}")
+    rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
+    return Stage(name=full, **rooms)

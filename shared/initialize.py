@@ -1,0 +1,100 @@
+"""The first weights: the same numbers on every floor.
+
+Weights start random so that the neurons of a layer differ, and at a scale that keeps the size of
+the signal the same from layer to layer: too large and it explodes, too small and it dies out.
+With fan_in inputs and fan_out outputs of a layer:
+
+    he_normal        mean 0, variance 2 / fan_in                       for ReLU (He et al. 2015)
+    he_uniform       the same variance, within ± sqrt(6 / fan_in)
+    xavier_normal    mean 0, variance 2 / (fan_in + fan_out)           for tanh and sigmoid (Glorot & Bengio 2010)
+    xavier_uniform   the same variance, within ± sqrt(6 / (fan_in + fan_out))
+
+"he" and "xavier" mean the normal ones. Biases start at zero. PyTorch: torch.nn.init.kaiming_normal_,
+kaiming_uniform_, xavier_normal_ and xavier_uniform_ (the distributions, not the same random numbers).
+
+Only the standard library is used, and of its generator only `random()`, whose sequence for a seed is
+promised to stay the same in every Python version; so a seed gives the same network on all floors.
+"""
+
+import math
+import random
+from collections.abc import Callable, Sequence
+
+
+def _uniform(rng: random.Random, limit: float) -> float:
+    return (2.0 * rng.random() - 1.0) * limit
+
+
+def _normal(rng: random.Random, deviation: float) -> float:
+    """Box-Muller: two uniform numbers make one normal one. 1 - random() is never 0, so log is safe."""
+    radius = math.sqrt(-2.0 * math.log(1.0 - rng.random()))
+    return deviation * radius * math.cos(2.0 * math.pi * rng.random())
+
+
+def he_normal(rng: random.Random, fan_in: int, fan_out: int) -> float:
+    """One weight: normal, mean 0, variance 2 / fan_in."""
+    return _normal(rng, math.sqrt(2.0 / fan_in))
+
+
+def he_uniform(rng: random.Random, fan_in: int, fan_out: int) -> float:
+    """One weight: uniform within ± sqrt(6 / fan_in), variance 2 / fan_in."""
+    return _uniform(rng, math.sqrt(6.0 / fan_in))
+
+
+def xavier_normal(rng: random.Random, fan_in: int, fan_out: int) -> float:
+    """One weight: normal, mean 0, variance 2 / (fan_in + fan_out)."""
+    return _normal(rng, math.sqrt(2.0 / (fan_in + fan_out)))
+
+
+def xavier_uniform(rng: random.Random, fan_in: int, fan_out: int) -> float:
+    """One weight: uniform within ± sqrt(6 / (fan_in + fan_out)), variance 2 / (fan_in + fan_out)."""
+    return _uniform(rng, math.sqrt(6.0 / (fan_in + fan_out)))
+
+
+INITIALIZERS: dict[str, Callable[[random.Random, int, int], float]] = {
+    "he": he_normal,
+    "he_normal": he_normal,
+    "he_uniform": he_uniform,
+    "xavier": xavier_normal,
+    "xavier_normal": xavier_normal,
+    "xavier_uniform": xavier_uniform,
+}
+
+
+def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
+    """The sizes as a list, or a ValueError that says what is wrong with them."""
+    sizes = list(layer_sizes)
+    if len(sizes) < 2:
+        raise ValueError(f"layer_sizes: expected at least an input and an output size, got {sizes}")
+    for size in sizes:
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"layer_sizes: every size must be a whole number of at least 1, got {size!r} in {sizes}")
+    return sizes
+
+
+def initialize_parameters(layer_sizes: Sequence[int], initializer: str = "he", seed: int = 0) -> list[list]:
+    """Weights and biases of a stack of dense layers, as nested lists of Python floats.
+
+    layer_sizes: [in_features, hidden, …, out_features]
+    initializer: a name in INITIALIZERS
+    seed: any integer; the same seed gives the same numbers, bit for bit, on every floor
+    Returns [W1, b1, W2, b2, …] with W (in_features, out_features) and b (out_features,).
+    Raises ValueError for sizes that are not positive whole numbers, an unknown initializer or a seed
+    that is not an integer.
+
+    >>> w, b = initialize_parameters([2, 3], "xavier_uniform", seed=1)
+    >>> len(w), len(w[0]), b
+    (2, 3, [0.0, 0.0, 0.0])
+    """
+    sizes = check_layer_sizes(layer_sizes)
+    if initializer not in INITIALIZERS:
+        raise ValueError(f"unknown initializer {initializer!r}; choose one of {', '.join(INITIALIZERS)}")
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise ValueError(f"seed: expected a whole number, got {seed!r}")
+    draw = INITIALIZERS[initializer]
+    rng = random.Random(seed)
+    parameters: list[list] = []
+    for fan_in, fan_out in zip(sizes, sizes[1:], strict=False):
+        parameters.append([[draw(rng, fan_in, fan_out) for _ in range(fan_out)] for _ in range(fan_in)])
+        parameters.append([0.0] * fan_out)
+    return parameters
