@@ -19,6 +19,7 @@ promised to stay the same in every Python version; so a seed gives the same netw
 import math
 import random
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 
 def _uniform(rng: random.Random, limit: float) -> float:
@@ -94,7 +95,7 @@ def initialize_parameters(layer_sizes: Sequence[int], initializer: str = "he", s
     draw = INITIALIZERS[initializer]
     rng = random.Random(seed)
     parameters: list[list] = []
-    for fan_in, fan_out in zip(sizes, sizes[1:], strict=False):
+    for fan_in, fan_out in pairwise(sizes):
         parameters.append([[draw(rng, fan_in, fan_out) for _ in range(fan_out)] for _ in range(fan_in)])
         parameters.append([0.0] * fan_out)
     return parameters

@@ -1,0 +1,1 @@
+"""The ground floor: a neural network in lists and loops, with nothing but the standard library."""

@@ -1,0 +1,123 @@
+"""What this floor computes with: a matrix is a list of rows, a row is a list of floats.
+
+A batch of two samples with three features is [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]. There is no array
+type to learn, and everything that happens to a number happens in a line you can read. Python floats
+are 64-bit, so this floor is also the most exact one: the others are checked against it.
+"""
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+Vector = list[float]
+Matrix = list[list[float]]
+
+DTYPES = ("float32", "float64")
+_NUMBERS = {float, int}
+
+
+def asarray(values: Any, dtype: str = "float32") -> Any:
+    """Values as this floor's array: a list of floats, or a list of equally long lists of floats.
+
+    values: nested sequences of numbers, or anything with `tolist()`, such as a NumPy array; 1-D or 2-D
+    dtype: "float32" or "float64". Both give Python floats, which are 64-bit: the parameter is here so
+        that the same call works on every floor.
+    Returns a new list; the values given are not kept.
+    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
+    something is not a number.
+
+    >>> asarray([(1, 2), (3, 4)])
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    check_dtype("asarray", dtype)
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if not _is_sequence(values):
+        raise TypeError(f"asarray: expected a sequence of numbers or of rows, got {type(values).__name__}")
+    if len(values) == 0:
+        raise ValueError("asarray: expected at least one value, got an empty sequence")
+    if not any(_is_sequence(value) or hasattr(value, "tolist") for value in values):
+        return [_number(value) for value in values]
+    rows = [value.tolist() if hasattr(value, "tolist") else value for value in values]
+    for i, row in enumerate(rows):
+        if not _is_sequence(row):
+            raise ValueError(f"asarray: row {i} is {row!r}, expected a row of numbers like the others (ragged)")
+        if len(row) != len(rows[0]):
+            raise ValueError(f"asarray: row {i} has {len(row)} values but row 0 has {len(rows[0])} (ragged)")
+    if len(rows[0]) == 0:
+        raise ValueError("asarray: expected at least one column, got rows without values")
+    return [[_number(value) for value in row] for row in rows]
+
+
+def to_host(array: Any) -> Any:
+    """The array as something numpy.asarray accepts: the lists themselves."""
+    return array
+
+
+def matrix_shape(name: str, matrix: Any) -> tuple[int, int]:
+    """(rows, columns) of a matrix, or an error that names it: not a list of equally long, non-empty rows of numbers."""
+    if not isinstance(matrix, list) or any(not isinstance(row, list) for row in matrix):
+        raise TypeError(
+            f"{name}: expected a list of rows, each a list of numbers, got {_describe(matrix)}; see asarray"
+        )
+    if not matrix or not matrix[0]:
+        raise ValueError(f"{name}: expected at least one row and one column, got {_describe(matrix)}")
+    columns = len(matrix[0])
+    for i, row in enumerate(matrix):
+        if len(row) != columns:
+            raise ValueError(f"{name}: row {i} has {len(row)} values but row 0 has {columns} (ragged)")
+        # A set of types costs a small part of what using the numbers does, and catches strings, None and lists.
+        if not _NUMBERS.issuperset(map(type, row)):
+            strange = next(value for value in row if type(value) not in _NUMBERS)
+            raise TypeError(f"{name}: row {i} holds {strange!r}, which is no Python number; see asarray")
+    return len(matrix), columns
+
+
+def check_same_shape(function: str, **matrices: Any) -> tuple[int, int]:
+    """The common shape of the matrices, or a ValueError naming the two that differ."""
+    shapes = {name: matrix_shape(f"{function}: {name}", matrix) for name, matrix in matrices.items()}
+    (first, expected), *others = shapes.items()
+    for name, shape in others:
+        if shape != expected:
+            raise ValueError(f"{function}: {name} is {shape} but {first} is {expected}; they must have the same shape")
+    return expected
+
+
+def check_dtype(function: str, dtype: str) -> None:
+    """ValueError unless dtype is one that every stage knows."""
+    if dtype not in DTYPES:
+        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+
+
+def check_labels(function: str, labels: Any, rows: int, classes: int) -> list[int]:
+    """Labels as a list of ints, one a row and each in 0 … classes - 1, or an error that says which is not."""
+    if not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):
+        raise TypeError(f"{function}: labels must be a sequence of whole numbers, got {type(labels).__name__}")
+    if len(labels) != rows:
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got {len(labels)}")
+    checked = []
+    for i, label in enumerate(labels):
+        try:
+            label = index(label)
+        except TypeError:
+            raise TypeError(f"{function}: labels[{i}] is {label!r}, expected a whole number") from None
+        if not 0 <= label < classes:
+            raise ValueError(f"{function}: labels[{i}] is {label}, expected 0 to {classes - 1} ({classes} classes)")
+        checked.append(label)
+    return checked
+
+
+def _is_sequence(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
+        if _is_sequence(value):
+            raise ValueError("asarray: expected 1 or 2 dimensions, got more")
+        raise TypeError(f"asarray: expected numbers, got {value!r}")
+    return float(value)
+
+
+def _describe(value: Any) -> str:
+    return f"a list of {len(value)}" if isinstance(value, list) else type(value).__name__

@@ -1,0 +1,61 @@
+"""A dense layer: every output is a weighted sum of every input, plus a bias. y = xW + b."""
+
+from typing import Any
+
+from .arrays import Matrix, Vector, asarray, matrix_shape
+from .matmul import matmul, matmul_nt, matmul_tn
+
+
+class Dense:
+    """y = xW + b and its derivatives. Same as torch.nn.Linear, whose weight is this W transposed.
+
+    weights: (in_features, out_features); bias: (out_features,). Both are copied.
+    grad_weights, grad_bias: dL/dW and dL/db as of the last `backward`, zeros before the first.
+    Raises ValueError where the shapes do not fit together.
+    """
+
+    def __init__(self, weights: Any, bias: Any) -> None:
+        weights, bias = asarray(weights), asarray(bias)
+        if not isinstance(weights[0], list):
+            raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got 1-D of {len(weights)}")
+        self.in_features, self.out_features = len(weights), len(weights[0])
+        if isinstance(bias[0], list) or len(bias) != self.out_features:
+            given = f"({len(bias)}, {len(bias[0])})" if isinstance(bias[0], list) else f"({len(bias)},)"
+            raise ValueError(
+                f"Dense: bias is {given} but weights are {(self.in_features, self.out_features)}; "
+                f"expected one bias for each output, ({self.out_features},)"
+            )
+        self.weights: Matrix = weights
+        self.bias: Vector = bias
+        self.grad_weights: Matrix = [[0.0] * self.out_features for _ in range(self.in_features)]
+        self.grad_bias: Vector = [0.0] * self.out_features
+        self._x: Matrix | None = None
+
+    def forward(self, x: Matrix) -> Matrix:
+        """x (batch, in_features) -> xW + b, (batch, out_features). Remembers x for `backward`."""
+        rows, columns = matrix_shape("Dense.forward: x", x)
+        if columns != self.in_features:
+            raise ValueError(
+                f"Dense.forward: x is {(rows, columns)} but weights are {(self.in_features, self.out_features)}; "
+                "x's columns must equal the layer's in_features"
+            )
+        self._x = x
+        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]
+
+    def backward(self, grad_output: Matrix, needs_grad_input: bool = True) -> Matrix | None:
+        """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ.
+
+        grad_output: (batch, out_features) for the x of the last `forward`
+        Returns dL/dx (batch, in_features), or None with needs_grad_input=False: the first layer of a
+        network has nobody to hand it to, and it would cost as much as the forward pass.
+        """
+        if self._x is None:
+            raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")
+        shape, expected = matrix_shape("Dense.backward: grad_output", grad_output), (len(self._x), self.out_features)
+        if shape != expected:
+            raise ValueError(
+                f"Dense.backward: grad_output is {shape}, expected {expected}, the shape of forward's output"
+            )
+        self.grad_weights = matmul_tn(self._x, grad_output)
+        self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]
+        return matmul_nt(grad_output, self.weights) if needs_grad_input else None

@@ -1,0 +1,172 @@
+"""A stack of dense layers with an activation between them, a loss at the end, and one training step.
+
+    x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
+
+Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+from shared.initialize import initialize_parameters
+
+from . import activations, losses
+from .arrays import Matrix, asarray, check_dtype, check_same_shape
+from .dense import Dense
+
+ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
+LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
+
+
+class Stepper(Protocol):
+    """Anything with an optimizer's `step`."""
+
+    def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None: ...
+
+
+class Network:
+    """A multilayer perceptron on lists of floats.
+
+    layer_sizes: [in_features, hidden, …, out_features]
+    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax
+    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
+    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
+    dtype: "float32" or "float64"; this floor computes in Python floats either way
+    Raises ValueError for an unknown name or impossible sizes, listing what is possible.
+
+    >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
+    >>> len(network.forward([[0.5, -0.5]])[0])
+    1
+    """
+
+    def __init__(
+        self,
+        layer_sizes: Sequence[int],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Sequence[Any],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        dtype: str = "float32",
+    ) -> "Network":
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied."""
+        network = cls.__new__(cls)
+        network._build(parameters, activation, loss, dtype)
+        return network
+
+    def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+        if loss not in LOSSES:
+            raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+        check_dtype("Network", dtype)
+        if len(parameters) < 2 or len(parameters) % 2:
+            raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
+        self.activation, self.loss_name, self.dtype = activation, loss, dtype
+        self.layers = [Dense(w, b) for w, b in zip(parameters[::2], parameters[1::2], strict=True)]
+        for i, (layer, following) in enumerate(pairwise(self.layers), start=1):
+            if layer.out_features != following.in_features:
+                raise ValueError(
+                    f"parameters: layer {i} has {layer.out_features} outputs "
+                    f"but layer {i + 1} takes {following.in_features} inputs"
+                )
+        self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
+        self._activate = getattr(activations, activation)
+        self._activate_backward = getattr(activations, f"{activation}_backward")
+        self._loss = getattr(losses, loss)
+        self._loss_backward = getattr(losses, f"{loss}_backward")
+
+    @property
+    def parameters(self) -> list[Any]:
+        """[W1, b1, W2, b2, …]: the network's own lists; an optimizer changes them in place."""
+        return [array for layer in self.layers for array in (layer.weights, layer.bias)]
+
+    def forward(self, x: Any, dropout_masks: Sequence[Matrix] | None = None) -> Matrix:
+        """x (batch, features) -> the last layer's raw outputs (batch, out_features).
+
+        dropout_masks: None, or one matrix for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
+        """
+        return self._forward(x, dropout_masks)[-1]
+
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
+        return self._loss(self.forward(x, dropout_masks), self._targets(y))
+
+    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None) -> list[Any]:
+        """dL/dparameter for every parameter, in the order of `parameters`."""
+        self._forward_backward(x, y, dropout_masks)
+        return self._gradients()
+
+    def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Matrix] | None = None) -> float:
+        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        loss = self._forward_backward(x, y, dropout_masks)
+        optimizer.step(self.parameters, self._gradients())
+        return loss
+
+    def predict(self, x: Any) -> list[int]:
+        """The class of each row: the column of its largest output. With a single output column, 1 where it
+        is above 0 (for mean_squared_error: above 0.5), else 0."""
+        outputs = self.forward(x)
+        if len(outputs[0]) == 1:
+            threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
+            return [int(row[0] > threshold) for row in outputs]
+        return [row.index(max(row)) for row in outputs]
+
+    def _forward(self, x: Any, dropout_masks: Sequence[Matrix] | None) -> list[Matrix]:
+        """[z1, output1, z2, output2, …, last z]: backward needs them all. The dropped outputs are not kept:
+        the next layer remembers its own input."""
+        masks = self._check_masks(dropout_masks)
+        signal = x if isinstance(x, list) else asarray(x)
+        trace = []
+        for i, layer in enumerate(self.layers):
+            z = layer.forward(signal)
+            trace.append(z)
+            if i < len(self.layers) - 1:
+                signal = self._activate(z)
+                trace.append(signal)
+                if masks:
+                    signal = _multiply(signal, masks[i])
+        return trace
+
+    def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None) -> float:
+        *hidden, outputs = self._forward(x, dropout_masks)
+        targets = self._targets(y)
+        loss = self._loss(outputs, targets)
+        grad: Any = self._loss_backward(outputs, targets)
+        for i in reversed(range(1, len(self.layers))):
+            z, output = hidden[2 * i - 2], hidden[2 * i - 1]
+            grad = self.layers[i].backward(grad)
+            if dropout_masks:
+                grad = _multiply(grad, dropout_masks[i - 1])
+            grad = self._activate_backward(grad, z, output)
+        self.layers[0].backward(grad, needs_grad_input=False)
+        return loss
+
+    def _gradients(self) -> list[Any]:
+        return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
+
+    def _targets(self, y: Any) -> Any:
+        return y if self.loss_name in LABEL_LOSSES or isinstance(y, list) else asarray(y)
+
+    def _check_masks(self, dropout_masks: Sequence[Matrix] | None) -> Sequence[Matrix] | None:
+        if dropout_masks is not None and len(dropout_masks) != len(self.layers) - 1:
+            raise ValueError(
+                f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
+            )
+        return dropout_masks
+
+
+def _multiply(a: Matrix, mask: Matrix) -> Matrix:
+    check_same_shape("dropout", outputs=a, mask=mask)
+    return [[v * m for v, m in zip(row, m_row, strict=True)] for row, m_row in zip(a, mask, strict=True)]

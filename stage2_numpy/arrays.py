@@ -1,0 +1,129 @@
+"""What this floor computes with: numpy.ndarray, float32 or float64, and buffers that are used again.
+
+NumPy makes a new array for every result unless it is told where to put it. In a training step, which
+does the same on every batch, that is wasted work: `Scratch` hands out the same memory each time, and
+every function on this floor takes `out=`.
+"""
+
+from typing import Any
+
+import numpy as np
+
+Array = np.ndarray
+
+DTYPES = ("float32", "float64")
+
+
+def asarray(values: Any, dtype: str = "float32") -> Array:
+    """Values as a C-contiguous array of 1 or 2 dimensions; no copy where they already are one.
+
+    values: nested sequences of numbers, or anything numpy.asarray takes
+    dtype: "float32" or "float64"
+    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
+    something is not a real number.
+
+    >>> asarray([(1, 2), (3, 4)]).dtype
+    dtype('float32')
+    """
+    check_dtype("asarray", dtype)
+    try:
+        array = np.asarray(values)
+    except ValueError as error:
+        raise ValueError("asarray: expected rows of equal length (the values are ragged)") from error
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"asarray: expected 1 or 2 dimensions, got {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def to_host(array: Array) -> Array:
+    """The array as something numpy.asarray accepts: itself."""
+    return array
+
+
+class Scratch:
+    """Named memory that is used again: scratch("z", (64, 128), dtype) is the same memory on every call.
+
+    It grows when a larger array is asked for and never shrinks, so the short last batch of an epoch is a view of
+    the memory of the full ones. What it holds is whatever was there before: write before you read.
+    """
+
+    def __init__(self) -> None:
+        self._memory: dict[tuple[str, str], Array] = {}
+
+    def __call__(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+        size = int(np.prod(shape))
+        key = (name, np.dtype(dtype).name)
+        memory = self._memory.get(key)
+        if memory is None or memory.size < size:
+            memory = self._memory[key] = np.empty(size, dtype)
+        return memory[:size].reshape(shape)
+
+
+def borrow(scratch: Scratch | None, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    """Memory from the scratch where there is one, new memory where there is not."""
+    return np.empty(shape, dtype) if scratch is None else scratch(name, shape, dtype)
+
+
+def as_matrix(name: str, values: Any) -> Array:
+    """A float32 or float64 matrix: the array itself if it is one, else converted; or an error that names it."""
+    if isinstance(values, np.ndarray) and values.dtype.char in "fd":
+        array = values
+    else:
+        try:
+            array = asarray(values)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{name}: {error}") from error
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    return array
+
+
+def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
+    """All as matrices, after checking that they have one shape and one dtype."""
+    matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
+    (first, expected), *others = matrices.items()
+    for name, matrix in others:
+        if matrix.shape != expected.shape:
+            raise ValueError(
+                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
+            )
+        if matrix.dtype != expected.dtype:
+            raise TypeError(
+                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
+            )
+    return tuple(matrices.values())
+
+
+def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
+    """The array to write into: `out` after checking that it fits, or a new one."""
+    if out is None:
+        return np.empty(shape, dtype)
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
+        given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(f"{function}: out is {given}, expected {np.dtype(dtype)} {shape}")
+    return out
+
+
+def check_dtype(function: str, dtype: str) -> None:
+    """ValueError unless dtype is one that every stage knows."""
+    if dtype not in DTYPES:
+        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+
+
+def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
+    """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
+    array = np.asarray(labels)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
+    if array.shape != (rows,):
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
+    if array.min() < 0 or array.max() >= classes:
+        i = int(np.argmax((array < 0) | (array >= classes)))
+        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
+    return array

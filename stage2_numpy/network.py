@@ -1,0 +1,186 @@
+"""A stack of dense layers with an activation between them, a loss at the end, and one training step.
+
+    x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
+
+Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
+`train_step` runs on buffers that it keeps, so that after the first step it allocates nothing that grows
+with the batch. `forward` and `gradients` return arrays that are yours.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from shared.initialize import initialize_parameters
+
+from . import activations, losses
+from .arrays import Array, Scratch, asarray, check_dtype
+from .dense import Dense
+
+ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
+LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
+
+
+class Stepper(Protocol):
+    """Anything with an optimizer's `step`."""
+
+    def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None: ...
+
+
+class Network:
+    """A multilayer perceptron on NumPy arrays.
+
+    layer_sizes: [in_features, hidden, …, out_features]
+    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax
+    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
+    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
+    dtype: "float32" or "float64"; inputs of another dtype are converted
+    Raises ValueError for an unknown name or impossible sizes, listing what is possible.
+
+    >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
+    >>> network.forward([[0.5, -0.5]]).shape
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        layer_sizes: Sequence[int],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Sequence[Any],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        dtype: str = "float32",
+    ) -> "Network":
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype."""
+        network = cls.__new__(cls)
+        network._build(parameters, activation, loss, dtype)
+        return network
+
+    def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+        if loss not in LOSSES:
+            raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+        check_dtype("Network", dtype)
+        if len(parameters) < 2 or len(parameters) % 2:
+            raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
+        self.activation, self.loss_name, self.dtype = activation, loss, dtype
+        self.layers = [
+            Dense(asarray(w, dtype), asarray(b, dtype)) for w, b in zip(parameters[::2], parameters[1::2], strict=True)
+        ]
+        for i, (layer, following) in enumerate(pairwise(self.layers), start=1):
+            if layer.out_features != following.in_features:
+                raise ValueError(
+                    f"parameters: layer {i} has {layer.out_features} outputs "
+                    f"but layer {i + 1} takes {following.in_features} inputs"
+                )
+        self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
+        self._activate = getattr(activations, activation)
+        self._activate_backward = getattr(activations, f"{activation}_backward")
+        self._loss = getattr(losses, loss)
+        self._loss_backward = getattr(losses, f"{loss}_backward")
+        self._scratch = Scratch()
+
+    @property
+    def parameters(self) -> list[Array]:
+        """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
+        return [array for layer in self.layers for array in (layer.weights, layer.bias)]
+
+    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None) -> Array:
+        """x (batch, features) -> the last layer's raw outputs (batch, out_features).
+
+        dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
+        """
+        return self._forward(x, dropout_masks)[-1].copy()
+
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
+        return self._loss(self._forward(x, dropout_masks)[-1], self._targets(y), scratch=self._scratch)
+
+    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
+        """dL/dparameter for every parameter, in the order of `parameters`."""
+        self._forward_backward(x, y, dropout_masks)
+        return [grad.copy() for grad in self._gradients()]
+
+    def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
+        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        loss = self._forward_backward(x, y, dropout_masks)
+        optimizer.step(self.parameters, self._gradients())
+        return loss
+
+    def predict(self, x: Any) -> Array:
+        """The class of each row: the column of its largest output. With a single output column, 1 where it
+        is above 0 (for mean_squared_error: above 0.5), else 0."""
+        outputs = self._forward(x, None)[-1]
+        if outputs.shape[1] == 1:
+            threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
+            return (outputs[:, 0] > threshold).astype(np.int64)
+        return outputs.argmax(axis=1)
+
+    def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> list[Array]:
+        """[z1, output1, z2, output2, …, last z]: backward needs them all. The dropped outputs are not kept
+        here: the next layer remembers its own input."""
+        masks = self._check_masks(dropout_masks)
+        signal = asarray(x, self.dtype)
+        trace = []
+        for i, layer in enumerate(self.layers):
+            shape = (len(signal), layer.out_features)
+            z = layer.forward(signal, out=self._buffer(f"z {i}", shape))
+            trace.append(z)
+            if i < len(self.layers) - 1:
+                signal = self._activate(z, out=self._buffer(f"output {i}", shape), scratch=self._scratch)
+                trace.append(signal)
+                if masks:
+                    signal = _multiply(signal, masks[i], self._buffer(f"dropped {i}", shape))
+        return trace
+
+    def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None) -> float:
+        *hidden, outputs = self._forward(x, dropout_masks)
+        targets = self._targets(y)
+        loss = self._loss(outputs, targets, scratch=self._scratch)
+        grad = self._buffer(f"grad z {len(self.layers) - 1}", outputs.shape)
+        self._loss_backward(outputs, targets, out=grad, scratch=self._scratch)
+        for i in reversed(range(1, len(self.layers))):
+            z, output = hidden[2 * i - 2], hidden[2 * i - 1]
+            grad_output: Any = self.layers[i].backward(grad, out=self._buffer(f"grad output {i - 1}", z.shape))
+            if dropout_masks:
+                _multiply(grad_output, dropout_masks[i - 1], out=grad_output)
+            grad = self._buffer(f"grad z {i - 1}", z.shape)
+            self._activate_backward(grad_output, z, output, out=grad, scratch=self._scratch)
+        self.layers[0].backward(grad, needs_grad_input=False)
+        return loss
+
+    def _buffer(self, name: str, shape: tuple[int, ...]) -> Array:
+        return self._scratch(name, shape, self.dtype)
+
+    def _gradients(self) -> list[Array]:
+        return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
+
+    def _targets(self, y: Any) -> Any:
+        return y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
+
+    def _check_masks(self, dropout_masks: Sequence[Array] | None) -> Sequence[Array] | None:
+        if dropout_masks is not None and len(dropout_masks) != len(self.layers) - 1:
+            raise ValueError(
+                f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
+            )
+        return dropout_masks
+
+
+def _multiply(a: Array, mask: Array, out: Array) -> Array:
+    if np.shape(mask) != a.shape:
+        raise ValueError(f"dropout: mask is {np.shape(mask)} but outputs is {a.shape}; they must have the same shape")
+    return np.multiply(a, mask, out=out)
