@@ -1,0 +1,40 @@
+# make race    makes the virtual environment, installs, trains every stage on the bundled MNIST subset
+# make test    the same environment with the development tools, then the test suite
+# make lint    ruff and mypy
+#
+# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: race test test-fast lint clean
+
+race: $(VENV)/.installed
+	$(BIN)/groundup race
+
+test: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2
+
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist runs *.egg-info

@@ -1,0 +1,70 @@
+"""The `groundup` program: one command a file in shared/commands, gathered here, and how errors are told.
+
+Exit codes: 0 all is well; 1 a check failed (stages disagree, a gradient is wrong, something needed is
+missing); 2 the command could not do what was asked: bad input, a missing file, an interruption. What
+went wrong is one line on stderr. GROUNDUP_TRACEBACK=1 shows the traceback as well.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import click
+import typer
+
+from shared import __version__
+from shared.commands.bench import bench
+from shared.commands.check import check
+from shared.commands.doctor import doctor
+from shared.commands.race import race
+from shared.commands.train import train
+from shared.contract import StageUnavailable
+
+app = typer.Typer(
+    name="groundup",
+    help="One neural network built four times, each time closer to the metal, and proven equal at every step.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def groundup(
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """One neural network built four times, each time closer to the metal, and proven equal at every step."""
+    if version:
+        typer.echo(f"groundup {__version__}")
+        raise typer.Exit
+
+
+for command in (race, train, check, bench, doctor):
+    app.command()(command)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the program and leave through SystemExit with its exit code.
+
+    argv: the arguments after the program's name; sys.argv's where None
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = app(args=arguments, prog_name="groundup", standalone_mode=False)
+    except click.ClickException as error:
+        fail(error.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        fail("interrupted")
+    except (ValueError, OSError, StageUnavailable) as error:
+        if os.environ.get("GROUNDUP_TRACEBACK"):
+            traceback.print_exc()
+        fail(str(error))
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(message: str) -> None:
+    """One line on stderr, exit code 2."""
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
