@@ -1,0 +1,51 @@
+"""Writing a file so that it is never half there.
+
+The bytes go to a temporary name in the same folder, are pushed to the disk, and take the real name in one
+indivisible step. Whoever opens the file, also after a power cut, finds all of the old one or all of the new one.
+"""
+
+import contextlib
+import os
+from pathlib import Path
+
+_PREFIX, _SUFFIX = ".groundup-", ".tmp"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Put content under path, replacing what was there; the folder is made where it is missing.
+
+    Raises OSError, with the path and the reason in its text, where that cannot be done; nothing is left behind then.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f"{_PREFIX}{path.name}-{os.getpid()}{_SUFFIX}")
+        try:
+            with open(temporary, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                temporary.unlink()
+            raise
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove the temporary files that a killed process left in folder."""
+    for temporary in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
+        temporary.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Push the folder's own list of names to the disk: without it the new name can be lost, though not the bytes."""
+    if os.name == "nt":  # Windows opens no folders, and needs none of this
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

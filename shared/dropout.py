@@ -1,0 +1,95 @@
+"""Dropout masks from a counter, so that every floor drops the same neurons.
+
+Dropout sets each hidden neuron to 0 with probability `rate` and multiplies the others by 1 / (1 - rate), so that
+the expected output stays the same (Srivastava et al. 2014; torch.nn.Dropout). Which neurons go is random, but an
+ordinary random generator hands out its numbers one after the other, and a GPU has no "one after the other". A
+counter-based generator has no state at all: the number for element i is a fixed scramble of i.
+
+    bits(key, i) = mix(key + (i + 1) * GAMMA)    mod 2^64, SplitMix64's i-th output from the seed `key`
+    key          = bits(bits(bits(0, seed), step), layer)
+    kept         = (bits(key, row * columns + column) >> 11) / 2^53 >= rate
+
+`mask_value` is that formula for one element in plain integers; `dropout_mask` is the same for a whole layer at once,
+and each later floor writes it again. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
+(2014); the constants of `_mix` are David Stafford's variant 13.
+"""
+
+from typing import Any
+
+import numpy as np
+
+GAMMA = 0x9E3779B97F4A7C15
+"""2^64 divided by the golden ratio, made odd: multiples of it visit every 64-bit number before they repeat."""
+
+_M1 = 0xBF58476D1CE4E5B9
+_M2 = 0x94D049BB133111EB
+_MASK64 = (1 << 64) - 1
+_TO_UNIT = 2.0**-53
+
+
+def random_bits(key: int, index: int) -> int:
+    """64 random bits: number `index` (from 0) of the sequence named by `key`, both in 0 … 2^64 - 1."""
+    z = (key + (index + 1) * GAMMA) & _MASK64
+    z = ((z ^ (z >> 30)) * _M1) & _MASK64
+    z = ((z ^ (z >> 27)) * _M2) & _MASK64
+    return z ^ (z >> 31)
+
+
+def mask_key(seed: int, step: int, layer: int) -> int:
+    """The key of one layer's mask at one training step: the generator fed with its own output, once for each number.
+
+    seed, step (optimizer steps taken before this one), layer (0 for the first hidden layer): whole numbers of at
+    least 0. Raises ValueError for a negative one.
+    """
+    key = 0
+    for name, value in (("seed", seed), ("step", step), ("layer", layer)):
+        if value < 0:
+            raise ValueError(f"dropout: {name} must be at least 0, got {value}")
+        key = random_bits(key, value)
+    return key
+
+
+def mask_value(index: int, rate: float, seed: int, step: int, layer: int) -> float:
+    """One element of the mask, the slow way: 0.0 or 1 / (1 - rate). index = row * columns + column."""
+    _check_rate(rate)
+    uniform = (random_bits(mask_key(seed, step, layer), index) >> 11) * _TO_UNIT  # 53 bits: exact in a float
+    return 1.0 / (1.0 - rate) if uniform >= rate else 0.0
+
+
+def dropout_mask(
+    rows: int, columns: int, rate: float, seed: int, step: int, layer: int, dtype: str = "float32"
+) -> np.ndarray:
+    """The mask of one hidden layer at one step, (rows, columns): 0 where dropped, 1 / (1 - rate) where kept.
+
+    rows: the batch size; columns: the layer's neurons; both at least 1
+    rate: the probability of dropping, at least 0 and below 1
+    seed, step, layer: as `mask_key` takes them; each combination gives an independent mask
+    Raises ValueError for a number out of its range.
+    """
+    _check_rate(rate)
+    if rows < 1 or columns < 1:
+        raise ValueError(f"dropout: expected at least one row and one column, got ({rows}, {columns})")
+    # GAMMA * (i + 1) is made by one multiplication; unsigned arrays wrap around at 2^64, which is what is wanted.
+    z = np.arange(1, rows * columns + 1, dtype=np.uint64)
+    z *= np.uint64(GAMMA)
+    z += np.uint64(mask_key(seed, step, layer))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(_M1)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(_M2)
+    z = (z ^ (z >> np.uint64(31))) >> np.uint64(11)
+    kept = z * _TO_UNIT >= rate
+    scale = np.asarray(1.0 / (1.0 - rate), dtype)
+    return (kept * scale).reshape(rows, columns)
+
+
+def step_masks(
+    rows: int, hidden_sizes: list[int], rate: float, seed: int, step: int, dtype: str = "float32"
+) -> list[Any] | None:
+    """What a network's `dropout_masks` takes: a mask for each hidden layer, or None where nothing is dropped."""
+    if rate == 0.0 or not hidden_sizes:
+        return None
+    return [dropout_mask(rows, size, rate, seed, step, layer, dtype) for layer, size in enumerate(hidden_sizes)]
+
+
+def _check_rate(rate: float) -> None:
+    if not 0.0 <= rate < 1.0:
+        raise ValueError(f"dropout: expected a rate of at least 0 and below 1, got {rate}")
