@@ -1,0 +1,152 @@
+"""What this machine is: the facts that every measurement must be read with, and that `groundup doctor` reports.
+
+A time without its machine is worth nothing a month later, so every results file carries `environment()`.
+Each question is one small function that answers None where the machine does not say; nothing here raises
+for a missing program or file.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PACKAGE = "groundup"
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""Environment variables that decide how many threads NumPy's `@` uses; a measurement must name those that are set."""
+
+
+def environment() -> dict[str, Any]:
+    """The facts to record beside a measurement; every value is JSON: strings, integers, None, or a dict of them."""
+    return {
+        "cpu": cpu_name(),
+        "cores": usable_cores(),
+        "architecture": platform.machine(),
+        "os": operating_system(),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "numpy": np.__version__,
+        "blas": blas(),
+        "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
+        "groundup": installed_version(PACKAGE),
+        "revision": git_revision(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def describe(facts: dict[str, Any]) -> str:
+    """One line of `environment()` for the foot of a chart or a table: CPU, cores, Python, NumPy, BLAS, day."""
+    cores = facts["cores"]
+    parts = [
+        facts["cpu"] or facts["architecture"],
+        f"{cores} core{'' if cores == 1 else 's'}",
+        facts["python"],
+        f"NumPy {facts['numpy']} ({facts['blas']})",
+        facts["date"][:10],
+    ]
+    return " · ".join(parts)
+
+
+def cpu_name() -> str | None:
+    """The processor's name as its maker writes it, or None where the system does not tell."""
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        for line in cpuinfo.read_text(errors="replace").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                return " ".join(value.split())
+    if sys.platform == "darwin":
+        return run_quietly(["sysctl", "-n", "machdep.cpu.brand_string"])
+    return platform.processor() or None
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use: a container or taskset may allow fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def operating_system() -> str:
+    """The system's name and version: 'Debian GNU/Linux 12 (bookworm)', 'macOS 14.5', 'Windows 11'."""
+    if sys.platform == "linux":
+        try:
+            return platform.freedesktop_os_release()["PRETTY_NAME"]
+        except (OSError, KeyError):  # a system without /etc/os-release, or with one that lacks the name
+            return f"Linux {platform.release()}"
+    if sys.platform == "darwin":
+        return f"macOS {platform.mac_ver()[0]}"
+    return f"{platform.system()} {platform.release()}"
+
+
+def blas() -> str:
+    """The library behind NumPy's `@` with its version, as NumPy's build records it."""
+    try:
+        details = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    except (KeyError, TypeError):  # a NumPy built by other means may not carry the record
+        return "unknown BLAS"
+    name, version = details.get("name") or "unknown BLAS", details.get("version") or ""
+    return f"{name} {version}".strip() if version != "unknown" else name
+
+
+def installed_version(distribution: str) -> str | None:
+    """The version of an installed distribution, None where it is not installed."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def git_revision() -> str | None:
+    """The commit of the checkout this package runs from, with '+' where files differ from it; None outside one.
+
+    Only a checkout whose top folder is this package's own counts: an installation inside some other project's
+    repository (a virtual environment in it, say) would otherwise report that project's commit.
+    """
+    root = Path(__file__).resolve().parent.parent
+    top = run_quietly(["git", "-C", str(root), "rev-parse", "--show-toplevel"])
+    if top is None or Path(top).resolve() != root:
+        return None
+    commit = run_quietly(["git", "-C", str(root), "rev-parse", "--short=12", "HEAD"])
+    if commit is None:
+        return None
+    return commit + ("+" if run_quietly(["git", "-C", str(root), "status", "--porcelain"]) else "")
+
+
+def compiler() -> dict[str, str] | None:
+    """The first C compiler that works, of $CC, cc, gcc and clang: its command, path and version; None without one."""
+    for command in (os.environ.get("CC"), "cc", "gcc", "clang"):
+        # $CC may carry options ("ccache gcc", "clang -m64"); its first word is the program.
+        words = command.split() if command else []
+        path = shutil.which(words[0]) if words else None
+        if command and path:
+            version = run_quietly([path, *words[1:], "--version"])
+            if version:
+                return {"command": command, "path": path, "version": version.splitlines()[0]}
+    return None
+
+
+def nvidia_gpus() -> list[dict[str, str]]:
+    """The NVIDIA GPUs the driver sees: name, driver version and memory of each; empty without nvidia-smi or a GPU."""
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    query = [program, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
+    rows = [line.split(", ") for line in (run_quietly(query) or "").splitlines()]
+    return [{"name": row[0], "driver": row[1], "memory": row[2]} for row in rows if len(row) == 3]
+
+
+def run_quietly(command: list[str]) -> str | None:
+    """What a command prints on its standard output, stripped; None where it is missing, fails or hangs (10 s)."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
