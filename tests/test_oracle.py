@@ -18,7 +18,7 @@ import pytest
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage
 
 OPERATION_TOLERANCE = {"float64": 1e-12, "float32": 2e-6}
-TRAJECTORY_TOLERANCE = {"float64": 1e-10, "float32": 1e-3}
+TRAJECTORY_TOLERANCE = {"float64": 1e-10, "float32": 1e-4}
 ACTIVATION_CASES = ("random", "kinks", "large", "nonfinite", "column")
 LOSS_CASES = ("random", "large", "kink", "one")
 
@@ -42,10 +42,13 @@ def dtype(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def assert_agrees(got: Any, expected: np.ndarray, tolerance: float, what: str = "") -> None:
-    """Same shape, same NaN and inf, and everything else within the tolerance of the largest expected number."""
-    finite = np.abs(expected[np.isfinite(expected)])
-    scale = finite.max() if finite.size else 0.0
+def assert_agrees(
+    got: Any, expected: np.ndarray, tolerance: float, what: str = "", scale_of: np.ndarray | None = None
+) -> None:
+    """Same shape, same NaN and inf, and everything else within the tolerance of the largest number of `scale_of`,
+    which is `expected` where nothing else is said."""
+    compared = expected if scale_of is None else scale_of
+    scale = np.max(np.abs(compared), where=np.isfinite(compared), initial=0.0)
     assert np.shape(got) == expected.shape, what
     np.testing.assert_allclose(
         np.asarray(got, dtype=np.float64), expected, rtol=tolerance, atol=tolerance * scale, err_msg=what
@@ -94,7 +97,9 @@ def test_activation_and_its_backward_equal_pytorch(stage: Stage, dtype: str, nam
     grad_z = getattr(stage.activations, f"{name}_backward")(grad_output, z, output)
     tolerance = OPERATION_TOLERANCE[dtype]
     assert_agrees(stage.arrays.to_host(output), expected[name], tolerance, name)
-    assert_agrees(stage.arrays.to_host(grad_z), expected[f"{name}_backward"], tolerance, f"{name}_backward")
+    # Slopes such as 1 - t² lose digits where t is near 1, in PyTorch too: the error is a share of grad_output.
+    backward, scale_of = f"{name}_backward", expected["grad_output"]
+    assert_agrees(stage.arrays.to_host(grad_z), expected[backward], tolerance, backward, scale_of)
 
 
 @pytest.mark.parametrize(("name", "case"), list(product(LOSSES, LOSS_CASES)))
