@@ -110,7 +110,7 @@ def activation_inputs(generator: torch.Generator) -> dict[str, torch.Tensor]:
 
 
 def activations(generator: torch.Generator) -> dict[str, torch.Tensor]:
-    found = {}
+    found: dict[str, torch.Tensor] = {}
     for case, values in activation_inputs(generator).items():
         grad_output = normal(generator, *values.shape)
         found[f"activations/{case}/z"] = values
@@ -154,7 +154,7 @@ def loss_inputs(generator: torch.Generator, name: str) -> dict[str, tuple[torch.
 
 
 def losses(generator: torch.Generator) -> dict[str, torch.Tensor]:
-    found = {}
+    found: dict[str, torch.Tensor] = {}
     for name, function in LOSSES.items():
         for case, (values, answers) in loss_inputs(generator, name).items():
             outputs = values.clone().requires_grad_()
@@ -170,7 +170,7 @@ def losses(generator: torch.Generator) -> dict[str, torch.Tensor]:
 
 def linear(generator: torch.Generator) -> dict[str, torch.Tensor]:
     """torch.nn.functional.linear keeps weights as (out, in); ours are (in, out), hence the .T."""
-    found = {}
+    found: dict[str, torch.Tensor] = {}
     for batch, in_features, out_features in [(1, 1, 1), (6, 5, 4), (3, 13, 2), (17, 2, 7)]:
         x = normal(generator, batch, in_features).requires_grad_()
         weights = normal(generator, in_features, out_features).requires_grad_()

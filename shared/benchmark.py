@@ -51,6 +51,11 @@ class Measurement:
     samples: int
     calls: int
 
+    @property
+    def spread(self) -> float:
+        """From the first quartile to the third, as a share of the median: how far to trust it."""
+        return (self.upper - self.lower) / self.median
+
 
 @dataclass(frozen=True)
 class BenchRow:

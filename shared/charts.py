@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from shared.benchmark import BenchRow
-from shared.charts_style import INK, QUIET, STAGE_COLOURS, STAGE_LABELS, house_style, new_figure
+from shared.charts_style import INK, QUIET, STAGE_COLOURS, STAGE_LABELS, house_style, new_figure, three_digits
 
 _MARKERS = "osD^vPX*"
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -84,7 +84,9 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
                     arrowprops={"arrowstyle": "-|>", "color": QUIET, "shrinkA": 0, "shrinkB": 6},
                 )
                 middle = (here * first) ** 0.5  # half-way on a log axis
-                axes.annotate(_factor(first / here), (middle, row), (0, 4), textcoords="offset points", ha="center")
+                axes.annotate(
+                    f"{_factor(first / here)} as fast", (middle, row), (0, 4), textcoords="offset points", ha="center"
+                )
             axes.plot(here, row, "o", color=colour, markersize=11, markeredgecolor=INK, markeredgewidth=0.6)
             axes.annotate(
                 _seconds(here),
@@ -140,7 +142,7 @@ def ladders(rows: Sequence[BenchRow], footer: str) -> Figure:
                     speed, place, "o", markersize=8, color=colour, markerfacecolor=face, markeredgewidth=2, zorder=3
                 )
             axes.annotate(
-                " to ".join(dict.fromkeys(_three_digits(speed) for speed in sorted(mine.values()))),
+                " to ".join(dict.fromkeys(three_digits(speed) for speed in sorted(mine.values()))),
                 (min(mine.values()), place),
                 (-9, 0),
                 textcoords="offset points",
@@ -247,14 +249,8 @@ def _count(number: int) -> str:
 
 
 def _factor(value: float) -> str:
-    return f"{_three_digits(value)} times"
-
-
-def _three_digits(value: float) -> str:
-    """Three significant digits without an exponent: 0.0312, 4.57, 183, 12,400."""
-    rounded = float(f"{value:.3g}")
-    return f"{rounded:,.0f}" if rounded >= 100 else f"{rounded:.3g}"
+    return f"{three_digits(value)} times"
 
 
 def _seconds(value: float) -> str:
-    return f"{_three_digits(value)} s" if value >= 1 else f"{_three_digits(value * 1e3)} ms"
+    return f"{three_digits(value)} s" if value >= 1 else f"{three_digits(value * 1e3)} ms"

@@ -83,3 +83,9 @@ def save(figure: Figure, stem: Path) -> list[Path]:
         figure.savefig(paths[0], dpi=DPI)
         figure.savefig(paths[1], metadata={"Date": None})
     return paths
+
+
+def three_digits(value: float) -> str:
+    """A number as charts and tables show it, without an exponent: 0.0312, 4.57, 183, 12,400."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if abs(rounded) >= 100 else f"{rounded:.3g}"

@@ -9,8 +9,8 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
-import click
 import typer
 
 from shared import __version__
@@ -24,7 +24,6 @@ from shared.contract import StageUnavailable
 app = typer.Typer(
     name="groundup",
     help="One neural network built four times, each time closer to the metal, and proven equal at every step.",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -33,16 +32,19 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def groundup(
+    context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
     """One neural network built four times, each time closer to the metal, and proven equal at every step."""
     if version:
         typer.echo(f"groundup {__version__}")
-        raise typer.Exit
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
 
 
-for command in (race, train, check, bench, doctor):
-    app.command()(command)
+COMMANDS = {"race": race, "train": train, "check": check, "bench": bench, "doctor": doctor}
+for name, command in COMMANDS.items():
+    app.command(name)(command)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -53,18 +55,23 @@ def main(argv: Sequence[str] | None = None) -> None:
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
         code = app(args=arguments, prog_name="groundup", standalone_mode=False)
-    except click.ClickException as error:
-        fail(error.format_message())
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, typer.Abort):
         fail("interrupted")
     except (ValueError, OSError, StageUnavailable) as error:
         if os.environ.get("GROUNDUP_TRACEBACK"):
             traceback.print_exc()
         fail(str(error))
+    except Exception as error:
+        # Typer's usage errors have this method; their class is click's or Typer's own, depending on its version.
+        if not hasattr(error, "format_message"):
+            raise
+        message = error.format_message().rstrip(".")
+        known = [arguments[0]] if arguments and arguments[0] in COMMANDS else []
+        fail(f"{message}. See: {' '.join(['groundup', *known, '--help'])}")
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def fail(message: str) -> None:
+def fail(message: str) -> NoReturn:
     """One line on stderr, exit code 2."""
     print(f"error: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(2)

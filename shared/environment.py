@@ -13,6 +13,7 @@ import platform
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,9 @@ from typing import Any
 import numpy as np
 
 PACKAGE = "groundup"
+IDLE_LOAD = 0.5
+"""A load average above this means that something else is computing, or was until a moment ago."""
+
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 """Environment variables that decide how many threads NumPy's `@` uses; a measurement must name those that are set."""
 
@@ -34,6 +38,7 @@ def environment() -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
         "blas": blas(),
+        "load_average": load_average(),
         "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
         "groundup": installed_version(PACKAGE),
         "revision": git_revision(),
@@ -41,7 +46,7 @@ def environment() -> dict[str, Any]:
     }
 
 
-def describe(facts: dict[str, Any]) -> str:
+def describe(facts: Mapping[str, Any]) -> str:
     """One line of `environment()` for the foot of a chart or a table: CPU, cores, Python, NumPy, BLAS, day."""
     cores = facts["cores"]
     parts = [
@@ -52,6 +57,28 @@ def describe(facts: dict[str, Any]) -> str:
         facts["date"][:10],
     ]
     return " · ".join(parts)
+
+
+def busy(facts: Mapping[str, Any]) -> str | None:
+    """A warning where `environment()`, asked before a measurement, found the machine at work; None where it was idle.
+
+    A second program costs a BLAS with a thread on every core far more than its share: the product is as slow as its
+    slowest thread, and that one waits for whole time slices of the scheduler.
+    """
+    load = facts["load_average"]
+    if load is None or load <= IDLE_LOAD:
+        return None
+    return (
+        f"the machine was not idle before the start (load average {load:.2f}): times may be wrong, those of products "
+        "on several threads most of all; measure again when nothing else runs"
+    )
+
+
+def load_average() -> float | None:
+    """How many processes wanted a core during the last minute, on average; None on Windows, which does not count."""
+    if not hasattr(os, "getloadavg"):
+        return None
+    return round(os.getloadavg()[0], 2)
 
 
 def cpu_name() -> str | None:

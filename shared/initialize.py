@@ -20,6 +20,7 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import index
 
 
 def _uniform(rng: random.Random, limit: float) -> float:
@@ -64,7 +65,9 @@ INITIALIZERS: dict[str, Callable[[random.Random, int, int], float]] = {
 
 def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
     """The sizes as a list, or a ValueError that says what is wrong with them."""
-    sizes = list(layer_sizes)
+    if not hasattr(layer_sizes, "__iter__"):
+        raise TypeError(f"layer_sizes: expected a list of sizes, got {layer_sizes!r}")
+    sizes = [index(size) if hasattr(size, "__index__") and not isinstance(size, bool) else size for size in layer_sizes]
     if len(sizes) < 2:
         raise ValueError(f"layer_sizes: expected at least an input and an output size, got {sizes}")
     for size in sizes:

@@ -38,7 +38,9 @@ def noted_interrupts() -> Iterator[Note]:
     try:
         for each in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(each)
-            if handler is not None:  # None: installed by someone outside Python, and could not be put back
+            # None: set by someone outside Python, and could not be put back. SIG_IGN: a background job, which a
+            # Ctrl-C meant for another program must not stop.
+            if handler not in (None, signal.SIG_IGN):
                 previous[each] = handler
                 signal.signal(each, take_note)
         yield note

@@ -11,11 +11,12 @@ from shared.metrics import EpochRecord
 class TrainingBar:
     """A bar over all steps of a training, or nothing at all.
 
+    done: steps that were taken before, by a run that is resumed now
     visible: None shows it where stderr is a terminal; True and False decide it
     """
 
-    def __init__(self, total_steps: int, epochs: int, visible: bool | None = None) -> None:
-        console = Console(stderr=True)
+    def __init__(self, epochs: int, steps_per_epoch: int, done: int = 0, visible: bool | None = None) -> None:
+        console = Console(stderr=True, force_terminal=visible or None)
         self._epochs = epochs
         self._accuracy = ""
         self._progress = Progress(
@@ -26,10 +27,10 @@ class TrainingBar:
             TimeRemainingColumn(),
             console=console,
             transient=True,
-            disable=not (console.is_terminal if visible is None else visible),
+            disable=visible is False or not console.is_terminal,
             redirect_stdout=sys.stdout.isatty(),  # a redirected stdout must stay where it was sent
         )
-        self._task = self._progress.add_task("training", total=total_steps, numbers="")
+        self._task = self._progress.add_task("training", total=epochs * steps_per_epoch, completed=done, numbers="")
 
     def __enter__(self) -> "TrainingBar":
         self._progress.start()

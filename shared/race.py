@@ -142,21 +142,18 @@ def agreements(laps: Sequence[Lap], settings: Settings, steps: int) -> dict[str,
     steps: training steps that were taken, which the tolerance grows with.
     """
     first = laps[0]
-    return {lap.stage.name: _agreement(lap, first, settings.dtype, steps) for lap in laps}
+    longest_sum = max(settings.batch_size, *first.network.layer_sizes)
+    return {lap.stage.name: _agreement(lap, first, settings.dtype, steps, longest_sum) for lap in laps}
 
 
-def _agreement(lap: Lap, first: Lap, dtype: str, steps: int) -> Agreement:
+def _agreement(lap: Lap, first: Lap, dtype: str, steps: int, longest_sum: int) -> Agreement:
     got, expected = (
         [np.asarray(each.stage.arrays.to_host(array)) for array in each.network.parameters] for each in (lap, first)
     )
-    worst = max(compare_parameters(got, expected, dtype, steps=steps), key=_badness)
+    compared = compare_parameters(got, expected, dtype, steps=steps, longest_sum=longest_sum)
+    worst = max(compared, key=lambda comparison: comparison.tolerances)
     others = int(np.count_nonzero(lap.predictions != first.predictions))
     return Agreement(others, worst, worst.ok and (others == 0 or dtype != "float64"))
-
-
-def _badness(comparison: Comparison) -> tuple[bool, float]:
-    # A failed comparison comes first even where its distance is NaN, which no ordering would find.
-    return not comparison.ok, comparison.tolerances
 
 
 def results(
@@ -174,6 +171,7 @@ def results(
         "kind": "groundup race",
         "environment": dict(facts),
         "settings": asdict(settings),
+        "network": list(laps[0].network.layer_sizes),
         "agree": all(agreement.ok for agreement in found.values()),
         "reference": laps[0].stage.name,
         "stages": [
@@ -186,7 +184,7 @@ def results(
                 "samples_per_second": lap.samples_per_second,
                 "speed": first / lap.seconds_per_epoch,
                 "other_predictions": found[lap.stage.name].other_predictions,
-                "worst_disagreement": asdict(found[lap.stage.name].worst),
+                "worst": asdict(found[lap.stage.name].worst) | {"text": str(found[lap.stage.name].worst)},
                 "epochs": [asdict(record) for record in lap.epochs],
             }
             for lap in laps
@@ -205,7 +203,7 @@ def draw(
     facts: Mapping[str, Any],
 ) -> list[Path]:
     """Write the three charts into the folder, each as PNG and SVG; returns their paths."""
-    footer = describe(dict(facts))
+    footer = describe(facts)
     sizes = "-".join(map(str, laps[0].network.layer_sizes))
     network = f"{sizes} network, batches of {settings.batch_size}, {settings.dtype}"
     curves = {

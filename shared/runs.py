@@ -134,7 +134,7 @@ class Run:
         if checkpoint.optimizer == type(self.optimizer).__name__:
             now = hyperparameters(self.optimizer)
             pairs += [(name, value, now[name]) for name, value in checkpoint.hyperparameters.items()]
-        pairs += [(name, value, self.settings[name]) for name, value in saved.items() if name != "epochs"]
+        pairs += [(name, saved.get(name), value) for name, value in self.settings.items() if name != "epochs"]
         if saved["schedule"] == "cosine":  # the other schedules do not depend on where the end is
             pairs.append(("epochs (the cosine schedule needs the same)", saved["epochs"], self.settings["epochs"]))
         for name, was, now_is in pairs:

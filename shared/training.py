@@ -88,6 +88,7 @@ def train(
     overwrite: bool = False,
     checkpoint_every: int | None = None,
     notes: Mapping[str, Any] | None = None,
+    on_start: Callable[[], None] | None = None,
     on_epoch: Callable[[EpochRecord], None] | None = None,
     on_batch: Callable[[int, int, float], None] | None = None,
     progress_bar: bool | None = None,
@@ -109,6 +110,7 @@ def train(
     overwrite: replace a run that is in run_dir already
     checkpoint_every: also save after every so many steps
     notes: kept in the checkpoints for the caller, as JSON
+    on_start: called once all arguments are found good, before the first step
     on_epoch: called with each epoch's record; on_batch: with (epoch, step of the epoch, loss), both from 1
     progress_bar: None shows one where stderr is a terminal
 
@@ -139,8 +141,8 @@ def train(
     run, position = None, Progress()
     if run_dir is not None:
         settings = {
-            "samples": len(train_data),
-            "data": _checksum(train_data),
+            "training_samples": len(train_data),
+            "training_data": _checksum(train_data),
             "batch_size": batch_size,
             "seed": seed,
             "validation": validation,
@@ -163,9 +165,11 @@ def train(
     def finished() -> bool:
         return position.epoch >= epochs or (patience is not None and position.epochs_since_best >= patience)
 
+    if on_start is not None:
+        on_start()
     steps_before = position.epoch * stepper.steps_per_epoch + position.step
     with (
-        TrainingBar(epochs * stepper.steps_per_epoch, epochs, progress_bar) as bar,
+        TrainingBar(epochs, stepper.steps_per_epoch, steps_before, progress_bar) as bar,
         noted_interrupts() if run is not None else contextlib.nullcontext(Note()) as note,
         # an overflow is no secret here: the loss shows it, and the loop stops with an error that says more
         np.errstate(over="ignore", invalid="ignore", divide="ignore"),

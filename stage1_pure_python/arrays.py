@@ -116,7 +116,10 @@ def _number(value: Any) -> float:
         if _is_sequence(value):
             raise ValueError("asarray: expected 1 or 2 dimensions, got more")
         raise TypeError(f"asarray: expected numbers, got {value!r}")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError(f"asarray: {str(value)[:20]}… is too large for a float") from None
 
 
 def _describe(value: Any) -> str:

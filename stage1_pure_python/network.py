@@ -71,6 +71,8 @@ class Network:
         if loss not in LOSSES:
             raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
         check_dtype("Network", dtype)
+        if not hasattr(parameters, "__len__"):
+            raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
         if len(parameters) < 2 or len(parameters) % 2:
             raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
         self.activation, self.loss_name, self.dtype = activation, loss, dtype
@@ -121,7 +123,7 @@ class Network:
         if len(outputs[0]) == 1:
             threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
             return [int(row[0] > threshold) for row in outputs]
-        return [row.index(max(row)) for row in outputs]
+        return [_largest(row) for row in outputs]
 
     def _forward(self, x: Any, dropout_masks: Sequence[Matrix] | None) -> list[Matrix]:
         """[z1, output1, z2, output2, …, last z]: backward needs them all. The dropped outputs are not kept:
@@ -140,15 +142,16 @@ class Network:
         return trace
 
     def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None) -> float:
-        *hidden, outputs = self._forward(x, dropout_masks)
+        masks = self._check_masks(dropout_masks)
+        *hidden, outputs = self._forward(x, masks)
         targets = self._targets(y)
         loss = self._loss(outputs, targets)
         grad: Any = self._loss_backward(outputs, targets)
         for i in reversed(range(1, len(self.layers))):
             z, output = hidden[2 * i - 2], hidden[2 * i - 1]
             grad = self.layers[i].backward(grad)
-            if dropout_masks:
-                grad = _multiply(grad, dropout_masks[i - 1])
+            if masks:
+                grad = _multiply(grad, masks[i - 1])
             grad = self._activate_backward(grad, z, output)
         self.layers[0].backward(grad, needs_grad_input=False)
         return loss
@@ -164,7 +167,12 @@ class Network:
             raise ValueError(
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
             )
-        return dropout_masks
+        return dropout_masks and [mask if isinstance(mask, list) else asarray(mask) for mask in dropout_masks]
+
+
+def _largest(row: list[float]) -> int:
+    """Where the largest value stands. NaN counts as the largest, as it does for NumPy and PyTorch."""
+    return next((j for j, value in enumerate(row) if value != value), row.index(max(row)))
 
 
 def _multiply(a: Matrix, mask: Matrix) -> Matrix:

@@ -11,9 +11,10 @@ parameter. `learning_rate` may be set between steps; that is how schedules work.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from typing import Any
 
-from .arrays import asarray
+from .arrays import asarray, matrix_shape
 
 
 class SGD:
@@ -177,6 +178,8 @@ class _State:
         return {"steps": self.steps, "buffers": buffers}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        if not {"steps", "buffers"} <= set(state) or int(state["steps"]) < 0:
+            raise ValueError(f'load_state: expected {{"steps": at least 0, "buffers": …}}, got {dict(state)}')
         if state["buffers"] and set(state["buffers"]) != set(self.names):
             raise ValueError(
                 f"load_state: expected buffers {sorted(self.names)}, got {sorted(state['buffers'])}: "
@@ -198,7 +201,7 @@ def _zeros_like(array: Any) -> Any:
 
 
 def _shape(array: Any) -> tuple[int, ...]:
-    return (len(array), len(array[0])) if isinstance(array[0], list) else (len(array),)
+    return matrix_shape("step", array) if isinstance(array[0], list) else (len(array),)
 
 
 def _check_same_shapes(what: str, arrays: Sequence[Any], parameters: Sequence[Any]) -> None:
@@ -210,12 +213,18 @@ def _check_same_shapes(what: str, arrays: Sequence[Any], parameters: Sequence[An
 
 
 def _at_least_zero(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value >= 0.0):
+    if not (math.isfinite(_number(name, value)) and value >= 0.0):
         raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")
     return value
 
 
 def _fraction(name: str, value: float) -> float:
-    if not 0.0 <= value < 1.0:
+    if not 0.0 <= _number(name, value) < 1.0:
         raise ValueError(f"{name}: expected a number of at least 0 and below 1, got {value}")
     return value
+
+
+def _number(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+    return float(value)

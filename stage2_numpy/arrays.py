@@ -118,7 +118,10 @@ def check_dtype(function: str, dtype: str) -> None:
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
-    array = np.asarray(labels)
+    try:
+        array = np.asarray(labels)
+    except ValueError:
+        raise TypeError(f"{function}: labels must be a flat sequence of whole numbers") from None
     if array.dtype.kind not in "iu":
         raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
     if array.shape != (rows,):

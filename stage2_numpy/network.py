@@ -75,6 +75,8 @@ class Network:
         if loss not in LOSSES:
             raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
         check_dtype("Network", dtype)
+        if not hasattr(parameters, "__len__"):
+            raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
         if len(parameters) < 2 or len(parameters) % 2:
             raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
         self.activation, self.loss_name, self.dtype = activation, loss, dtype

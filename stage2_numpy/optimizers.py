@@ -13,6 +13,7 @@ Everything is updated in place, one array operation at a time, through scratch m
 
 import math
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,8 @@ class _State:
         return {"steps": self.steps, "buffers": buffers}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        if not {"steps", "buffers"} <= set(state) or int(state["steps"]) < 0:
+            raise ValueError(f'load_state: expected {{"steps": at least 0, "buffers": …}}, got {dict(state)}')
         if state["buffers"] and set(state["buffers"]) != set(self.names):
             raise ValueError(
                 f"load_state: expected buffers {sorted(self.names)}, got {sorted(state['buffers'])}: "
@@ -210,17 +213,23 @@ def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[
     if len(arrays) != len(parameters):
         raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {what}")
     for i, (array, p) in enumerate(zip(arrays, parameters, strict=True)):
-        if array.shape != p.shape:
-            raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {array.shape}")
+        if np.shape(array) != p.shape:
+            raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {np.shape(array)}")
 
 
 def _at_least_zero(name: str, value: float) -> float:
-    if not (math.isfinite(value) and value >= 0.0):
+    if not (math.isfinite(_number(name, value)) and value >= 0.0):
         raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")
     return value
 
 
 def _fraction(name: str, value: float) -> float:
-    if not 0.0 <= value < 1.0:
+    if not 0.0 <= _number(name, value) < 1.0:
         raise ValueError(f"{name}: expected a number of at least 0 and below 1, got {value}")
     return value
+
+
+def _number(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}: expected a number, got {value!r}")
+    return float(value)

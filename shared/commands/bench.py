@@ -9,18 +9,22 @@ from typing import Annotated, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.progress import Progress, TextColumn
 from rich.table import Table
 
 from shared import benchmark, charts
 from shared.benchmark import BenchRow
-from shared.charts_style import STAGE_LABELS, save
+from shared.charts_style import STAGE_LABELS, save, three_digits
 from shared.contract import Stage
-from shared.environment import describe, environment
+from shared.environment import busy, describe, environment
 from shared.race import stages_for
 from shared.results import as_json, results_folder, write_json
 
 QUICK_SIZES = (32, 128)
 """Matrix sizes of --quick: one small, and the one that all stages are compared at."""
+
+UNSTEADY = 0.25
+"""A spread above this share of the median is worth a warning."""
 
 
 def bench(
@@ -47,10 +51,20 @@ def bench(
     complete = False
     console = Console(stderr=True)
     try:
-        with console.status("measuring", spinner="line") as status:
+        # auto_refresh would redraw from a thread of its own, in the middle of what is being timed.
+        with Progress(
+            TextColumn("{task.description}"),
+            console=console,
+            disable=not console.is_terminal,
+            transient=True,
+            auto_refresh=False,
+        ) as progress:
+            task = progress.add_task("measuring")
+            progress.refresh()
             for row in _plan(chosen, quick):
                 rows.append(row)
-                status.update(f"{len(rows)} measured; last: {STAGE_LABELS[row.stage]}, {row.name}, {row.dtype}")
+                last = f"{STAGE_LABELS[row.stage]}, {row.name}, {row.dtype}"
+                progress.update(task, description=f"measuring: {len(rows)} done, last {last}", refresh=True)
         complete = True
     except KeyboardInterrupt:
         console.print(f"interrupted: the {len(rows)} rows measured until now are kept", highlight=False)
@@ -77,7 +91,7 @@ def _plan(stages: Sequence[Stage], quick: bool) -> Iterator[BenchRow]:
 
 def _draw(rows: Sequence[BenchRow], facts: Mapping[str, Any], out: Path) -> list[Path]:
     """The charts for which enough was measured before an interrupt."""
-    footer = describe(dict(facts))
+    footer = describe(facts)
     measured = [row for row in rows if row.kind == "ladder" and row.measurement]
     drawn = []
     if charts.common_size(measured) is not None:
@@ -93,31 +107,53 @@ def _show(
     console = Console()
     for kind, title in (
         ("ladder", "Matmul ladders: time as a multiple of NumPy's a @ b in the same dtype"),
-        ("step", "Training step: time as a multiple of its matrix products alone, by NumPy's a @ b"),
+        ("step", "Training step: time as a multiple of its bare matrix products, NumPy's a @ b"),
     ):
         if mine := [row for row in rows if row.kind == kind]:
             console.print(_table(title, mine))
+            console.print()
+    console.print("spread: from the first quartile to the third, as a share of the median", highlight=False)
+    unsteady = sum(row.measurement is not None and row.measurement.spread > UNSTEADY for row in rows)
+    if unsteady:
+        text = f"warning: {unsteady} of {len(rows)} spread by more than {UNSTEADY:.0%}; do not trust those"
+        console.print(text, highlight=False, soft_wrap=True)
+    if warning := busy(facts):
+        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
+    for row in rows:
+        if row.skipped:
+            what = f"{STAGE_LABELS[row.stage]}, {row.name}, {row.dtype}, size {row.shape[0]}"
+            console.print(f"skipped: {what}: {row.skipped}", markup=False, highlight=False, soft_wrap=True)
     for name, reason in unavailable.items():
         console.print(f"not measured: {name}: {reason}", markup=False, highlight=False, soft_wrap=True)
-    console.print(describe(dict(facts)), highlight=False, soft_wrap=True)
+    console.print(describe(facts), highlight=False, soft_wrap=True)
     console.print("Written: " + ", ".join(str(path) for path in files), highlight=False, soft_wrap=True)
 
 
 def _table(title: str, rows: Sequence[BenchRow]) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        show_edge=False,
+        collapse_padding=True,
+    )
     for heading in ("stage", "what", "dtype"):
-        table.add_column(heading)
-    for heading in ("size", "median", "quartiles", "GFLOP/s", "ratio"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, no_wrap=True)
+    is_ladder = rows[0].kind == "ladder"
+    for heading in (
+        ("size", "median", "spread", "GFLOP/s", "ratio") if is_ladder else ("median", "spread", "GFLOP/s", "ratio")
+    ):
+        table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
-        size = str(row.shape[0]) if row.kind == "ladder" else ""
+        size = [str(row.shape[0])] if is_ladder else []
+        label = [STAGE_LABELS[row.stage].split(":")[0], row.name, row.dtype, *size]
         if row.measurement is None or row.gflops is None or row.ratio is None:
-            table.add_row(STAGE_LABELS[row.stage], row.name, row.dtype, size, f"skipped: {row.skipped}")
+            table.add_row(*label, "skipped")
             continue
         m = row.measurement
-        quartiles = f"{_time(m.lower)} to {_time(m.upper)}"
-        speed, ratio = f"{row.gflops:.3g}", f"{row.ratio:,.3g}" if row.ratio < 1000 else f"{row.ratio:,.0f}"
-        table.add_row(STAGE_LABELS[row.stage], row.name, row.dtype, size, _time(m.median), quartiles, speed, ratio)
+        table.add_row(*label, _time(m.median), f"{m.spread:.0%}", three_digits(row.gflops), three_digits(row.ratio))
     return table
 
 
@@ -125,5 +161,5 @@ def _time(seconds: float) -> str:
     """Seconds with three digits and the unit that suits: 1.2 s, 34.5 ms, 6.78 µs."""
     for unit, scale in (("s", 1.0), ("ms", 1e3)):
         if seconds * scale >= 1:
-            return f"{seconds * scale:.3g} {unit}" if seconds * scale < 1000 else f"{seconds * scale:.0f} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
+            return f"{three_digits(seconds * scale)} {unit}"
+    return f"{three_digits(seconds * 1e6)} µs"

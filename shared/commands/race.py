@@ -15,13 +15,17 @@ from rich.table import Table
 
 from shared import race as racing
 from shared.benchmark import ladder_rows
+from shared.charts_style import three_digits
 from shared.contract import Stage
 from shared.datasets import Dataset, load_dataset
-from shared.environment import describe, environment
+from shared.environment import busy, describe, environment
 from shared.results import as_json, results_folder, write_json
 
 LADDER_SIZE = 128
 """Rows and columns of the product that the ladder chart compares: large enough for BLAS, bearable for three loops."""
+
+REDRAW_EVERY = 0.2
+"""Seconds between two drawings of the progress bar."""
 
 DEFAULTS = racing.Settings()
 
@@ -92,6 +96,7 @@ def _run(
     settings: racing.Settings,
     out: Path,
 ) -> dict[str, Any]:
+    facts = environment()
     steps_per_epoch = -(-len(data.train) // settings.batch_size)
     steps = steps_per_epoch * settings.epochs
     console = Console(stderr=True)
@@ -101,21 +106,29 @@ def _run(
         TextColumn("{task.fields[numbers]}"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    # auto_refresh would redraw from a thread of its own, in the middle of what is being timed.
+    with Progress(
+        *columns, console=console, disable=not console.is_terminal, transient=True, auto_refresh=False
+    ) as progress:
         laps = []
+        drawn_at = 0.0
         for stage in stages:
             task = progress.add_task(stage.title, total=steps, numbers="")
 
             def advance(epoch: int, step: int, loss: float, task: Any = task) -> None:
                 done = (epoch - 1) * steps_per_epoch + step
                 progress.update(task, completed=done, numbers=f"epoch {epoch}/{settings.epochs} loss {loss:.3f}")
+                nonlocal drawn_at
+                if time.monotonic() - drawn_at > REDRAW_EVERY or done == steps:
+                    drawn_at = time.monotonic()
+                    progress.refresh()
 
             laps.append(racing.run_lap(stage, data, settings, advance))
         found = racing.agreements(laps, settings, steps)
-        task = progress.add_task("matmul ladders, charts", total=None, numbers="")
+        progress.add_task("matmul ladders, charts", total=None, numbers="a few seconds")
+        progress.refresh()
         # One product, few rounds: enough for a chart. `groundup bench` measures the ladders properly.
         rows = list(ladder_rows(stages, sizes=[LADDER_SIZE], repeats=5, group_limit=2.0))
-        facts = environment()
         document = racing.results(settings, laps, found, unavailable, rows, facts)
         drawn = racing.draw(out, settings, laps, document["agree"], rows, facts)
     document["charts"] = [path.name for path in drawn]
@@ -125,10 +138,10 @@ def _run(
 
 def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
     settings = document["settings"]
-    table = Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     epochs = f"{settings['epochs']} epoch{'' if settings['epochs'] == 1 else 's'}"
     table.title = (
-        f"784-{settings['hidden']}-10 on {settings['dataset']}, {epochs}, "
+        f"{'-'.join(map(str, document['network']))} on {settings['dataset']}, {epochs}, "
         f"batches of {settings['batch_size']}, {settings['dtype']}, seed {settings['seed']}"
     )
     table.add_column("stage", no_wrap=True)
@@ -139,17 +152,18 @@ def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         table.add_row(
             stage["title"],
             f"{stage['test_accuracy']:.2%}",
-            f"{stage['seconds_per_epoch']:.3g}",
+            three_digits(stage["seconds_per_epoch"]),
             f"{stage['samples_per_second']:,.0f}",
-            f"{stage['speed']:.3g}x" if stage["speed"] < 1000 else f"{stage['speed']:,.0f}x",
+            f"{three_digits(stage['speed'])}x",
             str(stage["other_predictions"]) if compared else "-",
-            f"{stage['worst_disagreement']['tolerances']:.2g}" if compared else "-",
+            f"{stage['worst']['tolerances']:.1g}" if compared else "-",
         )
     console = Console()
     console.print(table)
     console.print(
-        f"Compared with {document['stages'][0]['title']}. speed: of training. differ: test images that get another "
-        "class.\nworst: the parameter furthest off, in units of what rounding may do (1 is the limit).",
+        f"Compared with {document['stages'][0]['title']}. speed: of training, 1x is that stage's.\n"
+        "differ: test images that get another class. worst: the parameter furthest off,\n"
+        "in units of what rounding may do; 1 is the limit.",
         highlight=False,
     )
     for name, reason in document["unavailable"].items():
@@ -161,6 +175,8 @@ def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
             else "The stages agree within the tolerance; predictions differ only by rounding.",
             highlight=False,
         )
+    if warning := busy(document["environment"]):
+        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
     charts = ", ".join(name for name in document["charts"] if name.endswith(".png"))
     console.print(
         f"Charts: {charts} (and .svg) in {out}; all numbers: {out / 'results.json'}", highlight=False, soft_wrap=True
@@ -176,12 +192,9 @@ def _report(document: Mapping[str, Any]) -> str:
     """What disagrees: for each stage that is not the reference, the entry furthest off and the predictions."""
     lines = [f"The stages disagree (reference: {document['reference']}):"]
     for stage in document["stages"]:
-        worst = stage["worst_disagreement"]
         if stage["stage"] != document["reference"]:
-            lines.append(
-                f"  {stage['title']}: {worst['op']} at {tuple(worst['index'])} is {worst['got']!r}, "
-                f"expected {worst['expected']!r}, {worst['tolerances']:.3g} tolerances apart; "
-                f"{stage['other_predictions']} test images get another class"
-            )
+            others = stage["other_predictions"]
+            images = f"{others} test image{'' if others == 1 else 's'} predicted otherwise"
+            lines.append(f"  {stage['title']}: {images}; {stage['worst']['text']}")
     lines.append("  Run `groundup check` to find the first operation that differs.")
     return "\n".join(lines)

@@ -6,6 +6,7 @@ import dataclasses
 import json as json_module
 import shlex
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -151,7 +152,7 @@ def train(
         settings = _resumed_settings(folder, given)
     else:
         folder = run_dir or Path("runs") / chosen.name
-        settings = DEFAULTS | (STAGE1_DEFAULTS if chosen.number == 1 else {}) | given
+        settings = {**DEFAULTS, **(STAGE1_DEFAULTS if chosen.number == 1 else {}), **given}
     try:
         result = _run(chosen, settings, folder, resume is not None, overwrite, quiet or json)
     except KeyboardInterrupt as interrupt:
@@ -171,8 +172,6 @@ def _run(
         [data.train.x.shape[1], *hidden, data.classes],
         **{name: settings[name] for name in ("activation", "loss", "initializer", "seed", "dtype")},
     )
-    if not silent:
-        _print_heading(stage, network, settings, data)
     loop_arguments = (
         *("epochs", "batch_size", "seed", "validation", "schedule", "warmup_epochs", "step_epochs", "gamma"),
         *("dropout", "patience", "monitor", "checkpoint_every"),
@@ -187,6 +186,7 @@ def _run(
         resume=resume,
         overwrite=overwrite,
         notes=settings,
+        on_start=None if silent else partial(_print_heading, stage, network, settings, data),
         on_epoch=None if silent else _print_epoch,
         **{name: settings[name] for name in loop_arguments},
     )
@@ -204,7 +204,7 @@ def _resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
                 f"cannot resume {folder}: its {option} is {saved[name]}, not {value}; leave {option} out, "
                 "or start a new run in another folder"
             )
-    return saved | given
+    return {**saved, **given}
 
 
 def _make_optimizer(stage: contract.Stage, settings: Mapping[str, Any]) -> contract.Optimizer:

@@ -1,0 +1,156 @@
+"""Is the gradient the slope of the loss? Measure the slope, and compare.
+
+Move one parameter p by a small step h either way and see how the loss L changes:
+
+    numeric slope = (L(p + h) - L(p - h)) / 2h
+
+Two errors pull h in opposite directions. The formula itself is wrong by h²/6 times the third derivative
+(truncation: smaller h is better), and each L carries rounding errors of about eps |L|, which dividing by h
+blows up to eps |L| / h (smaller h is worse). Their sum is least near h = cbrt(eps), 6e-6 in float64, where
+both are about eps^(2/3), 4e-11. So a right gradient agrees to some ten digits, and LIMIT allows a hundred
+times that error for third derivatives and losses that are not quite 1.
+
+ReLU and the hinge have kinks, where there are two slopes and the formula gives something between them. A kink
+in the measured stretch shows in the losses alone, without asking the gradient: the slopes measured with h and
+with h/2 disagree, or the slope to the right and the slope to the left differ by something other than curvature,
+which would halve when h halves. Such a parameter is skipped and counted; a check that skips many is not ok.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from shared.contract import LABEL_LOSSES, Stage
+
+EPS = float(np.finfo(np.float64).eps)
+STEP = EPS ** (1 / 3)
+LIMIT = 100 * EPS ** (2 / 3)
+"""The largest relative error of a right gradient: 3.7e-9."""
+MOST_SKIPPED = 0.05
+"""The largest share of parameters that may lie on a kink before the check proves too little."""
+
+
+@dataclass(frozen=True)
+class GradientCheck:
+    """The gradient of one small network, compared with the slope of its loss.
+
+    checked, skipped: number of single parameters compared, and left out for a kink
+    worst: the largest |analytic - numeric| / max(|analytic|, |numeric|, |loss|); the loss is in there because its
+        rounding sets how small a slope can be measured
+    parameter, index: where, such as "W2" and (3, 1); analytic, numeric: the gradient and the measured slope there
+    """
+
+    stage: str
+    activation: str
+    loss: str
+    checked: int
+    skipped: int
+    worst: float
+    parameter: str
+    index: tuple[int, ...]
+    analytic: float
+    numeric: float
+
+    @property
+    def ok(self) -> bool:
+        """Within LIMIT everywhere, and few enough skipped."""
+        return self.worst <= LIMIT and self.skipped_share <= MOST_SKIPPED
+
+    @property
+    def skipped_share(self) -> float:
+        """The share of parameters that lay on a kink."""
+        return self.skipped / (self.checked + self.skipped)
+
+    def __str__(self) -> str:
+        """One line: where the gradient and the slope differ most, and by how much."""
+        return (
+            f"{self.activation}, {self.loss}: d loss / d {self.parameter}{list(self.index)} is {self.analytic:.12g} by "
+            f"the gradient and {self.numeric:.12g} by the slope; relative error {self.worst:.2g} (limit {LIMIT:.2g}), "
+            f"{self.skipped} of {self.checked + self.skipped} parameters skipped at kinks"
+        )
+
+
+def check_gradients(
+    stage: Stage,
+    activation: str,
+    loss: str,
+    *,
+    layer_sizes: tuple[int, ...] = (4, 5, 3, 3),
+    batch: int = 4,
+    seed: int = 0,
+) -> GradientCheck:
+    """Compare `Network.gradients` with the slope of `Network.loss`, parameter by parameter, in float64.
+
+    layer_sizes, batch: keep them small; every parameter costs four losses
+    seed: of the random parameters and data
+    Raises ValueError where a gradient is not shaped like its parameter.
+    """
+    rng = np.random.default_rng(seed)
+    parameters = [
+        array
+        for inputs, outputs in pairwise(layer_sizes)
+        for array in (rng.standard_normal((inputs, outputs)), 0.5 * rng.standard_normal(outputs))
+    ]
+    give = stage.arrays.asarray
+    x = give(rng.standard_normal((batch, layer_sizes[0])), "float64")
+    y: Any = rng.integers(0, layer_sizes[-1], batch)
+    if loss not in LABEL_LOSSES:
+        y = give(rng.random((batch, layer_sizes[-1])), "float64")
+
+    def network(values: list[np.ndarray]) -> Any:
+        arrays = [give(value, "float64") for value in values]
+        return stage.network.Network.from_parameters(arrays, activation=activation, loss=loss, dtype="float64")
+
+    def loss_at(i: int, index: tuple[int, ...], value: float) -> float:
+        moved = [p.copy() if j == i else p for j, p in enumerate(parameters)]
+        moved[i][index] = value
+        return float(network(moved).loss(x, y))
+
+    gradients = [np.array(stage.arrays.to_host(g), np.float64) for g in network(parameters).gradients(x, y)]
+    for i, (g, p) in enumerate(zip(gradients, parameters, strict=True)):
+        if g.shape != p.shape:
+            raise ValueError(f"gradients: number {i} is shaped {g.shape}, expected {p.shape}, as its parameter is")
+    here = float(network(parameters).loss(x, y))
+    checked = skipped = 0
+    worst = -1.0
+    place: tuple[str, tuple[int, ...], float, float] = ("none", (), 0.0, 0.0)
+    for i, index in every_index(parameters):
+        numeric = slope(partial(loss_at, i, index), float(parameters[i][index]), here)
+        if numeric is None:
+            skipped += 1
+            continue
+        checked += 1
+        analytic = float(gradients[i][index])
+        error = abs(analytic - numeric) / max(abs(analytic), abs(numeric), abs(here))
+        if not error <= worst:  # also true for NaN, which must not pass unseen
+            worst, place = error if error == error else np.inf, (f"{'Wb'[i % 2]}{i // 2 + 1}", index, analytic, numeric)
+    return GradientCheck(stage.name, activation, loss, checked, skipped, worst, *place)
+
+
+def slope(loss: Callable[[float], float], p: float, here: float) -> float | None:
+    """The derivative of loss at p by central differences, or None where a kink lies within the step.
+
+    here: loss(p), which many calls share
+    """
+    h = STEP * max(1.0, abs(p))
+    wide, narrow = ((loss(p + step), loss(p - step), step) for step in (h, h / 2))
+    central = [(above - below) / (2 * step) for above, below, step in (wide, narrow)]
+    # Right slope minus left slope: h times the curvature, so it halves with h, unless there is a kink.
+    bend = [(above - 2 * here + below) / step for above, below, step in (wide, narrow)]
+    noise = LIMIT * max(1.0, abs(here), abs(central[0]))
+    if abs(central[0] - central[1]) > noise or abs(bend[0] - 2 * bend[1]) > noise:
+        return None
+    return central[0]
+
+
+def every_index(arrays: list[np.ndarray]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """(which array, index in it) of every element."""
+    for i, array in enumerate(arrays):
+        for index in np.ndindex(array.shape):
+            yield i, index

@@ -1,0 +1,75 @@
+"""Dropout masks: the fast and the plain formula agree, the rate is right, and different keys are independent."""
+
+import numpy as np
+import pytest
+
+from shared.dropout import dropout_mask, mask_key, mask_value, random_bits, step_masks
+
+
+def test_random_bits_are_splitmix64s_published_sequence() -> None:
+    # The first outputs of SplitMix64 seeded with 1234567, as in Vigna's reference implementation (splitmix64.c).
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
+    assert [random_bits(1234567, i) for i in range(4)] == expected
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("seed", "step", "layer"), [(0, 0, 0), (1, 2, 3), (2**63, 10**12, 7), (5, 0, 2**40)])
+def test_whole_mask_is_the_plain_formula_at_every_element(seed: int, step: int, layer: int, dtype: str) -> None:
+    mask = dropout_mask(7, 13, 0.3, seed, step, layer, dtype)
+    plain = [[mask_value(r * 13 + c, 0.3, seed, step, layer) for c in range(13)] for r in range(7)]
+    assert mask.dtype == dtype
+    np.testing.assert_array_equal(mask, np.array(plain, dtype))
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.2, 0.5, 0.9, 0.999])
+def test_masks_hold_exactly_zero_and_the_scale_at_the_right_rate(rate: float) -> None:
+    mask = dropout_mask(1000, 100, rate, seed=3, step=1, layer=0, dtype="float64")
+    assert set(np.unique(mask)) <= {0.0, 1.0 / (1.0 - rate)}
+    dropped = np.mean(mask == 0.0)
+    assert abs(dropped - rate) <= 4 * np.sqrt(rate * (1 - rate) / mask.size)  # four standard deviations
+
+
+def test_rate_zero_keeps_everything() -> None:
+    np.testing.assert_array_equal(dropout_mask(3, 4, 0.0, 0, 0, 0), np.ones((3, 4), np.float32))
+
+
+@pytest.mark.parametrize("other", [(1, 0, 0), (0, 1, 0), (0, 0, 1)], ids=["seed", "step", "layer"])
+def test_masks_of_another_seed_step_or_layer_are_uncorrelated(other: tuple[int, int, int]) -> None:
+    first = dropout_mask(200, 100, 0.5, 0, 0, 0) - 1
+    second = dropout_mask(200, 100, 0.5, *other) - 1
+    assert abs(np.mean(first * second)) <= 4 / np.sqrt(first.size)
+
+
+def test_keys_of_neighbouring_seeds_steps_and_layers_are_all_different() -> None:
+    keys = {mask_key(seed, step, layer) for seed in range(10) for step in range(50) for layer in range(5)}
+    assert len(keys) == 10 * 50 * 5
+
+
+def test_same_arguments_give_the_same_mask_and_neighbours_in_it_are_uncorrelated() -> None:
+    mask = dropout_mask(200, 100, 0.5, 1, 2, 3)
+    np.testing.assert_array_equal(mask, dropout_mask(200, 100, 0.5, 1, 2, 3))
+    flat = mask.ravel() - 1
+    for lag in (1, 2, 100):
+        assert abs(np.mean(flat[lag:] * flat[:-lag])) <= 4 / np.sqrt(flat.size)
+
+
+def test_step_masks_give_one_mask_for_each_hidden_layer_or_none() -> None:
+    masks = step_masks(4, [6, 5], 0.5, seed=1, step=9)
+    assert masks is not None
+    assert [mask.shape for mask in masks] == [(4, 6), (4, 5)]
+    np.testing.assert_array_equal(masks[1], dropout_mask(4, 5, 0.5, 1, 9, 1))
+    assert step_masks(4, [6], 0.0, seed=1, step=9) is None
+    assert step_masks(4, [], 0.5, seed=1, step=9) is None
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, float("nan")])
+def test_impossible_rates_are_rejected(rate: float) -> None:
+    with pytest.raises(ValueError, match=r"dropout: expected a rate of at least 0 and below 1, got"):
+        dropout_mask(2, 2, rate, 0, 0, 0)
+
+
+def test_negative_counters_and_empty_shapes_are_rejected() -> None:
+    with pytest.raises(ValueError, match="dropout: step must be at least 0, got -1"):
+        dropout_mask(2, 2, 0.5, 0, -1, 0)
+    with pytest.raises(ValueError, match=r"at least one row and one column, got \(0, 2\)"):
+        dropout_mask(0, 2, 0.5, 0, 0, 0)
