@@ -13,11 +13,12 @@ BIN := $(VENV)/bin
 race: $(VENV)/.installed
 	$(BIN)/groundup race
 
+# Two test processes on two cores: one BLAS thread each, or they wait for one another.
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

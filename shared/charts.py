@@ -171,7 +171,7 @@ def ladders(rows: Sequence[BenchRow], footer: str) -> Figure:
             )[0]
             for dtype in references
         ]
-        axes.legend(handles=handles, loc="lower left", fontsize=8.5, frameon=True, edgecolor="none", framealpha=1)
+        axes.legend(handles=handles, loc="lower center", bbox_to_anchor=(0.4, 1.0), ncols=4, fontsize=8.5)
     return figure
 
 

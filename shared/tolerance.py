@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 C = 4.0
-"""Six standard deviations of the random walk of two roundings, 6 * sqrt(1/3), rounded up. See docs/numerics.md."""
+"""Up to 16 terms no correct result can be further off; beyond, it is ten standard deviations. See docs/numerics.md."""
 
 
 def eps(dtype: str) -> float:
@@ -52,7 +52,7 @@ class Comparison:
     index: where in the array, from 0; empty for a single number, or where shapes differ
     got, expected: the two values there
     tolerances: |got - expected| in units of the tolerance there; inf where no rounding can explain it
-    level: "op", "step" or "trajectory"; case: which sizes, data or hyperparameters
+    level: "op", "layer", "step" or "trajectory"; case: which sizes, data or hyperparameters
     note: what else went wrong, such as a shape or an exception
     """
 

@@ -1,4 +1,4 @@
-"""The gradient check: right gradients pass on every stage, wrong ones are named, kinks are not hidden and not guessed."""
+"""The gradient check: right gradients pass on every stage, wrong ones are named, and kinks are skipped and counted."""
 
 import math
 from collections.abc import Callable

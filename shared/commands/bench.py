@@ -107,7 +107,7 @@ def _show(
     console = Console()
     for kind, title in (
         ("ladder", "Matmul ladders: time as a multiple of NumPy's a @ b in the same dtype"),
-        ("step", "Training step: time as a multiple of its bare matrix products, NumPy's a @ b"),
+        ("step", "Training step: time as a multiple of its bare NumPy products"),
     ):
         if mine := [row for row in rows if row.kind == kind]:
             console.print(_table(title, mine))
