@@ -8,7 +8,7 @@ went wrong is one line on stderr. GROUNDUP_TRACEBACK=1 shows the traceback as we
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 import typer
@@ -42,7 +42,13 @@ def groundup(
         typer.echo(context.get_help())
 
 
-COMMANDS = {"race": race, "train": train, "check": check, "bench": bench, "doctor": doctor}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "race": race,
+    "train": train,
+    "check": check,
+    "bench": bench,
+    "doctor": doctor,
+}
 for name, command in COMMANDS.items():
     app.command(name)(command)
 

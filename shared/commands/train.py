@@ -15,6 +15,7 @@ import typer
 from shared import contract, training
 from shared.checkpoints import CheckpointError, load_checkpoint
 from shared.datasets import Dataset, load_dataset
+from shared.environment import environment
 from shared.runs import LAST
 
 DEFAULTS: dict[str, Any] = {
@@ -257,6 +258,7 @@ def _summary(stage: str, settings: Mapping[str, Any], folder: Path, result: trai
     last, best = result.epochs[-1], result.epochs[result.best_epoch - 1]
     return {
         "stage": stage,
+        "environment": environment(),
         "run_dir": str(folder),
         "settings": dict(settings),
         "test_accuracy": last.test_accuracy,
