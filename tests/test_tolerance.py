@@ -9,9 +9,6 @@ from shared.check_trajectory import compare_parameters
 from shared.tolerance import C, compare, tolerance
 
 
-# The tolerance
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_the_tolerance_is_c_eps_sqrt_k_scale(dtype: str) -> None:
     assert tolerance(dtype, 100, 3.0) == C * np.finfo(dtype).eps * 10 * 3.0
