@@ -169,6 +169,6 @@ def load_stage(name: str) -> Stage:
     """
     full = stage_name(name)
     if full not in available_stages():
-        raise StageUnavailable(f"{full} is not installed; installed are {', '.join(available_stages())}")
+        raise StageUnavailable(f"{full} is not installed (this version has {', '.join(available_stages())})")
     rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
     return Stage(name=full, **rooms)

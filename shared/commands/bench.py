@@ -123,8 +123,8 @@ def _show(
         if row.skipped:
             what = f"{STAGE_LABELS[row.stage]}, {row.name}, {row.dtype}, size {row.shape[0]}"
             console.print(f"skipped: {what}: {row.skipped}", markup=False, highlight=False, soft_wrap=True)
-    for name, reason in unavailable.items():
-        console.print(f"not measured: {name}: {reason}", markup=False, highlight=False, soft_wrap=True)
+    for reason in unavailable.values():
+        console.print(f"not measured: {reason}", markup=False, highlight=False, soft_wrap=True)
     console.print(describe(facts), highlight=False, soft_wrap=True)
     console.print("Written: " + ", ".join(str(path) for path in files), highlight=False, soft_wrap=True)
 

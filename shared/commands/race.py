@@ -166,8 +166,8 @@ def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         "in units of what rounding may do; 1 is the limit.",
         highlight=False,
     )
-    for name, reason in document["unavailable"].items():
-        console.print(f"not raced: {name}: {reason}", markup=False, highlight=False, soft_wrap=True)
+    for reason in document["unavailable"].values():
+        console.print(f"not raced: {reason}", markup=False, highlight=False, soft_wrap=True)
     if document["agree"] and len(document["stages"]) > 1:
         console.print(
             "The stages agree: the same prediction for every test image."
