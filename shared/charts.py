@@ -16,7 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from shared.benchmark import BenchRow
-from shared.charts_style import INK, QUIET, STAGE_COLOURS, STAGE_LABELS, house_style, new_figure, three_digits
+from shared.charts_style import INK, QUIET, STAGE_COLOURS, house_style, new_figure, three_digits
+from shared.contract import STAGE_TITLES
 
 _MARKERS = "osD^vPX*"
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -35,7 +36,7 @@ def training_curves(curves: Mapping[str, Curve], footer: str, *, agree: bool) ->
 
     curves: stage name -> Curve. agree: whether the equivalence check passed, which is what the headline says.
     """
-    names = [STAGE_LABELS[stage] for stage in curves]
+    names = [STAGE_TITLES[stage] for stage in curves]
     if len(names) == 1:
         title = f"Training {names[0]}"
     elif agree:
@@ -47,8 +48,8 @@ def training_curves(curves: Mapping[str, Curve], footer: str, *, agree: bool) ->
         left, right = figure.subplots(1, 2)
         for place, (stage, curve) in enumerate(curves.items()):
             style = _overlay(stage, place, len(curves))
-            left.plot(curve.epochs, curve.loss, label=STAGE_LABELS[stage], **style)
-            right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=STAGE_LABELS[stage], **style)
+            left.plot(curve.epochs, curve.loss, label=STAGE_TITLES[stage], **style)
+            right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=STAGE_TITLES[stage], **style)
         left.set(title="Training loss", xlabel="epoch", ylabel="cross-entropy, mean of the epoch (nats)")
         right.set(title="Test accuracy", xlabel="epoch", ylabel="test images classified rightly (%)")
         left.set_ylim(bottom=0)
@@ -69,8 +70,8 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
     fastest = min(stages, key=lambda stage: seconds[stage])
     title = "Seconds per epoch"
     if fastest != stages[0]:
-        title = f"{STAGE_LABELS[fastest].partition(': ')[2]} trains {_factor(first / seconds[fastest])} as fast"
-        title += f" as {STAGE_LABELS[stages[0]].partition(': ')[2]}"
+        title = f"{STAGE_TITLES[fastest].partition(': ')[2]} trains {_factor(first / seconds[fastest])} as fast"
+        title += f" as {STAGE_TITLES[stages[0]].partition(': ')[2]}"
     with house_style():
         figure = new_figure(title, footer, height=1.75 + 0.55 * len(stages))
         axes = figure.subplots()
@@ -99,7 +100,7 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
             )
         if len(stages) > 1:
             axes.axvline(first, color=STAGE_COLOURS[stages[0]], linewidth=1, linestyle=":", zorder=0)
-        axes.set_yticks(range(len(stages)), [STAGE_LABELS[stage] for stage in stages])
+        axes.set_yticks(range(len(stages)), [STAGE_TITLES[stage] for stage in stages])
         axes.set_ylim(len(stages) - 0.35, -0.5)
         axes.set_xlabel(f"seconds per epoch, log scale ({network})")
         _log_x(axes, list(seconds.values()), margin=2.0, suffix=" s")
@@ -151,7 +152,7 @@ def ladders(rows: Sequence[BenchRow], footer: str) -> Figure:
                 fontsize=8.5,
                 bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.0},
             )
-        axes.set_yticks(range(len(rungs)), [f"{STAGE_LABELS[stage].split(':')[0]}  {rung}" for stage, rung in rungs])
+        axes.set_yticks(range(len(rungs)), [f"{STAGE_TITLES[stage].split(':')[0]}  {rung}" for stage, rung in rungs])
         axes.set_ylim(len(rungs) - 0.4, -0.6)
         axes.set_xlabel("10⁹ floating-point operations per second (GFLOP/s), log scale")
         _log_x(axes, [*speeds, *references.values()], margin=2.2, left=5.0)
@@ -202,7 +203,7 @@ def ladder_sizes(rows: Sequence[BenchRow], footer: str, *, dtype: str = "float64
             axes.plot(
                 list(reference), list(reference.values()), color="#BBBBBB", linewidth=6, zorder=1, label="NumPy a @ b"
             )
-            axes.set(title=STAGE_LABELS[stage], xscale="log", yscale="log", xlabel="rows = columns, log scale")
+            axes.set(title=STAGE_TITLES[stage], xscale="log", yscale="log", xlabel="rows = columns, log scale")
             axes.set_xticks(sorted(reference), [str(size) for size in sorted(reference)])
             axes.xaxis.set_minor_locator(NullLocator())
             axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

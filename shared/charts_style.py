@@ -23,14 +23,6 @@ STAGE_COLOURS = {
 }
 """Okabe and Ito's palette (https://jfly.uni-koeln.de/color/): colour-blind readers can tell them apart."""
 
-STAGE_LABELS = {
-    "stage1_pure_python": "stage 1: pure Python",
-    "stage2_numpy": "stage 2: NumPy",
-    "stage3_c": "stage 3: C",
-    "stage4_numba_cuda": "stage 4: CUDA",
-}
-"""What `contract.Stage.title` says, for a chart of results whose stage may not be installed where it is drawn."""
-
 INK = "#222222"
 QUIET = "#666666"
 DPI = 200

@@ -18,6 +18,9 @@ Array = Any
 """A stage's own array. Its type is the stage's business; shared code only passes it along."""
 
 STAGES = ("stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda")
+STAGE_TITLES = dict(zip(STAGES, ("stage 1: pure Python", "stage 2: NumPy", "stage 3: C", "stage 4: CUDA"), strict=True))
+"""What people call the stages; by name, because a chart may show results of a stage that is not installed."""
+
 ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
@@ -133,15 +136,7 @@ class Stage:
     @property
     def title(self) -> str:
         """For people: 'stage 2: NumPy'."""
-        return f"stage {self.number}: {_TITLES[self.name]}"
-
-
-_TITLES = {
-    "stage1_pure_python": "pure Python",
-    "stage2_numpy": "NumPy",
-    "stage3_c": "C",
-    "stage4_numba_cuda": "CUDA",
-}
+        return STAGE_TITLES[self.name]
 
 
 def stage_name(name: str) -> str:

@@ -213,8 +213,10 @@ def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[
     if len(arrays) != len(parameters):
         raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {what}")
     for i, (array, p) in enumerate(zip(arrays, parameters, strict=True)):
-        if np.shape(array) != p.shape:
-            raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {np.shape(array)}")
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"step: number {i} of {what} is a {type(array).__name__}, expected an array; see asarray")
+        if array.shape != p.shape:
+            raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {array.shape}")
 
 
 def _at_least_zero(name: str, value: float) -> float:

@@ -10,7 +10,7 @@ from matplotlib.image import imread
 
 from shared import charts, contract
 from shared.benchmark import BenchRow, Measurement
-from shared.charts_style import DPI, STAGE_COLOURS, STAGE_LABELS, save
+from shared.charts_style import DPI, STAGE_COLOURS, save
 
 FOOTER = "some CPU · 2 cores · 2026-01-31"
 ONE, TWO = "stage1_pure_python", "stage2_numpy"
@@ -38,12 +38,8 @@ def headline(figure: Figure) -> str:
     return figure.get_suptitle()
 
 
-def test_labels_are_the_titles_of_the_stages(stage: contract.Stage) -> None:
-    assert STAGE_LABELS[stage.name] == stage.title
-
-
 def test_every_planned_stage_has_a_label_and_a_colour_of_its_own() -> None:
-    assert set(STAGE_LABELS) == set(STAGE_COLOURS) == set(contract.STAGES)
+    assert set(contract.STAGE_TITLES) == set(STAGE_COLOURS) == set(contract.STAGES)
     assert len(set(STAGE_COLOURS.values())) == len(contract.STAGES)
 
 
@@ -100,7 +96,10 @@ def test_ladders_without_a_common_size_says_so() -> None:
 
 def test_ladder_sizes_has_a_panel_for_each_stage_with_the_reference() -> None:
     figure = charts.ladder_sizes(ROWS, FOOTER)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [STAGE_LABELS[ONE], STAGE_LABELS[TWO]]
+    assert [axes.get_title(loc="left") for axes in figure.axes] == [
+        contract.STAGE_TITLES[ONE],
+        contract.STAGE_TITLES[TWO],
+    ]
     labels = [line.get_label() for line in figure.axes[1].lines]
     assert labels == ["blas", "NumPy a @ b"]
     np.testing.assert_allclose(figure.axes[1].lines[0].get_xydata(), [[64, 40], [512, 60]])

@@ -264,3 +264,23 @@ def test_the_wrong_number_of_dropout_masks_is_rejected(stage: Stage) -> None:
 def test_a_dropout_mask_of_another_shape_is_rejected_naming_both(stage: Stage) -> None:
     with pytest.raises(ValueError, match=r"mask is \(6, 4\) but outputs is \(6, 5\)"):
         make_network(stage).forward(inputs(stage), [stage.arrays.asarray(np.ones((6, 4)), "float64")])
+
+
+def test_predict_takes_nan_for_the_largest_output(stage: Stage) -> None:
+    network = stage.network.Network.from_parameters([[[1.0, float("nan"), 2.0]], [0.0, 0.0, 0.0]])
+    assert list(network.predict([[1.0]])) == [1]
+
+
+def test_whole_numbers_of_numpy_are_sizes_and_arrays_are_dropout_masks(stage: Stage) -> None:
+    network = stage.network.Network([np.int64(2), 3, 1])
+    assert network.layer_sizes == [2, 3, 1]
+    masks = [np.zeros((1, 3))]
+    assert float(network.forward([[1.0, 2.0]], masks)[0][0]) == 0.0
+    assert len(network.gradients([[1.0, 2.0]], [0], masks)) == 4
+
+
+def test_what_is_no_list_is_named(stage: Stage) -> None:
+    with pytest.raises(TypeError, match="layer_sizes: expected a list of sizes, got 5"):
+        stage.network.Network(5)
+    with pytest.raises(TypeError, match=r"parameters: expected a list .* got NoneType"):
+        stage.network.Network.from_parameters(None)

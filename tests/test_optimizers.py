@@ -199,3 +199,26 @@ def test_another_optimizers_state_is_refused(stage: Stage) -> None:
     adam.step(arrays(stage, 0), arrays(stage, 1))
     with pytest.raises(ValueError, match=r"load_state: expected buffers .*square_average.*first_moment"):
         stage.optimizers.RMSProp().load_state(adam.state())
+
+
+def test_a_hyperparameter_that_is_no_number_is_named(stage: Stage) -> None:
+    for arguments, name in [
+        ({"learning_rate": "0.1"}, "learning_rate"),
+        ({"learning_rate": 0.1, "momentum": "0.9"}, "momentum"),
+    ]:
+        with pytest.raises(TypeError, match=f"{name}: expected a number, got '0"):
+            stage.optimizers.SGD(**arguments)
+
+
+@pytest.mark.parametrize("state", [{}, {"steps": 1}, {"steps": -1, "buffers": {}}])
+def test_load_state_refuses_what_is_no_state(stage: Stage, state: dict) -> None:
+    with pytest.raises(ValueError, match="load_state: expected"):
+        stage.optimizers.Adam().load_state(state)
+
+
+def test_a_ragged_gradient_is_refused_before_anything_moves(stage: Stage) -> None:
+    weights = stage.arrays.asarray([[1.0, 2.0], [3.0, 4.0]])
+    first, second = stage.arrays.asarray([0.5]), weights
+    with pytest.raises((TypeError, ValueError), match=r"^step: "):
+        stage.optimizers.SGD(0.1).step([first, second], [stage.arrays.asarray([1.0]), [[1.0, 2.0], [3.0]]])
+    assert float(stage.arrays.to_host(first)[0]) == 0.5

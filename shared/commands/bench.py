@@ -14,8 +14,8 @@ from rich.table import Table
 
 from shared import benchmark, charts
 from shared.benchmark import BenchRow
-from shared.charts_style import STAGE_LABELS, save, three_digits
-from shared.contract import Stage
+from shared.charts_style import save, three_digits
+from shared.contract import STAGE_TITLES, Stage
 from shared.environment import busy, describe, environment
 from shared.race import stages_for
 from shared.results import as_json, results_folder, write_json
@@ -63,7 +63,7 @@ def bench(
             progress.refresh()
             for row in _plan(chosen, quick):
                 rows.append(row)
-                last = f"{STAGE_LABELS[row.stage]}, {row.name}, {row.dtype}"
+                last = f"{STAGE_TITLES[row.stage]}, {row.name}, {row.dtype}"
                 progress.update(task, description=f"measuring: {len(rows)} done, last {last}", refresh=True)
         complete = True
     except KeyboardInterrupt:
@@ -121,7 +121,7 @@ def _show(
         console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
     for row in rows:
         if row.skipped:
-            what = f"{STAGE_LABELS[row.stage]}, {row.name}, {row.dtype}, size {row.shape[0]}"
+            what = f"{STAGE_TITLES[row.stage]}, {row.name}, {row.dtype}, size {row.shape[0]}"
             console.print(f"skipped: {what}: {row.skipped}", markup=False, highlight=False, soft_wrap=True)
     for reason in unavailable.values():
         console.print(f"not measured: {reason}", markup=False, highlight=False, soft_wrap=True)
@@ -148,7 +148,7 @@ def _table(title: str, rows: Sequence[BenchRow]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         size = [str(row.shape[0])] if is_ladder else []
-        label = [STAGE_LABELS[row.stage].split(":")[0], row.name, row.dtype, *size]
+        label = [STAGE_TITLES[row.stage].split(":")[0], row.name, row.dtype, *size]
         if row.measurement is None or row.gflops is None or row.ratio is None:
             table.add_row(*label, "skipped")
             continue
