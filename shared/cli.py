@@ -2,7 +2,8 @@
 
 Exit codes: 0 all is well; 1 a check failed (stages disagree, a gradient is wrong, something needed is
 missing); 2 the command could not do what was asked: bad input, a missing file, an interruption. What
-went wrong is one line on stderr. GROUNDUP_TRACEBACK=1 shows the traceback as well.
+went wrong is one line on stderr, below which an error's notes follow (a C compiler's own words).
+GROUNDUP_TRACEBACK=1 shows the traceback as well.
 """
 
 import os
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (ValueError, OSError, StageUnavailable) as error:
         if os.environ.get("GROUNDUP_TRACEBACK"):
             traceback.print_exc()
-        fail(str(error))
+        fail(str(error), getattr(error, "__notes__", ()))
     except Exception as error:
         # Typer's usage errors have this method; their class is click's or Typer's own, depending on its version.
         if not hasattr(error, "format_message"):
@@ -77,7 +78,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def fail(message: str) -> NoReturn:
-    """One line on stderr, exit code 2."""
-    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+def fail(message: str, notes: Sequence[str] = ()) -> NoReturn:
+    """The message as one line on stderr, the notes below it as they are; exit code 2."""
+    print(f"error: {' '.join(message.split())}", *notes, sep="\n", file=sys.stderr)
     sys.exit(2)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -31,7 +32,14 @@ LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
 
 
 class StageUnavailable(Exception):
-    """The stage exists in the plan but cannot be used here; the message says why and what to do."""
+    """The stage exists in the plan but cannot be used here; the message says why and what to do.
+
+    fix: the one command that mends it, where there is one
+    """
+
+    def __init__(self, message: str, fix: str | None = None) -> None:
+        super().__init__(message)
+        self.fix = fix
 
 
 class ArraysRoom(Protocol):
@@ -157,13 +165,26 @@ def available_stages() -> list[str]:
 
 
 def load_stage(name: str) -> Stage:
-    """Import a stage's rooms.
+    """Import a stage's rooms, and prepare the stage where it needs it: stage 3 compiles its C on first use.
 
     name: as `stage_name` takes it.
-    Raises ValueError for an unknown name, StageUnavailable where the stage is not installed.
+    Raises ValueError for an unknown name or for C that does not compile, StageUnavailable where the stage is not
+    installed or this machine lacks what it needs, OSError where what it makes cannot be written.
     """
     full = stage_name(name)
     if full not in available_stages():
         raise StageUnavailable(f"{full} is not installed (this version has {', '.join(available_stages())})")
+    prepare = getattr(importlib.import_module(full), "prepare", None)
+    if prepare is not None:
+        prepare()
     rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
     return Stage(name=full, **rooms)
+
+
+def stage_facts(name: str) -> dict[str, Any]:
+    """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
+
+    name: as `stage_name` takes it. Values are JSON. Nothing is imported or built for the answer.
+    """
+    facts = getattr(sys.modules.get(stage_name(name)), "facts", None)
+    return facts() if facts is not None else {}

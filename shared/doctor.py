@@ -11,12 +11,13 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from shared import environment
-from shared.contract import STAGES, StageUnavailable, load_stage
+from shared.contract import STAGES, StageUnavailable, load_stage, stage_facts
 from shared.datasets import DATASETS, load_dataset
 from shared.download import cache_folder
 
@@ -25,12 +26,6 @@ DEPENDENCIES = ("numpy", "matplotlib", "typer", "rich", "pooch", "safetensors")
 MAIN_JOB_STAGES = ("stage1_pure_python", "stage2_numpy")
 ROOT = Path(__file__).resolve().parent.parent
 """The folder that holds `shared` and the stages: a checkout, or an environment's site-packages."""
-
-COMPILER_COMMANDS = {
-    "linux": "sudo apt install gcc",
-    "darwin": "xcode-select --install",
-    "win32": "winget install LLVM.LLVM",
-}
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,9 @@ class Diagnosis:
 
 
 def diagnose() -> Diagnosis:
-    """Look at everything. Takes a second or two: it loads every stage and reads the data that it finds."""
-    findings = [python(), machine(), blas(), *dependencies(), *stages(), compiler(), gpu(), *data()]
+    """Look at everything. Takes a second or two, a few more the first time: it loads every stage, which compiles
+    stage 3, and reads the data that it finds."""
+    findings = [python(), machine(), blas(), *dependencies(), *stages(), gpu(), *data()]
     ok = not any(finding.status == "problem" for finding in findings)
     well = {finding.about for finding in findings if finding.status == "ok"}
     runs = []
@@ -92,7 +88,7 @@ def machine() -> Finding:
 
 def blas() -> Finding:
     """Which library does NumPy's `@` use, and with how many threads?"""
-    set_variables = [f"{name}={os.environ[name]}" for name in environment.THREAD_VARIABLES if name in os.environ]
+    set_variables = [f"{name}={os.environ[name]}" for name in environment.BLAS_THREAD_VARIABLES if name in os.environ]
     return Finding("BLAS", "ok", ", ".join([environment.blas(), *set_variables]))
 
 
@@ -116,25 +112,22 @@ def stages() -> list[Finding]:
 def _stage(name: str) -> Finding:
     needed = name in MAIN_JOB_STAGES
     try:
-        return Finding(name, "ok", load_stage(name).title)
+        title = load_stage(name).title
     except StageUnavailable as reason:
-        return Finding(name, "problem" if needed else "note", str(reason), restore(name) if needed else None)
+        return Finding(name, "problem" if needed else "note", str(reason), restore(name) if needed else reason.fix)
     except Exception as error:  # whatever a broken stage raises is what the doctor is asked to report
         return Finding(name, "problem", f"does not load: {type(error).__name__}: {error}", restore(name))
+    return Finding(name, "ok", "; ".join([title, *_compiled(stage_facts(name))]))
 
 
-def compiler() -> Finding:
-    """Is there a C compiler, which stage 3 needs?"""
-    found = environment.compiler()
-    asked = os.environ.get("CC")
-    fix = COMPILER_COMMANDS.get(sys.platform)
-    if found is None:
-        return Finding("C compiler", "note", "none found ($CC, cc, gcc, clang); only stage 3 needs one", fix)
-    text = f"{found['version']} ({found['path']})"
-    if asked and found["command"] != asked:
-        unset = "set CC=" if sys.platform == "win32" else "unset CC"
-        return Finding("C compiler", "note", f"CC={asked} does not run; {text} does", unset)
-    return Finding("C compiler", "ok", text)
+def _compiled(facts: Mapping[str, Any]) -> list[str]:
+    """What a stage that was compiled tells of itself: by what, for which registers and threads, with which options."""
+    if not facts:
+        return []
+    bits, threads = facts["simd_bits"], facts["threads"]
+    width = f"{bits}-bit SIMD: {bits // 32} float32 at a time"
+    found = [width, f"{threads} thread{'' if threads == 1 else 's'}"]
+    return [facts["compiler"], *found, " ".join(facts["flags"])] if "compiler" in facts else found
 
 
 def gpu() -> Finding:

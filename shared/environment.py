@@ -20,16 +20,24 @@ from typing import Any
 
 import numpy as np
 
+from shared.contract import stage_facts
+
 PACKAGE = "groundup"
 IDLE_LOAD = 0.5
 """A load average above this means that something else is computing, or was until a moment ago."""
 
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""Environment variables that decide how many threads NumPy's `@` uses; a measurement must name those that are set."""
+BLAS_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+"""Environment variables that decide how many threads NumPy's `@` uses."""
+
+THREAD_VARIABLES = (*BLAS_THREAD_VARIABLES, "GROUNDUP_THREADS")
+"""Those and stage 3's own; a measurement must name the ones that are set."""
 
 
 def environment() -> dict[str, Any]:
-    """The facts to record beside a measurement; every value is JSON: strings, integers, None, or a dict of them."""
+    """The facts to record beside a measurement; every value is JSON: strings, integers, None, or a dict of them.
+
+    Stage 3's compiler, flags, SIMD width and threads are told where it was loaded, so ask after loading the stages.
+    """
     return {
         "cpu": cpu_name(),
         "cores": usable_cores(),
@@ -38,6 +46,7 @@ def environment() -> dict[str, Any]:
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
         "blas": blas(),
+        "stage3_c": stage_facts("stage3_c"),
         "load_average": load_average(),
         "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
         "groundup": installed_version(PACKAGE),
@@ -145,19 +154,6 @@ def git_revision() -> str | None:
     if commit is None:
         return None
     return commit + ("+" if run_quietly(["git", "-C", str(root), "status", "--porcelain"]) else "")
-
-
-def compiler() -> dict[str, str] | None:
-    """The first C compiler that works, of $CC, cc, gcc and clang: its command, path and version; None without one."""
-    for command in (os.environ.get("CC"), "cc", "gcc", "clang"):
-        # $CC may carry options ("ccache gcc", "clang -m64"); its first word is the program.
-        words = command.split() if command else []
-        path = shutil.which(words[0]) if words else None
-        if command and path:
-            version = run_quietly([path, *words[1:], "--version"])
-            if version:
-                return {"command": command, "path": path, "version": version.splitlines()[0]}
-    return None
 
 
 def nvidia_gpus() -> list[dict[str, str]]:

@@ -1,0 +1,33 @@
+"""The third floor: the same network in C, called through ctypes. NumPy holds the memory; C does every computation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+_facts: dict[str, Any] = {}
+
+
+def prepare() -> None:
+    """Compile the C on first use and load it; shared.contract.load_stage calls this before it imports the rooms.
+
+    Raises shared.contract.StageUnavailable where no compiler works, build.CompileError (a ValueError) where the
+    sources do not compile, OSError where the library cannot be written or loaded, ValueError for a bad
+    GROUNDUP_THREADS.
+    """
+    if _facts:
+        return
+    from stage3_c import build, library  # here and not above: importing the package alone must build nothing
+
+    loaded = library.load()
+    threads = library.thread_count()
+    simd_bits = 8 * library.plain_function("simd_bytes")()
+    built = build.find_built(Path(loaded._name).parent)
+    compiler = {"compiler": built.compiler.version, "flags": list(built.flags)} if built else {}
+    _facts.update(compiler, simd_bits=simd_bits, threads=threads)
+
+
+def facts() -> dict[str, Any]:
+    """What a measurement must be read with: the compiler, its flags, simd_bits (the width of the registers) and
+    threads; empty before `prepare`. Nothing is built for the answer."""
+    return dict(_facts)

@@ -1,0 +1,219 @@
+"""What this floor computes with: numpy.ndarray, float32 or float64, used as memory and for nothing else.
+
+C sees an address and believes what it is told about the memory there. So everything that goes in is brought to one
+form first: C-contiguous (row after row, no gaps), aligned, in the machine's byte order. Inputs that are not are
+copied into that form; an `out` that is not is refused, because the result must land where the caller will look.
+
+New arrays start on a multiple of 64 bytes, which is a cache line and the widest SIMD register.
+"""
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+
+from . import library
+
+Array = np.ndarray
+
+DTYPES = ("float32", "float64")
+ALIGNMENT = 64
+
+_FLOAT32, _FLOAT64 = np.dtype("float32"), np.dtype("float64")
+
+
+def asarray(values: Any, dtype: str = "float32") -> Array:
+    """Values as a C-contiguous, aligned array of 1 or 2 dimensions; no copy where they already are one.
+
+    values: nested sequences of numbers, or anything numpy.asarray takes
+    dtype: "float32" or "float64"
+    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
+    something is not a real number or hides behind a mask.
+
+    >>> asarray([(1, 2), (3, 4)]).dtype
+    dtype('float32')
+    """
+    check_dtype("asarray", dtype)
+    try:
+        array = _unmasked(values)
+    except ValueError as error:
+        raise ValueError("asarray: expected rows of equal length (the values are ragged)") from error
+    except TypeError as error:
+        raise TypeError(f"asarray: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"asarray: expected 1 or 2 dimensions, got {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    try:
+        return packed(array, np.dtype(dtype))
+    except MemoryError as error:
+        raise MemoryError(f"asarray: {error}") from error
+
+
+def to_host(array: Array) -> Array:
+    """The array as something numpy.asarray accepts: itself."""
+    return array
+
+
+def aligned_empty(shape: tuple[int, ...], dtype: Any) -> Array:
+    """A new C-contiguous array that starts on a multiple of 64 bytes; what it holds is whatever was there before.
+
+    Raises MemoryError where it does not fit.
+    """
+    dtype = np.dtype(dtype)
+    size = math.prod(shape) * dtype.itemsize
+    try:
+        memory = np.empty(size + ALIGNMENT, np.uint8)
+    except (MemoryError, ValueError) as error:  # ValueError: more bytes than an address can count
+        raise MemoryError(f"there is no memory for an array of {shape} {dtype}, {size:,} bytes") from error
+    start = -ctypes.addressof(_Byte.from_buffer(memory)) % ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
+
+
+_Byte: Any = ctypes.c_char
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """As aligned_empty, but zeros."""
+    zeros = aligned_empty(shape, dtype)
+    zeros.fill(0)
+    return zeros
+
+
+def aligned_copy(array: Array, dtype: Any) -> Array:
+    """A copy of any array of numbers, in the form that C reads."""
+    copy = aligned_empty(array.shape, dtype)
+    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+        np.copyto(copy, array, casting="unsafe")
+    return copy
+
+
+def packed(array: Array, dtype: np.dtype) -> Array:
+    """The array in the form that C reads: itself if it is in it, else a copy."""
+    if array.dtype == dtype and array.flags.c_contiguous and array.flags.aligned:
+        return array
+    return aligned_copy(array, dtype)
+
+
+def as_matrix(name: str, values: Any) -> Array:
+    """A float32 or float64 matrix in the form that C reads: the array itself if it is one, else converted; or an
+    error that names it. What is neither float32 nor float64 becomes float32."""
+    if type(values) is np.ndarray and values.dtype.char in "fd":
+        array = values
+    else:
+        keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
+        try:
+            array = asarray(values, "float64" if keeps_float64 else "float32")
+        except (TypeError, ValueError, MemoryError) as error:
+            raise type(error)(f"{name}: {error}") from error
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    try:
+        return packed(array, _FLOAT32 if array.dtype.char == "f" else _FLOAT64)
+    except MemoryError as error:
+        raise MemoryError(f"{name}: {error}") from error
+
+
+def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
+    """All as matrices, after checking that they have one shape and one dtype."""
+    matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
+    (first, expected), *others = matrices.items()
+    for name, matrix in others:
+        if matrix.shape != expected.shape:
+            raise ValueError(
+                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
+            )
+        if matrix.dtype != expected.dtype:
+            raise TypeError(
+                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
+            )
+    return tuple(matrices.values())
+
+
+def output_like(
+    function: str, out: Array | None, shape: tuple[int, ...], dtype: Any, in_place: Array | None = None, **inputs: Array
+) -> Array:
+    """The array to write into: `out` after checking that it fits, or a new one.
+
+    inputs: by name, what is read while `out` is written: it must not overlap any of them
+    in_place: the one input that `out` may be, all of it or not at all
+    Raises ValueError where `out` has another shape or dtype or is not memory that C can write to, MemoryError where
+    there is none for a new one.
+    """
+    if out is None:
+        try:
+            return aligned_empty(shape, dtype)
+        except MemoryError as error:
+            raise MemoryError(f"{function}: out: {error}") from error
+    if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
+        given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
+        raise ValueError(f"{function}: out is {given}, expected {np.dtype(dtype)} {shape}")
+    check_writable(f"{function}: out", out)
+    for name, array in inputs.items():
+        if overlap(out, array) and not (array is in_place and _same_memory(out, array)):
+            raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
+    return out
+
+
+def check_writable(name: str, array: Array) -> None:
+    """ValueError unless the array is memory that C can write to: contiguous, aligned, not read-only, not masked."""
+    if array.flags.carray and not isinstance(array, np.ma.MaskedArray):
+        return
+    if isinstance(array, np.ma.MaskedArray):
+        problem, remedy = "is a masked array", "C would write under the mask; pass its .data"
+    elif not array.flags.c_contiguous:
+        problem, remedy = f"is not C-contiguous (strides {array.strides})", "pass an array that is, not such a view"
+    elif not array.flags.aligned:
+        problem, remedy = f"does not start on a multiple of {array.itemsize} bytes", "pass an aligned array"
+    else:
+        problem, remedy = "is read-only", "pass an array that may be written to"
+    raise ValueError(f"{name} {problem}; {remedy}")
+
+
+def overlap(a: Array, b: Array) -> bool:
+    """Whether two contiguous arrays have a byte in common."""
+    return np.may_share_memory(a, b)  # compares first and last bytes only, which for contiguous arrays is exact
+
+
+def _same_memory(a: Array, b: Array) -> bool:
+    return a is b or (a.ctypes.data == b.ctypes.data and a.nbytes == b.nbytes)
+
+
+def check_dtype(function: str, dtype: str) -> None:
+    """ValueError unless dtype is one that every stage knows."""
+    if dtype not in DTYPES:
+        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+
+
+def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
+    """Labels as an int64 array, one a row and each in 0 … classes - 1, or an error that says which is not.
+
+    Always a copy: C uses a label as an index, so no other thread may change it between the check and its use.
+    """
+    try:
+        array = _unmasked(labels)
+    except ValueError:
+        raise TypeError(f"{function}: labels must be a flat sequence of whole numbers") from None
+    except TypeError as error:
+        raise TypeError(f"{function}: labels: {error}") from error
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
+    if array.shape != (rows,):
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
+    copy = array.astype(np.int64)  # a uint64 too large for int64 becomes negative, and so is found below
+    i = library.function("first_bad_label", _FLOAT32)(rows, classes, copy)
+    if i < rows:
+        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
+    return copy
+
+
+def _unmasked(values: Any) -> Array:
+    """numpy.asarray, but a masked array is an error and not its values with the mask forgotten."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")
+    return np.asarray(values)

@@ -1,0 +1,249 @@
+/* The one header: the number type, the machine's registers, and every function of this floor, room by room.
+
+   Every .c file except pool.c and machine.c is compiled twice, with GROUNDUP_BITS 32 and 64, so that one source gives
+   both precisions: `real` is float or double, and NAME(relu) is relu_f32 or relu_f64.
+
+   Matrices are row-major and contiguous: element (i, j) of a (rows, columns) matrix is at [i * columns + j]. Sizes are
+   at least 1. The callers in Python have checked them, and that what is written does not overlap what is read. */
+
+#ifndef GROUNDUP_H
+#define GROUNDUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define EXPORT __declspec(dllexport)
+#else
+#define EXPORT __attribute__((visibility("default"))) /* the library is built with everything else hidden */
+#endif
+
+/* ---- machine.c: what this machine can do ---------------------------------------------------------------------- */
+
+/* Bytes in the widest SIMD register that the compiler was allowed to use: 64 with AVX-512, 32 with AVX, 16 with SSE2
+   and NEON. The matmul's register block is chosen from it; see matmul_packed.c. */
+#if defined(__AVX512F__)
+#define SIMD_BYTES 64
+#elif defined(__AVX__)
+#define SIMD_BYTES 32
+#else
+#define SIMD_BYTES 16
+#endif
+
+EXPORT size_t simd_bytes(void);
+
+/* ---- pool.c: threads that wait for work ------------------------------------------------------------------------ */
+
+typedef struct pool pool;
+
+/* One share of a job: part `part` (from 0) of `parts`. workspace: WORKSPACE_BYTES of memory, aligned to 64, that
+   nobody else uses meanwhile; its contents are whatever was there before. */
+typedef void (*pool_task)(void *job, size_t part, size_t parts, void *workspace);
+
+/* For packed panels; matmul_packed.c asserts that they fit. */
+#define WORKSPACE_BYTES ((size_t)5 << 20)
+
+/* A pool of `threads` (at least 1), the caller of pool_run being one of them. NULL where memory or a thread cannot be
+   had. Every call below takes the pool; nothing here is global. */
+EXPORT pool *pool_create(size_t threads);
+EXPORT void pool_destroy(pool *threads);
+EXPORT size_t pool_threads(const pool *threads);
+
+/* Run task(job, part, parts, workspace) for every part and return when all are done. Callable from several threads at
+   once: the first gets the pool's threads, the others do all their parts themselves meanwhile.
+   Returns 0, or -1 where memory for a workspace cannot be had; then nothing was run. */
+int pool_run(pool *threads, pool_task task, void *job, size_t parts);
+
+#if defined(GROUNDUP_BITS)
+
+#if GROUNDUP_BITS == 32
+typedef float real;
+#define NAME(function) function##_f32
+#define REAL_FUNCTION(function) function##f /* expf, tanhf, … of math.h */
+#elif GROUNDUP_BITS == 64
+typedef double real;
+#define NAME(function) function##_f64
+#define REAL_FUNCTION(function) function
+#else
+#error "GROUNDUP_BITS must be 32 or 64"
+#endif
+
+/* In the order of contract.ACTIVATIONS and contract.LOSSES; library.py passes the index. */
+enum activation { IDENTITY, RELU, LEAKY_RELU, SIGMOID, TANH, SOFTMAX, ACTIVATIONS };
+enum loss { MEAN_SQUARED_ERROR, SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, HINGE, LOSSES };
+enum optimizer { SGD, RMSPROP, ADAM, OPTIMIZERS };
+
+#define LEAKY_SLOPE 0.01
+
+/* Independent multiply-adds in registers for `rounds` rounds, nothing read from memory: the speed that nothing on
+   this core can exceed. Returns the number of floating-point operations done; *sink keeps the compiler honest. */
+EXPORT double NAME(peak)(size_t rounds, real *sink);
+
+/* ---- matmul: c (m, n) = a (m, k) times b (k, n), slowest rung first -------------------------------------------- */
+
+/* matmul_loops.c */
+EXPORT void NAME(matmul_ijk)(size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+EXPORT void NAME(matmul_ikj)(size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+EXPORT void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+EXPORT void NAME(matmul_restrict)(size_t m, size_t k, size_t n, const real *restrict a, const real *restrict b,
+                                  real *restrict c);
+
+/* The tile of c that stays in registers: with 32 registers, 16 hold the tile, 2 a row of b and 1 a number of a; with 16,
+   12 hold the tile. */
+#if SIMD_BYTES == 64 || defined(__aarch64__)
+#define TILE_ROWS 8
+#else
+#define TILE_ROWS 6
+#endif
+#define TILE_VECTORS 2
+#define TILE_COLUMNS (TILE_VECTORS * SIMD_BYTES / (int)sizeof(real))
+
+/* What happens to a finished tile of c while it is still in registers. */
+typedef struct {
+    const real *bias;           /* (n,): added to every row; NULL for none */
+    enum activation activation; /* IDENTITY, RELU, LEAKY_RELU */
+} NAME(epilogue);
+
+/* A factor by its strides, so that a transpose is only another way of walking the same memory: element (i, j) is at
+   values[i * row + j * column]; one of the two strides is 1. */
+typedef struct {
+    const real *values;
+    size_t row, column;
+} NAME(strided);
+
+/* matmul_packed.c: rows [row_begin, row_end) and columns [column_begin, column_end) of c (m, n, contiguous), on one
+   thread. The edges are multiples of the register block, or m and n. */
+void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c, size_t row_begin, size_t row_end,
+                       size_t column_begin, size_t column_end, NAME(epilogue) last, void *workspace);
+
+/* matmul_threads.c: the same, c cut into one rectangle for each thread. Returns as pool_run. */
+int NAME(matmul_any)(pool *threads, size_t m, size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c,
+                     NAME(epilogue) last);
+
+/* The rungs as Python calls them; packed is the last on one thread. nn is ab, tn is aᵀb with a (k, m), nt is abᵀ with
+   b (n, k). 0, or -1 where memory cannot be had. */
+EXPORT int NAME(matmul_packed)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+EXPORT int NAME(matmul_nn)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+EXPORT int NAME(matmul_tn)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+EXPORT int NAME(matmul_nt)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
+
+/* ---- activations.c: each beside its derivative; (rows, columns) all ---------------------------------------------- */
+
+/* output may be z itself, and grad_z may be grad_output itself; nothing else may overlap. */
+#define DECLARE_ACTIVATION(name)                                                                                   \
+    EXPORT void NAME(name)(size_t rows, size_t columns, const real *z, real *output);                              \
+    EXPORT void NAME(name##_backward)(size_t rows, size_t columns, const real *grad_output, const real *z,         \
+                                      const real *output, real *grad_z)
+DECLARE_ACTIVATION(identity);
+DECLARE_ACTIVATION(relu);
+DECLARE_ACTIVATION(leaky_relu);
+DECLARE_ACTIVATION(sigmoid);
+DECLARE_ACTIVATION(tanh_activation); /* math.h has taken tanh */
+DECLARE_ACTIVATION(softmax);
+
+typedef void (*NAME(activation_function))(size_t rows, size_t columns, const real *z, real *output);
+typedef void (*NAME(activation_backward_function))(size_t rows, size_t columns, const real *grad_output,
+                                                   const real *z, const real *output, real *grad_z);
+NAME(activation_function) NAME(activation_by_number)(enum activation which);
+NAME(activation_backward_function) NAME(activation_backward_by_number)(enum activation which);
+
+/* ---- losses.c: each beside its gradient with respect to the first argument, (rows, columns) ---------------------- */
+
+/* The values are added up in double whatever `real` is. labels: (rows,), each from 0 to columns - 1. */
+EXPORT double NAME(mean_squared_error)(size_t rows, size_t columns, const real *outputs, const real *targets);
+EXPORT void NAME(mean_squared_error_backward)(size_t rows, size_t columns, const real *outputs, const real *targets,
+                                              real *grad);
+EXPORT double NAME(softmax_cross_entropy)(size_t rows, size_t columns, const real *logits, const int64_t *labels);
+EXPORT void NAME(softmax_cross_entropy_backward)(size_t rows, size_t columns, const real *logits,
+                                                 const int64_t *labels, real *grad);
+EXPORT double NAME(sigmoid_cross_entropy)(size_t rows, size_t columns, const real *logits, const real *targets);
+EXPORT void NAME(sigmoid_cross_entropy_backward)(size_t rows, size_t columns, const real *logits,
+                                                 const real *targets, real *grad);
+EXPORT double NAME(hinge)(size_t rows, size_t columns, const real *scores, const int64_t *labels);
+EXPORT void NAME(hinge_backward)(size_t rows, size_t columns, const real *scores, const int64_t *labels, real *grad);
+
+/* Fused: the exponentials are computed once for the loss and its gradient. Returns the loss. */
+EXPORT double NAME(softmax_cross_entropy_fused)(size_t rows, size_t columns, const real *logits,
+                                                const int64_t *labels, real *grad);
+
+/* Any loss and its gradient; y is labels or targets, as the loss takes them. */
+double NAME(loss_by_number)(enum loss which, size_t rows, size_t columns, const real *outputs, const void *y,
+                            real *grad);
+
+/* The first row whose label is not in 0 … columns - 1, or rows where all are. */
+EXPORT size_t NAME(first_bad_label)(size_t rows, size_t columns, const int64_t *labels);
+
+/* ---- dense.c: y = xW + b; x (batch, in), w (in, out), b (out,), y (batch, out) ------------------------------------ */
+
+/* Forward: the bias added in the matmul's epilogue, and the activation too where it goes element by element; softmax,
+   sigmoid and tanh follow in a pass of their own. */
+EXPORT int NAME(dense_forward)(pool *threads, size_t batch, size_t in, size_t out, const real *x, const real *w,
+                               const real *b, int activation, real *y);
+
+/* Backward: grad_w = xᵀ grad_y, grad_b = column sums of grad_y, grad_x = grad_y wᵀ (left out where it is NULL). */
+EXPORT int NAME(dense_backward)(pool *threads, size_t batch, size_t in, size_t out, const real *x, const real *w,
+                                const real *grad_y, real *grad_w, real *grad_b, real *grad_x);
+
+/* What one call per op needs beside the products. values: (rows, columns). */
+EXPORT void NAME(add_bias)(size_t rows, size_t columns, const real *bias, real *values);
+EXPORT void NAME(column_sums)(size_t rows, size_t columns, const real *values, real *sums);
+EXPORT void NAME(multiply)(size_t size, const real *a, const real *b, real *product); /* product may be a or b */
+
+/* ---- optimizers.c: p (size,) changed in place by its gradient g ---------------------------------------------------- */
+
+EXPORT void NAME(sgd)(size_t size, real *p, const real *g, real *velocity, double learning_rate, double momentum,
+                      int nesterov, double weight_decay); /* velocity may be NULL where momentum is 0 */
+EXPORT void NAME(rmsprop)(size_t size, real *p, const real *g, real *square_average, double learning_rate,
+                          double alpha, double epsilon, double weight_decay);
+EXPORT void NAME(adam)(size_t size, real *p, const real *g, real *first_moment, real *second_moment,
+                       double step_size, double beta1, double beta2, double root_correction, double epsilon,
+                       double weight_decay); /* step_size = rate / (1 - beta1^t), root_correction = sqrt(1 - beta2^t) */
+
+/* ---- network.c: a whole training step in one call ------------------------------------------------------------------ */
+
+/* A layer and the memory that a step of up to `batch` rows needs, all of it the caller's. What the optimizer keeps is
+   velocity, or square average, or first and second moment; NULL where it keeps nothing. */
+typedef struct {
+    size_t in, out;
+    real *w, *b;           /* (in, out), (out,) */
+    real *grad_w, *grad_b; /* as w and b */
+    real *w_first, *w_second, *b_first, *b_second;
+    real *output;  /* (batch, out): after the activation; of the last layer, which has none, the outputs */
+    real *dropped; /* (batch, out): the output times the dropout mask; NULL in the last layer */
+    real *grad;    /* (batch, out): dL/d(xW + b) */
+} NAME(layer);
+
+/* The optimizer of this step; which of the numbers count depends on the kind. */
+typedef struct {
+    int kind;     /* enum optimizer */
+    int nesterov; /* SGD */
+    double learning_rate, weight_decay;
+    double momentum;             /* SGD */
+    double alpha;                /* RMSProp */
+    double epsilon;              /* RMSProp, Adam */
+    double beta1, beta2;         /* Adam */
+    double step_size, root_correction; /* Adam; see NAME(adam) */
+} optimizer_step;
+
+/* Forward: x (batch, in) through all layers; the last layer's output is the network's. masks: NULL, or for each layer
+   but the last the dropout mask (batch, out) of its output. Returns 0, or -1 where memory cannot be had. */
+EXPORT int NAME(network_forward)(pool *threads, size_t layers, const NAME(layer) * layer, int activation, size_t batch,
+                                 const real *x, const real *const *masks);
+
+/* Forward, loss, backward into grad_w and grad_b; then the optimizer, unless it is NULL. y: labels or targets, as the
+   loss takes them; *loss is the loss before the step. Returns 0; -1 where memory cannot be had; or 1 + the first row
+   whose label is out of range, before anything was changed. */
+EXPORT int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * layer, int activation, int loss_kind,
+                                  size_t batch, const real *x, const void *y, const real *const *masks,
+                                  const optimizer_step *optimizer, double *loss);
+
+/* The bytes of the two structs as C sees them, for Python to compare with what it thinks they are. */
+EXPORT size_t NAME(layer_bytes)(void);
+EXPORT size_t NAME(optimizer_step_bytes)(void);
+
+/* The class of each row: the column of its largest output, the first of several; a NaN counts as the largest. With one
+   column, 1 where the output is above the threshold, else 0. classes: (rows,). */
+EXPORT void NAME(predict)(size_t rows, size_t columns, const real *outputs, double threshold, int64_t *classes);
+
+#endif /* GROUNDUP_BITS */
+#endif

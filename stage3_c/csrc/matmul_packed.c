@@ -1,0 +1,241 @@
+/* The matmul rung that keeps the processor's multiply-add units busy: register tiles, cache blocks, packed panels.
+
+   Register tiles. A tile of c, TILE_ROWS by TILE_VECTORS SIMD registers, stays in registers while k runs by. Each round
+   loads TILE_VECTORS registers of b and TILE_ROWS single numbers of a and does TILE_ROWS * TILE_VECTORS multiply-adds,
+   all independent of one another: far more arithmetic than loads, and no waiting for the last result.
+
+   Cache blocks. k is cut into DEPTH, so that the panel of b that a column of tiles reads again and again stays in the
+   second-level cache, and the rows of a into ROWS, so that they stay in the third.
+
+   Packed panels. A panel of b, TILE_COLUMNS wide, is copied into the order in which the tiles read it: every cache line
+   is used whole, and the copy turns a transpose round and fills up the last panel with zeros. What lies right already
+   and meets only a few rows is read where it is, because the copy would cost more than it saves. The same goes for a,
+   whose numbers are read one at a time and need packing only where they lie column by column.
+
+   After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS. The vector type is
+   GCC's and Clang's extension: one source becomes SSE2, AVX2, AVX-512 or NEON. */
+
+#include "groundup.h"
+
+#include <string.h>
+
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+enum {
+    LANES = SIMD_BYTES / (int)sizeof(real),
+    DEPTH = 4096 / (int)sizeof(real),
+    ROWS = 1024 / TILE_ROWS * TILE_ROWS,
+    FOUR = 4,
+    CACHE_LINE = 64,
+    /* Found by trying: fewer rows of a than this, and packing b costs more than it saves; and so on for a. */
+    WORTH_PACKING_B = 32 * TILE_ROWS,
+    WORTH_PACKING_A = 512,
+};
+
+/* The workspace holds one panel of b and a block of a. */
+_Static_assert((DEPTH * TILE_COLUMNS + ROWS * DEPTH) * sizeof(real) <= WORKSPACE_BYTES, "the workspace is too small");
+
+typedef real vector __attribute__((vector_size(SIMD_BYTES)));
+typedef real vector_anywhere __attribute__((vector_size(SIMD_BYTES), aligned(sizeof(real)), may_alias));
+typedef real four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
+#if GROUNDUP_BITS == 32
+typedef int32_t mask __attribute__((vector_size(SIMD_BYTES)));
+#else
+typedef int64_t mask __attribute__((vector_size(SIMD_BYTES)));
+#endif
+
+#if defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#elif GROUNDUP_BITS == 32
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (four_mask){__VA_ARGS__})
+typedef int32_t four_mask __attribute__((vector_size(4 * sizeof(real))));
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (four_mask){__VA_ARGS__})
+typedef int64_t four_mask __attribute__((vector_size(4 * sizeof(real))));
+#endif
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* memcpy for counts up to a tile's width that are not known beforehand: a move for each bit of the count, no call. */
+static inline __attribute__((always_inline)) void copy_few(real *restrict to, const real *restrict from, size_t count) {
+    size_t at = 0;
+    UNROLL for (size_t move = TILE_COLUMNS; move > 0; move /= 2) {
+        if (count & move) {
+            memcpy(to + at, from + at, move * sizeof(real));
+            at += move;
+        }
+    }
+}
+
+static inline vector load(const real *from) { return *(const vector_anywhere *)from; }
+
+static inline void store(real *to, vector values) { *(vector_anywhere *)to = values; }
+
+static inline vector activate(vector z, enum activation which) {
+    if (which == IDENTITY) return z;
+    const mask stopped = z <= 0; /* all bits set where true; NaN is not, and passes */
+    if (which == RELU) return (vector)((mask)z & ~stopped);
+    return (vector)(((mask)(z * (real)LEAKY_SLOPE) & stopped) | ((mask)z & ~stopped));
+}
+
+/* One tile. a: rows * depth numbers, b: depth rows of vectors * LANES numbers; c: rows with n numbers from one to
+   the next, of which `columns` count. added: whether c holds the sum of earlier blocks; bias, from the tile's first
+   column, and activation: after the last. rows and vectors are constants wherever this is called, so the loops over
+   them disappear and `sum` lives in registers. */
+static inline __attribute__((always_inline)) void tile(const size_t rows, const size_t vectors, size_t depth,
+                                                       NAME(strided) a, const real *b, size_t b_row, real *c,
+                                                       size_t n, size_t columns, int added, const real *bias,
+                                                       enum activation activation) {
+    vector sum[TILE_ROWS][TILE_VECTORS];
+    UNROLL for (size_t i = 0; i < rows; i++) {
+        UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] = (vector){0};
+    }
+    /* The rows of c lie far apart: ask for them now, so that they have come from the outer caches when the sums are done. */
+    UNROLL for (size_t i = 0; i < rows; i++) {
+        __builtin_prefetch(c + i * n, 1);
+        if (vectors * sizeof(vector) > CACHE_LINE) __builtin_prefetch(c + i * n + columns - 1, 1);
+    }
+    for (size_t p = 0; p < depth; p++) {
+        vector row[TILE_VECTORS];
+        UNROLL for (size_t v = 0; v < vectors; v++) row[v] = load(b + p * b_row + v * LANES);
+        UNROLL for (size_t i = 0; i < rows; i++) {
+            const real factor = a.values[i * a.row + p * a.column];
+            UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] += factor * row[v];
+        }
+    }
+    /* A tile over the right edge takes a detour through memory of full width. */
+    const int whole = columns == vectors * LANES;
+    real edge[TILE_COLUMNS] = {0};
+    vector shift[TILE_VECTORS] = {{0}};
+    if (bias != NULL) {
+        if (!whole) {
+            copy_few(edge, bias, columns);
+            bias = edge;
+        }
+        UNROLL for (size_t v = 0; v < vectors; v++) shift[v] = load(bias + v * LANES);
+    }
+    UNROLL for (size_t i = 0; i < rows; i++) {
+        real *to = whole ? c + i * n : edge;
+        if (!whole && added) copy_few(edge, c + i * n, columns);
+        UNROLL for (size_t v = 0; v < vectors; v++) {
+            vector z = sum[i][v];
+            if (added) z += load(to + v * LANES);
+            if (bias != NULL) z += shift[v];
+            store(to + v * LANES, activate(z, activation));
+        }
+        if (!whole) copy_few(c + i * n, edge, columns);
+    }
+}
+
+/* The tile with every number of rows and vectors as a constant, and one of a's two strides as the constant 1. */
+#define TILE_CASE(rows, vectors)                                                                                  \
+    case 2 * (rows) + (vectors) - 1:                                                                                    \
+        if (a.column == 1)                                                                                              \
+            tile(rows, vectors, depth, (NAME(strided)){a.values, a.row, 1}, b, b_row, c, n, columns, added, bias,     \
+                 activation);                                                                                            \
+        else                                                                                                            \
+            tile(rows, vectors, depth, (NAME(strided)){a.values, 1, a.column}, b, b_row, c, n, columns, added, bias,  \
+                 activation);                                                                                            \
+        break
+
+static void any_tile(size_t rows, size_t columns, size_t depth, NAME(strided) a, const real *b, size_t b_row,
+                     real *c, size_t n, int added, const real *bias, enum activation activation) {
+    switch (2 * rows + (columns > LANES)) {
+        TILE_CASE(1, 1);
+        TILE_CASE(1, 2);
+        TILE_CASE(2, 1);
+        TILE_CASE(2, 2);
+        TILE_CASE(3, 1);
+        TILE_CASE(3, 2);
+        TILE_CASE(4, 1);
+        TILE_CASE(4, 2);
+        TILE_CASE(5, 1);
+        TILE_CASE(5, 2);
+        TILE_CASE(6, 1);
+        TILE_CASE(6, 2);
+#if TILE_ROWS == 8
+        TILE_CASE(7, 1);
+        TILE_CASE(7, 2);
+        TILE_CASE(8, 1);
+        TILE_CASE(8, 2);
+#endif
+    }
+}
+
+/* Turn a square of FOUR by FOUR numbers: to[j * to_row + i] = from[i * from_row + j]. */
+static inline void transpose_square(real *to, size_t to_row, const real *from, size_t from_row) {
+    const four r0 = *(const four *)from, r1 = *(const four *)(from + from_row);
+    const four r2 = *(const four *)(from + 2 * from_row), r3 = *(const four *)(from + 3 * from_row);
+    const four low01 = SHUFFLE(r0, r1, 0, 4, 1, 5), high01 = SHUFFLE(r0, r1, 2, 6, 3, 7);
+    const four low23 = SHUFFLE(r2, r3, 0, 4, 1, 5), high23 = SHUFFLE(r2, r3, 2, 6, 3, 7);
+    *(four *)to = SHUFFLE(low01, low23, 0, 1, 4, 5);
+    *(four *)(to + to_row) = SHUFFLE(low01, low23, 2, 3, 6, 7);
+    *(four *)(to + 2 * to_row) = SHUFFLE(high01, high23, 0, 1, 4, 5);
+    *(four *)(to + 3 * to_row) = SHUFFLE(high01, high23, 2, 3, 6, 7);
+}
+
+/* Copy `length` steps of `lines` neighbouring lines into panel[step * width + line], zeros where lines < width. For b
+   a step is a row and a line a column; for a the other way round. One of the strides `step` and `line` is 1. */
+static void pack(real *restrict panel, size_t width, const real *restrict values, size_t step, size_t line,
+                 size_t lines, size_t length) {
+    size_t q = 0; /* lines done */
+    if (line == 1) {
+        for (size_t p = 0; p < length; p++) copy_few(panel + p * width, values + p * step, lines);
+        q = lines;
+    } else {
+        for (size_t p = 0; p + FOUR <= length; p += FOUR) {
+            for (q = 0; q + FOUR <= lines; q += FOUR) transpose_square(panel + p * width + q, width, values + p + q * line, line);
+        }
+        for (size_t p = length / FOUR * FOUR; p < length; p++) {
+            for (size_t r = 0; r < lines / FOUR * FOUR; r++) panel[p * width + r] = values[p + r * line];
+        }
+        for (q = lines / FOUR * FOUR; q < lines; q++) {
+            for (size_t p = 0; p < length; p++) panel[p * width + q] = values[p + q * line];
+        }
+    }
+    for (; q < width; q++) {
+        for (size_t p = 0; p < length; p++) panel[p * width + q] = 0;
+    }
+}
+
+void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c, size_t row_begin, size_t row_end,
+                       size_t column_begin, size_t column_end, NAME(epilogue) last, void *workspace) {
+    real *const panel_of_b = workspace;
+    real *const block_of_a = panel_of_b + DEPTH * TILE_COLUMNS;
+    const int pack_b = b.column != 1 || row_end - row_begin >= WORTH_PACKING_B;
+    const int pack_a = a.column != 1 && column_end - column_begin >= WORTH_PACKING_A;
+    for (size_t i0 = row_begin; i0 < row_end; i0 += ROWS) {
+        const size_t i1 = smaller(i0 + ROWS, row_end);
+        for (size_t p0 = 0; p0 < k; p0 += DEPTH) {
+            const size_t depth = smaller(DEPTH, k - p0);
+            const int begun = p0 > 0, done = p0 + depth == k;
+            if (pack_a) {
+                for (size_t i = i0; i < i1; i += TILE_ROWS)
+                    pack(block_of_a + (i - i0) * depth, TILE_ROWS, a.values + i * a.row + p0 * a.column, a.column,
+                         a.row, smaller(TILE_ROWS, i1 - i), depth);
+            }
+            for (size_t j = column_begin; j < column_end; j += TILE_COLUMNS) {
+                const size_t columns = smaller(TILE_COLUMNS, column_end - j);
+                const real *panel = b.values + p0 * b.row + j * b.column;
+                size_t panel_row = b.row;
+                if (pack_b || columns % LANES != 0) {
+                    panel_row = columns > LANES ? TILE_COLUMNS : LANES;
+                    pack(panel_of_b, panel_row, panel, b.row, b.column, columns, depth);
+                    panel = panel_of_b;
+                }
+                for (size_t i = i0; i < i1; i += TILE_ROWS) {
+                    const NAME(strided) rows =
+                        pack_a ? (NAME(strided)){block_of_a + (i - i0) * depth, 1, TILE_ROWS}
+                               : (NAME(strided)){a.values + i * a.row + p0 * a.column, a.row, a.column};
+                    any_tile(smaller(TILE_ROWS, i1 - i), columns, depth, rows, panel, panel_row, c + i * n + j, n,
+                             begun, done && last.bias != NULL ? last.bias + j : NULL,
+                             done ? last.activation : IDENTITY);
+                }
+            }
+        }
+    }
+}

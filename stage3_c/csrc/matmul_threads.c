@@ -1,0 +1,89 @@
+/* The last matmul rung: c cut into one rectangle for each thread.
+
+   Every thread packs for itself what its rectangle needs, so the threads share nothing but what they read, and none
+   waits for another before the end. Among the ways to cut c into that many rectangles the one is taken whose largest
+   rectangle has the least to do. */
+
+#include "groundup.h"
+
+/* Multiply-adds below which another thread costs more than it brings: it takes a microsecond or two to reach it. */
+#define WORTH_A_THREAD ((size_t)1 << 18)
+
+typedef struct {
+    size_t m, k, n;
+    NAME(strided) a, b;
+    real *c;
+    NAME(epilogue) last;
+    size_t bands, stacks; /* rectangles across the rows and across the columns */
+} product;
+
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+/* Where the i-th of `count` shares of `size` begins: in steps of a tile, so that only the last share has an edge. */
+static size_t share_begin(size_t size, size_t step, size_t count, size_t i) {
+    const size_t tiles = (size + step - 1) / step;
+    return smaller(tiles * i / count * step, size);
+}
+
+/* The size of the largest of `count` shares. */
+static size_t largest_share(size_t size, size_t step, size_t count) {
+    const size_t tiles = (size + step - 1) / step;
+    return smaller((tiles + count - 1) / count * step, size);
+}
+
+/* Choose bands * stacks = parts. A rectangle costs its area in multiply-adds, and its edges in reading and packing. */
+static void cut(product *job, size_t parts) {
+    enum { READING = 16 };
+    size_t least = SIZE_MAX;
+    for (size_t bands = 1; bands <= parts; bands++) {
+        if (parts % bands != 0) continue;
+        const size_t rows = largest_share(job->m, TILE_ROWS, bands);
+        const size_t columns = largest_share(job->n, TILE_COLUMNS, parts / bands);
+        const size_t cost = rows * columns + READING * (rows + columns);
+        if (cost < least) {
+            least = cost;
+            job->bands = bands;
+            job->stacks = parts / bands;
+        }
+    }
+}
+
+static void rectangle(void *argument, size_t part, size_t parts, void *workspace) {
+    (void)parts;
+    const product *job = argument;
+    const size_t band = part / job->stacks, stack = part % job->stacks;
+    const size_t row_begin = share_begin(job->m, TILE_ROWS, job->bands, band);
+    const size_t row_end = share_begin(job->m, TILE_ROWS, job->bands, band + 1);
+    const size_t column_begin = share_begin(job->n, TILE_COLUMNS, job->stacks, stack);
+    const size_t column_end = share_begin(job->n, TILE_COLUMNS, job->stacks, stack + 1);
+    if (row_begin == row_end || column_begin == column_end) return;
+    NAME(matmul_tile)(job->k, job->n, job->a, job->b, job->c, row_begin, row_end, column_begin, column_end, job->last,
+                      workspace);
+}
+
+int NAME(matmul_any)(pool *threads, size_t m, size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c,
+                     NAME(epilogue) last) {
+    product job = {m, k, n, a, b, c, last, 1, 1};
+    const size_t parts = smaller(pool_threads(threads), m * k * n / WORTH_A_THREAD + 1);
+    cut(&job, parts);
+    return pool_run(threads, rectangle, &job, parts);
+}
+
+static const NAME(epilogue) nothing = {NULL, IDENTITY};
+
+int NAME(matmul_packed)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c) {
+    product job = {m, k, n, {a, k, 1}, {b, n, 1}, c, nothing, 1, 1};
+    return pool_run(threads, rectangle, &job, 1);
+}
+
+int NAME(matmul_nn)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c) {
+    return NAME(matmul_any)(threads, m, k, n, (NAME(strided)){a, k, 1}, (NAME(strided)){b, n, 1}, c, nothing);
+}
+
+int NAME(matmul_tn)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c) {
+    return NAME(matmul_any)(threads, m, k, n, (NAME(strided)){a, 1, m}, (NAME(strided)){b, n, 1}, c, nothing);
+}
+
+int NAME(matmul_nt)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c) {
+    return NAME(matmul_any)(threads, m, k, n, (NAME(strided)){a, k, 1}, (NAME(strided)){b, 1, k}, c, nothing);
+}

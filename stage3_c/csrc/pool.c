@@ -1,0 +1,227 @@
+/* Threads that wait for work.
+
+   Starting a thread costs about as long as a small matrix product, so a pool starts its threads once and hands them
+   jobs. A job is a number of parts. How many parts nobody has begun yet is counted down in a single atomic word,
+   the ticket, together with the number of the job:
+
+       ticket = job number << 32 | parts not begun
+
+   Whoever lowers the count by one compare-and-swap owns that part; the job number in the same word makes the swap fail
+   for a thread that looked at an older job. The caller works too, so a thread that wakes late only leaves it more
+   to do. A waiting thread spins for a while before it sleeps, because within a training step the next job comes after a
+   few microseconds and waking a sleeping thread takes about fifty. */
+
+#include "groundup.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum {
+    ALIGNMENT = 64,
+    SPIN_NANOSECONDS = 100000, /* how long a thread looks for the next job before it goes to sleep */
+    LOOKS_A_PAUSE = 64         /* looks between two glances at the clock, or two offers of the core to others */
+};
+
+typedef struct workspace {
+    struct workspace *next;
+    void *memory;
+} workspace;
+
+typedef struct {
+    pool *threads;
+    workspace *memory;
+    pthread_t id;
+} worker;
+
+struct pool {
+    size_t count;
+    worker *workers; /* threads - 1 of them; the caller is the last */
+    size_t started;
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    workspace *spare; /* under lock */
+    atomic_flag taken; /* by the call that has the workers now */
+    _Atomic uint64_t ticket;
+    atomic_size_t done;
+    atomic_int sleepers;
+    atomic_int stopping;
+    /* The job; stable as long as a part of it is not done. */
+    pool_task task;
+    void *job;
+    size_t parts;
+};
+
+static void relax(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+static workspace *workspace_create(void) {
+    char *block = malloc(sizeof(workspace) + ALIGNMENT + WORKSPACE_BYTES);
+    if (block == NULL) return NULL;
+    workspace *created = (workspace *)(void *)block;
+    const uintptr_t after = (uintptr_t)(block + sizeof(workspace));
+    created->memory = block + sizeof(workspace) + (ALIGNMENT - after % ALIGNMENT) % ALIGNMENT;
+    created->next = NULL;
+    return created;
+}
+
+static workspace *workspace_take(pool *threads) {
+    pthread_mutex_lock(&threads->lock);
+    workspace *taken = threads->spare;
+    if (taken != NULL) threads->spare = taken->next;
+    pthread_mutex_unlock(&threads->lock);
+    return taken != NULL ? taken : workspace_create();
+}
+
+static void workspace_give(pool *threads, workspace *taken) {
+    pthread_mutex_lock(&threads->lock);
+    taken->next = threads->spare;
+    threads->spare = taken;
+    pthread_mutex_unlock(&threads->lock);
+}
+
+/* Take parts of the job until none is left. */
+static void work_on(pool *threads, void *memory) {
+    uint64_t seen = atomic_load_explicit(&threads->ticket, memory_order_acquire);
+    while ((uint32_t)seen != 0) {
+        if (!atomic_compare_exchange_weak_explicit(&threads->ticket, &seen, seen - 1, memory_order_acq_rel,
+                                                   memory_order_acquire))
+            continue; /* seen was refreshed */
+        threads->task(threads->job, (uint32_t)seen - 1, threads->parts, memory);
+        atomic_fetch_add_explicit(&threads->done, 1, memory_order_release);
+        seen = atomic_load_explicit(&threads->ticket, memory_order_acquire);
+    }
+}
+
+static int has_work(pool *threads) {
+    return (uint32_t)atomic_load(&threads->ticket) != 0 || atomic_load(&threads->stopping);
+}
+
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* Whether work came while spinning. */
+static int spin_for_work(pool *threads) {
+    const int64_t begin = nanoseconds();
+    do {
+        for (int look = 0; look < LOOKS_A_PAUSE; look++) {
+            if (has_work(threads)) return 1;
+            relax();
+        }
+    } while (nanoseconds() - begin < SPIN_NANOSECONDS);
+    return 0;
+}
+
+static void sleep_until_work(pool *threads) {
+    pthread_mutex_lock(&threads->lock);
+    atomic_fetch_add(&threads->sleepers, 1);
+    while (!has_work(threads)) pthread_cond_wait(&threads->work, &threads->lock);
+    atomic_fetch_sub(&threads->sleepers, 1);
+    pthread_mutex_unlock(&threads->lock);
+}
+
+static void *worker_main(void *argument) {
+    const worker *self = argument;
+    while (!atomic_load(&self->threads->stopping)) {
+        work_on(self->threads, self->memory->memory);
+        if (!spin_for_work(self->threads)) sleep_until_work(self->threads);
+    }
+    return NULL;
+}
+
+/* Sleepers count themselves before they look at the ticket for the last time, and the caller has changed the ticket
+   before it counts the sleepers: one of the two sees the other. */
+static void wake(pool *threads) {
+    if (atomic_load(&threads->sleepers) == 0) return;
+    pthread_mutex_lock(&threads->lock);
+    pthread_cond_broadcast(&threads->work);
+    pthread_mutex_unlock(&threads->lock);
+}
+
+pool *pool_create(size_t count) {
+    pool *threads = calloc(1, sizeof *threads);
+    if (threads == NULL) return NULL;
+    pthread_mutex_init(&threads->lock, NULL);
+    pthread_cond_init(&threads->work, NULL);
+    atomic_flag_clear(&threads->taken);
+    threads->count = count;
+    threads->spare = workspace_create();
+    threads->workers = calloc(count, sizeof *threads->workers);
+    int failed = threads->spare == NULL || threads->workers == NULL;
+    while (!failed && threads->started + 1 < count) {
+        worker *next = &threads->workers[threads->started];
+        next->threads = threads;
+        next->memory = workspace_create();
+        failed = next->memory == NULL || pthread_create(&next->id, NULL, worker_main, next) != 0;
+        if (failed) {
+            free(next->memory);
+        } else {
+            threads->started++;
+        }
+    }
+    if (failed) {
+        pool_destroy(threads);
+        return NULL;
+    }
+    return threads;
+}
+
+/* Nobody may be inside a call that uses the pool. */
+void pool_destroy(pool *threads) {
+    if (threads == NULL) return;
+    atomic_store(&threads->stopping, 1);
+    wake(threads);
+    for (size_t i = 0; i < threads->started; i++) {
+        pthread_join(threads->workers[i].id, NULL);
+        free(threads->workers[i].memory);
+    }
+    while (threads->spare != NULL) {
+        workspace *next = threads->spare->next;
+        free(threads->spare);
+        threads->spare = next;
+    }
+    pthread_cond_destroy(&threads->work);
+    pthread_mutex_destroy(&threads->lock);
+    free(threads->workers);
+    free(threads);
+}
+
+size_t pool_threads(const pool *threads) { return threads->count; }
+
+int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
+    workspace *mine = workspace_take(threads);
+    if (mine == NULL) return -1;
+    if (parts == 1 || threads->count == 1 || atomic_flag_test_and_set(&threads->taken)) {
+        for (size_t part = 0; part < parts; part++) task(job, part, parts, mine->memory);
+        workspace_give(threads, mine);
+        return 0;
+    }
+    threads->task = task;
+    threads->job = job;
+    threads->parts = parts;
+    atomic_store(&threads->done, 0);
+    const uint64_t number = (atomic_load(&threads->ticket) >> 32) + 1;
+    atomic_store(&threads->ticket, number << 32 | parts);
+    wake(threads);
+    work_on(threads, mine->memory);
+    for (int look = 1; atomic_load_explicit(&threads->done, memory_order_acquire) != parts; look++) {
+        relax();
+        if (look == LOOKS_A_PAUSE) { /* the last part may be with a thread that has lost its core */
+            sched_yield();
+            look = 0;
+        }
+    }
+    atomic_flag_clear(&threads->taken);
+    workspace_give(threads, mine);
+    return 0;
+}

@@ -1,0 +1,257 @@
+"""The only door to the C: every function's types in one table, the library's one copy, and its pool of threads.
+
+C takes an address on trust: a float64 array where float32 is meant, or a view with gaps in it, is read as garbage
+or past its end. So the table below says what every function takes, and the types it names look at each array at
+the moment it crosses. What the shapes must be, only the rooms know; they check before they call.
+
+The library is built and loaded by the first call that needs it. ctypes.CDLL releases the GIL while C runs.
+"""
+
+import atexit
+import ctypes
+import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shared.environment import usable_cores
+
+from .build import build
+
+MOST_THREADS = 1024
+"""More than any machine this runs on has cores; a larger number is a mistake, and each thread costs memory."""
+
+
+@dataclass(frozen=True)
+class ArrayArgument:
+    """An argtype: the address of a C-contiguous, aligned array of one dtype.
+
+    written: the C function writes to it, so it must not be read-only
+    optional: None is allowed and crosses as NULL
+    """
+
+    dtype: np.dtype
+    written: bool = False
+    optional: bool = False
+
+    def from_param(self, array: Any) -> Any:
+        """What ctypes passes on. It holds on to the array's memory until the call is over."""
+        if array is None and self.optional:
+            return None
+        if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
+            given = array.dtype if isinstance(array, np.ndarray) else type(array).__name__
+            raise TypeError(f"expected an array of {self.dtype}, got {given}")
+        flags = array.flags
+        if flags.carray:  # C-contiguous, aligned and writable
+            return _Address.from_buffer(array)
+        if not (flags.c_contiguous and flags.aligned) or self.written:
+            raise ValueError(
+                f"expected a C-contiguous, aligned{' and writable' if self.written else ''} array, got strides "
+                f"{array.strides} for shape {array.shape}{'' if flags.writeable else ', read-only'}"
+            )
+        return ctypes.c_void_p(array.ctypes.data)  # read-only: from_buffer would refuse it
+
+
+_Address: Any = ctypes.c_char * 0  # an array type, because ctypes passes arrays by their address
+
+# What stands in the table: C's name for it, and ctypes'.
+SIZE = ctypes.c_size_t  # size_t
+REAL = ctypes.c_double  # double
+INT = ctypes.c_int  # int, and enums
+POOL = ctypes.c_void_p  # pool *
+STRUCT = ctypes.c_void_p  # any struct *, passed with ctypes.byref
+STATUS = "status"  # int: 0, or -1 where memory cannot be had
+ROW = "row"  # int64_t: as STATUS, or 1 + a row
+IN, IN_OR_NULL = "in", "in or null"  # const real *
+OUT, OUT_OR_NULL = "out", "out or null"  # real *
+ADDRESS = ctypes.c_void_p  # void *, checked by the caller
+LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
+CLASSES = ArrayArgument(np.dtype(np.int64), written=True)  # int64_t *
+NOTHING = None  # void
+
+BACKWARD = (NOTHING, SIZE, SIZE, IN, IN, IN, OUT)
+LADDER_RUNG = (NOTHING, SIZE, SIZE, SIZE, IN, IN, OUT)
+POOLED_RUNG = (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, OUT)
+
+# Compiled once: what it returns, then what it takes.
+PLAIN_FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "simd_bytes": (SIZE,),
+    "pool_create": (POOL, SIZE),
+    "pool_destroy": (NOTHING, POOL),
+    "pool_threads": (SIZE, POOL),
+}
+
+# Compiled for float and for double, as name_f32 and name_f64; in the order of groundup.h.
+FUNCTIONS: dict[str, tuple[Any, ...]] = {
+    "peak": (REAL, SIZE, OUT),
+    "matmul_ijk": LADDER_RUNG,
+    "matmul_ikj": LADDER_RUNG,
+    "matmul_blocked": LADDER_RUNG,
+    "matmul_restrict": LADDER_RUNG,
+    "matmul_packed": POOLED_RUNG,
+    "matmul_nn": POOLED_RUNG,
+    "matmul_tn": POOLED_RUNG,
+    "matmul_nt": POOLED_RUNG,
+    "identity": (NOTHING, SIZE, SIZE, IN, OUT),
+    "identity_backward": BACKWARD,
+    "relu": (NOTHING, SIZE, SIZE, IN, OUT),
+    "relu_backward": BACKWARD,
+    "leaky_relu": (NOTHING, SIZE, SIZE, IN, OUT),
+    "leaky_relu_backward": BACKWARD,
+    "sigmoid": (NOTHING, SIZE, SIZE, IN, OUT),
+    "sigmoid_backward": BACKWARD,
+    "tanh_activation": (NOTHING, SIZE, SIZE, IN, OUT),
+    "tanh_activation_backward": BACKWARD,
+    "softmax": (NOTHING, SIZE, SIZE, IN, OUT),
+    "softmax_backward": BACKWARD,
+    "mean_squared_error": (REAL, SIZE, SIZE, IN, IN),
+    "mean_squared_error_backward": (NOTHING, SIZE, SIZE, IN, IN, OUT),
+    "softmax_cross_entropy": (REAL, SIZE, SIZE, IN, LABELS),
+    "softmax_cross_entropy_backward": (NOTHING, SIZE, SIZE, IN, LABELS, OUT),
+    "sigmoid_cross_entropy": (REAL, SIZE, SIZE, IN, IN),
+    "sigmoid_cross_entropy_backward": (NOTHING, SIZE, SIZE, IN, IN, OUT),
+    "hinge": (REAL, SIZE, SIZE, IN, LABELS),
+    "hinge_backward": (NOTHING, SIZE, SIZE, IN, LABELS, OUT),
+    "softmax_cross_entropy_fused": (REAL, SIZE, SIZE, IN, LABELS, OUT),
+    "first_bad_label": (SIZE, SIZE, SIZE, LABELS),
+    "dense_forward": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, OUT),
+    "dense_backward": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, OUT_OR_NULL),
+    "add_bias": (NOTHING, SIZE, SIZE, IN, OUT),
+    "column_sums": (NOTHING, SIZE, SIZE, IN, OUT),
+    "multiply": (NOTHING, SIZE, IN, IN, OUT),
+    "sgd": (NOTHING, SIZE, OUT, IN, OUT_OR_NULL, REAL, REAL, INT, REAL),
+    "rmsprop": (NOTHING, SIZE, OUT, IN, OUT, REAL, REAL, REAL, REAL),
+    "adam": (NOTHING, SIZE, OUT, IN, OUT, OUT, REAL, REAL, REAL, REAL, REAL, REAL),
+    "network_forward": (STATUS, POOL, SIZE, STRUCT, INT, SIZE, IN, ADDRESS),
+    "network_step": (ROW, POOL, SIZE, STRUCT, INT, INT, SIZE, IN, ADDRESS, ADDRESS, STRUCT, STRUCT),
+    "layer_bytes": (SIZE,),
+    "optimizer_step_bytes": (SIZE,),
+    "predict": (NOTHING, SIZE, SIZE, IN, REAL, CLASSES),
+}
+
+_lock = threading.RLock()
+_library: ctypes.CDLL | None = None
+_pool: int | None = None
+_functions: dict[tuple[str, Any], Callable[..., Any]] = {}
+
+
+def load() -> ctypes.CDLL:
+    """The library, built and loaded on the first call.
+
+    Raises what build raises (StageUnavailable with no compiler, CompileError); the next call tries again.
+    """
+    global _library
+    with _lock:
+        if _library is None:
+            _library = ctypes.CDLL(str(build().library))
+        return _library
+
+
+def function(name: str, dtype: Any) -> Callable[..., Any]:
+    """The C function of this name for this dtype, its types declared: function("relu", "float32") is relu_f32.
+
+    It raises MemoryError where C has none, ValueError where C finds a label out of range, and ctypes.ArgumentError
+    for an array that must not cross.
+    """
+    found = _functions.get((name, dtype))
+    if found is None:
+        found = _functions[name, dtype] = _declare(name, np.dtype(dtype))
+    return found
+
+
+def plain_function(name: str) -> Callable[..., Any]:
+    """The C function of this name that knows no dtype, its types declared: plain_function("simd_bytes")."""
+    found = _functions.get((name, None))
+    if found is None:
+        found = _functions[name, None] = _declare(name, None)
+    return found
+
+
+def pool() -> int:
+    """The handle of this process's pool of `thread_count()` threads, made on the first call.
+
+    Raises ValueError for a bad GROUNDUP_THREADS, MemoryError where so many threads cannot be had.
+    """
+    return _pool if _pool is not None else _make_pool()
+
+
+def thread_count() -> int:
+    """How many threads a pool made now would have: GROUNDUP_THREADS, or as many as there are cores to use.
+
+    Raises ValueError where GROUNDUP_THREADS is not a whole number from 1 to 1024.
+    """
+    text = os.environ.get("GROUNDUP_THREADS", "").strip()
+    if not text:
+        return min(usable_cores(), MOST_THREADS)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= MOST_THREADS):
+        raise ValueError(
+            f"GROUNDUP_THREADS: expected a whole number from 1 to {MOST_THREADS}, got {text!r}; "
+            f"unset it to use all {usable_cores()} cores"
+        )
+    return int(text)
+
+
+def _declare(name: str, dtype: np.dtype | None) -> Callable[..., Any]:
+    if dtype is None:
+        exported, (result, *arguments), roles = name, PLAIN_FUNCTIONS[name], {}
+    else:
+        exported, (result, *arguments) = f"{name}_f{8 * dtype.itemsize}", FUNCTIONS[name]
+        roles = {
+            IN: ArrayArgument(dtype),
+            IN_OR_NULL: ArrayArgument(dtype, optional=True),
+            OUT: ArrayArgument(dtype, written=True),
+            OUT_OR_NULL: ArrayArgument(dtype, written=True, optional=True),
+        }
+    declared: Any = load()[exported]  # by index: a new object, which nobody else can declare otherwise
+    declared.argtypes = [roles[argument] if isinstance(argument, str) else argument for argument in arguments]
+    if result in (STATUS, ROW):
+        declared.restype, declared.errcheck = (INT if result == STATUS else ctypes.c_int64), _check_status
+    else:
+        declared.restype = result
+    return declared
+
+
+def _check_status(status: int, called: Any, arguments: tuple[Any, ...]) -> int:
+    if status > 0:
+        raise ValueError(f"{called.__name__}: the label of row {status - 1} is out of range")
+    if status < 0:
+        raise MemoryError(
+            f"{called.__name__}: there is not enough memory for its working space; free some and try again"
+        )
+    return status
+
+
+def _make_pool() -> int:
+    global _pool
+    with _lock:
+        if _pool is None:
+            threads = thread_count()
+            _pool = plain_function("pool_create")(threads)
+            if _pool is None:
+                raise MemoryError(f"the pool: cannot start {threads} threads; set GROUNDUP_THREADS to a smaller number")
+        return _pool
+
+
+@atexit.register
+def _destroy_pool() -> None:
+    global _pool
+    if threading.active_count() > 1:  # a daemon thread may be inside a call: leave the pool to the system
+        return
+    with _lock:
+        handle, _pool = _pool, None
+    if handle is not None:
+        plain_function("pool_destroy")(handle)
+
+
+def _forget_pool_in_child() -> None:
+    """A forked child has the pool's memory but none of its threads: it makes its own. The old one is not destroyed,
+    because that would wait for threads that do not exist; nor is a lock trusted that another thread may have held."""
+    global _lock, _pool
+    _lock, _pool = threading.RLock(), None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_forget_pool_in_child)

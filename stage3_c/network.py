@@ -1,0 +1,194 @@
+"""A stack of dense layers with an activation between them, a loss at the end, and one training step.
+
+    x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
+
+Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
+`train_step` is a single call into C (csrc/network.c) on memory that the network keeps; steps.py has the two slower
+ways to the same numbers. `forward` and `gradients` return arrays that are yours.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from shared.initialize import initialize_parameters
+
+from . import library, losses
+from .arrays import Array, aligned_copy, as_labels, asarray, check_dtype
+from .buffers import Buffers
+from .dense import ACTIVATIONS, Dense
+from .steps import LOSSES, STEP_LADDER, mask_addresses, one_call
+
+__all__ = ["STEP_LADDER", "Network"]
+
+LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+
+
+class Stepper(Protocol):
+    """Anything with an optimizer's `step`."""
+
+    def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None: ...
+
+
+class Network:
+    """A multilayer perceptron in C.
+
+    layer_sizes: [in_features, hidden, …, out_features]
+    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax
+    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
+    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
+    dtype: "float32" or "float64"; inputs of another dtype are converted
+    Raises ValueError for an unknown name or impossible sizes, listing what is possible.
+
+    >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
+    >>> network.forward([[0.5, -0.5]]).shape
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        layer_sizes: Sequence[int],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Sequence[Any],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        dtype: str = "float32",
+    ) -> "Network":
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype."""
+        network = cls.__new__(cls)
+        network._build(parameters, activation, loss, dtype)
+        return network
+
+    def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+        if loss not in LOSSES:
+            raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+        check_dtype("Network", dtype)
+        if not hasattr(parameters, "__len__"):
+            raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
+        if len(parameters) < 2 or len(parameters) % 2:
+            raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
+        self.activation, self.loss_name, self.dtype = activation, loss, dtype
+        self.layers = [
+            Dense(asarray(w, dtype), asarray(b, dtype)) for w, b in zip(parameters[::2], parameters[1::2], strict=True)
+        ]
+        for i, (layer, following) in enumerate(pairwise(self.layers), start=1):
+            if layer.out_features != following.in_features:
+                raise ValueError(
+                    f"parameters: layer {i} has {layer.out_features} outputs "
+                    f"but layer {i + 1} takes {following.in_features} inputs"
+                )
+        self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
+        self._buffers: Buffers | None = None
+
+    @property
+    def parameters(self) -> list[Array]:
+        """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
+        return [array for layer in self.layers for array in (layer.weights, layer.bias)]
+
+    @property
+    def layer_gradients(self) -> list[Array]:
+        """The layers' own gradient arrays in the order of `parameters`; the next step overwrites them."""
+        return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
+
+    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None) -> Array:
+        """x (batch, features) -> the last layer's raw outputs (batch, out_features).
+
+        dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
+        """
+        return aligned_copy(self._forward(x, dropout_masks), self.dtype)
+
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
+        outputs = self._forward(x, dropout_masks)
+        targets = y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
+        return getattr(losses, self.loss_name)(outputs, targets)
+
+    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
+        """dL/dparameter for every parameter, in the order of `parameters`."""
+        one_call(self, x, y, None, dropout_masks)
+        return [aligned_copy(grad, self.dtype) for grad in self.layer_gradients]
+
+    def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
+        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        return one_call(self, x, y, optimizer, dropout_masks)
+
+    def predict(self, x: Any) -> Array:
+        """The class of each row: the column of its largest output. With a single output column, 1 where it
+        is above 0 (for mean_squared_error: above 0.5), else 0."""
+        outputs = self._forward(x, None)
+        classes = np.empty(len(outputs), np.int64)
+        threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
+        library.function("predict", self.dtype)(*outputs.shape, outputs, threshold, classes)
+        return classes
+
+    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]:
+        """x, y and the masks as C reads them, or an error that says what is wrong with them."""
+        x, masks = self._checked_x(x), self._checked_masks(dropout_masks, len(x))
+        shape = (len(x), self.layer_sizes[-1])
+        if self.loss_name in LABEL_LOSSES:
+            return x, as_labels(self.loss_name, y, *shape), masks
+        targets = asarray(y, self.dtype)
+        if targets.shape != shape:
+            raise ValueError(
+                f"{self.loss_name}: targets is {targets.shape} but outputs is {shape}; they must have the same shape"
+            )
+        return x, targets, masks
+
+    def buffers(self, rows: int) -> Buffers:
+        """The network's memory for a batch of this many rows: the same as the last time if it is large enough."""
+        if self._buffers is None or self._buffers.capacity < rows:
+            self._buffers = Buffers(self, rows)
+        return self._buffers
+
+    def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
+        """The last layer's outputs, in the network's buffers."""
+        x = self._checked_x(x)
+        masks = self._checked_masks(dropout_masks, len(x))
+        buffers = self.buffers(len(x))
+        buffers.point_to_network(self)
+        library.function("network_forward", self.dtype)(
+            library.pool(), len(self.layers), buffers.layers, ACTIVATIONS.index(self.activation),
+            len(x), x, mask_addresses(masks),
+        )  # fmt: skip
+        return buffers.output[-1][: len(x)]
+
+    def _checked_x(self, x: Any) -> Array:
+        x = asarray(x, self.dtype)
+        if x.ndim != 2:
+            raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
+        if x.shape[1] != self.layer_sizes[0]:
+            raise ValueError(
+                f"Network: x is {x.shape} but weights are {self.layers[0].weights.shape}; "
+                "x's columns must equal the first layer's in_features"
+            )
+        return x
+
+    def _checked_masks(self, dropout_masks: Sequence[Any] | None, rows: int) -> list[Array]:
+        """One array for each hidden layer, or none at all."""
+        if dropout_masks is None:
+            return []
+        if len(dropout_masks) != len(self.layers) - 1:
+            raise ValueError(
+                f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
+            )
+        masks = [asarray(mask, self.dtype) for mask in dropout_masks]
+        for mask, width in zip(masks, self.layer_sizes[1:], strict=False):
+            if mask.shape != (rows, width):
+                raise ValueError(
+                    f"dropout: mask is {mask.shape} but outputs is {(rows, width)}; they must have the same shape"
+                )
+        return masks
