@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -84,7 +85,8 @@ def trace_step(pair: Pair, problem: Problem) -> Iterator[Comparison]:
 
 
 def whole_step(pair: Pair, problem: Problem) -> Iterator[Comparison]:
-    """`Network.forward`, `loss`, `gradients`, without dropout and with it, and `predict`."""
+    """`Network.forward`, `loss`, `gradients`, without dropout and with it, and `predict`; and every rung of the step
+    ladder, on a stage that has one."""
     sides = Sides(pair, problem)
     x, y = problem.batches[0]
     # The longest path a rounding error can take: down through every layer, and back up over the batch.
@@ -105,17 +107,29 @@ def whole_step(pair: Pair, problem: Problem) -> Iterator[Comparison]:
         if len(got) != len(expected):
             yield failed(op, f"got {len(got)} arrays, expected {len(expected)}", **where)
             return
-        for i, (g, e) in enumerate(zip(got, expected, strict=True)):
-            name, layer = (op, None) if len(expected) == 1 else (f"{op}: {parameter_name(i)}", i // 2 + 1)
-            yield compare(name, g, e, pair.dtype, k, scale=scales[i], layer=layer, **where)
+        with_loss = len(expected) % 2  # a loss, and then two gradients for each layer
+        for i, (g, e) in enumerate(zip(got, expected, strict=True), start=-with_loss):
+            name, layer = (op, None) if i < 0 else (f"{op}: {parameter_name(i)}", i // 2 + 1)
+            yield compare(name, g, e, pair.dtype, k, scale=scales[i + with_loss], layer=layer, **where)
 
     for masks, dropout in ((None, ""), (problem.masks, " with dropout")):
         outputs, loss, gradients = step_scales(pair, problem, masks)
         yield from check(f"Network.forward{dropout}", lambda n, x, y, m: [n.forward(x, m)], [outputs], masks)
         yield from check(f"Network.loss{dropout}", lambda n, x, y, m: [n.loss(x, y, m)], [loss], masks)
         yield from check(f"Network.gradients{dropout}", lambda n, x, y, m: n.gradients(x, y, m), gradients, masks)
+        for name, rung in getattr(pair.stage.network, "STEP_LADDER", {}).items():
+            both = partial(_loss_and_gradients, sides.ours, rung)
+            yield from check(f"step ladder, {name}{dropout}", both, [loss, *gradients], masks)
     # Classes are whole numbers: within any tolerance below 1 they are the same or not.
     yield from check("Network.predict", lambda n, x, y, m: [n.predict(x)], [1.0], None)
+
+
+def _loss_and_gradients(ours: Any, rung: Callable[..., float], network: Any, x: Any, y: Any, masks: Any) -> list[Any]:
+    """What a rung of the step ladder computes, which the reference has no ladder for."""
+    if network is not ours:
+        return [network.loss(x, y, masks), *network.gradients(x, y, masks)]
+    loss = rung(network, x, y, None, masks)
+    return [loss, *(array for layer in network.layers for array in (layer.grad_weights, layer.grad_bias))]
 
 
 def step_scales(pair: Pair, problem: Problem, masks: Sequence[np.ndarray] | None) -> tuple[Any, Any, list[Any]]:

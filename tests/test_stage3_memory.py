@@ -1,0 +1,53 @@
+"""Training does not use up memory: after the first step, ten thousand more take none."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from shared.contract import StageUnavailable, load_stage
+
+try:
+    load_stage("stage3_c")
+except StageUnavailable as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+STATM = Path("/proc/self/statm")
+SLACK_PAGES = 256
+"""1 MB. A leak of 200 bytes a step would be twice as much."""
+
+SCRIPT = """
+import sys
+import numpy as np
+from shared.contract import load_stage
+
+def resident_pages():
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1])
+
+stage = load_stage("stage3_c")
+step = stage.network.STEP_LADDER[sys.argv[1]]
+rng = np.random.default_rng(0)
+network, optimizer = stage.network.Network([50, 40, 10]), stage.optimizers.Adam()
+batches = [(rng.random((rows, 50), np.float32), rng.integers(0, 10, rows)) for rows in (32, 32, 32, 7)]
+masks = [np.ones((rows, 40), np.float32) for rows in (32, 32, 32, 7)]
+
+def train(steps):
+    for i in range(steps):
+        step(network, *batches[i % 4], optimizer, [masks[i % 4]])
+
+train(200)
+before = resident_pages()
+train(10_000)
+print(resident_pages() - before)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not STATM.exists(), reason="the resident size is read from /proc, which this system does not have")
+@pytest.mark.parametrize("rung", ["op_by_op", "fused", "one_call"])
+def test_ten_thousand_training_steps_leave_the_resident_size_as_it_was(rung: str) -> None:
+    result = subprocess.run([sys.executable, "-c", SCRIPT, rung], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert int(result.stdout) < SLACK_PAGES

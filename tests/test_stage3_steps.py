@@ -1,0 +1,192 @@
+"""The three ways through a training step of stage 3 end at the same numbers, whatever the network and the optimizer."""
+
+import ctypes
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, StageUnavailable, load_stage
+from shared.dropout import step_masks
+
+try:
+    STAGE: Stage = load_stage("stage3_c")
+except StageUnavailable as reason:
+    pytest.skip(str(reason), allow_module_level=True)
+
+REFERENCE = load_stage("stage2_numpy")
+RUNGS: dict[str, Callable[..., float]] = STAGE.network.STEP_LADDER
+SIZES = [13, 11, 7, 5]
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "SGD": lambda room: room.SGD(0.1),
+    "SGD, weight decay": lambda room: room.SGD(0.1, weight_decay=0.01),
+    "SGD, momentum": lambda room: room.SGD(0.1, momentum=0.9),
+    "SGD, Nesterov": lambda room: room.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "RMSProp": lambda room: room.RMSProp(0.01, epsilon=1e-3, weight_decay=0.01),
+    "Adam": lambda room: room.Adam(0.01, epsilon=1e-3, weight_decay=0.01),
+}
+
+
+def batch(loss: str, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x = rng.standard_normal((rows, SIZES[0]))
+    if loss in LABEL_LOSSES:
+        return x, rng.integers(0, SIZES[-1], rows)
+    return x, rng.random((rows, SIZES[-1]))
+
+
+def parameters_after(
+    step: Callable[..., float],
+    stage: Stage,
+    optimizer: Any,
+    *,
+    loss: str,
+    activation: str,
+    dropout: float,
+    steps: int = 20,
+) -> tuple[list[float], list[np.ndarray]]:
+    network = stage.network.Network(SIZES, activation=activation, loss=loss, seed=1, dtype="float64")
+    losses = []
+    for i in range(steps):
+        rows = 9 if i % 4 else 6  # the batch shrinks and grows again
+        x, y = batch(loss, rows, seed=i)
+        masks = step_masks(rows, SIZES[1:-1], dropout, seed=0, step=i, dtype="float64")
+        losses.append(step(network, x, y, optimizer, masks))
+    return losses, [np.array(p) for p in network.parameters]
+
+
+def reference_step(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> float:
+    return network.train_step(x, y, optimizer, masks)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_every_rung_takes_the_same_steps_with_every_optimizer(rung: str, name: str, dropout: float) -> None:
+    options: dict[str, Any] = {"loss": "softmax_cross_entropy", "activation": "relu", "dropout": dropout}
+    ours, theirs = OPTIMIZERS[name](STAGE.optimizers), OPTIMIZERS[name](REFERENCE.optimizers)
+    got = parameters_after(RUNGS[rung], STAGE, ours, **options)
+    expected = parameters_after(reference_step, REFERENCE, theirs, **options)
+    np.testing.assert_allclose(got[0], expected[0], rtol=1e-11)
+    for g, e in zip(got[1], expected[1], strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
+    mine, other = ours.state(), theirs.state()
+    assert mine["steps"] == other["steps"] == 20
+    assert mine["buffers"].keys() == other["buffers"].keys()
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: str, activation: str, loss: str) -> None:
+    options: dict[str, Any] = {"loss": loss, "activation": activation, "dropout": 0.3}
+    got = parameters_after(RUNGS[rung], STAGE, STAGE.optimizers.SGD(0.05), **options)
+    expected = parameters_after(reference_step, REFERENCE, REFERENCE.optimizers.SGD(0.05), **options)
+    np.testing.assert_allclose(got[0], expected[0], rtol=1e-11)
+    for g, e in zip(got[1], expected[1], strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-10, atol=1e-12)
+
+
+def test_train_step_is_the_last_rung() -> None:
+    assert list(RUNGS) == ["op_by_op", "fused", "one_call"]
+    x, y = batch("softmax_cross_entropy", 4)
+    a, b = STAGE.network.Network(SIZES), STAGE.network.Network(SIZES)
+    assert a.train_step(x, y, STAGE.optimizers.Adam()) == RUNGS["one_call"](b, x, y, STAGE.optimizers.Adam())
+    assert all(np.array_equal(p, q) for p, q in zip(a.parameters, b.parameters, strict=True))
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_without_an_optimizer_nothing_moves_and_the_gradients_are_there(rung: str) -> None:
+    x, y = batch("softmax_cross_entropy", 4)
+    network = STAGE.network.Network(SIZES, dtype="float64")
+    before = [p.copy() for p in network.parameters]
+    expected = network.gradients(x, y)
+    for g in network.layer_gradients:
+        g.fill(np.nan)
+    RUNGS[rung](network, x, y, None)
+    assert all(np.array_equal(p, q) for p, q in zip(network.parameters, before, strict=True))
+    for g, e in zip(network.layer_gradients, expected, strict=True):
+        np.testing.assert_allclose(g, e, rtol=1e-12, atol=1e-15)
+
+
+class HalvingOptimizer:
+    """An optimizer that this floor does not know: p -= gradient / 2."""
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        for p, g in zip(parameters, gradients, strict=True):
+            p -= g / 2
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_an_optimizer_of_ones_own_takes_its_step_on_every_rung(rung: str) -> None:
+    x, y = batch("softmax_cross_entropy", 4)
+    network = STAGE.network.Network(SIZES, dtype="float64")
+    expected = [p - g / 2 for p, g in zip(network.parameters, network.gradients(x, y), strict=True)]
+    RUNGS[rung](network, x, y, HalvingOptimizer())
+    for p, e in zip(network.parameters, expected, strict=True):
+        np.testing.assert_allclose(p, e, rtol=1e-12)
+
+
+def test_an_optimizer_whose_state_was_replaced_goes_on_from_the_new_one() -> None:
+    x, y = batch("softmax_cross_entropy", 4)
+    optimizer = STAGE.optimizers.SGD(0.1, momentum=0.9)
+    first = STAGE.network.Network(SIZES, dtype="float64")
+    first.train_step(x, y, optimizer)
+    saved, parameters = optimizer.state(), [p.copy() for p in first.parameters]
+    first.train_step(x, y, optimizer)
+    optimizer.load_state(saved)
+    second = STAGE.network.Network.from_parameters(parameters, dtype="float64")
+    second.train_step(x, y, optimizer)
+    assert all(np.array_equal(p, q) for p, q in zip(first.parameters, second.parameters, strict=True))
+
+
+def test_weights_put_in_place_of_the_old_ones_are_the_ones_trained() -> None:
+    x, y = batch("softmax_cross_entropy", 4)
+    network = STAGE.network.Network(SIZES, dtype="float64")
+    network.train_step(x, y, STAGE.optimizers.SGD(0.1))
+    replaced = network.layers[0].weights
+    kept, new = replaced.copy(), np.ones_like(replaced)
+    network.layers[0].weights = new
+    network.train_step(x, y, STAGE.optimizers.SGD(0.1))
+    assert np.array_equal(replaced, kept)
+    assert not np.array_equal(new, np.ones_like(new))
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [np.ones((3, 3)), np.ones((13, 11), np.float32), np.ones((11, 13)).T, [[1.0] * 11] * 13, None],
+    ids=["shape", "dtype", "Fortran order", "lists", "None"],
+)
+def test_weights_that_c_cannot_read_are_refused_before_the_call(weights: Any) -> None:
+    x, y = batch("softmax_cross_entropy", 4)
+    network = STAGE.network.Network(SIZES, dtype="float64")
+    network.layers[0].weights = weights
+    with pytest.raises((ValueError, TypeError), match="weights"):
+        network.train_step(x, y, STAGE.optimizers.SGD(0.1))
+    with pytest.raises((ValueError, TypeError), match="weights"):
+        network.forward(x)
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_step_refused_for_its_labels_changes_nothing(rung: str) -> None:
+    x, y = batch("softmax_cross_entropy", 4)
+    network, optimizer = STAGE.network.Network(SIZES), STAGE.optimizers.Adam()
+    before = [p.copy() for p in network.parameters]
+    y[2] = SIZES[-1]
+    with pytest.raises(ValueError, match=re.escape("labels[2] is 5, expected 0 to 4")):
+        RUNGS[rung](network, x, y, optimizer)
+    assert optimizer.state()["steps"] == 0
+    assert all(np.array_equal(p, q) for p, q in zip(network.parameters, before, strict=True))
+
+
+def test_a_struct_that_differs_from_its_declaration_in_c_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    from stage3_c import buffers
+
+    class Longer(ctypes.Structure):
+        _fields_ = (*buffers.CLayer._fields_, ("more", ctypes.c_void_p))
+
+    monkeypatch.setattr(buffers, "CLayer", Longer)
+    with pytest.raises(ValueError, match=r"Longer has \d+ bytes but its struct in groundup.h has \d+"):
+        STAGE.network.Network(SIZES).forward(np.ones((2, 13)))
