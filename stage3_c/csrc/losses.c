@@ -156,9 +156,10 @@ double NAME(loss_by_number)(enum loss which, size_t rows, size_t columns, const 
     return (double)NAN;
 }
 
-/* The first row whose label is not in 0 … columns - 1, or rows where all are. */
+/* The first row whose label is not in 0 … columns - 1, or rows where all are. Without its sign a negative label is a
+   huge number, so one comparison finds both. */
 size_t NAME(first_bad_label)(size_t rows, size_t columns, const int64_t *labels) {
     size_t row = 0;
-    while (row < rows && labels[row] >= 0 && (uint64_t)labels[row] < columns) row++;
+    while (row < rows && (uint64_t)labels[row] < columns) row++;
     return row;
 }

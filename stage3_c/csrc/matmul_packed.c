@@ -82,6 +82,22 @@ static inline vector activate(vector z, enum activation which) {
     return (vector)(((mask)(z * (real)LEAKY_SLOPE) & stopped) | ((mask)z & ~stopped));
 }
 
+/* The end of a tile that lies over the right edge, or is to get a bias or an activation. It works in memory of full
+   width and is a function of its own: kept in registers, it would crowd out the sums of the loop that matters. */
+static __attribute__((noinline)) void finish(size_t rows, size_t vectors, real (*sums)[TILE_COLUMNS], real *c, size_t n,
+                                             size_t columns, int added, const real *bias, enum activation activation) {
+    real shift[TILE_COLUMNS] = {0}, before[TILE_COLUMNS] = {0};
+    if (bias != NULL) copy_few(shift, bias, columns);
+    for (size_t i = 0; i < rows; i++) {
+        if (added) copy_few(before, c + i * n, columns);
+        for (size_t at = 0; at < vectors * LANES; at += LANES) {
+            const vector z = load(sums[i] + at) + load(before + at) + load(shift + at);
+            store(sums[i] + at, activate(z, activation));
+        }
+        copy_few(c + i * n, sums[i], columns);
+    }
+}
+
 /* One tile. a: rows * depth numbers, b: depth rows of vectors * LANES numbers; c: rows with n numbers from one to
    the next, of which `columns` count. added: whether c holds the sum of earlier blocks; bias, from the tile's first
    column, and activation: after the last. rows and vectors are constants wherever this is called, so the loops over
@@ -107,63 +123,55 @@ static inline __attribute__((always_inline)) void tile(const size_t rows, const 
             UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] += factor * row[v];
         }
     }
-    /* A tile over the right edge takes a detour through memory of full width. */
-    const int whole = columns == vectors * LANES;
-    real edge[TILE_COLUMNS] = {0};
-    vector shift[TILE_VECTORS] = {{0}};
-    if (bias != NULL) {
-        if (!whole) {
-            copy_few(edge, bias, columns);
-            bias = edge;
+    if (columns == vectors * LANES && bias == NULL && activation == IDENTITY) {
+        UNROLL for (size_t i = 0; i < rows; i++) {
+            UNROLL for (size_t v = 0; v < vectors; v++) {
+                real *to = c + i * n + v * LANES;
+                store(to, added ? load(to) + sum[i][v] : sum[i][v]);
+            }
         }
-        UNROLL for (size_t v = 0; v < vectors; v++) shift[v] = load(bias + v * LANES);
+        return;
     }
+    real sums[TILE_ROWS][TILE_COLUMNS];
     UNROLL for (size_t i = 0; i < rows; i++) {
-        real *to = whole ? c + i * n : edge;
-        if (!whole && added) copy_few(edge, c + i * n, columns);
-        UNROLL for (size_t v = 0; v < vectors; v++) {
-            vector z = sum[i][v];
-            if (added) z += load(to + v * LANES);
-            if (bias != NULL) z += shift[v];
-            store(to + v * LANES, activate(z, activation));
-        }
-        if (!whole) copy_few(c + i * n, edge, columns);
+        UNROLL for (size_t v = 0; v < vectors; v++) store(sums[i] + v * LANES, sum[i][v]);
     }
+    finish(rows, vectors, sums, c, n, columns, added, bias, activation);
 }
 
-/* The tile with every number of rows and vectors as a constant, and one of a's two strides as the constant 1. */
-#define TILE_CASE(rows, vectors)                                                                                  \
-    case 2 * (rows) + (vectors) - 1:                                                                                    \
-        if (a.column == 1)                                                                                              \
-            tile(rows, vectors, depth, (NAME(strided)){a.values, a.row, 1}, b, b_row, c, n, columns, added, bias,     \
-                 activation);                                                                                            \
-        else                                                                                                            \
-            tile(rows, vectors, depth, (NAME(strided)){a.values, 1, a.column}, b, b_row, c, n, columns, added, bias,  \
-                 activation);                                                                                            \
-        break
+/* How many of the rows that are left the next tile takes: there is code for these numbers only. */
+static size_t tile_rows(size_t left) {
+    if (left >= TILE_ROWS) return TILE_ROWS;
+    return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
 
+/* The tile with its numbers of rows and vectors as constants, and where neighbouring rows of a are neighbours in memory
+   (packed, or transposed) that as a constant too. */
 static void any_tile(size_t rows, size_t columns, size_t depth, NAME(strided) a, const real *b, size_t b_row,
                      real *c, size_t n, int added, const real *bias, enum activation activation) {
-    switch (2 * rows + (columns > LANES)) {
-        TILE_CASE(1, 1);
-        TILE_CASE(1, 2);
-        TILE_CASE(2, 1);
-        TILE_CASE(2, 2);
-        TILE_CASE(3, 1);
-        TILE_CASE(3, 2);
-        TILE_CASE(4, 1);
-        TILE_CASE(4, 2);
-        TILE_CASE(5, 1);
-        TILE_CASE(5, 2);
-        TILE_CASE(6, 1);
-        TILE_CASE(6, 2);
-#if TILE_ROWS == 8
-        TILE_CASE(7, 1);
-        TILE_CASE(7, 2);
-        TILE_CASE(8, 1);
-        TILE_CASE(8, 2);
-#endif
+    const NAME(strided) neighbours = {a.values, 1, a.column};
+#define TILE(taken, vectors)                                                                                           \
+    if (a.row == 1)                                                                                                    \
+        tile(taken, vectors, depth, neighbours, b, b_row, c, n, columns, added, bias, activation);                    \
+    else                                                                                                               \
+        tile(taken, vectors, depth, a, b, b_row, c, n, columns, added, bias, activation)
+#define TILE_OF(taken)                                                                                                 \
+    if (columns > LANES) {                                                                                             \
+        TILE(taken, 2);                                                                                                \
+    } else {                                                                                                           \
+        TILE(taken, 1);                                                                                                \
     }
+    if (rows == TILE_ROWS) {
+        TILE_OF(TILE_ROWS);
+    } else if (rows >= 4) {
+        TILE_OF(4);
+    } else if (rows >= 2) {
+        TILE_OF(2);
+    } else {
+        TILE_OF(1);
+    }
+#undef TILE_OF
+#undef TILE
 }
 
 /* Turn a square of FOUR by FOUR numbers: to[j * to_row + i] = from[i * from_row + j]. */
@@ -227,12 +235,14 @@ void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, rea
                     pack(panel_of_b, panel_row, panel, b.row, b.column, columns, depth);
                     panel = panel_of_b;
                 }
-                for (size_t i = i0; i < i1; i += TILE_ROWS) {
-                    const NAME(strided) rows =
-                        pack_a ? (NAME(strided)){block_of_a + (i - i0) * depth, 1, TILE_ROWS}
+                const real *bias = done && last.bias != NULL ? last.bias + j : NULL;
+                for (size_t i = i0, rows; i < i1; i += rows) {
+                    rows = tile_rows(i1 - i);
+                    const size_t band = (i - i0) / TILE_ROWS * TILE_ROWS; /* of packed a, which begins with whole tiles */
+                    const NAME(strided) factor =
+                        pack_a ? (NAME(strided)){block_of_a + band * depth + (i - i0 - band), 1, TILE_ROWS}
                                : (NAME(strided)){a.values + i * a.row + p0 * a.column, a.row, a.column};
-                    any_tile(smaller(TILE_ROWS, i1 - i), columns, depth, rows, panel, panel_row, c + i * n + j, n,
-                             begun, done && last.bias != NULL ? last.bias + j : NULL,
+                    any_tile(rows, columns, depth, factor, panel, panel_row, c + i * n + j, n, begun, bias,
                              done ? last.activation : IDENTITY);
                 }
             }

@@ -2,9 +2,9 @@
 
 #include "groundup.h"
 
-/* A multiply-add takes about four cycles and two can begin in each: eight must be under way, and sixteen are more than
-   enough. */
-enum { CHAINS = 16, LANES = SIMD_BYTES / (int)sizeof(real) };
+/* A multiply-add takes about four cycles and two can begin in each, so eight must be under way; with sixteen registers,
+   more than twelve would be kept in memory in part. */
+enum { CHAINS = 12, LANES = SIMD_BYTES / (int)sizeof(real) };
 
 typedef real vector __attribute__((vector_size(SIMD_BYTES)));
 

@@ -113,12 +113,14 @@ static int64_t nanoseconds(void) {
 /* Whether work came while spinning. */
 static int spin_for_work(pool *threads) {
     const int64_t begin = nanoseconds();
+    int64_t spent;
     do {
         for (int look = 0; look < LOOKS_A_PAUSE; look++) {
             if (has_work(threads)) return 1;
             relax();
         }
-    } while (nanoseconds() - begin < SPIN_NANOSECONDS);
+        spent = nanoseconds() - begin;
+    } while (spent >= 0 && spent < SPIN_NANOSECONDS); /* below 0: somebody has set the clock back */
     return 0;
 }
 
