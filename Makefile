@@ -1,6 +1,7 @@
 # make race    makes the virtual environment, installs, trains every stage on the bundled MNIST subset
 # make test    the same environment with the development tools, then the test suite
 # make lint    ruff and mypy
+# make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes.
 
@@ -8,7 +9,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: race test test-fast lint clean
+.PHONY: race test test-fast test-sanitized lint clean
 
 race: $(VENV)/.installed
 	$(BIN)/groundup race
@@ -19,6 +20,9 @@ test: $(VENV)/.installed-dev
 
 test-fast: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-sanitized: $(VENV)/.installed-dev
+	VENV=$(VENV) .ci/test-sanitized
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .

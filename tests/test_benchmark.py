@@ -1,14 +1,13 @@
-"""shared.benchmark with a clock of its own: statistics, interleaving, inner calls, ratios and skipping, exactly."""
+"""shared.benchmark with a clock of its own: statistics, interleaving, inner calls, rests and ratios, exactly."""
 
 import json
 import time
-import types
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from shared import benchmark, contract
+from shared import benchmark
 
 
 class FakeMachine:
@@ -94,71 +93,44 @@ def test_measure_rejects_no_candidates() -> None:
         benchmark.measure({}, repeats=1, warmup=0)
 
 
-def fake_stage(ladder: dict[str, Callable[[object, object], object]], name: str = "stage2_numpy") -> contract.Stage:
-    """A stage whose ladder is given and whose other rooms are bare."""
-    room = types.SimpleNamespace()
-    arrays = types.SimpleNamespace(asarray=lambda values, dtype="float32": np.asarray(values, dtype))
-    matmul = types.SimpleNamespace(LADDER=ladder)
-    return contract.Stage(name, arrays, matmul, room, room, room, room, room)  # type: ignore[arg-type]
+def test_a_threaded_candidate_rests_and_calls_once_uncounted_before_each_sample() -> None:
+    machine = FakeMachine()
+
+    def sleep(seconds: float) -> None:
+        machine.log.append("z")
+        machine.now += seconds
+
+    candidates = {"A": machine.work("A", 1.0), "B": machine.work("B", 1.0)}
+    result = benchmark.measure(
+        candidates, repeats=2, warmup=1, threaded={"B"}, rest=7.0, clock=machine.clock, sleep=sleep
+    )
+    assert "".join(machine.log) == "AB" + "AzBB" + "AzBB" * 2  # warm-up, counting the inner calls, samples
+    assert result["A"].median == result["B"].median == 1.0  # the rest and the uncounted call are in no sample
 
 
-def test_ladder_rows_name_the_reference_and_follow_their_shape() -> None:
-    stage = fake_stage({"nap": lambda a, b: time.sleep(0.002), "fast": np.matmul})
-    rows = list(benchmark.ladder_rows([stage], sizes=[4], dtypes=["float32"], repeats=3))
-    assert [row.name for row in rows] == ["nap", "fast"]
-    assert {row.reference for row in rows} == {"NumPy a @ b, float32"}
-    nap = rows[0]
-    assert nap.flops == 2 * 4 * 4 * 4
-    assert nap.measurement is not None
-    assert nap.ratio is not None
-    assert nap.gflops == pytest.approx(128 / nap.measurement.median / 1e9)
-    assert nap.ratio > 1  # 2 ms of sleep against a product of 64 multiply-adds
+def test_times_as_fast_leaves_out_oneself_and_who_was_not_there() -> None:
+    measured = {name: benchmark.summarise([seconds]) for name, seconds in {"a": 2.0, "b": 1.0}.items()}
+    opponents = {"first": "a", "second": "b", "third": "c"}
+    assert benchmark.times_as_fast(measured, "b", opponents) == {"first": 2.0}
 
 
-def test_a_rung_too_slow_for_the_next_size_is_skipped_with_the_reason() -> None:
-    calls: list[int] = []
-
-    def nap(a: np.ndarray, b: np.ndarray) -> None:
-        calls.append(len(a))
-        time.sleep(0.01)
-
-    stage = fake_stage({"nap": nap, "fast": np.matmul})
-    rows = list(benchmark.ladder_rows([stage], sizes=[2, 16], dtypes=["float64"], repeats=1, call_limit=1.0))
-    skipped = [row for row in rows if row.skipped]
-    assert [(row.name, row.shape) for row in skipped] == [("nap", (16, 16, 16))]
-    assert skipped[0].skipped is not None
-    assert "the limit is 1 s" in skipped[0].skipped
-    assert skipped[0].measurement is None
-    assert set(calls) == {2}
-
-
-def test_the_first_floor_stands_only_among_the_float64_rows() -> None:
-    stage = fake_stage({"fast": np.matmul}, name="stage1_pure_python")
-    rows = list(benchmark.ladder_rows([stage], sizes=[2], repeats=1))
-    assert [row.dtype for row in rows] == ["float64"]
-
-
-def test_step_rows_time_every_stage_against_the_bare_products(stage: contract.Stage) -> None:
-    rows = list(benchmark.step_rows([stage], networks=[[5, 4, 3]], batch=2, repeats=1, dtypes=["float64"]))
-    (row,) = rows
-    assert (row.kind, row.stage, row.name) == ("step", stage.name, "5-4-3, batch 2")
-    # xW: 2·5·4 + 2·4·3; xᵀg: the same counts; gWᵀ of the second layer: 2·3·4. Two operations each.
-    assert row.flops == 2 * (40 + 24 + 40 + 24 + 24)
-    assert row.reference == "its matrix products alone, NumPy a @ b, float64"
-    assert row.ratio is not None
-    assert row.ratio > 0
-
-
-def test_every_rung_of_a_real_ladder_is_timed(stage: contract.Stage) -> None:
-    rows = list(benchmark.ladder_rows([stage], sizes=[8], dtypes=["float64"], repeats=1))
-    assert [row.name for row in rows] == list(stage.matmul.LADDER)
+def test_a_row_knows_its_speed_its_share_of_the_peak_and_its_name() -> None:
+    measurement = benchmark.summarise([0.5])
+    row = benchmark.BenchRow(
+        "product", "stage3_c", "ab", "float32", (), 10**9, measurement, "r", 1.0, variant="packed", peak=8e9
+    )
+    assert (row.gflops, row.share_of_peak, row.contender) == (2.0, 0.25, "stage 3 packed")
+    assert (row.as_dict()["gflops"], row.as_dict()["share_of_peak"]) == (2.0, 0.25)
+    skipped = benchmark.BenchRow("step", "pytorch", "s", "float32", (), 1, None, "r", None, "reason", peak=8e9)
+    assert (skipped.gflops, skipped.share_of_peak, skipped.contender) == (None, None, "PyTorch")
 
 
 def test_the_document_is_json_with_environment_and_schema() -> None:
-    stage = fake_stage({"fast": np.matmul})
-    rows = list(benchmark.ladder_rows([stage], sizes=[2], dtypes=["float64"], repeats=1))
+    measurement = benchmark.summarise([0.5])
+    rows = [benchmark.BenchRow("ladder", "stage2_numpy", "einsum", "float64", (2, 2, 2), 16, measurement, "r", 1.0)]
     document = json.loads(json.dumps(benchmark.document(rows, complete=False)))
-    assert (document["schema"], document["complete"], document["steps"]) == (1, False, [])
+    assert (document["schema"], document["complete"]) == (2, False)
+    assert all(document[name] == [] for name in ("peaks", "products", "steps", "epochs"))
     assert document["ladders"][0]["measurement"]["samples"] == 1
     facts = document["environment"]
     assert {"cpu", "cores", "python", "numpy", "blas", "os", "date", "groundup", "revision"} <= set(facts)

@@ -132,7 +132,9 @@ def test_nothing_is_cut_off_at_the_edges(tmp_path: Path) -> None:
         charts.training_curves(dict.fromkeys(contract.STAGES, CURVE), FOOTER, agree=True),
         charts.time_per_stage({ONE: 10.0, TWO: 0.05}, FOOTER, network="784-32-10 network, batches of 32, float64"),
         charts.ladders(ROWS, FOOTER),
+        charts.ladders([*ROWS, row("stage3_c", "packed", 64, 50.0)], FOOTER),
         charts.ladder_sizes(ROWS, FOOTER),
+        charts.ladder_sizes([*ROWS, row("stage3_c", "packed", 64, 50.0)], FOOTER),
     ]
     for i, figure in enumerate(figures):
         pixels = imread(save(figure, tmp_path / str(i))[0])[..., :3]

@@ -71,6 +71,25 @@ def test_an_unwritable_output_folder_is_named(
     assert Path("file").read_text() == "not a folder"
 
 
+def test_the_notes_of_an_error_follow_below_it_line_by_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        error = ValueError("csrc/relu.c does not\ncompile")
+        error.add_note("csrc/relu.c:3: error: expected ';'\n  return x\n          ^")
+        raise error
+
+    monkeypatch.setattr(cli, "app", broken)
+    code, _, err = run(["check"], capsys)
+    assert code == 2
+    assert err.splitlines() == [
+        "error: csrc/relu.c does not compile",
+        "csrc/relu.c:3: error: expected ';'",
+        "  return x",
+        "          ^",
+    ]
+
+
 def test_a_bug_is_not_dressed_up_as_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object, **kwargs: object) -> None:
         raise KeyError("a bug")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import typer
+from conftest import USABLE_STAGES
 from typer.testing import CliRunner
 
 from shared import contract, doctor, environment
@@ -61,36 +62,6 @@ def test_python_version(monkeypatch: pytest.MonkeyPatch, version: tuple[int, int
     assert (finding.fix is not None) == (status == "problem")
 
 
-@pytest.mark.parametrize(
-    ("platform", "fix"),
-    [("linux", "sudo apt install gcc"), ("darwin", "xcode-select --install"), ("win32", "winget install LLVM.LLVM")],
-)
-def test_without_a_compiler_the_fix_is_the_systems_own(
-    monkeypatch: pytest.MonkeyPatch, platform: str, fix: str
-) -> None:
-    monkeypatch.delenv("CC", raising=False)
-    fake_programs(monkeypatch, {})
-    monkeypatch.setattr(sys, "platform", platform)
-    finding = doctor.compiler()
-    assert (finding.status, finding.fix) == ("note", fix)
-
-
-def test_cc_from_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "clang -m64")
-    fake_programs(monkeypatch, {"clang": "clang version 17\nTarget: here", "gcc": "gcc 12"})
-    assert doctor.compiler() == Finding("C compiler", "ok", "clang version 17 (/bin/clang)")
-
-
-def test_a_cc_that_does_not_run_is_named_and_the_next_one_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("CC", "icc")
-    monkeypatch.setattr(sys, "platform", "linux")
-    fake_programs(monkeypatch, {"icc": None, "gcc": "gcc 12"})
-    finding = doctor.compiler()
-    assert finding.status == "note"
-    assert finding.text == "CC=icc does not run; gcc 12 (/bin/gcc) does"
-    assert finding.fix == "unset CC"
-
-
 def test_gpus_are_read_from_nvidia_smi(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_programs(monkeypatch, {"nvidia-smi": "NVIDIA T4, 550.54, 15360 MiB\nNVIDIA L4, 550.54, 23034 MiB"})
     finding = doctor.gpu()
@@ -116,11 +87,41 @@ def stage_loader(broken: str, error: Exception) -> Callable[[str], Any]:
 
 
 def test_a_stage_that_is_not_installed_is_named_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    reason = contract.StageUnavailable("needs a C compiler")
+    reason = contract.StageUnavailable("needs a C compiler", fix="install one")
     monkeypatch.setattr(doctor, "load_stage", stage_loader("stage3_c", reason))
     findings = by_name(doctor.stages())
-    assert findings["stage3_c"] == Finding("stage3_c", "note", "needs a C compiler")
+    assert findings["stage3_c"] == Finding("stage3_c", "note", "needs a C compiler", "install one")
     assert findings["stage4_numba_cuda"].status == "ok"
+    assert doctor.diagnose().ok
+
+
+@pytest.mark.parametrize(("threads", "said"), [(1, "1 thread"), (8, "8 threads")])
+def test_a_compiled_stage_tells_compiler_registers_threads_and_flags(
+    monkeypatch: pytest.MonkeyPatch, threads: int, said: str
+) -> None:
+    facts = {"compiler": "gcc 12", "flags": ["-std=c11", "-O3"], "simd_bits": 256, "threads": threads}
+    monkeypatch.setattr(doctor, "load_stage", stage_loader("", Exception()))
+    monkeypatch.setattr(doctor, "stage_facts", lambda name: facts if name == "stage3_c" else {})
+    findings = by_name(doctor.stages())
+    text = f"stage 3: C; gcc 12; 256-bit SIMD: 8 float32 at a time; {said}; -std=c11 -O3"
+    assert findings["stage3_c"] == Finding("stage3_c", "ok", text)
+    assert findings["stage2_numpy"] == Finding("stage2_numpy", "ok", "stage 2: NumPy")
+
+
+@pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler")
+def test_the_doctor_compiles_stage_3_and_the_environment_records_with_what() -> None:
+    (finding,) = (finding for finding in doctor.stages() if finding.about == "stage3_c")
+    facts = environment.environment()["stage3_c"]
+    assert finding.status == "ok"
+    assert facts["compiler"] in finding.text
+    assert facts["simd_bits"] in (128, 256, 512)
+    assert facts["threads"] >= 1
+    assert "-std=c11" in facts["flags"]
+
+
+def test_the_environment_builds_nothing_where_stage_3_is_not_loaded() -> None:
+    code = "from shared.environment import environment; print(environment()['stage3_c'])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "{}\n"
 
 
 def test_a_stage_that_does_not_import_is_a_problem_and_not_a_crash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +192,7 @@ def test_the_command_prints_findings_and_what_will_run() -> None:
     result = run_command()
     assert result.exit_code == 0, result.output
     assert "What will run here:" in result.stdout
-    for name in contract.available_stages():
+    for name in USABLE_STAGES:
         assert f"groundup train {name}" in result.stdout
 
 
@@ -207,7 +208,7 @@ def test_the_command_exits_1_and_shows_the_fix_when_the_main_job_cannot_run(monk
 def test_json_is_one_document_with_the_environment() -> None:
     document = json.loads(run_command("--json").stdout)
     assert (document["schema"], document["ok"]) == (1, True)
-    assert {"python", "numpy", "C compiler", "NVIDIA GPU", "mnist-subset"} <= {f["about"] for f in document["findings"]}
+    assert {"python", "numpy", "stage3_c", "NVIDIA GPU", "mnist-subset"} <= {f["about"] for f in document["findings"]}
     assert document["environment"]["python"] == environment.environment()["python"]
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import STAGE_PARAMS
 
 from shared import contract
 from shared.check_pair import Pair
@@ -15,7 +16,7 @@ from shared.equivalence import Report, check_stage, computes_in
 from shared.tolerance import eps
 
 REFERENCE = contract.load_stage("stage1_pure_python")
-OTHERS = [name for name in contract.available_stages() if name != REFERENCE.name]
+OTHERS = [parameter for parameter in STAGE_PARAMS if parameter.id != REFERENCE.name]
 EPS = eps("float64")
 
 

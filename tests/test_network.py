@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import USABLE_STAGES
 
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, available_stages, load_stage
+from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.initialize import INITIALIZERS, initialize_parameters
 
 X = np.random.default_rng(0).normal(size=(6, 4))
@@ -33,7 +34,7 @@ def linear_network(stage: Stage, bias: list[float], loss: str) -> Any:
 @pytest.mark.parametrize("initializer", INITIALIZERS)
 def test_a_seed_gives_every_stage_the_same_weights_bit_for_bit(initializer: str) -> None:
     expected = initialize_parameters([7, 5, 3], initializer, seed=42)
-    for name in available_stages():
+    for name in USABLE_STAGES:
         stage = load_stage(name)
         network = make_network(stage, (7, 5, 3), initializer=initializer, seed=42)
         for got, parameter in zip(network.parameters, expected, strict=True):
@@ -178,7 +179,7 @@ def test_from_parameters_copies(stage: Stage) -> None:
 
 
 def test_from_parameters_takes_another_stages_arrays(stage: Stage) -> None:
-    for name in available_stages():
+    for name in USABLE_STAGES:
         other = load_stage(name)
         parameters = [other.arrays.to_host(p) for p in make_network(other).parameters]
         network = stage.network.Network.from_parameters(parameters, dtype="float64")

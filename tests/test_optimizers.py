@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from conftest import STAGE_PARAMS
 
-from shared.contract import OPTIMIZERS, Stage, available_stages, load_stage
+from shared.contract import OPTIMIZERS, Stage, load_stage
 
 CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {
     "plain SGD": ("SGD", {"learning_rate": 0.1}, set()),
@@ -180,7 +181,7 @@ def test_a_loaded_state_continues_bit_for_bit_and_stays_the_callers(stage: Stage
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("writer_name", available_stages())
+@pytest.mark.parametrize("writer_name", STAGE_PARAMS)
 def test_a_state_continues_on_another_stage(stage: Stage, writer_name: str, case: str) -> None:
     writer = load_stage(writer_name)
     straight = steps(writer, make(writer, case), arrays(writer, 0), range(1, 7))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import REASONS, USABLE_STAGES
-from stage3_memory_forms import blocks, misaligned, read_only
+from stage3_memory_forms import blocks, misaligned, other_forms, read_only
 
 from shared.contract import ACTIVATIONS
 from stage3_c import activations, arrays, dense, losses, matmul, optimizers
@@ -52,18 +52,7 @@ def forwarded_layer() -> dense.Dense:
 
 # ---- what comes in -----------------------------------------------------------------------------------------------
 
-CONVERTED: dict[str, Any] = {
-    "lists": A.tolist(),
-    "tuple of rows": tuple(A),
-    "Fortran order": np.asfortranarray(A),
-    "negative strides": A[::-1, ::-1].copy()[::-1, ::-1],
-    "every other column": np.repeat(A, 2, axis=1)[:, ::2],
-    "byte-swapped": A.astype(A.dtype.newbyteorder()),
-    "misaligned": misaligned(A),
-    "read-only": read_only(A),
-    "np.matrix": A.view(np.matrix),
-    "longdouble": A.astype(np.longdouble),
-}
+CONVERTED = other_forms(A)
 
 
 @pytest.mark.parametrize("kind", CONVERTED)

@@ -9,6 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from conftest import USABLE_STAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_SOURCE = shutil.ignore_patterns(".venv*", ".git", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache")
@@ -45,6 +46,9 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "GROUNDUP_DATA")}
+    environment["GROUNDUP_CACHE"] = str(
+        installed.parent / "cache"
+    )  # an empty one: the wheel's own sources are compiled
     return subprocess.run(
         [str(installed / command[0]), *command[1:]], cwd=cwd, env=environment, capture_output=True, text=True
     )
@@ -62,6 +66,11 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         (["groundup", "race", "--limit", "100", "--epochs", "1", "--out", "race"], "accuracy"),
         (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
         (["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy"),
+        pytest.param(
+            ["python", "-m", "stage3_c.train", "--epochs", "1", "--run-dir", "three"],
+            "accuracy",
+            marks=pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler"),
+        ),
     ],
     ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else "",
 )

@@ -1,0 +1,49 @@
+"""Stages for tests of what measures them: rooms of which only those are furnished that the measurement enters."""
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from shared import contract
+
+
+def fake_stage(
+    ladder: dict[str, Callable[..., Any]],
+    name: str = "stage2_numpy",
+    peak: Callable[[str, int], float] | None = None,
+    step_ladder: dict[str, Callable[..., float]] | None = None,
+) -> contract.Stage:
+    """A stage with this matmul ladder, NumPy's products, and, where given, a peak and a step ladder."""
+    room = types.SimpleNamespace()
+    matmul = types.SimpleNamespace(
+        LADDER=ladder,
+        matmul=lambda a, b, out=None: np.matmul(a, b, out=out),
+        matmul_tn=lambda a, b, out=None: np.matmul(a.T, b, out=out),
+        matmul_nt=lambda a, b, out=None: np.matmul(a, b.T, out=out),
+    )
+    if peak is not None:
+        matmul.peak = peak
+    arrays = types.SimpleNamespace(asarray=lambda values, dtype="float32": np.asarray(values, dtype))
+    network = types.SimpleNamespace(Network=FakeNetwork)
+    if step_ladder is not None:
+        network.STEP_LADDER = step_ladder
+    optimizers = types.SimpleNamespace(SGD=lambda learning_rate: None)
+    return contract.Stage(name, arrays, matmul, room, room, room, network, optimizers)  # type: ignore[arg-type]
+
+
+class FakeNetwork:
+    """A network that learns without computing: its loss halves with every step."""
+
+    def __init__(self, layer_sizes: Sequence[int], dtype: str) -> None:
+        self.loss = 4.0
+
+    def train_step(self, x: Any, y: Any, optimizer: Any, masks: Any = None) -> float:
+        self.loss /= 2
+        return self.loss
+
+
+def product(a: Any, b: Any, out: Any = None) -> Any:
+    """np.matmul with the signature of a rung."""
+    return np.matmul(a, b, out=out)
