@@ -1,43 +1,49 @@
-"""How to time code so that the number means something, and what groundup times: the ladders and the training step.
+"""How to time code so that the number means something; what is timed is in the bench_*.py files beside this one.
 
-Four habits, each against one way of fooling oneself:
+Five habits, each against one way of fooling oneself:
 
     warm up       the first call pays for caches, allocations and lazy set-up; it is not counted
     inner calls   a call of 2 µs is lost in the clock's own noise, so a sample is as many calls as fill 5 ms
     interleave    A B C A B C, not A A B B C C: when the machine slows down, it slows down for all of them
+    rest          the threads of a library keep spinning for a while after its call, in case another comes; whoever
+                  computes on all cores next must wait until they sleep, or it shares its cores with them
     median        one pause of the operating system ruins a mean; the quartiles beside it tell how far to trust it
 
 A time alone says little about another machine, so every row also carries its ratio to a reference that was
-measured in the same rounds: NumPy's `a @ b` in the same dtype.
+measured in the same rounds, and, where stage 3 can measure it, the share of the speed that the machine cannot exceed.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 
-from shared.contract import Stage
+from shared.contract import STAGE_TITLES, Stage
 from shared.environment import environment
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the results document; it rises when a reader of the old form would misread the new one."""
 
 MINIMUM_SAMPLE = 0.005
 """Seconds one sample should last at least: ten thousand times the resolution of an ordinary clock."""
 
-STEP_NETWORKS = ([784, 32, 10], [784, 128, 10])
-BATCH = 64
-DTYPES = ("float64", "float32")
-FIRST_FLOOR_SIZES = (16, 32, 64, 128)
-UPPER_FLOOR_SIZES = (64, 128, 256, 512)
+REST = 0.12
+"""Seconds of pause before a candidate that uses several threads. OpenBLAS's threads spin for up to 0.1 s after a call:
+on two cores, a 512 by 512 product that came earlier than that took two to ten times as long."""
 
-__all__ = ["BenchRow", "Measurement", "document", "environment", "ladder_rows", "measure", "step_rows"]
+DTYPES = ("float64", "float32")
+SECTIONS = {"peak": "peaks", "ladder": "ladders", "product": "products", "step": "steps", "epoch": "epochs"}
+"""Kind of row -> where it stands in the results document."""
+
+LIBRARIES = {"numpy": "NumPy", "pytorch": "PyTorch"}
+"""What is measured beside the stages."""
+
+Name = TypeVar("Name", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -61,9 +67,19 @@ class Measurement:
 class BenchRow:
     """One timed thing, or one skipped thing and why.
 
-    kind "ladder": name is the rung, shape is (M, K, N). kind "step": name is "784-32-10, batch 64" and shape the
-    layer sizes. flops counts two per multiply-add. ratio is time / time of the reference: 1 is as fast, 50 is fifty
-    times slower. The measured fields are None where `skipped` gives a reason.
+    kind: what was done, and with it what `name` and `shape` are.
+        "peak"     a loop that only multiplies and adds in registers; name says so, shape is ()
+        "ladder"   a square product; the rung, (M, K, N)
+        "product"  a product of a network's shape; "xW 64x784x128" (M, K, N in this order), (M, K, N)
+        "step"     a training step; "784-32-10, batch 64", the layer sizes
+        "epoch"    an epoch of training; "784-128-10, batch 64, mnist", the layer sizes
+    stage: who did it: a stage, or one of LIBRARIES. variant: which of its ways, where it has several.
+    flops: two per multiply-add, the bare matrix products alone. threads: how many threads it may use.
+    ratio: time / time of the reference: 1 is as fast, 50 is fifty times slower.
+    against: opponent -> its time / this time: 1.3 is 1.3 times as fast as the opponent.
+    peak: FLOP/s that `threads` cores cannot exceed, one core's measured in the same rounds times `threads`.
+    accuracy: on the test images after the epoch, in [0, 1].
+    The measured fields are None where `skipped` gives a reason.
     """
 
     kind: str
@@ -76,50 +92,85 @@ class BenchRow:
     reference: str
     ratio: float | None
     skipped: str | None = None
+    variant: str = ""
+    threads: int = 1
+    peak: float | None = None
+    against: Mapping[str, float] = field(default_factory=dict)
+    accuracy: float | None = None
 
     @property
     def gflops(self) -> float | None:
         """10⁹ floating-point operations per second."""
         return self.flops / self.measurement.median / 1e9 if self.measurement else None
 
+    @property
+    def share_of_peak(self) -> float | None:
+        """Of what `threads` cores could do at most, in [0, 1] up to the noise of both measurements."""
+        return self.gflops * 1e9 / self.peak if self.gflops and self.peak else None
+
+    @property
+    def contender(self) -> str:
+        """Who and how, for people: 'stage 3 packed', 'PyTorch'."""
+        return f"{contender_title(self.stage).split(':')[0]} {self.variant}".rstrip()
+
     def as_dict(self) -> dict[str, Any]:
         """The row for the results document; times in seconds."""
-        return {**asdict(self), "gflops": self.gflops}
+        return {**asdict(self), "gflops": self.gflops, "share_of_peak": self.share_of_peak}
+
+
+def contender_title(name: str) -> str:
+    """'stage 2: NumPy' for a stage, 'PyTorch' for a library."""
+    return LIBRARIES.get(name) or STAGE_TITLES[name]
 
 
 def measure(
-    candidates: Mapping[str, Callable[[], object]],
+    candidates: Mapping[Name, Callable[[], object]],
     *,
     repeats: int = 9,
     warmup: int = 1,
     minimum_sample: float = MINIMUM_SAMPLE,
     limit: float | None = None,
+    threaded: Collection[Name] = (),
+    rest: float = REST,
     clock: Callable[[], float] = time.perf_counter,
-) -> dict[str, Measurement]:
+    sleep: Callable[[float], None] = time.sleep,
+) -> dict[Name, Measurement]:
     """Time the candidates against each other, one sample of each in turn.
 
     candidates: name -> function of no arguments. repeats: samples of each. warmup: uncounted calls of each before.
     minimum_sample: seconds; a candidate that is faster is called several times per sample.
     limit: stop after the first round that ends later than this many seconds, with at least three rounds done.
-    clock: a function that returns seconds; the tests bring their own.
+    threaded: those that compute on several cores; before each of their samples there is a pause of `rest` seconds,
+        and then one uncounted call, because the pause has sent their own threads to sleep too.
+    clock, sleep: a function that returns seconds and one that lets them pass; the tests bring their own.
     Raises ValueError for no candidates, repeats < 1 or warmup < 0.
     """
     if not candidates:
         raise ValueError("measure: candidates is empty; give at least one function to time")
     if repeats < 1 or warmup < 0:
         raise ValueError(f"measure: repeats must be at least 1 and warmup at least 0; got {repeats} and {warmup}")
+
+    def settle(name: Name) -> None:
+        if name in threaded:
+            sleep(rest)
+            candidates[name]()
+
     for _ in range(warmup):
         for call in candidates.values():
             call()
-    calls = {name: _calls_per_sample(call, minimum_sample, clock) for name, call in candidates.items()}
-    samples: dict[str, list[float]] = {name: [] for name in candidates}
+    calls = {}
+    for name, call in candidates.items():
+        settle(name)
+        calls[name] = _calls_per_sample(call, minimum_sample, clock)
+    samples: dict[Name, list[float]] = {name: [] for name in candidates}
     begin = clock()
     for finished in range(repeats):
         if limit is not None and finished >= 3 and clock() - begin > limit:
             break
         for name, call in candidates.items():
+            settle(name)
             samples[name].append(_sample(call, calls[name], clock))
-    return {name: _summary(samples[name], calls[name]) for name in candidates}
+    return {name: summarise(samples[name], calls[name]) for name in candidates}
 
 
 def _sample(call: Callable[[], object], calls: int, clock: Callable[[], float]) -> float:
@@ -138,155 +189,33 @@ def _calls_per_sample(call: Callable[[], object], minimum_sample: float, clock: 
     return calls
 
 
-def _summary(samples: list[float], calls: int) -> Measurement:
+def summarise(samples: Sequence[float], calls: int = 1) -> Measurement:
+    """Samples, each the seconds of one call on average over `calls` -> their quartiles."""
     lower, median, upper = (float(value) for value in np.percentile(samples, [25, 50, 75]))
     return Measurement(median, lower, upper, min(samples), len(samples), calls)
 
 
-def ladder_rows(
-    stages: Sequence[Stage],
-    *,
-    sizes: Sequence[int] | None = None,
-    dtypes: Sequence[str] = DTYPES,
-    repeats: int = 9,
-    call_limit: float = 1.0,
-    group_limit: float = 10.0,
-) -> Iterator[BenchRow]:
-    """Time every rung of every stage's matmul ladder on square matrices, all floors interleaved at each size.
-
-    sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above). call_limit: seconds; a rung whose
-    next call is predicted to take longer (eight times per doubling) is skipped, with that reason in its row.
-    group_limit: seconds for one size and dtype, as `limit` of `measure`.
-    Rows come as soon as their size is measured, so that a caller who is interrupted keeps what there was.
-    """
-    wanted = sorted({size for stage in stages for size in _sizes(stage, sizes)})
-    for dtype in dtypes:
-        predicted: dict[tuple[str, str], float] = {}  # seconds for one multiply-add, from the largest size measured
-        for size in wanted:
-            at_this_size = [s for s in stages if size in _sizes(s, sizes) and dtype in _dtypes(s)]
-            if at_this_size:
-                yield from _ladder_at(at_this_size, size, dtype, predicted, repeats, call_limit, group_limit)
-
-
-def _ladder_at(
-    stages: Sequence[Stage],
-    size: int,
-    dtype: str,
-    predicted: dict[tuple[str, str], float],
-    repeats: int,
-    call_limit: float,
-    group_limit: float,
-) -> Iterator[BenchRow]:
-    random = np.random.default_rng(size)
-    a, b = (random.standard_normal((size, size)).astype(dtype) for _ in range(2))
-    candidates: dict[tuple[str, str], Callable[[], object]] = {("", "reference"): lambda: a @ b}
-    rungs = [(stage.name, rung) for stage in stages for rung in stage.matmul.LADDER]
-    for stage in stages:
-        mine = [stage.arrays.asarray(matrix, dtype) for matrix in (a, b)]
-        for rung, multiply in stage.matmul.LADDER.items():
-            if predicted.get((stage.name, rung), 0.0) * size**3 <= call_limit:
-                candidates[stage.name, rung] = _bind(multiply, *mine)
-    measured = _measure_pairs(candidates, repeats, group_limit)
-    reference = measured["", "reference"].median
-    for key in rungs:
-        result = measured.get(key)
-        if result:
-            predicted[key] = result.median / size**3
-            ratio, skipped = result.median / reference, None
-        else:
-            seconds = predicted[key] * size**3
-            ratio, skipped = None, f"one call would take about {seconds:.1f} s; the limit is {call_limit:g} s"
-        label = f"NumPy a @ b, {dtype}"
-        yield BenchRow("ladder", *key, dtype, (size, size, size), 2 * size**3, result, label, ratio, skipped)
-
-
-def step_rows(
-    stages: Sequence[Stage],
-    *,
-    networks: Sequence[Sequence[int]] = STEP_NETWORKS,
-    batch: int = BATCH,
-    dtypes: Sequence[str] = DTYPES,
-    repeats: int = 15,
-    group_limit: float = 6.0,
-) -> Iterator[BenchRow]:
-    """Time one training step (forward, backward, SGD with momentum) of each network on every stage.
-
-    The reference is what no step can do without: its matrix products alone, by NumPy's `a @ b` in the same dtype.
-    """
-    for layer_sizes in networks:
-        for dtype in dtypes:
-            able = [stage for stage in stages if dtype in _dtypes(stage)]
-            candidates: dict[tuple[str, str], Callable[[], object]] = {
-                ("", "reference"): _bare_products(layer_sizes, batch, dtype)
-            }
-            candidates |= {(stage.name, "step"): _train_step(stage, layer_sizes, batch, dtype) for stage in able}
-            measured = _measure_pairs(candidates, repeats, group_limit)
-            reference = measured["", "reference"].median
-            name = f"{'-'.join(map(str, layer_sizes))}, batch {batch}"
-            label = f"its matrix products alone, NumPy a @ b, {dtype}"
-            flops = 2 * sum(m * k * n for m, k, n in _products(layer_sizes, batch))
-            for stage in able:
-                result = measured[stage.name, "step"]
-                ratio = result.median / reference
-                yield BenchRow("step", stage.name, name, dtype, tuple(layer_sizes), flops, result, label, ratio)
+def times_as_fast(measured: Mapping[Name, Measurement], name: Name, opponents: Mapping[str, Name]) -> dict[str, float]:
+    """The `against` of a row: for each opponent that was measured too and is not `name` itself, its time / ours."""
+    return {
+        label: measured[opponent].median / measured[name].median
+        for label, opponent in opponents.items()
+        if opponent in measured and opponent != name
+    }
 
 
 def document(rows: Sequence[BenchRow], *, complete: bool, facts: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The results document: schema version, environment, and the rows by kind. complete: False after an interrupt."""
+    sections = {name: [row.as_dict() for row in rows if row.kind == kind] for kind, name in SECTIONS.items()}
     return {
         "schema": SCHEMA,
         "kind": "groundup bench",
         "complete": complete,
         "environment": dict(facts) if facts is not None else environment(),
-        "ladders": [row.as_dict() for row in rows if row.kind == "ladder"],
-        "steps": [row.as_dict() for row in rows if row.kind == "step"],
+        **sections,
     }
 
 
-def _products(layer_sizes: Sequence[int], batch: int) -> list[tuple[int, int, int]]:
-    """(M, K, N) of every matrix product of one step: xW and xᵀg of each layer, gWᵀ of each but the first."""
-    pairs = list(itertools.pairwise(layer_sizes))
-    forward = [(batch, rows, columns) for rows, columns in pairs]
-    weights = [(rows, batch, columns) for rows, columns in pairs]
-    inputs = [(batch, columns, rows) for rows, columns in pairs[1:]]
-    return forward + weights + inputs
-
-
-def _bare_products(layer_sizes: Sequence[int], batch: int, dtype: str) -> Callable[[], object]:
-    random = np.random.default_rng(0)
-    operands = [
-        (random.standard_normal((m, k)).astype(dtype), random.standard_normal((k, n)).astype(dtype))
-        for m, k, n in _products(layer_sizes, batch)
-    ]
-    return lambda: [a @ b for a, b in operands]
-
-
-def _train_step(stage: Stage, layer_sizes: Sequence[int], batch: int, dtype: str) -> Callable[[], object]:
-    random = np.random.default_rng(0)
-    network = stage.network.Network(list(layer_sizes), dtype=dtype)
-    optimizer = stage.optimizers.SGD(0.01, momentum=0.9)
-    x = stage.arrays.asarray(random.random((batch, layer_sizes[0])), dtype)
-    y = random.integers(0, layer_sizes[-1], batch)
-    return lambda: network.train_step(x, y, optimizer)
-
-
-def _measure_pairs(
-    candidates: Mapping[tuple[str, str], Callable[[], object]], repeats: int, limit: float
-) -> dict[tuple[str, str], Measurement]:
-    named = {f"{stage}/{name}": call for (stage, name), call in candidates.items()}
-    return dict(zip(candidates, measure(named, repeats=repeats, limit=limit).values(), strict=True))
-
-
-def _bind(multiply: Callable[[Any, Any], Any], a: Any, b: Any) -> Callable[[], object]:
-    return lambda: multiply(a, b)
-
-
-def _sizes(stage: Stage, sizes: Sequence[int] | None) -> Sequence[int]:
-    if sizes is not None:
-        return sizes
-    return FIRST_FLOOR_SIZES if stage.number == 1 else UPPER_FLOOR_SIZES
-
-
-def _dtypes(stage: Stage) -> Sequence[str]:
-    # The first floor computes in float64 whatever it is told, so it stands only among the float64 rows.
+def stage_dtypes(stage: Stage) -> Sequence[str]:
+    """What the stage computes in. The first floor computes in float64 whatever it is told, so it stands only there."""
     return ("float64",) if stage.number == 1 else DTYPES

@@ -134,6 +134,8 @@ def ladders(rows: Sequence[BenchRow], footer: str) -> Figure:
                 speed, color=INK, linewidth=1.2, linestyle="-" if dtype == "float64" else (0, (3, 2)), zorder=1
             )
         for place, (stage, rung) in enumerate(rungs):
+            if place and stage != rungs[place - 1][0]:
+                axes.axhline(place - 0.5, color="#DDDDDD", linewidth=0.7, zorder=0)
             mine = {row.dtype: row.gflops for row in here if (row.stage, row.name) == (stage, rung) and row.gflops}
             colour = STAGE_COLOURS[stage]
             axes.plot(list(mine.values()), [place] * len(mine), color=colour, linewidth=2.5, zorder=2)
@@ -186,7 +188,12 @@ def ladder_sizes(rows: Sequence[BenchRow], footer: str, *, dtype: str = "float64
         raise ValueError(f"ladder_sizes: no {dtype} rung was measured")
     stages = list(dict.fromkeys(row.stage for row in measured))
     with house_style():
-        figure = new_figure(f"What a larger matrix does to each rung ({dtype})", footer, width=7.6, height=4.6)
+        figure = new_figure(
+            f"What a larger matrix does to each rung ({dtype})",
+            footer,
+            width=max(7.6, 0.8 + 3.3 * len(stages)),
+            height=4.6,
+        )
         panels = figure.subplots(1, len(stages), sharey=True, squeeze=False)[0]
         for axes, stage in zip(panels, stages, strict=True):
             mine = [row for row in measured if row.stage == stage]

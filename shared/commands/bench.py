@@ -1,103 +1,206 @@
-"""`groundup bench`: the ladders and the training step, measured properly, with what was measured kept come what may."""
+"""`groundup bench`: everything that is measured, measured properly, with what was measured kept come what may."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import Progress, TextColumn
-from rich.table import Table
 
-from shared import benchmark, charts
+from shared import (
+    bench_epochs,
+    bench_ladders,
+    bench_peak,
+    bench_products,
+    bench_steps,
+    bench_threads,
+    bench_torch,
+    benchmark,
+    charts,
+    charts_bars,
+)
+from shared.bench_tables import tables
 from shared.benchmark import BenchRow
-from shared.charts_style import save, three_digits
-from shared.contract import STAGE_TITLES, Stage
+from shared.charts_style import save
+from shared.contract import Stage
+from shared.datasets import DataError, Dataset, load_dataset
 from shared.environment import busy, describe, environment
 from shared.race import stages_for
 from shared.results import as_json, results_folder, write_json
 
+PARTS = ("ladders", "products", "steps", "epochs")
 QUICK_SIZES = (32, 128)
 """Matrix sizes of --quick: one small, and the one that all stages are compared at."""
+
+QUICK_PRODUCTS = bench_products.PRODUCTS[:4]
+QUICK_CASES = (bench_steps.CASES[0], *bench_steps.CASES[2:])
 
 UNSTEADY = 0.25
 """A spread above this share of the median is worth a warning."""
 
 
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, found good before anything is. data and torch: None where they are not here or not wanted."""
+
+    stages: Sequence[Stage]
+    parts: Sequence[str]
+    quick: bool
+    threads: int
+    data: Dataset | None
+    torch: Any | None
+
+
 def bench(
     stages: Annotated[str | None, typer.Option(help="Which stages, like 1,2. Default: all that are here.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Some parts of ladders,products,steps,epochs. Default: all of them.")
+    ] = None,
+    threads: Annotated[str, typer.Option(help="How many threads every library and stage may use: 1, 2, … or all.")] = (
+        "all"
+    ),
     quick: Annotated[bool, typer.Option(help="Fewer sizes and rounds: under 40 seconds.")] = False,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with MNIST's IDX files, for the epochs.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and charts.")] = Path("runs/bench"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
 ) -> None:
-    """Time every rung of every matmul ladder and the training step, against NumPy's a @ b in the same run.
+    """Time the matmul ladders, the network's products, training steps and epochs, against NumPy and PyTorch.
 
-    Ctrl-C is safe: what was measured until then is kept in results.json, marked "complete": false, and the exit
-    code is 2. The machine should have nothing else to do meanwhile.
+    PyTorch takes part where it is installed, epochs where the full MNIST is (--data-dir or GROUNDUP_DATA). All that
+    is compared was measured in turns in the same run. Ctrl-C is safe: what was measured until then is kept in
+    results.json, marked "complete": false, and the exit code is 2. The machine should have nothing else to do
+    meanwhile.
 
     \b
     Examples:
       groundup bench --quick
-      groundup bench --stages 2 --out runs/bench-numpy
+      groundup bench --threads 1 --out runs/bench-1-thread
+      groundup bench --stages 2,3 --only products,steps
       groundup bench --json > bench.json
     """
+    parts = _parts(only)
+    count = bench_threads.thread_count(threads)
     chosen, unavailable = stages_for(stages)
     results_folder(out)
-    facts = environment()
-    rows: list[BenchRow] = []
-    complete = False
-    console = Console(stderr=True)
-    try:
-        # auto_refresh would redraw from a thread of its own, in the middle of what is being timed.
-        with Progress(
-            TextColumn("{task.description}"),
-            console=console,
-            disable=not console.is_terminal,
-            transient=True,
-            auto_refresh=False,
-        ) as progress:
-            task = progress.add_task("measuring")
-            progress.refresh()
-            for row in _plan(chosen, quick):
-                rows.append(row)
-                last = f"{STAGE_TITLES[row.stage]}, {row.name}, {row.dtype}"
-                progress.update(task, description=f"measuring: {len(rows)} done, last {last}", refresh=True)
-        complete = True
-    except KeyboardInterrupt:
-        console.print(f"interrupted: the {len(rows)} rows measured until now are kept", highlight=False)
-    finally:
-        document = benchmark.document(rows, complete=complete, facts=facts) | {"unavailable": unavailable}
-        write_json(out / "results.json", document)
+    if not bench_threads.are_set(count):
+        flags = [*(["--quick"] if quick else []), *(["--json"] if as_json_ else [])]
+        given = {"--stages": stages, "--only": only, "--data-dir": data_dir, "--out": out, "--threads": count}
+        options = [text for name, value in given.items() if value is not None for text in (name, str(value))]
+        raise typer.Exit(bench_threads.run_again(["bench", *options, *flags], count))
+    facts = environment() | {"threads": count}
+    data, torch = None, None
+    if "epochs" in parts:
+        try:
+            data = load_dataset("mnist", data_dir)
+        except DataError as reason:
+            if data_dir is not None or only is not None:
+                raise
+            what_is_missing = str(reason).partition(". ")[0]
+            unavailable |= {"epochs": f"epochs (name MNIST's folder with --data-dir): {what_is_missing}"}
+    if set(parts) & {"products", "steps", "epochs"}:
+        torch, version_or_reason = bench_torch.load_torch(count)
+        facts |= {"pytorch": version_or_reason if torch else None}
+        if torch is None:
+            unavailable |= {"pytorch": version_or_reason}
+    rows, complete = _measure(Plan(chosen, parts, quick, count, data, torch), facts, unavailable, out)
     drawn = _draw(rows, facts, out)
     if as_json_:
-        typer.echo(as_json(document), nl=False)
+        typer.echo(as_json(_document(rows, complete, facts, unavailable)), nl=False)
     else:
         _show(rows, unavailable, facts, [out / "results.json", *drawn])
     if not complete:
         raise typer.Exit(2)
 
 
-def _plan(stages: Sequence[Stage], quick: bool) -> Iterator[BenchRow]:
-    if quick:
-        yield from benchmark.ladder_rows(stages, sizes=QUICK_SIZES, repeats=5, group_limit=3.0)
-        yield from benchmark.step_rows(stages, repeats=7, group_limit=3.0)
-    else:
-        yield from benchmark.ladder_rows(stages)
-        yield from benchmark.step_rows(stages)
+def _parts(only: str | None) -> list[str]:
+    if only is None:
+        return list(PARTS)
+    chosen = [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown or not chosen:
+        raise ValueError(f"only: expected some of {', '.join(PARTS)} with commas between, got {only!r}")
+    return [name for name in PARTS if name in chosen]
+
+
+def _measure(
+    plan: Plan, facts: Mapping[str, Any], unavailable: Mapping[str, str], out: Path
+) -> tuple[list[BenchRow], bool]:
+    """The rows and whether they are all; results.json is written either way."""
+    rows: list[BenchRow] = []
+    complete = False
+    console = Console(stderr=True)
+    with bench_threads.one_interrupt():
+        try:
+            # auto_refresh would redraw from a thread of its own, in the middle of what is being timed.
+            with Progress(
+                TextColumn("{task.description}"),
+                console=console,
+                disable=not console.is_terminal,
+                transient=True,
+                auto_refresh=False,
+            ) as progress:
+                task = progress.add_task("measuring")
+                progress.refresh()
+                for row in _rows(plan):
+                    rows.append(row)
+                    last = f"{row.kind}, {row.name}, {row.contender}, {row.dtype}"
+                    progress.update(task, description=f"measuring: {len(rows)} done, last {last}", refresh=True)
+            complete = True
+        except KeyboardInterrupt:
+            console.print(f"interrupted: the {len(rows)} rows measured until now are kept", highlight=False)
+        finally:
+            write_json(out / "results.json", _document(rows, complete, facts, unavailable))
+    return rows, complete
+
+
+def _document(
+    rows: Sequence[BenchRow], complete: bool, facts: Mapping[str, Any], unavailable: Mapping[str, str]
+) -> dict[str, Any]:
+    return benchmark.document(rows, complete=complete, facts=facts) | {"unavailable": dict(unavailable)}
+
+
+def _rows(plan: Plan) -> Iterator[BenchRow]:
+    stages, quick = plan.stages, plan.quick
+    both: dict[str, Any] = {"threads": plan.threads}
+    rounds: dict[str, Any] = {"repeats": 3} if quick else {}
+    if set(plan.parts) & {"ladders", "products", "steps"}:
+        yield from bench_peak.peak_rows(stages)
+    if "ladders" in plan.parts:
+        yield from bench_ladders.ladder_rows(stages, **both, **rounds, sizes=QUICK_SIZES if quick else None)
+    both |= {"torch": plan.torch}
+    if "products" in plan.parts:
+        products = QUICK_PRODUCTS if quick else bench_products.PRODUCTS
+        yield from bench_products.product_rows(stages, **both, **rounds, products=products)
+    if "steps" in plan.parts:
+        cases = QUICK_CASES if quick else bench_steps.CASES
+        yield from bench_steps.step_rows(stages, **both, **rounds, cases=cases)
+    if "epochs" in plan.parts and plan.data is not None:
+        yield from bench_epochs.epoch_rows(stages, plan.data, **both, **({"rounds": 1} if quick else {}))
 
 
 def _draw(rows: Sequence[BenchRow], facts: Mapping[str, Any], out: Path) -> list[Path]:
     """The charts for which enough was measured before an interrupt."""
-    footer = describe(facts)
-    measured = [row for row in rows if row.kind == "ladder" and row.measurement]
+    threads = facts["threads"]
+    footer = f"{describe(facts)} · {threads} thread{'' if threads == 1 else 's'}"
+    if facts.get("pytorch"):
+        footer += f" · PyTorch {facts['pytorch']}"
+    measured = [row for row in rows if row.measurement]
+    ladders = [row for row in measured if row.kind == "ladder"]
     drawn = []
-    if charts.common_size(measured) is not None:
+    if charts.common_size(ladders) is not None:
         drawn += save(charts.ladders(rows, footer), out / "ladders")
-    if any(row.dtype == "float64" for row in measured):
+    if any(row.dtype == "float64" for row in ladders):
         drawn += save(charts.ladder_sizes(rows, footer), out / "ladder_sizes")
+    if charts_bars.peak_ladder_size(rows) is not None:
+        drawn += save(charts_bars.stage3_ladder(rows, footer), out / "stage3_ladder")
+    if any(row.kind == "product" for row in measured):
+        drawn += save(charts_bars.products(rows, footer), out / "products")
+    if charts_bars.step_cases(rows):
+        drawn += save(charts_bars.steps(rows, footer), out / "steps")
     return drawn
 
 
@@ -105,61 +208,28 @@ def _show(
     rows: Sequence[BenchRow], unavailable: Mapping[str, str], facts: Mapping[str, Any], files: Sequence[Path]
 ) -> None:
     console = Console()
-    for kind, title in (
-        ("ladder", "Matmul ladders: time as a multiple of NumPy's a @ b in the same dtype"),
-        ("step", "Training step: time as a multiple of its bare NumPy products"),
-    ):
-        if mine := [row for row in rows if row.kind == kind]:
-            console.print(_table(title, mine))
-            console.print()
-    console.print("spread: from the first quartile to the third, as a share of the median", highlight=False)
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    for title, table in tables(rows):
+        console.print(title, style="bold", highlight=False)
+        console.print(table)
+        console.print()
+    say("spread: from the first quartile to the third, as a share of the median")
+    if any(row.share_of_peak for row in rows):
+        say("peak: the share of what the cores could do at most, one core's peak times the threads used")
     unsteady = sum(row.measurement is not None and row.measurement.spread > UNSTEADY for row in rows)
     if unsteady:
-        text = f"warning: {unsteady} of {len(rows)} spread by more than {UNSTEADY:.0%}; do not trust those"
-        console.print(text, highlight=False, soft_wrap=True)
+        say(f"warning: {unsteady} of {len(rows)} spread by more than {UNSTEADY:.0%}; do not trust those")
     if warning := busy(facts):
-        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
+        say(f"warning: {warning}")
     for row in rows:
         if row.skipped:
-            what = f"{STAGE_TITLES[row.stage]}, {row.name}, {row.dtype}, size {row.shape[0]}"
-            console.print(f"skipped: {what}: {row.skipped}", markup=False, highlight=False, soft_wrap=True)
+            size = f", size {row.shape[0]}" if row.kind == "ladder" else ""
+            say(f"skipped: {row.contender}, {row.name}, {row.dtype}{size}: {row.skipped}")
     for reason in unavailable.values():
-        console.print(f"not measured: {reason}", markup=False, highlight=False, soft_wrap=True)
-    console.print(describe(facts), highlight=False, soft_wrap=True)
-    console.print("Written: " + ", ".join(str(path) for path in files), highlight=False, soft_wrap=True)
-
-
-def _table(title: str, rows: Sequence[BenchRow]) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        show_edge=False,
-        collapse_padding=True,
-    )
-    for heading in ("stage", "what", "dtype"):
-        table.add_column(heading, no_wrap=True)
-    is_ladder = rows[0].kind == "ladder"
-    for heading in (
-        ("size", "median", "spread", "GFLOP/s", "ratio") if is_ladder else ("median", "spread", "GFLOP/s", "ratio")
-    ):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for row in rows:
-        size = [str(row.shape[0])] if is_ladder else []
-        label = [STAGE_TITLES[row.stage].split(":")[0], row.name, row.dtype, *size]
-        if row.measurement is None or row.gflops is None or row.ratio is None:
-            table.add_row(*label, "skipped")
-            continue
-        m = row.measurement
-        table.add_row(*label, _time(m.median), f"{m.spread:.0%}", three_digits(row.gflops), three_digits(row.ratio))
-    return table
-
-
-def _time(seconds: float) -> str:
-    """Seconds with three digits and the unit that suits: 1.2 s, 34.5 ms, 6.78 µs."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3)):
-        if seconds * scale >= 1:
-            return f"{three_digits(seconds * scale)} {unit}"
-    return f"{three_digits(seconds * 1e6)} µs"
+        say(f"not measured: {reason}")
+    threads = facts["threads"]
+    say(f"{describe(facts)}; {threads} thread{'' if threads == 1 else 's'}")
+    say("Written: " + ", ".join(str(path) for path in files))

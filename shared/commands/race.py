@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from shared import race as racing
-from shared.benchmark import ladder_rows
+from shared.bench_ladders import ladder_rows
 from shared.charts_style import three_digits
 from shared.contract import Stage
 from shared.datasets import Dataset, load_dataset
