@@ -3,7 +3,7 @@
     1958, Rosenblatt   a single layer, the perceptron, finds a line between two clouds of points
     1969, Minsky and Papert   no line separates XOR; with a hidden layer of two neurons it is learned
 
-Run it:  python examples/classics.py             all stages that are installed
+Run it:  python examples/classics.py             all stages that can run here
          python examples/classics.py numpy       one of them
 """
 
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shared.contract import NetworkLike, Stage, StageUnavailable, available_stages, load_stage
+from shared.contract import NetworkLike, Stage, StageUnavailable
 from shared.datasets import Split
+from shared.race import stages_for
 from shared.synthetic import two_clouds, xor
 from shared.training import evaluate, train
 
@@ -62,9 +63,9 @@ def _learn(
 
 
 def main(arguments: list[str]) -> None:
-    """Print the classics of the stages named in arguments, or of all of them."""
+    """Print the classics of the stages named in arguments, or of all that can run here."""
     try:
-        stages = [load_stage(name) for name in arguments or available_stages()]
+        stages, _ = stages_for(",".join(arguments) or None)
     except (ValueError, StageUnavailable) as error:
         sys.exit(f"error: {error}")
     for stage in stages:
