@@ -104,6 +104,30 @@ def test_an_unknown_part_is_refused(run: Callable[..., Any], only: str) -> None:
     )
 
 
+def test_sizes_that_were_asked_for_are_the_ladders_sizes(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, Any]] = []
+    patched = command.bench_ladders.ladder_rows
+
+    def rows(stages: Any, **options: Any) -> Iterator[Any]:
+        asked.append(options)
+        return patched(stages)
+
+    monkeypatch.setattr(command.bench_ladders, "ladder_rows", rows)
+    assert run("--only", "ladders", "--sizes", "8, 4,8").exit_code == 0
+    assert asked[0]["sizes"] == [4, 8]
+    assert asked[0]["call_limit"] == command.ASKED_FOR
+
+
+@pytest.mark.parametrize("sizes", ["", "0", "-4", "8,", "many", "1e3", "100000"])
+def test_sizes_that_are_none_are_refused(run: Callable[..., Any], sizes: str) -> None:
+    result = run("--sizes", sizes)
+    assert isinstance(result.exception, ValueError)
+    expected = f"sizes: expected whole numbers from 1 to 8192 with commas between, got {sizes!r}"
+    assert str(result.exception) == expected
+
+
 def test_epochs_without_data_are_named_unless_they_were_asked_for(run: Callable[..., Any]) -> None:
     assert "not measured: epochs (name MNIST's folder with --data-dir): mnist: missing" in run("--stages", "2").stdout
     for asked in (["--only", "epochs"], ["--data-dir", "nowhere"]):

@@ -16,7 +16,7 @@ SHORTER = {
     "race": ["--limit", "100", "--epochs", "1"],
     "train": ["--epochs", "1"],
     "check": ["--quick"],
-    "bench": ["--quick"],
+    "bench": ["--quick", "--sizes", "32"],
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands."""
 

@@ -39,17 +39,23 @@ QUICK_SIZES = (32, 128)
 QUICK_PRODUCTS = bench_products.PRODUCTS[:4]
 QUICK_CASES = (bench_steps.CASES[0], *bench_steps.CASES[2:])
 
+LARGEST_SIZE = 8192
+ASKED_FOR = 4.0
+"""Seconds that one call may be expected to take at a size that was asked for."""
+
 UNSTEADY = 0.25
 """A spread above this share of the median is worth a warning."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, found good before anything is. data and torch: None where they are not here or not wanted."""
+    """What to measure, found good before anything is. data and torch: None where they are not here or not wanted;
+    sizes: of the ladders, None for each stage's own."""
 
     stages: Sequence[Stage]
     parts: Sequence[str]
     quick: bool
+    sizes: Sequence[int] | None
     threads: int
     data: Dataset | None
     torch: Any | None
@@ -63,6 +69,9 @@ def bench(
     threads: Annotated[str, typer.Option(help="How many threads every library and stage may use: 1, 2, … or all.")] = (
         "all"
     ),
+    sizes: Annotated[
+        str | None, typer.Option(help="Matrix sizes of the ladders, like 128,2048. Default: each stage's own.")
+    ] = None,
     quick: Annotated[bool, typer.Option(help="Fewer sizes and rounds: under 40 seconds.")] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with MNIST's IDX files, for the epochs.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and charts.")] = Path("runs/bench"),
@@ -80,15 +89,24 @@ def bench(
       groundup bench --quick
       groundup bench --threads 1 --out runs/bench-1-thread
       groundup bench --stages 2,3 --only products,steps
+      groundup bench --stages 3 --only ladders --sizes 128,2048
       groundup bench --json > bench.json
     """
     parts = _parts(only)
+    wanted = _sizes(sizes)
     count = bench_threads.thread_count(threads)
     chosen, unavailable = stages_for(stages)
     results_folder(out)
     if not bench_threads.are_set(count):
         flags = [*(["--quick"] if quick else []), *(["--json"] if as_json_ else [])]
-        given = {"--stages": stages, "--only": only, "--data-dir": data_dir, "--out": out, "--threads": count}
+        given = {
+            "--stages": stages,
+            "--only": only,
+            "--sizes": sizes,
+            "--data-dir": data_dir,
+            "--out": out,
+            "--threads": count,
+        }
         options = [text for name, value in given.items() if value is not None for text in (name, str(value))]
         raise typer.Exit(bench_threads.run_again(["bench", *options, *flags], count))
     facts = environment() | {"threads": count}
@@ -106,7 +124,7 @@ def bench(
         facts |= {"pytorch": version_or_reason if torch else None}
         if torch is None:
             unavailable |= {"pytorch": version_or_reason}
-    rows, complete = _measure(Plan(chosen, parts, quick, count, data, torch), facts, unavailable, out)
+    rows, complete = _measure(Plan(chosen, parts, quick, wanted, count, data, torch), facts, unavailable, out)
     drawn = _draw(rows, facts, out)
     if as_json_:
         typer.echo(as_json(_document(rows, complete, facts, unavailable)), nl=False)
@@ -124,6 +142,15 @@ def _parts(only: str | None) -> list[str]:
     if unknown or not chosen:
         raise ValueError(f"only: expected some of {', '.join(PARTS)} with commas between, got {only!r}")
     return [name for name in PARTS if name in chosen]
+
+
+def _sizes(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
+    if not all(1 <= size <= LARGEST_SIZE for size in sizes):
+        raise ValueError(f"sizes: expected whole numbers from 1 to {LARGEST_SIZE} with commas between, got {text!r}")
+    return sorted(set(sizes))
 
 
 def _measure(
@@ -170,7 +197,10 @@ def _rows(plan: Plan) -> Iterator[BenchRow]:
     if set(plan.parts) & {"ladders", "products", "steps"}:
         yield from bench_peak.peak_rows(stages)
     if "ladders" in plan.parts:
-        yield from bench_ladders.ladder_rows(stages, **both, **rounds, sizes=QUICK_SIZES if quick else None)
+        own = (
+            {"sizes": plan.sizes, "call_limit": ASKED_FOR} if plan.sizes else {"sizes": QUICK_SIZES if quick else None}
+        )
+        yield from bench_ladders.ladder_rows(stages, **both, **rounds, **own)
     both |= {"torch": plan.torch}
     if "products" in plan.parts:
         products = QUICK_PRODUCTS if quick else bench_products.PRODUCTS

@@ -10,12 +10,13 @@
 
 #include "groundup.h"
 
-/* GCC takes the wish for the whole function, Clang for each loop. */
+/* GCC takes the wish for the whole function, Clang for each loop. A loop of a few instructions that crosses a 64-byte
+   boundary can take twice as long to fetch as one that does not; aligned, the rungs do not differ by that chance. */
 #if defined(__clang__)
 #define NO_SIMD
 #define NO_SIMD_LOOP _Pragma("clang loop vectorize(disable) interleave(disable)")
 #else
-#define NO_SIMD __attribute__((optimize("no-tree-vectorize")))
+#define NO_SIMD __attribute__((optimize("no-tree-vectorize", "align-loops=64")))
 #define NO_SIMD_LOOP
 #endif
 
