@@ -36,6 +36,10 @@ REST = 0.12
 """Seconds of pause before a candidate that uses several threads. OpenBLAS's threads spin for up to 0.1 s after a call:
 on two cores, a 512 by 512 product that came earlier than that took two to ten times as long."""
 
+WAKE = 0.02
+"""Seconds of uncounted calls after the rest, which has sent the candidate's own threads to sleep too: a scheduler may
+put a thread that wakes on a core that is taken, and then needs some milliseconds to notice."""
+
 DTYPES = ("float64", "float32")
 SECTIONS = {"peak": "peaks", "ladder": "ladders", "product": "products", "step": "steps", "epoch": "epochs"}
 """Kind of row -> where it stands in the results document."""
@@ -132,6 +136,7 @@ def measure(
     limit: float | None = None,
     threaded: Collection[Name] = (),
     rest: float = REST,
+    wake: float = WAKE,
     clock: Callable[[], float] = time.perf_counter,
     sleep: Callable[[float], None] = time.sleep,
 ) -> dict[Name, Measurement]:
@@ -141,7 +146,7 @@ def measure(
     minimum_sample: seconds; a candidate that is faster is called several times per sample.
     limit: stop after the first round that ends later than this many seconds, with at least three rounds done.
     threaded: those that compute on several cores; before each of their samples there is a pause of `rest` seconds,
-        and then one uncounted call, because the pause has sent their own threads to sleep too.
+        and then uncounted calls for `wake` seconds, at least one.
     clock, sleep: a function that returns seconds and one that lets them pass; the tests bring their own.
     Raises ValueError for no candidates, repeats < 1 or warmup < 0.
     """
@@ -153,7 +158,10 @@ def measure(
     def settle(name: Name) -> None:
         if name in threaded:
             sleep(rest)
+            begin = clock()
             candidates[name]()
+            while clock() - begin < wake:
+                candidates[name]()
 
     for _ in range(warmup):
         for call in candidates.values():

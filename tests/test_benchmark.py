@@ -93,7 +93,7 @@ def test_measure_rejects_no_candidates() -> None:
         benchmark.measure({}, repeats=1, warmup=0)
 
 
-def test_a_threaded_candidate_rests_and_calls_once_uncounted_before_each_sample() -> None:
+def test_a_threaded_candidate_rests_and_then_wakes_uncounted_before_each_sample() -> None:
     machine = FakeMachine()
 
     def sleep(seconds: float) -> None:
@@ -102,10 +102,11 @@ def test_a_threaded_candidate_rests_and_calls_once_uncounted_before_each_sample(
 
     candidates = {"A": machine.work("A", 1.0), "B": machine.work("B", 1.0)}
     result = benchmark.measure(
-        candidates, repeats=2, warmup=1, threaded={"B"}, rest=7.0, clock=machine.clock, sleep=sleep
+        candidates, repeats=2, warmup=1, threaded={"B"}, rest=7.0, wake=2.5, clock=machine.clock, sleep=sleep
     )
-    assert "".join(machine.log) == "AB" + "AzBB" + "AzBB" * 2  # warm-up, counting the inner calls, samples
-    assert result["A"].median == result["B"].median == 1.0  # the rest and the uncounted call are in no sample
+    # Warm-up, counting the inner calls, samples: each of B's after a rest and three calls, the last begun before 2.5.
+    assert "".join(machine.log) == "AB" + "AzBBBB" + "AzBBBB" * 2
+    assert result["A"].median == result["B"].median == 1.0  # neither the rest nor the waking is in a sample
 
 
 def test_times_as_fast_leaves_out_oneself_and_who_was_not_there() -> None:

@@ -11,6 +11,10 @@
    to do. A waiting thread spins for a while before it sleeps, because within a training step the next job comes after a
    few microseconds and waking a sleeping thread takes about fifty. */
 
+#if defined(__linux__)
+#define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
+#endif
+
 #include "groundup.h"
 
 #include <pthread.h>
@@ -47,6 +51,7 @@ struct pool {
     _Atomic uint64_t ticket;
     atomic_size_t done;
     atomic_int sleepers;
+    atomic_int caller_core;
     atomic_int stopping;
     /* The job; stable as long as a part of it is not done. */
     pool_task task;
@@ -87,8 +92,9 @@ static void workspace_give(pool *threads, workspace *taken) {
     pthread_mutex_unlock(&threads->lock);
 }
 
-/* Take parts of the job until none is left. */
-static void work_on(pool *threads, void *memory) {
+/* Take parts of the job until none is left. Returns how many were taken. */
+static size_t work_on(pool *threads, void *memory) {
+    size_t taken = 0;
     uint64_t seen = atomic_load_explicit(&threads->ticket, memory_order_acquire);
     while ((uint32_t)seen != 0) {
         if (!atomic_compare_exchange_weak_explicit(&threads->ticket, &seen, seen - 1, memory_order_acq_rel,
@@ -97,8 +103,36 @@ static void work_on(pool *threads, void *memory) {
         threads->task(threads->job, (uint32_t)seen - 1, threads->parts, memory);
         atomic_fetch_add_explicit(&threads->done, 1, memory_order_release);
         seen = atomic_load_explicit(&threads->ticket, memory_order_acquire);
+        taken++;
     }
+    return taken;
 }
+
+#if defined(__linux__)
+
+static int core(void) { return sched_getcpu(); }
+
+/* Leave the caller's core. Linux likes to put a woken thread on the core of whoever woke it, above all in a virtual
+   machine, where a core at rest looks taken; the two then share that core until the scheduler looks again, some
+   milliseconds, which are twenty training steps. Forbidding the core moves a thread at once, and it is allowed again
+   straight after. Where this fails, it is only slower. */
+static void step_aside(pool *threads) {
+    const int here = core();
+    cpu_set_t allowed;
+    if (here < 0 || here != atomic_load(&threads->caller_core)) return;
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+    cpu_set_t others = allowed;
+    CPU_CLR((size_t)here, &others);
+    if (sched_setaffinity(0, sizeof others, &others) == 0) sched_setaffinity(0, sizeof allowed, &allowed);
+}
+
+#else
+
+static int core(void) { return -1; }
+
+static void step_aside(pool *threads) { (void)threads; }
+
+#endif
 
 static int has_work(pool *threads) {
     return (uint32_t)atomic_load(&threads->ticket) != 0 || atomic_load(&threads->stopping);
@@ -119,6 +153,7 @@ static int spin_for_work(pool *threads) {
             if (has_work(threads)) return 1;
             relax();
         }
+        step_aside(threads);
         spent = nanoseconds() - begin;
     } while (spent >= 0 && spent < SPIN_NANOSECONDS); /* below 0: somebody has set the clock back */
     return 0;
@@ -130,6 +165,7 @@ static void sleep_until_work(pool *threads) {
     while (!has_work(threads)) pthread_cond_wait(&threads->work, &threads->lock);
     atomic_fetch_sub(&threads->sleepers, 1);
     pthread_mutex_unlock(&threads->lock);
+    step_aside(threads);
 }
 
 static void *worker_main(void *argument) {
@@ -148,6 +184,7 @@ static void wake(pool *threads) {
     pthread_mutex_lock(&threads->lock);
     pthread_cond_broadcast(&threads->work);
     pthread_mutex_unlock(&threads->lock);
+    sched_yield(); /* one that was put on this core can then step aside, rather than wait for our time slice to end */
 }
 
 pool *pool_create(size_t count) {
@@ -208,6 +245,7 @@ int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
         workspace_give(threads, mine);
         return 0;
     }
+    atomic_store(&threads->caller_core, core());
     threads->task = task;
     threads->job = job;
     threads->parts = parts;
@@ -215,7 +253,7 @@ int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
     const uint64_t number = (atomic_load(&threads->ticket) >> 32) + 1;
     atomic_store(&threads->ticket, number << 32 | parts);
     wake(threads);
-    work_on(threads, mine->memory);
+    if (work_on(threads, mine->memory) == parts) sched_yield(); /* no worker came: see wake */
     for (int look = 1; atomic_load_explicit(&threads->done, memory_order_acquire) != parts; look++) {
         relax();
         if (look == LOOKS_A_PAUSE) { /* the last part may be with a thread that has lost its core */
