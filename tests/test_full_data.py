@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from conftest import STAGE_PARAMS
 
 from shared.cli import main
 
@@ -12,6 +13,7 @@ DATA = os.environ.get("GROUNDUP_DATA", "")
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("stage", [p for p in STAGE_PARAMS if p.id != "stage1_pure_python"])
 @pytest.mark.parametrize(
     ("dataset", "options", "promised"),
     [
@@ -23,12 +25,12 @@ DATA = os.environ.get("GROUNDUP_DATA", "")
         ),
     ],
 )
-def test_stage2_reaches_the_promised_accuracy_in_ten_epochs(
-    dataset: str, options: list[str], promised: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_a_stage_reaches_the_promised_accuracy_in_ten_epochs(
+    stage: str, dataset: str, options: list[str], promised: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not Path(DATA, dataset).is_dir():
         pytest.skip(f"needs the full {dataset} set: set GROUNDUP_DATA to a folder that has {dataset}/")
-    command = ["train", "numpy", "--dataset", dataset, *options, "--schedule", "cosine", "--epochs", "10"]
+    command = ["train", stage, "--dataset", dataset, *options, "--schedule", "cosine", "--epochs", "10"]
     with pytest.raises(SystemExit) as end:
         main([*command, "--run-dir", str(tmp_path / "run"), "--json"])
     assert end.value.code == 0

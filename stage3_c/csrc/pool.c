@@ -1,15 +1,15 @@
 /* Threads that wait for work.
 
-   Starting a thread costs about as long as a small matrix product, so a pool starts its threads once and hands them
-   jobs. A job is a number of parts. How many parts nobody has begun yet is counted down in a single atomic word,
-   the ticket, together with the number of the job:
+   Starting a thread and ending it takes tens of microseconds, and so does a small product. So a pool starts its threads
+   once and hands them jobs. A job is a number of parts. How many parts nobody has begun yet is counted down in a single
+   atomic word, the ticket, together with the number of the job:
 
        ticket = job number << 32 | parts not begun
 
    Whoever lowers the count by one compare-and-swap owns that part; the job number in the same word makes the swap fail
    for a thread that looked at an older job. The caller works too, so a thread that wakes late only leaves it more
    to do. A waiting thread spins for a while before it sleeps, because within a training step the next job comes after a
-   few microseconds and waking a sleeping thread takes about fifty. */
+   few microseconds, and waking a sleeping thread takes many. */
 
 #if defined(__linux__)
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
