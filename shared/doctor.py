@@ -116,7 +116,8 @@ def _stage(name: str) -> Finding:
     except StageUnavailable as reason:
         return Finding(name, "problem" if needed else "note", str(reason), restore(name) if needed else reason.fix)
     except Exception as error:  # whatever a broken stage raises is what the doctor is asked to report
-        return Finding(name, "problem", f"does not load: {type(error).__name__}: {error}", restore(name))
+        fix = error.fix if hasattr(error, "fix") else restore(name)
+        return Finding(name, "problem", f"does not load: {type(error).__name__}: {error}", fix)
     return Finding(name, "ok", "; ".join([title, *_compiled(stage_facts(name))]))
 
 

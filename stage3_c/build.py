@@ -53,6 +53,8 @@ class CompileError(ValueError):
     """The sources do not compile. The message has the first error with file and line; the compiler's whole output is
     in `output`, and is the error's note, which tracebacks and the groundup program show below the message."""
 
+    fix = None  # for the doctor: any command that mends the sources would throw away what the learner is writing
+
     def __init__(self, message: str, output: str) -> None:
         super().__init__(message)
         self.output = output

@@ -109,6 +109,19 @@ def test_a_compiled_stage_tells_compiler_registers_threads_and_flags(
 
 
 @pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler")
+def test_c_that_does_not_compile_is_a_problem_whose_fix_does_not_throw_the_learners_edit_away(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from stage3_c.build import CompileError
+
+    error = CompileError("csrc/losses.c:7: expected ';'", "the compiler's whole output")
+    monkeypatch.setattr(doctor, "load_stage", stage_loader("stage3_c", error))
+    (finding,) = (finding for finding in doctor.stages() if finding.about == "stage3_c")
+    assert (finding.status, finding.fix) == ("problem", None)
+    assert "csrc/losses.c:7" in finding.text
+
+
+@pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler")
 def test_the_doctor_compiles_stage_3_and_the_environment_records_with_what() -> None:
     (finding,) = (finding for finding in doctor.stages() if finding.about == "stage3_c")
     facts = environment.environment()["stage3_c"]

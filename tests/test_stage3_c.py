@@ -25,8 +25,9 @@ FOR_ALL = ("-std=c11", "-ffp-contract=fast", "-fno-math-errno", "-pthread", f"-I
 # -Og: with more than that, gcc takes half a minute to compile the matmul's unrolled tiles for a sanitizer.
 CHECKED = ("-Og", "-g", "-fno-omit-frame-pointer")
 SANITIZED = (*CHECKED, "-fno-sanitize-recover=all")
-# Without AVX-512, which valgrind does not know.
-FOR_VALGRIND = ("-march=x86-64-v3",) if platform.machine() in ("x86_64", "AMD64") else ()
+X86 = platform.machine() in ("x86_64", "AMD64")
+# Without AVX-512, which valgrind does not know: this is also the test of AVX2.
+FOR_VALGRIND = ("-march=x86-64-v3",) if X86 else ()
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the C tests need POSIX threads")
 
@@ -50,6 +51,7 @@ class Tool:
 VALGRIND = ("valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds=all", "--show-leak-kinds=all")
 TOOLS = {
     "guard zones": Tool(("-O3",)),
+    **({"SSE2": Tool(("-O3", "-march=x86-64"), only=("test_matmul",), native=False)} if X86 else {}),
     "valgrind": Tool(
         (*CHECKED, *FOR_VALGRIND, "-DGUARD=0"),
         planted=("read_beyond", "leak"),

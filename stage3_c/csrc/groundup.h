@@ -18,7 +18,7 @@
 #define EXPORT __attribute__((visibility("default"))) /* the library is built with everything else hidden */
 #endif
 
-/* ---- machine.c: what this machine can do ---------------------------------------------------------------------- */
+/* ---- machine.c: what this machine can do ----------------------------------------------------------------------- */
 
 /* Bytes in the widest SIMD register that the compiler was allowed to use: 64 with AVX-512, 32 with AVX, 16 with SSE2
    and NEON. The matmul's register block is chosen from it; see matmul_packed.c. */
@@ -88,8 +88,8 @@ EXPORT void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, co
 EXPORT void NAME(matmul_restrict)(size_t m, size_t k, size_t n, const real *restrict a, const real *restrict b,
                                   real *restrict c);
 
-/* The tile of c that stays in registers: with 32 registers, 16 hold the tile, 2 a row of b and 1 a number of a; with 16,
-   12 hold the tile. */
+/* The tile of c that stays in registers: of 32 registers 16 hold the tile, 2 a row of b and 1 a number of a; of 16
+   registers 12 hold the tile. */
 #if SIMD_BYTES == 64 || defined(__aarch64__)
 #define TILE_ROWS 8
 #else
@@ -127,7 +127,7 @@ EXPORT int NAME(matmul_nn)(pool *threads, size_t m, size_t k, size_t n, const re
 EXPORT int NAME(matmul_tn)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
 EXPORT int NAME(matmul_nt)(pool *threads, size_t m, size_t k, size_t n, const real *a, const real *b, real *c);
 
-/* ---- activations.c: each beside its derivative; (rows, columns) all ---------------------------------------------- */
+/* ---- activations.c: each beside its derivative; (rows, columns) all -------------------------------------------- */
 
 /* output may be z itself, and grad_z may be grad_output itself; nothing else may overlap. */
 #define DECLARE_ACTIVATION(name)                                                                                   \
@@ -147,7 +147,7 @@ typedef void (*NAME(activation_backward_function))(size_t rows, size_t columns, 
 NAME(activation_function) NAME(activation_by_number)(enum activation which);
 NAME(activation_backward_function) NAME(activation_backward_by_number)(enum activation which);
 
-/* ---- losses.c: each beside its gradient with respect to the first argument, (rows, columns) ---------------------- */
+/* ---- losses.c: each beside its gradient with respect to the first argument, (rows, columns) -------------------- */
 
 /* The values are added up in double whatever `real` is. labels: (rows,), each from 0 to columns - 1. */
 EXPORT double NAME(mean_squared_error)(size_t rows, size_t columns, const real *outputs, const real *targets);
@@ -173,7 +173,7 @@ double NAME(loss_by_number)(enum loss which, size_t rows, size_t columns, const 
 /* The first row whose label is not in 0 … columns - 1, or rows where all are. */
 EXPORT size_t NAME(first_bad_label)(size_t rows, size_t columns, const int64_t *labels);
 
-/* ---- dense.c: y = xW + b; x (batch, in), w (in, out), b (out,), y (batch, out) ------------------------------------ */
+/* ---- dense.c: y = xW + b; x (batch, in), w (in, out), b (out,), y (batch, out) --------------------------------- */
 
 /* Forward: the bias added in the matmul's epilogue, and the activation too where it goes element by element; softmax,
    sigmoid and tanh follow in a pass of their own. */
@@ -189,7 +189,7 @@ EXPORT void NAME(add_bias)(size_t rows, size_t columns, const real *bias, real *
 EXPORT void NAME(column_sums)(size_t rows, size_t columns, const real *values, real *sums);
 EXPORT void NAME(multiply)(size_t size, const real *a, const real *b, real *product); /* product may be a or b */
 
-/* ---- optimizers.c: p (size,) changed in place by its gradient g ---------------------------------------------------- */
+/* ---- optimizers.c: p (size,) changed in place by its gradient g ------------------------------------------------ */
 
 EXPORT void NAME(sgd)(size_t size, real *p, const real *g, real *velocity, double learning_rate, double momentum,
                       int nesterov, double weight_decay); /* velocity may be NULL where momentum is 0 */
@@ -199,7 +199,7 @@ EXPORT void NAME(adam)(size_t size, real *p, const real *g, real *first_moment, 
                        double step_size, double beta1, double beta2, double root_correction, double epsilon,
                        double weight_decay); /* step_size = rate / (1 - beta1^t), root_correction = sqrt(1 - beta2^t) */
 
-/* ---- network.c: a whole training step in one call ------------------------------------------------------------------ */
+/* ---- network.c: a whole training step in one call -------------------------------------------------------------- */
 
 /* A layer and the memory that a step of up to `batch` rows needs, all of it the caller's. What the optimizer keeps is
    velocity, or square average, or first and second moment; NULL where it keeps nothing. */
@@ -233,8 +233,8 @@ EXPORT int NAME(network_forward)(pool *threads, size_t layers, const NAME(layer)
 /* Forward, loss, backward into grad_w and grad_b; then the optimizer, unless it is NULL. y: labels or targets, as the
    loss takes them; *loss is the loss before the step. Returns 0; -1 where memory cannot be had; or 1 + the first row
    whose label is out of range, before anything was changed. */
-EXPORT int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * layer, int activation, int loss_kind,
-                                  size_t batch, const real *x, const void *y, const real *const *masks,
+EXPORT int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * layer, int activation,
+                                  int loss_kind, size_t batch, const real *x, const void *y, const real *const *masks,
                                   const optimizer_step *optimizer, double *loss);
 
 /* The bytes of the two structs as C sees them, for Python to compare with what it thinks they are. */

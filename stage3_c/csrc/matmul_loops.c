@@ -3,7 +3,7 @@
        ijk         the definition: one dot product per output             b is read down its columns, a cache line each
        ikj         the two inner loops swapped                            b and c are read along their rows
        blocked     ikj on blocks that stay in the cache                   a block of b is fetched once, not m times
-       restrict    the same, and the compiler may use SIMD instructions   one instruction adds a whole register of products
+       restrict    the same, and the compiler may use SIMD instructions   one instruction adds a register of products
 
    The first three are compiled without SIMD, so that each rung shows one change. The next rungs, packed and threads,
    are in matmul_packed.c and matmul_threads.c. */

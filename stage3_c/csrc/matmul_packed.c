@@ -31,7 +31,8 @@ enum {
     ROWS = 1024 / TILE_ROWS * TILE_ROWS,
     FOUR = 4,
     CACHE_LINE = 64,
-    /* Found by trying: fewer rows of a than this, and packing b costs more than it saves; and so on for a. */
+    /* Found by trying: with fewer rows of a than this packing b costs more than it saves, with fewer columns of b
+       packing a. */
     WORTH_PACKING_B = 32 * TILE_ROWS,
     WORTH_PACKING_A = 512,
 };
@@ -110,7 +111,7 @@ static inline __attribute__((always_inline)) void tile(const size_t rows, const 
     UNROLL for (size_t i = 0; i < rows; i++) {
         UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] = (vector){0};
     }
-    /* The rows of c lie far apart: ask for them now, so that they have come from the outer caches when the sums are done. */
+    /* The rows of c lie far apart: asked for now, they have come from the outer caches when the sums are done. */
     UNROLL for (size_t i = 0; i < rows; i++) {
         __builtin_prefetch(c + i * n, 1);
         if (vectors * sizeof(vector) > CACHE_LINE) __builtin_prefetch(c + i * n + columns - 1, 1);
@@ -196,7 +197,8 @@ static void pack(real *restrict panel, size_t width, const real *restrict values
         q = lines;
     } else {
         for (size_t p = 0; p + FOUR <= length; p += FOUR) {
-            for (q = 0; q + FOUR <= lines; q += FOUR) transpose_square(panel + p * width + q, width, values + p + q * line, line);
+            for (q = 0; q + FOUR <= lines; q += FOUR)
+                transpose_square(panel + p * width + q, width, values + p + q * line, line);
         }
         for (size_t p = length / FOUR * FOUR; p < length; p++) {
             for (size_t r = 0; r < lines / FOUR * FOUR; r++) panel[p * width + r] = values[p + r * line];
@@ -238,7 +240,7 @@ void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, rea
                 const real *bias = done && last.bias != NULL ? last.bias + j : NULL;
                 for (size_t i = i0, rows; i < i1; i += rows) {
                     rows = tile_rows(i1 - i);
-                    const size_t band = (i - i0) / TILE_ROWS * TILE_ROWS; /* of packed a, which begins with whole tiles */
+                    const size_t band = (i - i0) / TILE_ROWS * TILE_ROWS; /* a is packed in bands of whole tiles */
                     const NAME(strided) factor =
                         pack_a ? (NAME(strided)){block_of_a + band * depth + (i - i0 - band), 1, TILE_ROWS}
                                : (NAME(strided)){a.values + i * a.row + p0 * a.column, a.row, a.column};

@@ -4,8 +4,8 @@
    values. `small` as the first argument runs fewer sizes, for valgrind.
 
    A buffer lies between two guard zones of GUARD elements of NaN, so that a read beyond it poisons the result, and a
-   write beyond it (of anything but NaN) is found when it is freed. With -DGUARD=0 there are none and the block is exactly as long as the
-   data: for AddressSanitizer and valgrind, which see the first byte beyond it themselves. */
+   write beyond it (of anything but NaN) is found when it is freed. With -DGUARD=0 there are none and the block is exactly
+   as long as the data: for AddressSanitizer and valgrind, which see the first byte beyond it themselves. */
 
 #ifndef CHECK_H
 #define CHECK_H
