@@ -3,6 +3,7 @@
 import ctypes
 import importlib.util
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -122,6 +123,7 @@ def test_without_a_compiler_the_message_names_the_fix_for_the_platform(
     monkeypatch: pytest.MonkeyPatch, system: str, advice: str
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(shutil, "which", lambda command: None)  # its own, told it is on Windows, would ask Windows
     with pytest.raises(contract.StageUnavailable, match="stage 3 needs a C compiler, and none works here") as error:
         build.build()
     assert advice in str(error.value)
