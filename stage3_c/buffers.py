@@ -7,16 +7,22 @@ long as the arrays they speak of are the same.
 """
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import library
-from .arrays import Array, aligned_empty
+from .arrays import Array, aligned_empty, check_dtype, check_writable
+from .dense import Dense
+from .optimizers import Kept
 
 if TYPE_CHECKING:
     from .network import Network
+
+
+ARRAYS = ("weights", "bias", "grad_weights", "grad_bias")
 
 
 class CLayer(ctypes.Structure):
@@ -66,7 +72,7 @@ class Buffers:
     """
 
     def __init__(self, network: "Network", capacity: int) -> None:
-        self.capacity = capacity
+        self.capacity, self.shape = capacity, network_shape(network)
         shapes = [(capacity, layer.out_features) for layer in network.layers]
         self.output = [aligned_empty(shape, network.dtype) for shape in shapes]
         self.dropped = [aligned_empty(shape, network.dtype) for shape in shapes[:-1]]
@@ -85,8 +91,14 @@ class Buffers:
             c.inputs, c.outputs = layer.in_features, layer.out_features
             c.output, c.grad = self.output[i].ctypes.data, self.grad[i].ctypes.data
             c.dropped = self.dropped[i].ctypes.data if i < len(self.dropped) else None
-        self._network_arrays: list[Array] = []
-        self._optimizer_arrays: list[list[Array]] = []
+        self._own = {
+            f"{what} {i}": array
+            for what, arrays in (("output", self.output), ("dropped output", self.dropped), ("grad", self.grad))
+            for i, array in enumerate(arrays, start=1)
+        }
+        self._network = _Seen({})
+        self._optimizer: _Seen | None = None
+        self._taken: list[tuple[int, int]] = []
 
     def rows(self, count: int) -> tuple[list[Array], list[Array], list[Array]]:
         """output, dropped and grad for a batch of `count`."""
@@ -94,33 +106,102 @@ class Buffers:
         return output, dropped, grad
 
     def point_to_network(self, network: "Network") -> None:
-        """Write where weights, biases and their gradients are."""
-        arrays = [
-            array
-            for layer in network.layers
-            for array in (layer.weights, layer.bias, layer.grad_weights, layer.grad_bias)
-        ]
-        if _same(arrays, self._network_arrays):
-            return
-        for i, layer in enumerate(network.layers):
-            layer.check_memory(f"Network, layer {i + 1}", np.dtype(network.dtype))
-        for i in range(len(network.layers)):
-            c, addresses = self.layers[i], [array.ctypes.data for array in arrays[4 * i : 4 * i + 4]]
-            c.weights, c.bias, c.grad_weights, c.grad_bias = addresses
-        self._network_arrays = arrays  # kept, so that the addresses stay theirs
+        """Write where weights, biases and their gradients are.
 
-    def point_to_optimizer(self, memory: Sequence[list[Array]]) -> None:
-        """Write where the optimizer keeps what it keeps: up to two lists with one array for each parameter."""
-        if len(memory) == len(self._optimizer_arrays) and all(map(_same, memory, self._optimizer_arrays)):
+        Raises ValueError or TypeError where one of them is not memory that C can use as such, or two overlap: each
+        is an attribute of its layer, and may have been replaced or changed since the last step.
+        """
+        layers = network.layers
+        if self._network.still([a for each in layers for a in _arrays_of(each)]):
             return
+        for i, layer in enumerate(layers, start=1):
+            layer.check_memory(f"Network: layer {i}", np.dtype(network.dtype))
+        arrays = {
+            f"layer {i}'s {name}": array
+            for i, layer in enumerate(layers, start=1)
+            for name, array in zip(ARRAYS, _arrays_of(layer), strict=True)
+        }
+        self._claim(arrays | self._own)
+        addresses = iter([array.ctypes.data for array in arrays.values()])
+        for c in self.layers:
+            c.weights, c.bias, c.grad_weights, c.grad_bias = (next(addresses) for _ in ARRAYS)
+        self._network, self._optimizer = _Seen(arrays), None
+
+    def point_to_optimizer(self, kept: Kept, parameters: Sequence[Array]) -> None:
+        """Write where the optimizer keeps what it keeps: for up to two names one array for each parameter.
+
+        Raises ValueError where one of them has another shape than its parameter, is read-only, or overlaps another
+        or the network's memory.
+        """
+        if self._optimizer is not None and self._optimizer.still(
+            [a for name in kept.names for a in kept.buffers.get(name, ())]
+        ):
+            return
+        memory = kept.memory(parameters)
+        arrays = {
+            f"number {i} of the optimizer's {name}": array
+            for name, each in memory.items()
+            for i, array in enumerate(each)
+        }
+        for name, array in arrays.items():
+            check_writable(f"Network: {name}", array)
+        self._claim(arrays | self._network.arrays | self._own)
         nowhere: list[int | None] = [None] * (2 * len(self.layers))
-        first, second, *_ = *([array.ctypes.data for array in arrays] for arrays in memory), nowhere, nowhere
+        first, second, *_ = *([array.ctypes.data for array in each] for each in memory.values()), nowhere, nowhere
         for i, c in enumerate(self.layers):
             c.weights_first, c.bias_first = first[2 * i : 2 * i + 2]
             c.weights_second, c.bias_second = second[2 * i : 2 * i + 2]
-        self._optimizer_arrays = [list(arrays) for arrays in memory]
+        self._optimizer = _Seen(arrays)
+
+    def apart(self, array: Array) -> Array:
+        """The array, or a copy of it where it lies in memory that the step writes to."""
+        begin = array.ctypes.data
+        end = begin + array.nbytes
+        if any(begin < taken_end and taken_begin < end for taken_begin, taken_end in self._taken):
+            return array.copy()
+        return array
+
+    def _claim(self, arrays: Mapping[str, Array]) -> None:
+        """Remember which memory a step uses, after checking that no two arrays share any: C is promised that."""
+        ranges = sorted((a.ctypes.data, a.ctypes.data + a.nbytes, name) for name, a in arrays.items())
+        for (_, end, name), (begin, _, other) in pairwise(ranges):
+            if begin < end:
+                raise ValueError(f"Network: {name} overlaps {other}; give each memory of its own")
+        self._taken = [(begin, end) for begin, end, _ in ranges]
 
 
-def _same(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
-    """Whether these are the very same objects."""
-    return len(arrays) == len(others) and all(a is b for a, b in zip(arrays, others, strict=True))
+class _Seen:
+    """Arrays that were found good, kept so that their addresses stay theirs, and what was found."""
+
+    def __init__(self, arrays: dict[str, Array]) -> None:
+        self.arrays = arrays
+        self._found = [(array, array.shape, array.dtype) for array in arrays.values()]
+
+    def still(self, arrays: Sequence[Any]) -> bool:
+        """Whether these are the very same objects, of the same shape and dtype, and C may still write to them."""
+        return len(arrays) == len(self._found) and all(
+            array is seen and array.shape == shape and array.dtype is dtype and array.flags.carray
+            for array, (seen, shape, dtype) in zip(arrays, self._found, strict=True)
+        )
+
+
+def network_shape(network: "Network") -> tuple[Any, ...]:
+    """What the structs depend on: the dtype and each layer's sizes."""
+    return (network.dtype, *[(layer.in_features, layer.out_features) for layer in network.layers])
+
+
+def check_shape(network: "Network") -> None:
+    """ValueError unless there is a layer, and each fits on the one before: anybody may change `layers`, a list."""
+    check_dtype("Network", network.dtype)
+    if not network.layers:
+        raise ValueError("Network: there is no layer left in `layers`")
+    for i, (layer, following) in enumerate(pairwise(network.layers), start=1):
+        if layer.out_features != following.in_features:
+            raise ValueError(
+                f"Network: layer {i} has {layer.out_features} outputs "
+                f"but layer {i + 1} takes {following.in_features} inputs"
+            )
+
+
+def _arrays_of(layer: Dense) -> tuple[Array, Array, Array, Array]:
+    return layer.weights, layer.bias, layer.grad_weights, layer.grad_bias

@@ -6,7 +6,7 @@ import numpy as np
 
 from . import library
 from .arrays import Array, aligned_copy, aligned_zeros, as_matrix, asarray, check_writable, output_like
-from .matmul import matmul
+from .matmul import matmul, matmul_nt, matmul_tn
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 """In the order of `enum activation` in groundup.h: the index is what C is told."""
@@ -70,35 +70,49 @@ class Dense:
         return out
 
     def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
-        """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ, in one call into C.
+        """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ, a call into C for each.
 
         grad_output: (batch, out_features) for the x of the last `forward`
         Returns dL/dx (batch, in_features), in `out` if given, or None with needs_grad_input=False: the
         first layer of a network has nobody to hand it to, and it would cost as much as the forward pass.
         """
+        x, grad_output, out = self._prepare_backward("Dense.backward", grad_output, needs_grad_input, out)
+        matmul_tn(x, grad_output, self.grad_weights)
+        library.function("column_sums", x.dtype)(*grad_output.shape, grad_output, self.grad_bias)
+        return matmul_nt(grad_output, self.weights, out) if needs_grad_input else None
+
+    def backward_fused(
+        self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None
+    ) -> Array | None:
+        """`backward` in one call into C."""
+        x, grad_output, out = self._prepare_backward("Dense.backward_fused", grad_output, needs_grad_input, out)
+        library.function("dense_backward", x.dtype)(
+            library.pool(), *x.shape, self.out_features,
+            x, self.weights, grad_output, self.grad_weights, self.grad_bias, out,
+        )  # fmt: skip
+        return out
+
+    def _prepare_backward(
+        self, function: str, grad_output: Array, needs_grad_input: bool, out: Array | None
+    ) -> tuple[Array, Array, Array | None]:
+        """x and grad_output as C reads them, and where to write dL/dx."""
         if self._x is None:
-            raise ValueError("Dense.backward: there was no forward pass yet, so there is nothing to differentiate")
-        x, grad_output = self._x, as_matrix("Dense.backward: grad_output", grad_output)
+            raise ValueError(f"{function}: there was no forward pass yet, so there is nothing to differentiate")
+        x, grad_output = self._x, as_matrix(f"{function}: grad_output", grad_output)
         expected = (len(x), self.out_features)
         if grad_output.shape != expected:
             raise ValueError(
-                f"Dense.backward: grad_output is {grad_output.shape}, expected {expected}, "
-                "the shape of forward's output"
+                f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of forward's output"
             )
         if grad_output.dtype != x.dtype:
-            raise TypeError(
-                f"Dense.backward: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them"
-            )
-        self.check_memory("Dense.backward", x.dtype, reading=True)
+            raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+        self.check_memory(function, x.dtype)
         read = {"grad_output": grad_output, "x": x, "weights": self.weights}
-        output_like("Dense.backward: grad_weights", self.grad_weights, self.weights.shape, x.dtype, **read)
-        output_like("Dense.backward: grad_bias", self.grad_bias, self.bias.shape, x.dtype, **read)
-        grad_input = output_like("Dense.backward", out, x.shape, x.dtype, **read) if needs_grad_input else None
-        library.function("dense_backward", x.dtype)(
-            library.pool(), *x.shape, self.out_features,
-            x, self.weights, grad_output, self.grad_weights, self.grad_bias, grad_input,
-        )  # fmt: skip
-        return grad_input
+        output_like(f"{function}: grad_weights", self.grad_weights, self.weights.shape, x.dtype, **read)
+        output_like(f"{function}: grad_bias", self.grad_bias, self.bias.shape, x.dtype, **read)
+        written = {"grad_weights": self.grad_weights, "grad_bias": self.grad_bias}
+        apart = read | written
+        return x, grad_output, output_like(function, out, x.shape, x.dtype, **apart) if needs_grad_input else None
 
     def _prepare(self, function: str, x: Array, out: Array | None) -> tuple[Array, Array]:
         """x as C reads it, and where to write."""

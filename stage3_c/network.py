@@ -17,7 +17,7 @@ from shared.initialize import initialize_parameters
 
 from . import library, losses
 from .arrays import Array, aligned_copy, as_labels, asarray, check_dtype
-from .buffers import Buffers
+from .buffers import Buffers, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
 from .steps import LOSSES, STEP_LADDER, mask_addresses, one_call
 
@@ -41,6 +41,7 @@ class Network:
     initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
     dtype: "float32" or "float64"; inputs of another dtype are converted
     Raises ValueError for an unknown name or impossible sizes, listing what is possible.
+    A network works in memory of its own, so only one thread at a time may use it; different networks do not mind.
 
     >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
     >>> network.forward([[0.5, -0.5]]).shape
@@ -137,8 +138,9 @@ class Network:
 
     def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]:
         """x, y and the masks as C reads them, or an error that says what is wrong with them."""
-        x, masks = self._checked_x(x), self._checked_masks(dropout_masks, len(x))
-        shape = (len(x), self.layer_sizes[-1])
+        x = self._checked_x(x)
+        masks = self._checked_masks(dropout_masks, len(x))
+        shape = (len(x), self.layers[-1].out_features)
         if self.loss_name in LABEL_LOSSES:
             return x, as_labels(self.loss_name, y, *shape), masks
         targets = asarray(y, self.dtype)
@@ -149,9 +151,12 @@ class Network:
         return x, targets, masks
 
     def buffers(self, rows: int) -> Buffers:
-        """The network's memory for a batch of this many rows: the same as the last time if it is large enough."""
-        if self._buffers is None or self._buffers.capacity < rows:
+        """The network's memory for a batch of this many rows, pointing to its arrays as they are now: the same as the
+        last time if it is large enough and the layers have not changed."""
+        if self._buffers is None or self._buffers.capacity < rows or self._buffers.shape != network_shape(self):
+            check_shape(self)
             self._buffers = Buffers(self, rows)
+        self._buffers.point_to_network(self)
         return self._buffers
 
     def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
@@ -159,7 +164,7 @@ class Network:
         x = self._checked_x(x)
         masks = self._checked_masks(dropout_masks, len(x))
         buffers = self.buffers(len(x))
-        buffers.point_to_network(self)
+        x, masks = buffers.apart(x), [buffers.apart(mask) for mask in masks]
         library.function("network_forward", self.dtype)(
             library.pool(), len(self.layers), buffers.layers, ACTIVATIONS.index(self.activation),
             len(x), x, mask_addresses(masks),
@@ -170,9 +175,10 @@ class Network:
         x = asarray(x, self.dtype)
         if x.ndim != 2:
             raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
-        if x.shape[1] != self.layer_sizes[0]:
+        if not self.layers or self.layers[0].in_features != x.shape[1]:
+            check_shape(self)
             raise ValueError(
-                f"Network: x is {x.shape} but weights are {self.layers[0].weights.shape}; "
+                f"Network: x is {x.shape} but weights are {np.shape(self.layers[0].weights)}; "
                 "x's columns must equal the first layer's in_features"
             )
         return x
@@ -186,7 +192,8 @@ class Network:
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
             )
         masks = [asarray(mask, self.dtype) for mask in dropout_masks]
-        for mask, width in zip(masks, self.layer_sizes[1:], strict=False):
+        for mask, layer in zip(masks, self.layers, strict=False):
+            width = layer.out_features
             if mask.shape != (rows, width):
                 raise ValueError(
                     f"dropout: mask is {mask.shape} but outputs is {(rows, width)}; they must have the same shape"

@@ -185,12 +185,19 @@ class Kept:
         for name, buffers in self.buffers.items():
             _check_same_shapes(f"the optimizer's {name}", buffers, parameters)
         slopes = [_as_pair(i, p, gradient) for i, (p, gradient) in enumerate(zip(parameters, gradients, strict=True))]
-        self.memory(parameters)
+        for name, buffers in self.memory(parameters).items():
+            for i, (array, p, slope) in enumerate(zip(buffers, parameters, slopes, strict=True)):
+                check_writable(f"step: number {i} of the optimizer's {name}", array)
+                if overlap(array, p) or overlap(array, slope):
+                    raise ValueError(
+                        f"step: number {i} of the optimizer's {name} overlaps its parameter or gradient; "
+                        "give each memory of its own"
+                    )
         self.steps += 1
         return slopes
 
-    def memory(self, parameters: Sequence[Array]) -> list[list[Array]]:
-        """For each name the buffers as C reads them, one array per parameter, made on the first step."""
+    def memory(self, parameters: Sequence[Array]) -> dict[str, list[Array]]:
+        """By name the buffers as C reads them, one array per parameter, made on the first step."""
         for name in self.names:
             if name not in self.buffers:
                 self.buffers[name] = [aligned_zeros(p.shape, p.dtype) for p in parameters]
@@ -198,7 +205,7 @@ class Kept:
             _check_same_shapes(f"the optimizer's {name}", buffers, parameters)
             for i, p in enumerate(parameters):  # a state loaded from another stage comes in that stage's dtype
                 buffers[i] = packed(buffers[i], p.dtype)
-        return [self.buffers[name] for name in self.names]
+        return {name: self.buffers[name] for name in self.names}
 
     def save(self) -> dict[str, Any]:
         buffers = {name: [array.copy() for array in arrays] for name, arrays in self.buffers.items()}

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import activations, library, losses
 from .arrays import Array
-from .dense import ACTIVATIONS
+from .buffers import Buffers
+from .dense import ACTIVATIONS, Dense
 from .optimizers import SGD, Adam, RMSProp
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ OPTIMIZERS = (SGD, RMSProp, Adam)
 
 def op_by_op(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """A call into C for every operation: product, bias, activation, mask, loss, its gradient, and so back."""
-    x, y, masks = network.checked(x, y, masks)
-    buffers = network.buffers(len(x))
+    x, y, masks, buffers = _prepare(network, x, y, masks)
     output, dropped, grad = buffers.rows(len(x))
     activate = getattr(activations, network.activation)
     signal = x
@@ -43,16 +43,16 @@ def op_by_op(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence
                 signal = multiply(signal, masks[i], dropped[i])
     loss = getattr(losses, network.loss_name)(output[-1], y)
     getattr(losses, f"{network.loss_name}_backward")(output[-1], y, out=grad[-1])
-    _backward(network, output, grad, masks)
+    _backward(network, Dense.backward, output, grad, masks)
     if optimizer is not None:
         optimizer.step(network.parameters, network.layer_gradients)
     return loss
 
 
 def fused(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """Forward a call for each layer, and one for the loss with its gradient where that is softmax cross-entropy."""
-    x, y, masks = network.checked(x, y, masks)
-    buffers = network.buffers(len(x))
+    """A call for each layer in each direction, and one for the loss with its gradient where that is softmax
+    cross-entropy."""
+    x, y, masks, buffers = _prepare(network, x, y, masks)
     output, dropped, grad = buffers.rows(len(x))
     signal = x
     last = len(network.layers) - 1
@@ -65,7 +65,7 @@ def fused(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[An
     else:
         loss = getattr(losses, network.loss_name)(output[-1], y)
         getattr(losses, f"{network.loss_name}_backward")(output[-1], y, out=grad[-1])
-    _backward(network, output, grad, masks)
+    _backward(network, Dense.backward_fused, output, grad, masks)
     if optimizer is not None:
         optimizer.step(network.parameters, network.layer_gradients)
     return loss
@@ -73,16 +73,14 @@ def fused(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[An
 
 def one_call(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """All of it in one call. An optimizer that is not one of this floor's takes its step after the call."""
-    x, y, masks = network.checked(x, y, masks)
-    buffers = network.buffers(len(x))
-    buffers.point_to_network(network)
+    x, y, masks, buffers = _prepare(network, x, y, masks)
     ours = type(optimizer) in OPTIMIZERS
     if ours:
         c = buffers.optimizer_step
         c.kind = OPTIMIZERS.index(type(optimizer))
         for name, number in optimizer.numbers().items():
             setattr(c, name, number)
-        buffers.point_to_optimizer(optimizer.kept.memory(network.parameters))
+        buffers.point_to_optimizer(optimizer.kept, network.parameters)
     loss = ctypes.c_double()
     library.function("network_step", network.dtype)(
         library.pool(), len(network.layers), buffers.layers,
@@ -100,16 +98,29 @@ def one_call(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence
 STEP_LADDER: dict[str, Callable[..., float]] = {"op_by_op": op_by_op, "fused": fused, "one_call": one_call}
 
 
-def _backward(network: "Network", output: list[Array], grad: list[Array], masks: Sequence[Array] | None) -> None:
+def _prepare(network: "Network", x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers]:
+    """x, y and masks checked and apart from all that the step writes to, and the buffers for them."""
+    x, y, masks = network.checked(x, y, masks)
+    buffers = network.buffers(len(x))
+    return buffers.apart(x), buffers.apart(y), [buffers.apart(mask) for mask in masks], buffers
+
+
+def _backward(
+    network: "Network",
+    of_layer: Callable[..., Array | None],
+    output: list[Array],
+    grad: list[Array],
+    masks: Sequence[Array] | None,
+) -> None:
     """From the loss's gradient, in grad[-1], down to the first layer's grad_weights."""
     through_activation = getattr(activations, f"{network.activation}_backward")
     for i in reversed(range(1, len(network.layers))):
         below = grad[i - 1]
-        network.layers[i].backward(grad[i], out=below)
+        of_layer(network.layers[i], grad[i], out=below)
         if masks:
             multiply(below, masks[i - 1], below)
         through_activation(below, output[i - 1], output[i - 1], out=below)
-    network.layers[0].backward(grad[0], needs_grad_input=False)
+    of_layer(network.layers[0], grad[0], needs_grad_input=False)
 
 
 def multiply(a: Array, mask: Array, out: Array) -> Array:

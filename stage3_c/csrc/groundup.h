@@ -68,7 +68,7 @@ typedef double real;
 #error "GROUNDUP_BITS must be 32 or 64"
 #endif
 
-/* In the order of contract.ACTIVATIONS and contract.LOSSES; library.py passes the index. */
+/* In the order of contract.ACTIVATIONS and contract.LOSSES; dense.py and steps.py pass the index. */
 enum activation { IDENTITY, RELU, LEAKY_RELU, SIGMOID, TANH, SOFTMAX, ACTIVATIONS };
 enum loss { MEAN_SQUARED_ERROR, SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, HINGE, LOSSES };
 enum optimizer { SGD, RMSPROP, ADAM, OPTIMIZERS };
@@ -90,10 +90,12 @@ EXPORT void NAME(matmul_restrict)(size_t m, size_t k, size_t n, const real *rest
 
 /* The tile of c that stays in registers: of 32 registers 16 hold the tile, 2 a row of b and 1 a number of a; of 16
    registers 12 hold the tile. */
+#if !defined(TILE_ROWS) /* a test may ask for another machine's */
 #if SIMD_BYTES == 64 || defined(__aarch64__)
 #define TILE_ROWS 8
 #else
 #define TILE_ROWS 6
+#endif
 #endif
 #define TILE_VECTORS 2
 #define TILE_COLUMNS (TILE_VECTORS * SIMD_BYTES / (int)sizeof(real))

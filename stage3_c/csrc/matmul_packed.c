@@ -31,6 +31,7 @@ enum {
     ROWS = 1024 / TILE_ROWS * TILE_ROWS,
     FOUR = 4,
     CACHE_LINE = 64,
+    MOST_COPIED = (int)TILE_COLUMNS > 8 ? (int)TILE_COLUMNS : 8, /* a power of two */
     /* Found by trying: with fewer rows of a than this packing b costs more than it saves, with fewer columns of b
        packing a. */
     WORTH_PACKING_B = 32 * TILE_ROWS,
@@ -39,6 +40,8 @@ enum {
 
 /* The workspace holds one panel of b and a block of a. */
 _Static_assert((DEPTH * TILE_COLUMNS + ROWS * DEPTH) * sizeof(real) <= WORKSPACE_BYTES, "the workspace is too small");
+
+_Static_assert(TILE_ROWS < 2 * MOST_COPIED && (int)TILE_COLUMNS < 2 * MOST_COPIED, "copy_few cannot copy a panel's row");
 
 typedef real vector __attribute__((vector_size(SIMD_BYTES)));
 typedef real vector_anywhere __attribute__((vector_size(SIMD_BYTES), aligned(sizeof(real)), may_alias));
@@ -61,10 +64,10 @@ typedef int64_t four_mask __attribute__((vector_size(4 * sizeof(real))));
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* memcpy for counts up to a tile's width that are not known beforehand: a move for each bit of the count, no call. */
+/* memcpy for counts up to a tile's width or height that are not known beforehand: a move for each bit of the count. */
 static inline __attribute__((always_inline)) void copy_few(real *restrict to, const real *restrict from, size_t count) {
     size_t at = 0;
-    UNROLL for (size_t move = TILE_COLUMNS; move > 0; move /= 2) {
+    UNROLL for (size_t move = MOST_COPIED; move > 0; move /= 2) {
         if (count & move) {
             memcpy(to + at, from + at, move * sizeof(real));
             at += move;
@@ -99,8 +102,8 @@ static __attribute__((noinline)) void finish(size_t rows, size_t vectors, real (
     }
 }
 
-/* One tile. a: rows * depth numbers, b: depth rows of vectors * LANES numbers; c: rows with n numbers from one to
-   the next, of which `columns` count. added: whether c holds the sum of earlier blocks; bias, from the tile's first
+/* One tile. a: (rows, depth) by its strides; b: depth rows of vectors * LANES numbers, b_row from one to the next; c: rows
+   with n numbers from one to the next, of which `columns` count. added: whether c holds the sum of earlier blocks; bias, from the tile's first
    column, and activation: after the last. rows and vectors are constants wherever this is called, so the loops over
    them disappear and `sum` lives in registers. */
 static inline __attribute__((always_inline)) void tile(const size_t rows, const size_t vectors, size_t depth,

@@ -64,7 +64,8 @@ static void rectangle(void *argument, size_t part, size_t parts, void *workspace
 int NAME(matmul_any)(pool *threads, size_t m, size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c,
                      NAME(epilogue) last) {
     product job = {m, k, n, a, b, c, last, 1, 1};
-    const size_t parts = smaller(pool_threads(threads), m * k * n / WORTH_A_THREAD + 1);
+    const size_t tiles = ((m + TILE_ROWS - 1) / TILE_ROWS) * ((n + TILE_COLUMNS - 1) / TILE_COLUMNS);
+    const size_t parts = smaller(smaller(pool_threads(threads), tiles), m * k * n / WORTH_A_THREAD + 1);
     cut(&job, parts);
     return pool_run(threads, rectangle, &job, parts);
 }

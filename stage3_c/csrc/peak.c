@@ -2,9 +2,14 @@
 
 #include "groundup.h"
 
-/* A multiply-add takes about four cycles and two can begin in each, so eight must be under way; with sixteen registers,
-   more than twelve would be kept in memory in part. */
-enum { CHAINS = 12, LANES = SIMD_BYTES / (int)sizeof(real) };
+/* A multiply-add takes about four cycles, and one to four can begin in each, so up to sixteen must be under way. Machines
+   with sixteen registers begin at most two; more than twelve chains would there be kept in memory in part. */
+#if SIMD_BYTES == 64 || defined(__aarch64__)
+enum { CHAINS = 16 };
+#else
+enum { CHAINS = 12 };
+#endif
+enum { LANES = SIMD_BYTES / (int)sizeof(real) };
 
 typedef real vector __attribute__((vector_size(SIMD_BYTES)));
 
@@ -23,5 +28,5 @@ double NAME(peak)(size_t rounds, real *sink) {
     vector sum = {0};
     UNROLL for (int i = 0; i < CHAINS; i++) sum += value[i];
     *sink = sum[0];
-    return 2.0 * (double)(CHAINS * LANES) * (double)rounds;
+    return 2.0 * (double)((int)CHAINS * (int)LANES) * (double)rounds;
 }

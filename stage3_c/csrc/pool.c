@@ -179,10 +179,10 @@ static void *worker_main(void *argument) {
 
 /* Sleepers count themselves before they look at the ticket for the last time, and the caller has changed the ticket
    before it counts the sleepers: one of the two sees the other. */
-static void wake(pool *threads) {
+static void wake(pool *threads, size_t wanted) {
     if (atomic_load(&threads->sleepers) == 0) return;
     pthread_mutex_lock(&threads->lock);
-    pthread_cond_broadcast(&threads->work);
+    for (size_t i = 0; i < wanted; i++) pthread_cond_signal(&threads->work);
     pthread_mutex_unlock(&threads->lock);
     sched_yield(); /* one that was put on this core can then step aside, rather than wait for our time slice to end */
 }
@@ -190,8 +190,15 @@ static void wake(pool *threads) {
 pool *pool_create(size_t count) {
     pool *threads = calloc(1, sizeof *threads);
     if (threads == NULL) return NULL;
-    pthread_mutex_init(&threads->lock, NULL);
-    pthread_cond_init(&threads->work, NULL);
+    if (pthread_mutex_init(&threads->lock, NULL) != 0) {
+        free(threads);
+        return NULL;
+    }
+    if (pthread_cond_init(&threads->work, NULL) != 0) {
+        pthread_mutex_destroy(&threads->lock);
+        free(threads);
+        return NULL;
+    }
     atomic_flag_clear(&threads->taken);
     threads->count = count;
     threads->spare = workspace_create();
@@ -219,7 +226,7 @@ pool *pool_create(size_t count) {
 void pool_destroy(pool *threads) {
     if (threads == NULL) return;
     atomic_store(&threads->stopping, 1);
-    wake(threads);
+    wake(threads, threads->started);
     for (size_t i = 0; i < threads->started; i++) {
         pthread_join(threads->workers[i].id, NULL);
         free(threads->workers[i].memory);
@@ -252,7 +259,7 @@ int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
     atomic_store(&threads->done, 0);
     const uint64_t number = (atomic_load(&threads->ticket) >> 32) + 1;
     atomic_store(&threads->ticket, number << 32 | parts);
-    wake(threads);
+    wake(threads, parts - 1);
     if (work_on(threads, mine->memory) == parts) sched_yield(); /* no worker came: see wake */
     for (int look = 1; atomic_load_explicit(&threads->done, memory_order_acquire) != parts; look++) {
         relax();
