@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shared.bench_peak import flops_per_second, peak_call
-from shared.benchmark import DTYPES, BenchRow, measure, stage_dtypes
+from shared.benchmark import DTYPES, BenchRow, aligned, measure, stage_dtypes
 from shared.contract import Stage
 from shared.environment import usable_cores
 
@@ -62,8 +62,8 @@ def _ladder_at(
     threads: int,
 ) -> Iterator[BenchRow]:
     random = np.random.default_rng(size)
-    a, b = (random.standard_normal((size, size)).astype(dtype) for _ in range(2))
-    out = np.empty_like(a)
+    a, b, out = (aligned((size, size), dtype) for _ in range(3))
+    a[...], b[...] = random.standard_normal(a.shape), random.standard_normal(b.shape)
     candidates: dict[tuple[str, str], Callable[[], object]] = {REFERENCE: lambda: np.matmul(a, b, out=out)}
     peak = peak_call(stages, dtype)
     if peak:

@@ -15,12 +15,9 @@ import numpy as np
 
 from shared import bench_torch
 from shared.bench_peak import flops_per_second, peak_call
-from shared.benchmark import BenchRow, measure, stage_dtypes, times_as_fast
+from shared.benchmark import BenchRow, aligned, measure, stage_dtypes, times_as_fast
 from shared.contract import Stage
 from shared.environment import usable_cores
-
-ALIGNMENT = 64
-"""Bytes: a cache line, and the widest SIMD register."""
 
 
 class Product(NamedTuple):
@@ -102,20 +99,13 @@ def product_rows(
 
 
 def operands(product: Product, dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """a, b and out of this product, C-contiguous and aligned to ALIGNMENT bytes; a and b are normal random numbers."""
+    """a, b and out of this product, C-contiguous and each on a cache line; a and b are normal random numbers."""
     random = np.random.default_rng(0)
     m, k, n = product.m, product.k, product.n
     shapes = ((k, m) if product.form == "tn" else (m, k), (n, k) if product.form == "nt" else (k, n), (m, n))
-    a, b, out = (_aligned(shape, dtype) for shape in shapes)
+    a, b, out = (aligned(shape, dtype) for shape in shapes)
     a[...], b[...] = random.standard_normal(a.shape), random.standard_normal(b.shape)
     return a, b, out
-
-
-def _aligned(shape: tuple[int, int], dtype: str) -> np.ndarray:
-    size = shape[0] * shape[1] * np.dtype(dtype).itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _numpy(form: str, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Callable[[], object]:

@@ -40,6 +40,9 @@ WAKE = 0.02
 """Seconds of uncounted calls after the rest, which has sent the candidate's own threads to sleep too: a scheduler may
 put a thread that wakes on a core that is taken, and then needs some milliseconds to notice."""
 
+CACHE_LINE = 64
+"""Bytes."""
+
 DTYPES = ("float64", "float32")
 SECTIONS = {"peak": "peaks", "ladder": "ladders", "product": "products", "step": "steps", "epoch": "epochs"}
 """Kind of row -> where it stands in the results document."""
@@ -201,6 +204,18 @@ def summarise(samples: Sequence[float], calls: int = 1) -> Measurement:
     """Samples, each the seconds of one call on average over `calls` -> their quartiles."""
     lower, median, upper = (float(value) for value in np.percentile(samples, [25, 50, 75]))
     return Measurement(median, lower, upper, min(samples), len(samples), calls)
+
+
+def aligned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """New memory that starts on a cache line; what it holds is whatever was there before.
+
+    Where an operand starts decides how many SIMD loads straddle two lines, and with it up to a third of a rung's
+    speed: that is not left to chance.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + CACHE_LINE, np.uint8)
+    start = -memory.ctypes.data % CACHE_LINE
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def times_as_fast(measured: Mapping[Name, Measurement], name: Name, opponents: Mapping[str, Name]) -> dict[str, float]:

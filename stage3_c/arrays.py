@@ -103,6 +103,8 @@ def as_matrix(name: str, values: Any) -> Array:
     error that names it. What is neither float32 nor float64 becomes float32."""
     if type(values) is np.ndarray and values.dtype.char in "fd":
         array = values
+        if array.ndim == 2 and array.size and array.flags.carray and array.dtype.isnative:
+            return array
     else:
         keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
         try:
@@ -153,7 +155,8 @@ def output_like(
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"{function}: out is {given}, expected {np.dtype(dtype)} {shape}")
-    check_writable(f"{function}: out", out)
+    if type(out) is not np.ndarray or not out.flags.carray:
+        check_writable(f"{function}: out", out)
     for name, array in inputs.items():
         if overlap(out, array) and not (array is in_place and _same_memory(out, array)):
             raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")

@@ -39,6 +39,8 @@ class ArrayArgument:
 
     def from_param(self, array: Any) -> Any:
         """What ctypes passes on. It holds on to the array's memory until the call is over."""
+        if type(array) is np.ndarray and array.dtype is self.dtype and array.flags.carray:
+            return _Address.from_buffer(array)  # the usual case, with as few questions as will do
         if array is None and self.optional:
             return None
         if not isinstance(array, np.ndarray) or array.dtype != self.dtype:
@@ -65,7 +67,7 @@ POOL = ctypes.c_void_p  # pool *
 STRUCT = ctypes.c_void_p  # any struct *, passed with ctypes.byref
 STATUS = "status"  # int: 0, or -1 where memory cannot be had
 ROW = "row"  # int64_t: as STATUS, or 1 + a row
-IN, IN_OR_NULL = "in", "in or null"  # const real *
+IN = "in"  # const real *
 OUT, OUT_OR_NULL = "out", "out or null"  # real *
 ADDRESS = ctypes.c_void_p  # void *, checked by the caller
 LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
@@ -201,7 +203,6 @@ def _declare(name: str, dtype: np.dtype | None) -> Callable[..., Any]:
         exported, (result, *arguments) = f"{name}_f{8 * dtype.itemsize}", FUNCTIONS[name]
         roles = {
             IN: ArrayArgument(dtype),
-            IN_OR_NULL: ArrayArgument(dtype, optional=True),
             OUT: ArrayArgument(dtype, written=True),
             OUT_OR_NULL: ArrayArgument(dtype, written=True, optional=True),
         }

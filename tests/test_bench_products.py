@@ -8,6 +8,7 @@ from fake_stages import fake_stage, product
 
 from shared import bench_products, benchmark, contract
 from shared.bench_products import Product
+from shared.benchmark import CACHE_LINE
 
 SMALL = (Product("xW", "nn", 4, 5, 3), Product("xᵀg", "tn", 5, 4, 3), Product("gWᵀ", "nt", 4, 3, 5))
 
@@ -18,7 +19,7 @@ def test_operands_are_aligned_and_fit_their_form(case: Product) -> None:
     for array in (a, b, out):
         assert array.dtype == np.float32
         assert array.flags.c_contiguous
-        assert array.ctypes.data % bench_products.ALIGNMENT == 0
+        assert array.ctypes.data % CACHE_LINE == 0
     left = a.T if case.form == "tn" else a
     right = b.T if case.form == "nt" else b
     assert (left @ right).shape == out.shape == (case.m, case.n)

@@ -180,7 +180,7 @@ def test_a_status_of_minus_one_is_a_memory_error_naming_the_function() -> None:
 
 def test_the_pool_has_the_threads_that_were_asked_for() -> None:
     assert library.pool() == library.pool()
-    assert library.plain_function("pool_threads")(library.pool()) >= 1
+    assert library.plain_function("pool_threads")(library.pool()) == library.thread_count()
 
 
 @pytest.mark.parametrize(("text", "count"), [("1", 1), ("16", 16), (" 3 ", 3), ("1024", 1024)])
