@@ -1,15 +1,14 @@
 /* Threads that wait for work.
 
    Starting a thread and ending it takes tens of microseconds, and so does a small product. So a pool starts its threads
-   once and hands them jobs. A job is a number of parts. How many parts nobody has begun yet is counted down in a single
-   atomic word, the ticket, together with the number of the job:
+   once and hands them jobs. A job is a number of parts, and which of them nobody has begun yet is one atomic word, a
+   bit for each part. Whoever clears a bit by compare-and-swap owns that part. The swap can only succeed while the bit is
+   set, which is while the job is there, so it does not matter how long ago a thread has looked.
 
-       ticket = job number << 32 | parts not begun
-
-   Whoever lowers the count by one compare-and-swap owns that part; the job number in the same word makes the swap fail
-   for a thread that looked at an older job. The caller works too, so a thread that wakes late only leaves it more
-   to do. A waiting thread spins for a while before it sleeps, because within a training step the next job comes after a
-   few microseconds, and waking a sleeping thread takes many. */
+   Every thread has a part that it takes first, always the same, because what it has read and written for the job before
+   is still in its own core's cache. The caller works too, and takes what is left: a thread that wakes late only leaves
+   it more to do. A waiting thread spins for a while before it sleeps, because within a training step the next job comes
+   after a few microseconds, and waking a sleeping thread takes many. */
 
 #if defined(__linux__)
 #define _GNU_SOURCE /* sched_getcpu, sched_setaffinity */
@@ -26,7 +25,8 @@
 enum {
     ALIGNMENT = 64,
     SPIN_NANOSECONDS = 100000, /* how long a thread looks for the next job before it goes to sleep */
-    LOOKS_A_PAUSE = 64         /* looks between two glances at the clock, or two offers of the core to others */
+    LOOKS_A_PAUSE = 64,        /* looks between two glances at the clock, or two offers of the core to others */
+    BITS = 64                  /* of the word; where there are more parts, a bit stands for every 64th */
 };
 
 typedef struct workspace {
@@ -37,6 +37,7 @@ typedef struct workspace {
 typedef struct {
     pool *threads;
     workspace *memory;
+    size_t seat; /* from 1; the caller has 0 */
     pthread_t id;
 } worker;
 
@@ -48,8 +49,8 @@ struct pool {
     pthread_cond_t work;
     workspace *spare; /* under lock */
     atomic_flag taken; /* by the call that has the workers now */
-    _Atomic uint64_t ticket;
-    atomic_size_t done;
+    _Atomic uint64_t open; /* bit b: nobody has begun part b, b + 64, … */
+    atomic_size_t done;    /* bits, not parts */
     atomic_int sleepers;
     atomic_int caller_core;
     atomic_int stopping;
@@ -92,18 +93,21 @@ static void workspace_give(pool *threads, workspace *taken) {
     pthread_mutex_unlock(&threads->lock);
 }
 
-/* Take parts of the job until none is left. Returns how many were taken. */
-static size_t work_on(pool *threads, void *memory) {
+/* Take parts of the job until none is left, that of the own seat first. Returns for how many bits they stood. */
+static size_t work_on(pool *threads, size_t seat, void *memory) {
+    const uint64_t own = (uint64_t)1 << seat % BITS;
     size_t taken = 0;
-    uint64_t seen = atomic_load_explicit(&threads->ticket, memory_order_acquire);
-    while ((uint32_t)seen != 0) {
-        if (!atomic_compare_exchange_weak_explicit(&threads->ticket, &seen, seen - 1, memory_order_acq_rel,
+    uint64_t open = atomic_load_explicit(&threads->open, memory_order_acquire);
+    while (open != 0) {
+        const uint64_t bit = open & own ? own : open & (0 - open); /* or else the lowest */
+        if (!atomic_compare_exchange_weak_explicit(&threads->open, &open, open & ~bit, memory_order_acq_rel,
                                                    memory_order_acquire))
-            continue; /* seen was refreshed */
-        threads->task(threads->job, (uint32_t)seen - 1, threads->parts, memory);
+            continue; /* open was refreshed */
+        for (size_t part = (size_t)__builtin_ctzll(bit); part < threads->parts; part += BITS)
+            threads->task(threads->job, part, threads->parts, memory);
         atomic_fetch_add_explicit(&threads->done, 1, memory_order_release);
-        seen = atomic_load_explicit(&threads->ticket, memory_order_acquire);
         taken++;
+        open = atomic_load_explicit(&threads->open, memory_order_acquire);
     }
     return taken;
 }
@@ -135,7 +139,7 @@ static void step_aside(pool *threads) { (void)threads; }
 #endif
 
 static int has_work(pool *threads) {
-    return (uint32_t)atomic_load(&threads->ticket) != 0 || atomic_load(&threads->stopping);
+    return atomic_load(&threads->open) != 0 || atomic_load(&threads->stopping);
 }
 
 static int64_t nanoseconds(void) {
@@ -171,14 +175,14 @@ static void sleep_until_work(pool *threads) {
 static void *worker_main(void *argument) {
     const worker *self = argument;
     while (!atomic_load(&self->threads->stopping)) {
-        work_on(self->threads, self->memory->memory);
+        work_on(self->threads, self->seat, self->memory->memory);
         if (!spin_for_work(self->threads)) sleep_until_work(self->threads);
     }
     return NULL;
 }
 
-/* Sleepers count themselves before they look at the ticket for the last time, and the caller has changed the ticket
-   before it counts the sleepers: one of the two sees the other. */
+/* Sleepers count themselves before they look for work for the last time, and the caller has opened the job before it
+   counts the sleepers: one of the two sees the other. */
 static void wake(pool *threads, size_t wanted) {
     if (atomic_load(&threads->sleepers) == 0) return;
     pthread_mutex_lock(&threads->lock);
@@ -207,6 +211,7 @@ pool *pool_create(size_t count) {
     while (!failed && threads->started + 1 < count) {
         worker *next = &threads->workers[threads->started];
         next->threads = threads;
+        next->seat = threads->started + 1;
         next->memory = workspace_create();
         failed = next->memory == NULL || pthread_create(&next->id, NULL, worker_main, next) != 0;
         if (failed) {
@@ -247,7 +252,7 @@ size_t pool_threads(const pool *threads) { return threads->count; }
 int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
     workspace *mine = workspace_take(threads);
     if (mine == NULL) return -1;
-    if (parts == 1 || threads->count == 1 || atomic_flag_test_and_set(&threads->taken)) {
+    if (parts <= 1 || threads->count == 1 || atomic_flag_test_and_set(&threads->taken)) {
         for (size_t part = 0; part < parts; part++) task(job, part, parts, mine->memory);
         workspace_give(threads, mine);
         return 0;
@@ -257,11 +262,11 @@ int pool_run(pool *threads, pool_task task, void *job, size_t parts) {
     threads->job = job;
     threads->parts = parts;
     atomic_store(&threads->done, 0);
-    const uint64_t number = (atomic_load(&threads->ticket) >> 32) + 1;
-    atomic_store(&threads->ticket, number << 32 | parts);
-    wake(threads, parts - 1);
-    if (work_on(threads, mine->memory) == parts) sched_yield(); /* no worker came: see wake */
-    for (int look = 1; atomic_load_explicit(&threads->done, memory_order_acquire) != parts; look++) {
+    const size_t bits = parts < BITS ? parts : BITS;
+    atomic_store(&threads->open, ~(uint64_t)0 >> (BITS - bits));
+    wake(threads, bits - 1);
+    if (work_on(threads, 0, mine->memory) == bits) sched_yield(); /* no worker came: see wake */
+    for (int look = 1; atomic_load_explicit(&threads->done, memory_order_acquire) != bits; look++) {
         relax();
         if (look == LOOKS_A_PAUSE) { /* the last part may be with a thread that has lost its core */
             sched_yield();
