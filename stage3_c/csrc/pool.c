@@ -26,7 +26,7 @@ enum {
     ALIGNMENT = 64,
     SPIN_NANOSECONDS = 100000, /* how long a thread looks for the next job before it goes to sleep */
     LOOKS_A_PAUSE = 64,        /* looks between two glances at the clock, or two offers of the core to others */
-    BITS = 64                  /* of the word; where there are more parts, a bit stands for every 64th */
+    BITS = 64 /* of the word: at most so many threads share a job; of more parts a bit stands for every 64th */
 };
 
 typedef struct workspace {
