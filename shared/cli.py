@@ -19,6 +19,8 @@ from shared.commands.bench import bench
 from shared.commands.check import check
 from shared.commands.doctor import doctor
 from shared.commands.race import race
+from shared.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
+from shared.commands.run import run
 from shared.commands.train import train
 from shared.contract import StageUnavailable
 
@@ -49,9 +51,10 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": check,
     "bench": bench,
     "doctor": doctor,
+    "run": run,
 }
 for name, command in COMMANDS.items():
-    app.command(name)(command)
+    app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)
 
 
 def main(argv: Sequence[str] | None = None) -> None:

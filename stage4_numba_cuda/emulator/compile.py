@@ -1,0 +1,227 @@
+"""The steps in a row: from a kernel's source and its arguments' types to machine code.
+
+    source.py       the text, its syntax tree, and what its names stand for
+    normalise.py    a smaller language; inline.py puts synchronising device functions in place
+    webs.py         a name for each independent use of a variable
+    uniformity.py   what is the same for all threads of a block
+    infer.py        the types of variables, by Numba's inference
+    regions.py      the kernel cut at its collectives
+    emit.py         the generated source, written to the cache (cache.py)
+    Numba           machine code, kept in the cache beside the source
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import linecache
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import njit
+from numba.core import errors, types
+
+from . import cache, helpers, thread_code
+from .diagnoses import failure, notes
+from .emit import Emitter, device_function, header
+from .errors import KernelError, KernelWarning
+from .infer import variable_types
+from .inline import must_inline
+from .limits import SHARED_BYTES
+from .normalise import Normaliser, normalise
+from .regions import Regions
+from .source import FunctionSource
+from .thread_code import Sites, Variant, context_of
+from .trees import Collective, contains
+from .uniformity import Uniformity, lower_masked_for_loops
+from .unit import Unit
+from .webs import split_webs
+
+
+@dataclass(frozen=True)
+class CompiledKernel:
+    """A kernel for arguments of certain types.
+
+    run: run(*arguments, *constants, grid, block, first_block, end_block, dynamic_bytes, status), and with Variant.check
+        also thread_order and block_order: permutations of the block's threads and the grid's blocks
+    constants: the global arrays that it reads
+    source: the generated Python
+    places: what `status` counts in: (file, line, what)
+    shared_bytes: static shared memory of a block; prints: whether it prints
+    """
+
+    name: str
+    run: Callable[..., None]
+    constants: tuple[np.ndarray[Any, Any], ...]
+    source: str
+    places: list[tuple[str, int, str]]
+    shared_bytes: int
+    prints: bool
+
+    def failure(self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...]) -> KernelError:
+        """What `status` says after a run that was stopped."""
+        return failure(self.name, self.places, status, grid, block)
+
+    def notes(self, status: np.ndarray[Any, Any]) -> list[str]:
+        """What is worth a warning after a run that ended well."""
+        return notes(self.places, status)
+
+
+def compile_kernel(
+    source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant | None = None
+) -> CompiledKernel:
+    """Compile a kernel, or find it in the cache.
+
+    Raises KernelError, with file and line, for whatever a device or the emulator refuses.
+    """
+    variant = variant or Variant()
+    path = cache.path_of(source, (tuple(str(kind) for kind in argument_types), variant))
+    if path is not None and path.exists():
+        module = load(path)
+        constants = tuple(normalise(source).constants.values()) if module["CONSTANTS"] else ()
+        warn(source, module["WARNINGS"])
+    else:
+        text, unit = generate(source, argument_types, variant)
+        if path is not None:
+            cache.write(path, text)
+            module = load(path)
+        else:
+            module = execute(f"<generated for {source.name}>", text, cached=False)
+        constants = tuple(unit.constants.values())
+        warn(source, unit.warnings)
+    return CompiledKernel(
+        source.name,
+        in_words(source, module["run"]),
+        constants,
+        module["SOURCE"],
+        module["PLACES"],
+        module["SHARED_BYTES"],
+        module["PRINTS"],
+    )
+
+
+def warn(source: FunctionSource, found: list[tuple[int, str]]) -> None:
+    """Tell the learner what is odd about a kernel that compiles."""
+    for line, sentence in found:
+        warnings.warn(str(source.error(sentence, line)), KernelWarning, stacklevel=4)
+
+
+def in_words(source: FunctionSource, run: Callable[..., None]) -> Callable[..., None]:
+    """`run`, with what Numba says when it compiles the generated source told as a KernelError."""
+
+    def checked(*arguments: Any) -> None:
+        try:
+            run(*arguments)
+        except errors.NumbaError as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise source.error(f"Numba cannot compile this kernel: {' '.join(lines[1:3])}", None) from error
+
+    return checked
+
+
+def generate(
+    source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant
+) -> tuple[str, Unit]:
+    """The generated module's text, and the kernel in normal form."""
+    unit = normalise(source)
+    if unit.shared_bytes > SHARED_BYTES:
+        raise source.error(
+            f"{source.name!r} declares {unit.shared_bytes:,} bytes of shared memory for each block; {SHARED_BYTES:,} (48 KB) "
+            "is what every device has. Use smaller tiles, or a smaller dtype",
+            max(unit.shared.values(), key=lambda array: array.nbytes).line,
+        )
+    split_webs(unit)
+    sites = Sites(source.filename)
+    devices = Devices(variant, sites)
+    devices.add(unit)
+    records = sorted({array.dtype for array in unit.arrays.values() if array.dtype.kind == "V"}, key=str)
+    uniformity = Uniformity(unit)
+    if lower_masked_for_loops(unit, uniformity):
+        uniformity = Uniformity(unit)
+    found = variable_types(unit, argument_types, devices.for_inference(), devices.contexts)
+    parts = Regions(unit, uniformity, found) if contains(unit.body, Collective) else None
+    emitter = Emitter(unit, parts, variant, found, devices.contexts, sites)
+    body = emitter.source(devices.texts)
+    where = f"{Path(source.filename).name} line {source.first_line}"
+    source_text = f"{header(source.name, where, argument_types, body, records)}\n\n\n{body}\n"
+    facts = [
+        f"PLACES = {sites.places!r}",
+        f"SHARED_BYTES = {unit.shared_bytes}",
+        f"PRINTS = {unit.prints or devices.prints}",
+        f"CONSTANTS = {list(unit.constants)!r}",
+        f"WARNINGS = {unit.warnings!r}",
+    ]
+    return source_text + "\n\n# What the emulator has to know about it.\n" + "\n".join(facts) + "\n", unit
+
+
+class Devices:
+    """The plain device functions that a kernel calls, directly or through others, those called first.
+
+    texts: their generated sources; contexts: what each is told besides its arguments
+    """
+
+    def __init__(self, variant: Variant, sites: Sites) -> None:
+        self.variant, self.sites = variant, sites
+        self.texts: list[str] = []
+        self.contexts: dict[str, list[str]] = {}
+        self.units: dict[str, Unit] = {}
+        self.prints = False
+
+    def add(self, caller: Unit) -> None:
+        """Generate what `caller` calls."""
+        for name, function in caller.devices.items():
+            source = function.source
+            unit = Unit(source)
+            worker = Normaliser(unit, source, stack=(caller.source,))
+            worker.is_device = True
+            unit.parameters = [worker.rename(parameter) for parameter in source.parameters]
+            unit.body = worker.statements(source.tree.body)
+            assert not must_inline(source)
+            self.rename_inner(caller, unit, name)
+            self.add(unit)
+            caller.constants.update(unit.constants)
+            self.contexts[name] = [*context_of(unit, self.contexts, self.variant), *unit.constants]
+            self.texts.append(device_function(unit, name, self.contexts[name], self.contexts, self.variant, self.sites))
+            self.units[name] = unit
+            self.prints = self.prints or unit.prints
+
+    def rename_inner(self, caller: Unit, unit: Unit, name: str) -> None:
+        """Functions that a device function calls get names that no other has."""
+        for inner in list(unit.devices):
+            spelled = f"_{name.strip('_')}_{inner.removeprefix('_device_')}"
+            unit.devices[spelled] = unit.devices.pop(inner)
+            for statement in unit.body:
+                for part in ast.walk(statement):
+                    if isinstance(part, ast.Name) and part.id == inner:
+                        part.id = spelled
+
+    def for_inference(self) -> dict[str, Any]:
+        """What the names in a kernel stand for while Numba looks for types."""
+        return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), cached=False)
+
+
+PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom numba import carray, njit"
+
+
+def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
+    """The namespace that generated source leaves behind."""
+    scope: dict[str, Any] = {f"_{name}": getattr(helpers, name) for name in helpers.__all__}
+    scope.update(CACHE=cached, SOURCE=text, np=np, njit=njit, numba=numba, __name__="groundup_generated")
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), scope)
+    return scope
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Run a generated source from the cache; Numba finds its machine code by the file."""
+    text = path.read_text(encoding="utf-8")
+    scope = execute(str(path), text, cached=True)
+    return scope
+
+
+__all__ = ["CompiledKernel", "Variant", "compile_kernel", "generate", "importlib", "thread_code"]

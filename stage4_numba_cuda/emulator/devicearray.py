@@ -1,0 +1,262 @@
+"""Arrays on the emulated device: memory of their own, so that a forgotten copy_to_host() shows.
+
+A kernel changes the device's copy; the host's array stays what it was until it is copied back, as on a GPU. What
+numba-cuda refuses to do with a device array (transpose 3 dimensions, reshape what would need copying) is refused too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+
+from .poison import poison_value
+from .settings import current
+from .streams import Stream, checked_stream
+
+NOT_CONTIGUOUS = (
+    "expected an array whose elements lie side by side in memory, got one with gaps (a slice with a step, or a part of "
+    "the columns): copy it with numpy.ascontiguousarray() first"
+)
+
+
+class DeviceNDArray:
+    """An array of the emulated device, made by cuda.to_device(), cuda.device_array() and their like.
+
+    array: the device's memory as NumPy sees it; not copied
+    stream: the stream that operations take where they are given none
+
+    There is no `__cuda_array_interface__`: it promises an address of GPU memory, and a library that believes it
+    (PyTorch, CuPy) would read the host's memory through the driver and end the process.
+    """
+
+    __cuda_ndarray__ = True
+
+    def __init__(self, array: np.ndarray, stream: Stream | int = 0) -> None:
+        self._array = array
+        self.stream = stream
+
+    shape = property(lambda self: self._array.shape, doc="Its lengths, one for each dimension.")
+    strides = property(lambda self: self._array.strides, doc="Bytes from one element to the next, per dimension.")
+    dtype = property(lambda self: self._array.dtype, doc="The NumPy type of its elements.")
+    size = property(lambda self: self._array.size, doc="The number of its elements.")
+    ndim = property(lambda self: self._array.ndim, doc="The number of its dimensions.")
+    nbytes = property(lambda self: self._array.nbytes, doc="Bytes of its elements.")
+    alloc_size = property(lambda self: self._array.nbytes, doc="Bytes that were allocated for it.")
+    T = property(lambda self: self.transpose(), doc="A transposed copy; of 2-dimensional arrays only.")
+
+    @cached_property
+    def numba_type(self) -> Any:
+        """Numba's type for it, as a kernel's argument."""
+        return numba.typeof(self._array)
+
+    @property
+    def flags(self) -> dict[str, bool]:
+        """Whether its elements lie side by side, by rows or by columns."""
+        return {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
+
+    def is_c_contiguous(self) -> bool:
+        """Whether its elements lie side by side, row by row."""
+        return bool(self._array.flags.c_contiguous)
+
+    def is_f_contiguous(self) -> bool:
+        """Whether its elements lie side by side, column by column."""
+        return bool(self._array.flags.f_contiguous)
+
+    def __repr__(self) -> str:
+        return f"<DeviceNDArray of shape {self.shape} and dtype {self.dtype}; copy_to_host() shows its values>"
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("a device array without dimensions has no length")
+        return int(self.shape[0])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("a device array cannot become a NumPy array without a copy: leave copy=False out")
+        return np.array(self._array, dtype=dtype)
+
+    def bind(self, stream: Stream | int = 0) -> DeviceNDArray:
+        """The same memory under a stream of its own."""
+        return self._view(self._array, stream)
+
+    def copy_to_host(self, ary: np.ndarray | None = None, stream: Stream | int = 0) -> np.ndarray:
+        """Its values in `ary`, or in a new NumPy array; returned either way.
+
+        Raises TypeError where the dtypes differ, ValueError where shape or strides do, NotImplementedError for an
+        array that runs backwards.
+        """
+        checked_stream(stream)
+        if any(step < 0 for step in self.strides):
+            raise NotImplementedError(
+                "a device array that runs backwards cannot be copied to the host: reverse it there"
+            )
+        if ary is None:
+            return self._array.copy(order="K")
+        _check_alike(self._array, ary, "copy_to_host")
+        ary[...] = self._array.reshape(ary.shape)
+        return ary
+
+    def copy_to_device(self, ary: Any, stream: Stream | int = 0) -> None:
+        """Take over the values of `ary`, a host array or a device array of the same shape and dtype."""
+        checked_stream(stream)
+        source = ary._array if isinstance(ary, DeviceNDArray) else np.asarray(ary)
+        if not source.size:
+            return
+        for array in (self._array, source) if isinstance(ary, DeviceNDArray) else (self._array,):
+            if not is_contiguous(array):
+                raise ValueError(f"copy_to_device: {NOT_CONTIGUOUS}")
+        if not isinstance(ary, DeviceNDArray):
+            source = np.asarray(source, order="C" if self.is_c_contiguous() else "F")
+        _check_alike(self._array, source, "copy_to_device")
+        self._array[...] = source.reshape(self.shape)
+
+    def reshape(self, *newshape: Any, order: str = "C") -> DeviceNDArray:
+        """The same memory with another shape; NotImplementedError where that would need a copy."""
+        shape = newshape[0] if len(newshape) == 1 and isinstance(newshape[0], tuple | list) else newshape
+        return self._view(self._without_copy(self._array.reshape(shape, order=order)))  # type: ignore[call-overload]
+
+    def ravel(self, order: str = "C", stream: Stream | int = 0) -> DeviceNDArray:
+        """The same memory in one dimension; NotImplementedError where that would need a copy."""
+        return self._view(self._without_copy(self._array.ravel(order)), stream)  # type: ignore[arg-type]
+
+    def _without_copy(self, array: np.ndarray) -> np.ndarray:
+        if array.size and not np.may_share_memory(array, self._array):
+            raise NotImplementedError("this would need a copy of the device array: make it on the host, or in a kernel")
+        return array
+
+    def squeeze(self, axis: Any = None, stream: Stream | int = 0) -> DeviceNDArray:
+        """The same memory without the axes of length 1."""
+        return self._view(self._array.squeeze(axis), stream)
+
+    def transpose(self, axes: Any = None) -> DeviceNDArray:
+        """Rows and columns exchanged, in new memory; NotImplementedError for other than 2 dimensions."""
+        if axes is not None and tuple(axes) == tuple(range(self.ndim)):
+            return self
+        if self.ndim != 2:
+            raise NotImplementedError(f"only 2-dimensional device arrays can be transposed, this one has {self.ndim}")
+        if axes is not None and set(axes) != {0, 1}:
+            raise ValueError(f"transpose: expected the axes 0 and 1 in some order, got {axes!r}")
+        return self._view(self._array.T.copy())
+
+    def view(self, dtype: Any) -> DeviceNDArray:
+        """The same bytes read as another type."""
+        return self._view(self._array.view(np.dtype(dtype)))
+
+    def split(self, section: int, stream: Stream | int = 0) -> Iterator[DeviceNDArray]:
+        """Views of `section` elements each, the last one shorter; of 1-dimensional arrays without gaps."""
+        if self.ndim != 1 or not self.is_c_contiguous():
+            raise ValueError("split: expected a 1-dimensional device array without gaps")
+        for part in range(math.ceil(self.size / section)):
+            yield self._view(self._array[part * section : (part + 1) * section], stream)
+
+    def __getitem__(self, item: Any) -> Any:
+        return self.getitem(item)
+
+    def getitem(self, item: Any, stream: Stream | int = 0) -> Any:
+        """A view for slices, a NumPy scalar on the host for one element, a DeviceRecord for one record."""
+        found = self._array[_plain_index(item)]
+        if isinstance(found, np.ndarray):
+            return self._view(found, stream)
+        return DeviceRecord(found) if isinstance(found, np.void) else found
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.setitem(key, value)
+
+    def setitem(self, key: Any, value: Any, stream: Stream | int = 0) -> None:
+        """Values of a scalar, a host array or a device array, spread over the part that `key` names."""
+        checked_stream(stream)
+        index = _plain_index(key)
+        values = value._array if isinstance(value, DeviceNDArray) else np.asarray(value)
+        target = np.ndim(self._array[index])
+        if values.ndim > target:
+            raise ValueError(f"cannot put an array of {values.ndim} dimensions into a part that has {target}")
+        self._array[index] = values
+
+    def _view(self, array: np.ndarray, stream: Stream | int = 0) -> DeviceNDArray:
+        return DeviceNDArray(array, stream or self.stream)
+
+
+class DeviceRecord:
+    """One record (a NumPy structure) of the device's memory.
+
+    record: a numpy.void that looks into that memory
+    """
+
+    def __init__(self, record: np.void) -> None:
+        self._record = record
+        self.dtype = record.dtype
+
+    def __getitem__(self, field: str) -> Any:
+        found = self._record[field]
+        if isinstance(found, np.ndarray):
+            return DeviceNDArray(found)
+        return DeviceRecord(found) if isinstance(found, np.void) else found
+
+    def __setitem__(self, field: str, value: Any) -> None:
+        self._record[field] = value
+
+    def copy_to_host(self, ary: Any = None, stream: Stream | int = 0) -> Any:
+        """Its fields as a NumPy record."""
+        checked_stream(stream)
+        if ary is None:
+            return self._record.copy()
+        ary[...] = self._record
+        return ary
+
+    def __repr__(self) -> str:
+        return f"<DeviceRecord of {self.dtype}; copy_to_host() shows its values>"
+
+
+class SharedNDArray(np.ndarray):
+    """A NumPy array that host and device both see: mapped or managed memory. A kernel works on it in place."""
+
+    def copy_to_host(self, ary: np.ndarray | None = None, stream: Stream | int = 0) -> np.ndarray:
+        """Its values in `ary` or in a new NumPy array."""
+        return DeviceNDArray(self.view(np.ndarray)).copy_to_host(ary, stream)
+
+    def copy_to_device(self, ary: Any, stream: Stream | int = 0) -> None:
+        """Take over the values of `ary`."""
+        DeviceNDArray(self.view(np.ndarray)).copy_to_device(ary, stream)
+
+
+def is_contiguous(array: np.ndarray) -> bool:
+    """Whether the elements lie side by side, row by row or column by column, leaving out dimensions that repeat."""
+    if 0 in array.strides and array.size:
+        array = array[tuple(0 if step == 0 else slice(None) for step in array.strides)]
+    return bool(array.flags.c_contiguous or array.flags.f_contiguous)
+
+
+def poison(array: np.ndarray) -> np.ndarray:
+    """Fill fresh memory with values that show when they are read (poison.py); not where bounds checks are off."""
+    if current().bounds and array.size:
+        array.fill(poison_value(array.dtype))
+    return array
+
+
+def _check_alike(device: np.ndarray, host: np.ndarray, where: str) -> None:
+    """Refuse a copy between arrays that differ in dtype, shape or layout; axes of length 1 do not count."""
+    if device.dtype != host.dtype:
+        raise TypeError(f"{where}: expected an array of dtype {device.dtype}, got {host.dtype}")
+    if device.squeeze().shape != host.squeeze().shape:
+        raise ValueError(f"{where}: expected an array of shape {device.shape}, got {host.shape}")
+    if device.size and device.squeeze().strides != host.squeeze().strides:
+        raise ValueError(
+            f"{where}: expected an array with the strides {device.strides}, got {host.strides}: the same shape, "
+            "but another layout in memory"
+        )
+
+
+def _plain_index(item: Any) -> Any:
+    """The index, where it is made of ints, slices and `...`: a device array takes no others."""
+    for part in item if isinstance(item, tuple) else (item,):
+        if not isinstance(part, int | np.integer | slice | type(...)) or isinstance(part, bool):
+            raise TypeError(
+                f"a device array is indexed by ints and slices, got {part!r}, a {type(part).__name__}: "
+                "copy_to_host() first, or select in a kernel"
+            )
+    return item

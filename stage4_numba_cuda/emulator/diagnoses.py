@@ -1,0 +1,117 @@
+"""From the numbers that a stopped run leaves behind to a sentence with the file, the line, and a way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .errors import KernelError
+from .helpers import status as codes
+
+Places = Sequence[tuple[str, int, str]]
+
+
+def position(linear: int, shape: Sequence[int]) -> tuple[int, int, int]:
+    """(x, y, z) of the thread or block with this linear number, x fastest."""
+    x, y, _ = shape
+    return linear % x, linear // x % y, linear // (x * y)
+
+
+def numbers(values: Any, count: int) -> str:
+    """Up to three numbers as a tuple, or alone where there is one."""
+    shown = [int(value) for value in values[:count]]
+    return str(shown[0]) if count == 1 else f"({', '.join(map(str, shown))})"
+
+
+def failure(
+    kernel: str, places: Places, status: np.ndarray[Any, Any], grid: Sequence[int], block: Sequence[int]
+) -> KernelError:
+    """What went wrong, said to the learner.
+
+    places: (file, line, what) by site; status: as the run left it; grid, block: of the launch
+    """
+    code, site = int(status[codes.CODE]), int(status[codes.SITE])
+    filename, line, what = places[site]
+    where = f"block {position(int(status[codes.BLOCK]), grid)}"
+    if status[codes.THREAD] >= 0:
+        where += f", thread {position(int(status[codes.THREAD]), block)}"
+    detail = [int(value) for value in status[codes.DETAIL : codes.DETAIL + 7]]
+    sentence = {
+        codes.OUT_OF_BOUNDS: lambda: out_of_bounds(what, detail, where),
+        codes.NEGATIVE_INDEX: lambda: negative_index(what, detail, where),
+        codes.DIVERGENT_BARRIER: lambda: divergent_barrier(what, detail, where),
+        codes.WARP_MEMBERS: lambda: warp_members(what, detail, where),
+        codes.NOT_A_MEMBER: lambda: not_a_member(what, detail, where),
+        codes.RAISED: lambda: f"{what}: in {where}",
+    }[code]()
+    return KernelError(sentence, filename=filename, line=line, kernel=kernel)
+
+
+def shape_text(detail: Sequence[int]) -> tuple[str, str, int]:
+    """The index and the shape as text, and the axis. Axes beyond the third are not kept."""
+    axis = detail[0]
+    axes = max([k + 1 for k in range(3) if detail[4 + k] != 0 or k == axis] or [1])
+    shape = [str(value) for value in detail[4 : 4 + axes]]
+    return numbers(detail[1:4], axes), f"({', '.join(shape)}{',' if axes == 1 else ''})", axis
+
+
+def out_of_bounds(name: str, detail: Sequence[int], where: str) -> str:
+    """An index past the end of an array."""
+    index, shape, axis = shape_text(detail)
+    along = "" if index.isdigit() or index.lstrip("-").isdigit() else f" along axis {axis}"
+    return (
+        f"{name}[{index.strip('()')}] is out of bounds{along}: {name} has shape {shape}; in {where}. On a device this reads or "
+        "writes someone else's memory. Guard the access with an `if`, or launch fewer threads"
+    )
+
+
+def negative_index(name: str, detail: Sequence[int], where: str) -> str:
+    """A computed negative index: legal, and almost always a mistake."""
+    index, shape, _ = shape_text(detail)
+    return (
+        f"{name}[{index.strip('()')}] counts from the end of {name}, which has shape {shape}; in {where}. A computed negative "
+        "index wraps silently on a device. Guard the access with an `if`; a literal one, like [-1], is taken as meant"
+    )
+
+
+def divergent_barrier(name: str, detail: Sequence[int], where: str) -> str:
+    """A barrier that a part of the threads reaches."""
+    here, alive, _ = detail[:3]
+    return (
+        f"{name}() was reached by {here} of the {alive} live threads of {where}. On a device this hangs or corrupts memory. "
+        "Move it out of the branch or loop, so that every thread of the block reaches it"
+    )
+
+
+def warp_members(name: str, detail: Sequence[int], where: str) -> str:
+    """A warp collective that waits for lanes which do not come."""
+    named, here, _ = detail[:3]
+    return (
+        f"{name}() names {named} live lanes of the warp in its mask, and {here} of them are here; in {where}. On a device "
+        "this hangs or gives garbage. Name the lanes that take this path, or move the call out of the branch"
+    )
+
+
+def not_a_member(name: str, detail: Sequence[int], where: str) -> str:
+    """A lane that calls a warp collective whose mask leaves it out."""
+    return (
+        f"{name}() is called with the mask {detail[0] & 0xFFFFFFFF:#010x}, which does not name the calling lane; in {where}. A "
+        "mask names every lane that takes part: 0xffffffff for the whole warp"
+    )
+
+
+def notes(places: Places, status: np.ndarray[Any, Any]) -> list[str]:
+    """What is worth a warning: barriers that some threads never reached, where that was let pass."""
+    told = []
+    if status[codes.DIVERGED_SITE]:
+        filename, line, what = places[int(status[codes.DIVERGED_SITE]) - 1]
+        told.append(f"{filename}:{line}: {what}() was reached by a part of the block's live threads (divergence='warn')")
+    if status[codes.EXITED_SITE]:
+        filename, line, what = places[int(status[codes.EXITED_SITE]) - 1]
+        told.append(
+            f"{filename}:{line}: {int(status[codes.EXITED_COUNT])} threads of a block had returned before {what}(). The "
+            "barrier does not wait for them; code after it must not rely on what they would have written"
+        )
+    return told

@@ -1,0 +1,282 @@
+"""A kernel as the host sees it: `kernel[blocks, threads](arrays, numbers)`.
+
+Kernel       the function; compiled once for each combination of argument types and settings
+Configured   the kernel with its grid and block: what kernel[...] gives; calling it launches
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from types import MethodType
+from typing import Any
+
+from . import limits
+from .arguments import Arguments, fitting, type_of
+from .launch import Ready, launch
+from .places import launch_error
+from .settings import Settings, current
+from .source import FunctionSource
+from .streams import Stream, checked_stream
+
+THREADS_OF_FORALL = 256
+"""Threads in a block where forall() is not told; numba-cuda asks the device what suits it."""
+
+#: One kernel is compiled at a time, whichever thread launches it.
+_compiling = threading.RLock()
+
+
+class Kernel:
+    """A function that runs on the device in many threads, made by @cuda.jit.
+
+    py_func: the Python function
+    targetoptions: what cuda.jit was given
+    signatures: the argument types that cuda.jit was given, else empty
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        options: dict[str, Any] | None = None,
+        signatures: list[tuple[Any, ...]] | None = None,
+    ) -> None:
+        self.py_func = function
+        self.targetoptions = dict(options or {})
+        self.signatures = list(signatures or ())
+        self._ready: dict[Any, Ready] = {}
+        self._configured: dict[Any, Configured] = {}
+        code = function.__code__
+        self._names = code.co_varnames[: code.co_argcount]
+        bounds = self.targetoptions.get("launch_bounds")
+        self._most_threads = bounds[0] if isinstance(bounds, tuple) else bounds
+        functools.update_wrapper(self, function)
+
+    @cached_property
+    def source(self) -> FunctionSource:
+        """Its source; read when first needed."""
+        return FunctionSource(self.py_func)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.py_func.__name__}({', '.join(self._names)})>"
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        name = self.py_func.__name__
+        raise launch_error(
+            f"{name} was called without saying how many threads run it: write {name}[blocks, threads](...)", name
+        )
+
+    def __getitem__(self, configuration: Any) -> Configured:
+        if not isinstance(configuration, tuple) or not 2 <= len(configuration) <= 4:
+            name = self.py_func.__name__
+            raise launch_error(
+                f"{name}: expected {name}[blocks, threads], with a stream and the bytes of dynamic shared "
+                f"memory after them or without, got [{configuration!r}]",
+                name,
+            )
+        return self.configure(*configuration)
+
+    def configure(self, griddim: Any, blockdim: Any, stream: Stream | int = 0, sharedmem: int = 0) -> Configured:
+        """The kernel with its launch: what kernel[griddim, blockdim, stream, sharedmem] gives.
+
+        griddim, blockdim: blocks in the grid and threads in a block, ints or tuples of up to three
+        sharedmem: bytes of dynamic shared memory for each block
+        Raises KernelError for what no device would launch, TypeError for what is no number.
+        """
+        # With their types: 4.0 == 4 and True == 1, and neither is a number of blocks.
+        key = (griddim, blockdim, sharedmem, _types(griddim), _types(blockdim), type(sharedmem))
+        try:
+            found = self._configured.get(key)
+        except TypeError:  # a list, which numba-cuda refuses too
+            found = None
+        checked_stream(stream)
+        if found is None:
+            name = self.py_func.__name__
+            grid, block = limits.launch_shape(griddim, blockdim, name)
+            threads = block[0] * block[1] * block[2]
+            if self._most_threads is not None and threads > self._most_threads:
+                raise launch_error(
+                    f"{name}: a block of {threads} threads is more than the {self._most_threads} that launch_bounds "
+                    "promised: change one of them",
+                    name,
+                )
+            found = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name))
+            if len(self._configured) >= 128:  # a program that never launches the same way twice
+                self._configured.clear()
+            self._configured[key] = found
+        return found
+
+    def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int = 0, sharedmem: int = 0) -> Callable[..., None]:
+        """The kernel with at least `ntasks` threads in one dimension; the kernel has to check that its index is below.
+
+        tpb: threads in a block; 0 to leave it to the emulator
+        """
+        if not isinstance(ntasks, int) and not hasattr(ntasks, "__index__"):
+            raise TypeError(f"forall: expected a whole number of tasks, got {ntasks!r}, a {type(ntasks).__name__}")
+        if ntasks < 0:
+            raise ValueError(f"forall: expected at least 0 tasks, got {ntasks}")
+        if ntasks == 0:
+            return lambda *arguments: None
+        threads = tpb or min(THREADS_OF_FORALL, self._most_threads or THREADS_OF_FORALL)
+        return self.configure(-(-int(ntasks) // threads), threads, stream, sharedmem)
+
+    def run(self, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, given: tuple[Any, ...]) -> None:
+        """Launch: convert the arguments, compile if this is new, run, copy back."""
+        settings = current()
+        arguments = self._arguments(given)
+        if settings.step:
+            self._step(arguments, grid, block, dynamic_bytes, settings)
+        else:
+            ready = self._get_ready(arguments.types, settings)
+            if dynamic_bytes:
+                limits.shared_memory(ready.compiled.shared_bytes, dynamic_bytes, ready.name)
+            if settings.check:
+                from .check import check_launch
+
+                names = self._names
+                check_launch(self, ready, arguments.values, names, grid, block, dynamic_bytes, settings.seed)
+            else:
+                launch(ready, arguments.values, grid, block, dynamic_bytes, settings.cores)
+        for copy in arguments.copy_back:
+            copy()
+
+    def _step(
+        self, arguments: Arguments, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, settings: Settings
+    ) -> None:
+        from . import step
+
+        step.run_kernel(self.source, arguments.values, grid, block, dynamic_bytes, divergence=settings.divergence)
+
+    def _arguments(self, given: tuple[Any, ...]) -> Arguments:
+        name = self.py_func.__name__
+        if len(given) != len(self._names):
+            raise launch_error(
+                f"{name} takes {len(self._names)} arguments ({', '.join(self._names)}), got {len(given)}", name
+            )
+        arguments = Arguments(given, self._names, name)
+        if self.signatures:
+            self._fit(arguments, name)
+        return arguments
+
+    def _fit(self, arguments: Arguments, name: str) -> None:
+        """Convert the arguments to the first signature that they fit. TypeError where they fit none."""
+        refusals: list[TypeError] = []
+        for signature in sorted(self.signatures, key=lambda signature: signature != arguments.types):
+            try:
+                values = [
+                    fitting(value, wanted, parameter, name)
+                    for value, wanted, parameter in zip(arguments.values, signature, self._names, strict=True)
+                ]
+            except TypeError as refusal:
+                refusals.append(refusal)
+                continue
+            arguments.values = values
+            arguments.types = tuple(
+                type_of(value, parameter, name) for value, parameter in zip(values, self._names, strict=True)
+            )
+            return
+        if len(refusals) == 1:
+            raise refusals[0]
+        listed = "; ".join(f"({', '.join(map(str, signature))})" for signature in self.signatures)
+        raise TypeError(f"{name}: ({', '.join(map(str, arguments.types))}) fits none of its signatures: {listed}")
+
+    def _get_ready(self, types: tuple[Any, ...], settings: Settings) -> Ready:
+        """Compiled for these argument types under these settings."""
+        key = (types, settings.bounds, settings.check, settings.divergence)
+        ready = self._ready.get(key)
+        if ready is None:
+            # Here, because the compiler is needed by those only who launch something.
+            from .compile import Variant, compile_kernel
+
+            with _compiling:
+                ready = self._ready.get(key)
+                if ready is None:
+                    variant = Variant(
+                        bounds=settings.bounds,
+                        check=settings.check,
+                        fastmath=bool(self.targetoptions.get("fastmath", False)),
+                        divergence=settings.divergence,
+                    )
+                    compiled = compile_kernel(self.source, types, variant)
+                    limits.shared_memory(compiled.shared_bytes, 0, self.py_func.__name__)
+                    ready = self._ready[key] = Ready(compiled, self.py_func.__name__)
+                    if settings.show_source:
+                        print(f"# {self.py_func.__name__}({', '.join(map(str, types))})\n{compiled.source}")
+        return ready
+
+    # ---- What the kernel knows about itself.
+
+    @property
+    def overloads(self) -> dict[tuple[Any, ...], Any]:
+        """What it was compiled to, by argument types."""
+        return {key[0]: ready.compiled for key, ready in self._ready.items()}
+
+    @property
+    def specialized(self) -> bool:
+        """Whether it takes one combination of argument types only."""
+        return len(self.signatures) == 1
+
+    def specialize(self, *arguments: Any) -> Kernel:
+        """The kernel for arguments of these types only, compiled now."""
+        if self.specialized:
+            raise RuntimeError(f"{self.py_func.__name__} is made for one combination of types already")
+        types = self._arguments(arguments).types
+        special = Kernel(self.py_func, self.targetoptions, [types])
+        special._get_ready(types, current())
+        return special
+
+    def compile(self, signature: Any) -> Any:
+        """Compile for the argument types of `signature` now, instead of at the first launch."""
+        from .decorators import argument_types
+
+        return self._get_ready(argument_types(signature, device=False), current()).compiled
+
+    def emulated_source(self, *arguments: Any) -> str:
+        """The Python source that the emulator generates for arguments like these.
+
+        Without arguments: for the signature, else for what it was launched with last. Raises KernelError where there
+        is neither.
+        """
+        if arguments:
+            return str(self._get_ready(self._arguments(arguments).types, current()).compiled.source)
+        if self.signatures:
+            return str(self._get_ready(self.signatures[0], current()).compiled.source)
+        if self._ready:
+            return str(list(self._ready.values())[-1].compiled.source)
+        name = self.py_func.__name__
+        raise launch_error(f"{name} has not been launched: give emulated_source() the arguments of a launch", name)
+
+    def get_shared_mem_per_block(self, signature: Any = None) -> Any:
+        """Bytes of static shared memory; by argument types where no signature is given."""
+        sizes = {types: compiled.shared_bytes for types, compiled in self.overloads.items()}
+        if signature is None and not self.specialized:
+            return sizes
+        return sizes[tuple(signature.args) if signature is not None else self.signatures[0]]
+
+
+def _types(extent: Any) -> Any:
+    return tuple(map(type, extent)) if type(extent) is tuple else type(extent)
+
+
+class Configured:
+    """A kernel with its grid and block. Calling it launches, and returns when every thread is done.
+
+    griddim, blockdim: three ints each; sharedmem: bytes of dynamic shared memory
+    """
+
+    __slots__ = ("blockdim", "dispatcher", "griddim", "sharedmem")
+
+    def __init__(self, kernel: Kernel, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int) -> None:
+        self.dispatcher, self.griddim, self.blockdim, self.sharedmem = kernel, grid, block, dynamic_bytes
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> None:
+        if keywords:
+            name = self.dispatcher.py_func.__name__
+            raise launch_error(
+                f"{name}: a kernel's arguments are given by place, not by name: {', '.join(keywords)}", name
+            )
+        self.dispatcher.run(self.griddim, self.blockdim, self.sharedmem, arguments)

@@ -1,0 +1,96 @@
+"""How running code says what went wrong: a small array of integers, filled once, and an exception that ends the run.
+
+status[STOP]     set from outside: stop soon (Ctrl-C, or another worker has failed)
+status[CODE]     what went wrong (one of the codes below); 0 while nothing has
+status[SITE]     where: an index into the compiled kernel's list of places
+status[BLOCK]    in which block, counted linearly
+status[THREAD]   in which thread of the block, counted linearly; -1 where it is the block's fault
+status[DETAIL:]  numbers that belong to the code
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import carray, njit, types
+from numba.extending import intrinsic, overload
+
+LENGTH = 16
+STOP, CODE, SITE, BLOCK, THREAD, DETAIL = 0, 1, 2, 3, 4, 5
+#: Threads that had returned before a barrier: where, how many, in which block. Legal, and worth a word in check mode.
+EXITED_SITE, EXITED_COUNT, EXITED_BLOCK = 12, 13, 14
+#: Threads that were elsewhere at a barrier, where that is a warning (divergence="warn").
+DIVERGED_SITE = 15
+
+OUT_OF_BOUNDS = 1  # details: axis, index, extent
+NEGATIVE_INDEX = 2  # details: axis, index, extent
+DIVERGENT_BARRIER = 3  # details: threads here, threads alive
+WARP_MEMBERS = 4  # details: lanes named and alive, of which here
+NOT_A_MEMBER = 5  # details: the mask
+RAISED = 6
+
+
+class Stopped(Exception):
+    """A run ended before its last thread: `status` says why."""
+
+
+def _as_array(status):  # type: ignore[no-untyped-def]
+    """The status array, from itself or from its address."""
+    raise NotImplementedError
+
+
+@overload(_as_array)
+def _overload_as_array(status):  # type: ignore[no-untyped-def]
+    if isinstance(status, types.CPointer):
+        return lambda status: carray(status, LENGTH)
+    return lambda status: status
+
+
+@njit(nogil=True)
+def fail(status, code, site, block, thread, detail0, detail1, detail2):  # type: ignore[no-untyped-def]
+    """Record the fault and end the run. status: the array, or its address."""
+    record = _as_array(status)
+    record[CODE] = code
+    record[SITE] = site
+    record[BLOCK] = block
+    record[THREAD] = thread
+    record[DETAIL] = detail0
+    record[DETAIL + 1] = detail1
+    record[DETAIL + 2] = detail2
+    raise Stopped()
+
+
+@intrinsic
+def address_of(typingctx, array):  # type: ignore[no-untyped-def]
+    """The address of an array's first element. Passed on instead of the array: an array is counted by who holds it, and
+    counting at every check would cost more than the check."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
+
+    return types.CPointer(array.dtype)(array), build
+
+
+@intrinsic
+def _load_now(typingctx, address):  # type: ignore[no-untyped-def]
+    """The number at the address, read from memory each time: an ordinary load could be moved out of the loop."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.load_atomic(arguments[0], ordering="monotonic", align=8)
+
+    return types.int64(address), build
+
+
+@njit(nogil=True, forceinline=True)
+def go_on(status):  # type: ignore[no-untyped-def]
+    """True; ends the run where someone asked for that. Stands in the condition of every `while`. status: its address."""
+    if _load_now(status) != 0:  # STOP is the first entry
+        raise Stopped()
+    return True
+
+
+def new_status() -> np.ndarray:
+    """A fresh status array: nothing has gone wrong."""
+    return np.zeros(LENGTH, np.int64)
+
+
+__all__ = ["Stopped", "address_of", "fail", "go_on", "new_status"]

@@ -1,0 +1,185 @@
+"""Step 6: the type of every variable, found by Numba's own inference.
+
+The kernel in normal form, uncut, is handed to Numba's type inference: the arrays that carry variables over a cut need
+a dtype, and a mistake of types is found here, where the tree still has the learner's lines.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core import compiler, errors, types
+from numba.core.compiler_machinery import PassManager
+from numba.core.registry import cpu_target
+from numba.core.typed_passes import NopythonTypeInference
+
+from .intrinsics import SHUFFLES
+from .trees import Collective, assign, call, constant, copied, load
+from .unit import Unit
+
+HIDDEN = (
+    *("_tx", "_ty", "_tz", "_bx", "_by", "_bz", "_bdx", "_bdy", "_bdz", "_gdx", "_gdy", "_gdz"),
+    *("_block", "_thread", "_lane", "_threads"),
+)
+RESULT_TYPES = {
+    **dict.fromkeys(("all_sync", "any_sync", "eq_sync"), "np.bool_"),
+    **dict.fromkeys(("ballot_sync", "match_any_sync", "match_all_sync"), "np.int32"),
+    **dict.fromkeys(("syncthreads_count", "syncthreads_and", "syncthreads_or"), "np.int32"),
+    "activemask": "np.uint32",
+}
+SHUFFLED = (types.int32, types.int64, types.float32, types.float64)
+
+
+class TypesOnly(compiler.CompilerBase):
+    """Numba's pipeline up to the types."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The untyped passes, then inference, and nothing after it."""
+        pipeline = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state, "types only")
+        pipeline.add_pass(NopythonTypeInference, "types")
+        pipeline.finalize()
+        self.state.cr = self.state  # what the pipeline hands over at its end
+        return [pipeline]
+
+
+def variable_types(
+    unit: Unit,
+    argument_types: tuple[types.Type, ...],
+    functions: Mapping[str, Callable[..., Any]],
+    contexts: Mapping[str, Sequence[str]],
+) -> dict[str, types.Type | None]:
+    """The type of each variable of the unit; None for one that has several which do not go together.
+
+    functions: what the names of device functions and helpers stand for
+    contexts: what each device function is told besides its arguments
+    Raises KernelError, with the learner's line, where Numba finds no types.
+    """
+    names = [*unit.parameters, *unit.constants, *unit.arrays, *HIDDEN, "_status"]
+    given = [
+        *argument_types,
+        *(numba.typeof(value) for value in unit.constants.values()),
+        *(array_type(array.dtype, len(array.shape)) for array in unit.arrays.values()),
+        *([types.int64] * len(HIDDEN)),
+        types.CPointer(types.int64),
+    ]
+    body = uncut(unit.body, contexts)
+    function = python_function(unit, names, body or [ast.Pass()], functions)
+    context, target = cpu_target.typing_context, cpu_target.target_context
+    context.refresh()
+    target.refresh()
+    inference = TypesOnly(context, target, None, tuple(given), types.none, compiler.Flags(), {})
+    inference.state.flags.error_model = "numpy"
+    try:
+        inference.compile_extra(function)
+    except errors.NumbaError as error:
+        raise typing_error(unit, error) from None
+    found: dict[str, list[types.Type]] = {}
+    for name, kind in inference.state.typemap.items():
+        stem = name.partition(".")[0]
+        if stem and not stem.startswith("$"):
+            found.setdefault(stem, []).append(types.unliteral(kind))
+    check_shuffles(unit, found)
+    return {name: one_type(context, kinds) for name, kinds in found.items()}
+
+
+def one_type(context: Any, kinds: list[types.Type]) -> types.Type | None:
+    """The one type that holds all of these."""
+    return kinds[0] if len(set(kinds)) == 1 else context.unify_types(*kinds)
+
+
+def array_type(dtype: np.dtype[Any], dimensions: int) -> types.Type:
+    """Numba's type of a shared or local array."""
+    return types.Array(numba.from_dtype(dtype), dimensions, "C")
+
+
+def python_function(
+    unit: Unit, names: list[str], body: list[ast.stmt], functions: Mapping[str, Callable[..., Any]]
+) -> Callable[..., Any]:
+    """The uncut kernel as a Python function, at the learner's own lines."""
+    arguments = ast.arguments(
+        posonlyargs=[], args=[ast.arg(arg=name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[]
+    )
+    definition = ast.FunctionDef(name=unit.source.name, args=arguments, body=body, decorator_list=[], type_params=[])
+    module = ast.fix_missing_locations(ast.Module(body=[ast.copy_location(definition, unit.source.tree)], type_ignores=[]))
+    scope: dict[str, Any] = dict(functions)
+    exec(compile(module, unit.source.filename, "exec"), scope)
+    found: Callable[..., Any] = scope[unit.source.name]
+    return found
+
+
+def uncut(body: Sequence[ast.stmt], contexts: Mapping[str, Sequence[str]]) -> list[ast.stmt]:
+    """The statements without collectives."""
+    rewriter = Uncut(contexts)
+    done: list[ast.stmt] = []
+    for statement in body:
+        new = rewriter.visit(copied(statement))
+        done += new if isinstance(new, list) else [new]
+    return done
+
+
+class Uncut(ast.NodeTransformer):
+    """Puts in place of each collective assignments of the types that its results have."""
+
+    def __init__(self, contexts: Mapping[str, Sequence[str]]) -> None:
+        self.contexts = contexts
+
+    def visit_Collective(self, node: Collective) -> Any:
+        """result = something of that type."""
+        if node.path in SHUFFLES:
+            return self.at(node, [assign(node.results[0].id, node.operands[1])])
+        if not node.results:
+            return ast.copy_location(ast.Pass(), node)
+        new: list[ast.stmt] = [assign(node.results[0].id, call(RESULT_TYPES[node.path], constant(0)))]
+        if len(node.results) == 2:
+            new.append(assign(node.results[1].id, call("np.bool_", constant(1))))
+        return self.at(node, new)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """_raise(...) has no type worth knowing here; device functions get the values that the host never sees."""
+        self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id == "_raise":
+            return ast.copy_location(constant(None), node)
+        if isinstance(node.func, ast.Name) and node.func.id in self.contexts:
+            node.args += [ast.copy_location(load(name), node) for name in self.contexts[node.func.id]]
+        return node
+
+    @staticmethod
+    def at(node: ast.stmt, new: list[ast.stmt]) -> list[ast.stmt]:
+        """`new`, at the place of `node`."""
+        for statement in new:
+            for part in ast.walk(statement):
+                ast.copy_location(part, node)
+        return new
+
+
+def check_shuffles(unit: Unit, found: Mapping[str, list[types.Type]]) -> None:
+    """Shuffles move 32- and 64-bit signed integers and floats, and nothing else (numba-cuda's rule)."""
+    for statement in unit.body:
+        for part in ast.walk(statement):
+            if not isinstance(part, Collective) or part.path not in SHUFFLES:
+                continue
+            operand = part.operands[1]
+            assert isinstance(operand, ast.Name)
+            for kind in found.get(operand.id, []):
+                if kind not in SHUFFLED:
+                    raise unit.source.error(
+                        f"cuda.{part.path}() moves int32, int64, float32 and float64; this value is {kind}. Convert it "
+                        "first, for example with int32(...)",
+                        part,
+                    )
+
+
+def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
+    """Numba's message, shortened to what it says about the learner's line."""
+    line = getattr(getattr(error, "loc", None), "line", None) or unit.source.first_line
+    lines = [text.strip() for text in errors.termcolor().errmsg(str(error)).splitlines()]
+    said = [text for text in lines if text and not text.startswith(("File ", "During:", "def ", "<source", "Failed in"))]
+    first = next((text for text in said if not text.startswith("-")), "no types fit")
+    detail = next((text for text in said if text.startswith(("No match", "Use of unsupported", ">>>", "- Of which"))), "")
+    if detail.startswith("- Of which") or detail == first:
+        detail = ""
+    return unit.source.error(f"Numba finds no types for this: {first} {detail}".strip(), line)

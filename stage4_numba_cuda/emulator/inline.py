@@ -1,0 +1,124 @@
+"""Device functions: those that synchronise are put in the caller's place, the others stay functions.
+
+A function with a barrier, a shuffle or a vote in it cannot be called by one thread after another: its caller has to
+be cut where it is cut. So its statements go where the call stood, under names of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from . import names
+from .functions import DeviceFunction
+from .intrinsics import COLLECTIVES
+from .source import FunctionSource
+from .trees import assign, call, constant, copied, load, placed
+from .unit import Unit
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+
+def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
+    """Whether the function, or one it calls, has a collective or a shared array."""
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.Call):
+            continue
+        path = names.cuda_path(source, node.func)
+        if path in COLLECTIVES or path == "shared.array":
+            return True
+        function = names.look_up(source, node.func)
+        if isinstance(function, DeviceFunction) and function.source not in (*seen, source):
+            if must_inline(function.source, (*seen, source)):
+                return True
+    return False
+
+
+def device_call(caller: Normaliser, function: DeviceFunction, node: ast.Call) -> ast.expr:
+    """What stands for a call of a device function."""
+    source = function.source
+    if source in caller.stack or source is caller.source:
+        raise caller.error(f"{source.name!r} calls itself; recursion is not supported by the emulator", node)
+    arguments = by_position(caller, source, node)
+    if not must_inline(source):
+        return call(device_name(caller.unit, function), *caller.in_order(arguments))
+    if caller.lazy:
+        raise caller.error(
+            f"{source.name!r} synchronises, so a call inside 'a if c else b', 'and' or 'or' is not supported by the "
+            "emulator; call it in a statement of its own, before",
+            node,
+        )
+    return inlined(caller, source, arguments, node)
+
+
+def by_position(caller: Normaliser, source: FunctionSource, node: ast.Call) -> list[ast.expr]:
+    """The call's arguments in the order of the function's parameters."""
+    given = dict(zip(source.parameters, node.args, strict=False))
+    for keyword in node.keywords:
+        if keyword.arg not in source.parameters or keyword.arg in given:
+            raise caller.error(f"{source.name}() has no argument {keyword.arg!r} left to give", node)
+        given[keyword.arg] = keyword.value
+    if len(node.args) > len(source.parameters) or len(given) != len(source.parameters):
+        came = len(node.args) + len(node.keywords)
+        raise caller.error(
+            f"{source.name}() takes {len(source.parameters)} arguments ({', '.join(source.parameters)}); {came} came",
+            node,
+        )
+    return [given[name] for name in source.parameters]
+
+
+def device_name(unit: Unit, function: DeviceFunction) -> str:
+    """The plain device function's name in the generated source; known to the unit from now on."""
+    for name, known in unit.devices.items():
+        if known is function:
+            return name
+    name = f"_device_{function.source.name}"
+    while name in unit.devices:
+        name += "_"
+    unit.devices[name] = function
+    return name
+
+
+def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr], node: ast.Call) -> ast.expr:
+    """The function's statements before the caller's statement; the expression that holds what it returned."""
+    from .normalise import Normaliser
+
+    body = copied(source.tree).body
+    returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
+    if returns and (len(returns) > 1 or returns[0] is not body[-1]):
+        first = next(found for found in returns if found is not body[-1])
+        raise source.error(
+            f"{source.name!r} synchronises, and returns before its end; such a device function must have one return, as "
+            "its last statement: anything else is not supported by the emulator",
+            first,
+        )
+    prefix = caller.unit.fresh(source.name)[1:] + "_"
+    inner = Normaliser(caller.unit, source, prefix, (*caller.stack, caller.source))
+    inner.is_device = True
+    for name, argument in zip(source.parameters, caller.in_order(arguments), strict=True):
+        assigned = sum(
+            isinstance(p, ast.Name) and p.id == name and isinstance(p.ctx, ast.Store) for p in ast.walk(source.tree)
+        )
+        if isinstance(argument, ast.Name) and not assigned:  # an array goes by reference; an unchanged number may, too
+            inner.aliases[name] = argument.id
+        else:
+            caller.before.append(placed(assign(inner.rename(name), argument), node))
+    last = body.pop() if returns else None
+    caller.before += in_file(inner.statements(body), source)
+    if not isinstance(last, ast.Return) or last.value is None:
+        return constant(None)
+    inner.before = []
+    value = inner.expression(last.value)
+    result = inner.rename("result")
+    caller.before += in_file([*inner.before, placed(assign(result, value), last)], source)
+    return load(result)
+
+
+def in_file(statements: list[ast.stmt], source: FunctionSource) -> list[ast.stmt]:
+    """Mark the statements as coming from another function's file, for messages."""
+    for statement in statements:
+        for part in ast.walk(statement):
+            if not hasattr(part, "filename"):
+                part.filename = source.filename  # type: ignore[attr-defined]
+    return statements

@@ -1,0 +1,111 @@
+"""What a device refuses, the emulator refuses: the limits of a launch.
+
+They are those of every NVIDIA GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Technical
+Specifications per Compute Capability"). The CPU would not mind a block of 5,000 threads; the learner's GPU would.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+from .places import launch_error
+
+WARP_SIZE = 32
+MAX_THREADS = 1024
+"""Threads in one block."""
+
+MAX_BLOCK = (1024, 1024, 64)
+"""Threads of a block along x, y and z."""
+
+MAX_GRID = (2**31 - 1, 65535, 65535)
+"""Blocks of a grid along x, y and z."""
+
+SHARED_BYTES = 48 * 1024
+"""Shared memory of one block: static and dynamic together."""
+
+Extent = tuple[int, int, int]
+
+
+def launch_shape(grid: Any, block: Any, kernel: str) -> tuple[Extent, Extent]:
+    """Grid and block as three ints each, checked.
+
+    grid, block: an int, or a tuple of one to three ints
+    kernel: the kernel's name, for messages
+    Raises TypeError for what is no whole number, KernelError for what no device would launch.
+    """
+    blocks, threads = _extent(grid, "grid", kernel), _extent(block, "block", kernel)
+    _check(
+        blocks, MAX_GRID, "grid", "blocks", "use fewer blocks, and let each thread loop over several elements", kernel
+    )
+    _check(threads, MAX_BLOCK, "block", "threads", "use smaller blocks and more of them", kernel)
+    in_block = threads[0] * threads[1] * threads[2]
+    if in_block > MAX_THREADS:
+        shape = " x ".join(map(str, _trimmed(threads)))
+        raise launch_error(
+            f"{kernel}: a block of {shape}{f' = {in_block}' if 'x' in shape else ''} threads is more than the "
+            f"{MAX_THREADS} that a device allows: use smaller blocks and more of them",
+            kernel,
+        )
+    return blocks, threads
+
+
+def _extent(value: Any, what: str, kernel: str) -> Extent:
+    parts = value if isinstance(value, tuple) else (value,)
+    if value is None or not 1 <= len(parts) <= 3:
+        raise launch_error(f"{kernel}: the {what} must be an int or a tuple of 1 to 3 ints, got {value!r}", kernel)
+    for part in parts:
+        if not isinstance(part, Integral) or isinstance(part, bool):
+            hint = "; divide with //, not with /" if isinstance(part, float) else ""
+            raise TypeError(
+                f"{kernel}: the {what} must be an int or a tuple of 1 to 3 ints, got {part!r}, "
+                f"a {type(part).__name__}{hint}"
+            )
+    x, y, z = (*map(int, parts), 1, 1)[:3]
+    return x, y, z
+
+
+def _check(extent: Extent, most: Extent, what: str, units: str, way_out: str, kernel: str) -> None:
+    for axis, length, limit in zip("xyz", extent, most, strict=True):
+        if length < 1:
+            raise launch_error(
+                f"{kernel}: the {what} must have at least 1 along {axis}, got {extent}; where there is nothing to "
+                "compute, do not launch",
+                kernel,
+            )
+        if length > limit:
+            raise launch_error(
+                f"{kernel}: a {what} of {length} {units} along {axis} is more than the {limit} that a device allows: "
+                f"{way_out}",
+                kernel,
+            )
+
+
+def _trimmed(extent: Extent) -> tuple[int, ...]:
+    """Without the ones at its end: (256, 1, 1) is (256,) to a reader."""
+    x, y, z = extent
+    return (x, y, z) if z != 1 else (x, y) if y != 1 else (x,)
+
+
+def dynamic_bytes(value: Any, kernel: str) -> int:
+    """The fourth number of a launch, checked: bytes of dynamic shared memory."""
+    if not isinstance(value, Integral) or isinstance(value, bool):
+        raise TypeError(
+            f"{kernel}: the dynamic shared memory must be a whole number of bytes, got {value!r}, "
+            f"a {type(value).__name__}"
+        )
+    if value < 0:
+        raise launch_error(f"{kernel}: the dynamic shared memory must be at least 0 bytes, got {value}", kernel)
+    shared_memory(0, int(value), kernel)
+    return int(value)
+
+
+def shared_memory(static: int, dynamic: int, kernel: str) -> None:
+    """Refuse a block whose shared arrays (`static` bytes) and dynamic shared memory do not fit together."""
+    if static + dynamic > SHARED_BYTES:
+        parts = f"{static} bytes in shared arrays and {dynamic} dynamic ones" if static else f"{dynamic} bytes, dynamic"
+        raise launch_error(
+            f"{kernel}: a block may use {SHARED_BYTES} bytes of shared memory, this launch needs "
+            f"{static + dynamic} ({parts}): use smaller tiles, or a narrower type",
+            kernel,
+        )

@@ -1,0 +1,201 @@
+"""The module `cuda` that scripts and kernels see, and putting it in the place of numba.cuda."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import sys
+from types import ModuleType
+from typing import Any
+
+import numba
+from numba import types as numba_types
+
+from . import device, transfers
+from . import streams as streams_module
+from .arguments import In, InOut, Out
+from .decorators import declare_device, jit
+from .devicearray import DeviceNDArray
+from .intrinsics import intrinsics
+from .places import launch_error
+from .reduce import Reduce
+
+DEVICE_API = (
+    *("is_available", "is_supported_version", "cuda_error", "detect", "list_devices", "get_current_device"),
+    *("select_device", "current_context", "close", "defer_cleanup", "profile_start", "profile_stop", "profiling"),
+    *("gpus", "runtime", "CudaSupportError", "MemoryInfo"),
+)
+STREAM_API = ("stream", "default_stream", "external_stream", "event", "event_elapsed_time", "synchronize")
+TRANSFER_API = (
+    *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"),
+    *("mapped_array_like", "managed_array", "pinned", "mapped", "is_cuda_array", "as_cuda_array"),
+)
+TYPES = (
+    *("boolean", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "byte", "intp"),
+    *("uintp", "intc", "uintc", "float32", "float64", "complex64", "complex128", "void", "none"),
+)
+
+#: What numba-cuda has on the host and the emulator has not, and why.
+REFUSED = {
+    **dict.fromkeys(
+        ("vectorize", "guvectorize"),
+        "makes a ufunc for a GPU: write a kernel with @cuda.jit, or compile for the CPU with numba.vectorize()",
+    ),
+    **dict.fromkeys(
+        ("compile", "compile_ptx", "compile_all", "compile_for_current_device", "compile_ptx_for_current_device"),
+        "makes code for a GPU; kernel.emulated_source() shows what the emulator makes",
+    ),
+    **dict.fromkeys(
+        ("from_cuda_array_interface", "open_ipc_array"),
+        "reads the memory of a GPU, which the emulator does not see: bring the array to the host first",
+    ),
+    "set_memory_manager": "chooses who allocates a GPU's memory; the emulator's arrays are Python's own",
+}
+
+
+class Namespace(ModuleType):
+    """The module's type: says of a missing name that the emulator lacks it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "random":
+            # Only when asked for: its device functions are compiled for no one else.
+            module = importlib.import_module(".random", __package__)
+            setattr(self, name, module)
+            return module
+        raise AttributeError(f"the emulator's cuda has no {name!r}")
+
+
+def _build() -> Namespace:
+    cuda = Namespace("numba.cuda", "CUDA for Python, emulated on the CPU.")
+    vars(cuda).update(
+        __groundup_emulator__=True,
+        __spec__=importlib.machinery.ModuleSpec("numba.cuda", None, is_package=True),
+        __path__=[],  # a package to Python: `import numba.cuda.random` looks into it
+        __file__=__file__,
+        **intrinsics(),
+        **{name: getattr(device, name) for name in DEVICE_API},
+        **{name: getattr(streams_module, name) for name in STREAM_API},
+        **{name: getattr(transfers, name) for name in TRANSFER_API},
+        **{name: getattr(numba_types, name) for name in TYPES},
+        **{name: _refusal(f"cuda.{name}", reason) for name, reason in REFUSED.items()},
+        types=numba_types,
+        jit=jit,
+        declare_device=declare_device,
+        In=In,
+        Out=Out,
+        InOut=InOut,
+        reduce=Reduce,
+        Reduce=Reduce,
+        literal_unroll=numba.literal_unroll,
+        implementation="groundup",
+    )
+    return cuda
+
+
+def _refusal(name: str, reason: str) -> Any:
+    def refused(*arguments: Any, **keywords: Any) -> Any:
+        raise launch_error(f"{name} is not supported by the emulator: it {reason}")
+
+    refused.__name__ = name.rpartition(".")[2]
+    return refused
+
+
+cuda = _build()
+
+
+def _module(name: str, **contents: Any) -> ModuleType:
+    module = ModuleType(name)
+    vars(module).update(contents)
+    return module
+
+
+def _public(module: ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if not name.startswith("__")}
+
+
+def _modules() -> dict[str, Any]:
+    """What can be imported below numba.cuda, as functions that make it."""
+    vectorize = REFUSED["vectorize"]
+    return {
+        "numba.cuda.random": lambda: _module("numba.cuda.random", **_public(cuda.random)),
+        "numba.cuda.types": lambda: _module("numba.cuda.types", **_public(numba_types)),
+        "numba.cuda.reduction": lambda: _module("numba.cuda.reduction", Reduce=Reduce),
+        "numba.cuda.cudadrv": lambda: _module("numba.cuda.cudadrv", __path__=[]),
+        "numba.cuda.cudadrv.error": lambda: _module(
+            "numba.cuda.cudadrv.error", CudaSupportError=device.CudaSupportError
+        ),
+        "numba.cuda.cudadrv.devicearray": lambda: _module(
+            "numba.cuda.cudadrv.devicearray",
+            DeviceNDArray=DeviceNDArray,
+            is_cuda_ndarray=lambda obj: isinstance(obj, DeviceNDArray),
+        ),
+        # numba.vectorize(target="cuda") imports its builders from here.
+        "numba.cuda.vectorizers": lambda: _module(
+            "numba.cuda.vectorizers",
+            CUDAVectorize=_refusal('numba.vectorize(target="cuda")', vectorize),
+            CUDAGUFuncVectorize=_refusal('numba.guvectorize(target="cuda")', vectorize),
+        ),
+    }
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Answers every import below numba.cuda while the emulator is in its place."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
+        if not fullname.startswith("numba.cuda."):
+            return None
+        if fullname not in _modules():
+            raise ModuleNotFoundError(
+                f"{fullname} is not supported by the emulator: it is a part of numba-cuda that talks to a GPU; kernels "
+                "and arrays need `from numba import cuda` only",
+                name=fullname,
+            )
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname == "numba.cuda.cudadrv")
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module: ModuleType = _modules()[spec.name]()
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing to run: the module came filled."""
+
+
+_finder = _Finder()
+_replaced: dict[str, ModuleType] | None = None
+_had_attribute: Any = None
+
+
+def install() -> None:
+    """From now on `from numba import cuda` gives the emulator, in every module; also where numba-cuda is installed.
+
+    Modules that have imported numba.cuda before keep what they have: call this first.
+    """
+    global _replaced, _had_attribute
+    if _replaced is not None:
+        return
+    _replaced = {name: sys.modules.pop(name) for name in list(sys.modules) if _below_cuda(name)}
+    _had_attribute = vars(numba).get("cuda")
+    sys.meta_path.insert(0, _finder)
+    sys.modules["numba.cuda"] = cuda
+    vars(numba)["cuda"] = cuda
+
+
+def uninstall() -> None:
+    """Undo `install`."""
+    global _replaced, _had_attribute
+    if _replaced is None:
+        return
+    sys.meta_path.remove(_finder)
+    for name in [name for name in sys.modules if _below_cuda(name)]:
+        del sys.modules[name]
+    sys.modules.update(_replaced)
+    if _had_attribute is None:
+        del vars(numba)["cuda"]
+    else:
+        vars(numba)["cuda"] = _had_attribute
+    _replaced = _had_attribute = None
+
+
+def _below_cuda(name: str) -> bool:
+    return name == "numba.cuda" or name.startswith("numba.cuda.")

@@ -1,0 +1,312 @@
+"""Step mode: each CUDA thread is a Python generator that runs the learner's own lines.
+
+A thread runs alone until its next barrier, shuffle or vote, where it yields; when all who have to meet there have
+come, they get their answers and run on. One thread at a time, in one OS thread: print comes out in order, pdb stops
+where it should, a traceback shows the learner's line. Slow (some 200,000 lines a second), and simple enough to be
+what the compiled path is compared with: it shares no code with it beyond the reading of names.
+
+    run_kernel      all blocks of a launch, one after another
+    _run_block      the threads of one block: run to the next collective, let those go on who can, again
+    _meet_in_warps  who of those at shuffles and votes can go on
+    _meet_at_barrier    the same for the whole block
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import random
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from types import CodeType, GeneratorType
+from typing import Any
+
+import numpy as np
+
+from . import diagnoses, step_numbers
+from .errors import KernelError, KernelWarning
+from .intrinsics import BARRIERS, Intrinsic
+from .names import is_cuda
+from .source import FunctionSource
+from .step_namespace import LAST, Dim3, Namespace, Thread
+from .step_numbers import plain
+from .step_rewrite import CUDA, FUNCTION, NUMBERS, compile_step, device_source, synchronises
+from .step_warps import BLOCK_ANSWERS, WARP, answers, members
+
+#: "forward", "reverse", or the seed of an order that is shuffled anew each time.
+Order = str | int
+#: Where a thread waits: the code and the instruction of every function it is in.
+Position = tuple[tuple[CodeType, int], ...]
+
+_compiled = functools.lru_cache(maxsize=256)(compile_step)
+
+
+def run_kernel(
+    source: FunctionSource,
+    arguments: Sequence[Any],
+    grid: tuple[int, int, int],
+    block: tuple[int, int, int],
+    dynamic_bytes: int,
+    *,
+    order: Order = "forward",
+    divergence: str = "error",
+    poison: bool = True,
+) -> None:
+    """Run a kernel in Python, thread by thread.
+
+    arguments: NumPy arrays (changed in place), numbers, tuples of them
+    grid, block: blocks and threads along x, y, z
+    dynamic_bytes: of shared memory, for shared arrays of shape 0
+    order: of the threads between two collectives and of the blocks: "forward", "reverse", or a seed to shuffle with
+    divergence: what a barrier is that only some threads of a block reach: "error", or "warn" and go on as a device may
+    poison: whether fresh shared and local memory holds NaN and the like (poison.py); else zeros
+
+    Raises KernelError for the kernel's mistakes; what Python itself raises in one of its lines comes out as it is, with
+    a note that names the thread.
+    """
+    if not isinstance(order, int) and order not in ("forward", "reverse"):
+        raise ValueError(f"order: expected 'forward', 'reverse' or a seed, got {order!r}")
+    if divergence not in ("error", "warn"):
+        raise ValueError(f"divergence: expected 'error' or 'warn', got {divergence!r}")
+    cuda = Namespace(Dim3(*grid), Dim3(*block), dynamic_bytes, poison, source.name)
+    function = _loader(cuda)(source, True)
+    arranged = _arranger(order)
+    values = [plain(argument) for argument in arguments]
+    with np.errstate(all="ignore"):
+        for number in arranged(list(range(grid[0] * grid[1] * grid[2]))):
+            cuda.new_block()
+            place = _place(number, grid)
+            threads = [Thread(i, _place(i, block), place) for i in range(block[0] * block[1] * block[2])]
+            _run_block(source, function, values, threads, cuda, arranged, divergence)
+
+
+def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
+    x, y, _ = extent
+    return Dim3(linear % x, linear // x % y, linear // (x * y))
+
+
+def _arranger(order: Order) -> Callable[[list[Any]], list[Any]]:
+    """The function that puts threads or blocks into the chosen order."""
+    if isinstance(order, str):
+        return list if order == "forward" else lambda items: items[::-1]
+    generator = random.Random(order)
+    return lambda items: generator.sample(items, len(items))
+
+
+def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
+    """The function that makes rewritten functions for this run: (source, whether it is the kernel) -> function."""
+    loaded: dict[FunctionSource, Callable[..., Any]] = {}
+
+    def load(source: FunctionSource, is_kernel: bool) -> Callable[..., Any]:
+        if source not in loaded:
+            names: dict[str, Any] = {name: cuda if is_cuda(value) else value for name, value in source.names.items()}
+            names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
+            names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
+            exec(_compiled(source, is_kernel), names)
+            loaded[source] = names[source.name]
+        return loaded[source]
+
+    def device(value: Any) -> Callable[..., Any]:
+        source = device_source(value)
+        assert source is not None  # the rewriting asked the same question
+        return load(source, False)
+
+    return load
+
+
+def _run_block(
+    source: FunctionSource,
+    function: Callable[..., Any],
+    values: list[Any],
+    threads: list[Thread],
+    cuda: Namespace,
+    arranged: Callable[[list[Any]], list[Any]],
+    divergence: str,
+) -> None:
+    if not synchronises(source):
+        for thread in arranged(threads):
+            _advance(thread, cuda, lambda: function(*values))
+        return
+    for thread in threads:
+        thread.generator = function(*values)
+    ready = threads
+    while ready:
+        for thread in arranged(ready):
+            assert thread.generator is not None
+            _advance(thread, cuda, functools.partial(thread.generator.send, thread.answer))
+        ready = _meet_in_warps(threads, source)
+        if not ready:
+            ready = _meet_at_barrier(threads, source, divergence)
+
+
+def _advance(thread: Thread, cuda: Namespace, run: Callable[[], Any]) -> None:
+    """Let a thread run until it waits at a collective or has left the kernel."""
+    cuda.thread, thread.request, thread.answer = thread, None, None
+    try:
+        thread.request = run()
+        if thread.generator is None:
+            thread.left = LAST
+    except StopIteration as end:
+        thread.left = LAST if end.value is None else end.value
+    except KernelError:
+        raise
+    except Exception as problem:
+        problem.add_note(f"in {thread}")
+        raise
+    finally:
+        cuda.thread = None
+
+
+# ---- where threads wait
+
+
+def _frames(thread: Thread) -> Iterator[Any]:
+    """The frames of a waiting thread: the kernel's, then those of the device functions it is in."""
+    generator: Any = thread.generator
+    while isinstance(generator, GeneratorType):
+        yield generator.gi_frame
+        generator = generator.gi_yieldfrom
+
+
+def _position(thread: Thread) -> Position:
+    return tuple((frame.f_code, frame.f_lasti) for frame in _frames(thread))
+
+
+def _line(thread: Thread) -> tuple[str, int]:
+    """File and line of the collective that the thread waits at."""
+    *_, frame = _frames(thread)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def _name(thread: Thread) -> str:
+    assert thread.request is not None
+    return thread.request[0]
+
+
+def _groups(threads: list[Thread]) -> dict[Position, list[Thread]]:
+    """Waiting threads by place."""
+    groups: dict[Position, list[Thread]] = {}
+    for thread in threads:
+        groups.setdefault(_position(thread), []).append(thread)
+    return groups
+
+
+def _error(message: str, thread: Thread, source: FunctionSource) -> KernelError:
+    """A KernelError at the line where the thread waits."""
+    filename, line = _line(thread)
+    return KernelError(message, filename=filename, line=line, kernel=source.name)
+
+
+# ---- warps
+
+
+def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread]:
+    """Answer the shuffles and votes whose lanes have all come; those lanes. Raises where nobody could ever go on."""
+    going: list[Thread] = []
+    stuck: list[tuple[Thread, list[Thread], list[Thread]]] = []
+    for start in range(0, len(threads), WARP):
+        warp = threads[start : start + WARP]
+        alive = [thread for thread in warp if thread.left is None]
+        at_collective = [thread for thread in alive if _name(thread) not in BARRIERS]
+        groups = list(_groups(at_collective).values())
+        released = [thread for group in groups for thread in _meet(group, alive, stuck, source)]
+        if not released:
+            # activemask waits for nobody: it counts those who are there when all others have gone as far as they can.
+            released = next((group for group in groups if _name(group[0]) == "activemask"), [])
+            _answer(released)
+        going += released
+    if not going and stuck:
+        raise _missing_lanes(*stuck[0], source)
+    return going
+
+
+def _meet(
+    group: list[Thread],
+    alive: list[Thread],
+    stuck: list[tuple[Thread, list[Thread], list[Thread]]],
+    source: FunctionSource,
+) -> list[Thread]:
+    """The threads at one call, of one warp, whose masks name nobody who is still elsewhere."""
+    if _name(group[0]) == "activemask":
+        return []
+    here = [thread.linear for thread in group]
+    complete = []
+    for thread in group:
+        mask = members(_arguments(thread))
+        if not mask >> thread.linear % WARP & 1:
+            raise _error(diagnoses.not_a_member(f"cuda.{_name(thread)}", [mask], str(thread)), thread, source)
+        awaited = [lane for lane in alive if mask >> lane.linear % WARP & 1]
+        if all(lane.linear in here for lane in awaited):
+            complete.append(thread)
+        else:
+            stuck.append((thread, awaited, group))
+    _answer(complete)
+    return complete
+
+
+def _arguments(thread: Thread) -> tuple[Any, ...]:
+    assert thread.request is not None
+    return thread.request[1:]
+
+
+def _answer(lanes: list[Thread]) -> None:
+    """Give each of these lanes, all at one call, what it returns to them."""
+    if lanes:
+        results = answers(_name(lanes[0]), {thread.linear % WARP: _arguments(thread) for thread in lanes})
+        for thread in lanes:
+            thread.answer = plain(results[thread.linear % WARP])
+
+
+def _missing_lanes(thread: Thread, awaited: list[Thread], group: list[Thread], source: FunctionSource) -> KernelError:
+    here = [lane for lane in awaited if lane in group]
+    other = next(lane for lane in awaited if lane not in group)
+    sentence = diagnoses.warp_members(f"cuda.{_name(thread)}", [len(awaited), len(here), 0], str(thread))
+    return _error(f"{sentence}. {_whereabouts(other)}", thread, source)
+
+
+def _whereabouts(thread: Thread) -> str:
+    """Where a missing thread is."""
+    who = f"Thread {tuple(thread.index)}"
+    if thread.left is None:
+        return f"{who} waits at cuda.{_name(thread)}() in line {_line(thread)[1]}"
+    return f"{who} has come to the kernel's end" if thread.left == LAST else f"{who} returned in line {thread.left}"
+
+
+# ---- barriers
+
+
+def _meet_at_barrier(threads: list[Thread], source: FunctionSource, divergence: str) -> list[Thread]:
+    """Let the whole block go on, if all its live threads wait at one barrier."""
+    waiting = [thread for thread in threads if thread.left is None]
+    if not waiting:
+        return []
+    here = _groups(waiting)[_position(waiting[0])]
+    others = [thread for thread in threads if thread not in here and _counts(thread, here[0], source)]
+    if others:
+        counts = [len(here), len(here) + len(others), 0]
+        sentence = diagnoses.divergent_barrier(f"cuda.{_name(here[0])}", counts, f"block {tuple(here[0].block)}")
+        error = _error(f"{sentence}. {_whereabouts(others[0])}", here[0], source)
+        if divergence == "error":
+            raise error
+        warnings.warn(str(error), KernelWarning, stacklevel=5)
+    values = [_arguments(thread)[0] for thread in waiting if _arguments(thread)]
+    for thread in waiting:
+        thread.answer = BLOCK_ANSWERS[_name(thread)](values)
+    return waiting
+
+
+def _counts(thread: Thread, here: Thread, source: FunctionSource) -> bool:
+    """Whether a thread is missed at the barrier where `here` waits.
+
+    A thread that returned before the barrier is not. One that left further down got around it: on a device this may go
+    well, because exited threads no longer count, but the barrier stands where not all come. Within a loop around both,
+    "further down" may have been a round earlier: that thread is not missed.
+    """
+    if thread.left is None:
+        return True
+    line = next(_frames(here)).f_lineno
+    return thread.left > line and not any(
+        loop.lineno <= line and thread.left <= (loop.end_lineno or 0)
+        for loop in ast.walk(source.tree)
+        if isinstance(loop, ast.For | ast.While)
+    )

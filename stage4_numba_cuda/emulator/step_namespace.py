@@ -1,0 +1,250 @@
+"""What `cuda` means to the thread that runs now, in step mode.
+
+One object stands for the whole namespace. The scheduler (step.py) sets `thread` before it lets a thread run on; then
+cuda.threadIdx.x is that thread's. It stands for `cuda` in the learner's code while the kernel runs, so `p cuda.grid(1)`
+works at a pdb prompt too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import KernelError
+from .limits import shared_memory
+from .statics import as_dtype
+from .step_memory import Atomics, Checked, fresh_array
+from .step_numbers import convert, exact, plain, strong
+
+#: (file, line, column) of a call that makes an array.
+Site = tuple[str, int, int]
+
+
+class Dim3(NamedTuple):
+    """Three ints: threadIdx, blockIdx, blockDim or gridDim."""
+
+    x: int
+    y: int
+    z: int
+
+
+@dataclass
+class Thread:
+    """One CUDA thread.
+
+    linear: its number in its block; x counts fastest
+    request: the collective it waits at, and its arguments; None while it runs and after its end
+    answer: what the collective returns to it
+    left: the line of the `return` it left by; LAST where it ran to its end; None while it lives
+    """
+
+    linear: int
+    index: Dim3
+    block: Dim3
+    generator: Generator[tuple[Any, ...], Any, int | None] | None = None
+    request: tuple[Any, ...] | None = None
+    answer: Any = None
+    left: int | None = None
+    local: dict[Site, np.ndarray] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"block {tuple(self.block)}, thread {tuple(self.index)}"
+
+
+LAST = sys.maxsize
+
+
+class Arrays:
+    """cuda.shared, cuda.local or cuda.const: one function, which the rewritten kernel calls with its site."""
+
+    def __init__(self, **functions: Any) -> None:
+        self.__dict__.update(functions)
+
+
+class Namespace:
+    """`cuda` inside a kernel.
+
+    grid_dim, block_dim: of the launch
+    dynamic_bytes: bytes of dynamic shared memory
+    kernel: its name, for messages
+    """
+
+    warpsize = 32
+
+    def __init__(self, grid_dim: Dim3, block_dim: Dim3, dynamic_bytes: int, poison: bool, kernel: str) -> None:
+        self.gridDim, self.blockDim = grid_dim, block_dim
+        self.thread: Thread | None = None
+        self._dynamic_bytes, self._poison, self._kernel = dynamic_bytes, poison, kernel
+        self._constants: dict[Site, np.ndarray] = {}
+        self.shared, self.local = Arrays(array=self._shared_array), Arrays(array=self._local_array)
+        self.const, self.atomic = Arrays(array_like=self._constant_array), Atomics()
+        self.new_block()
+
+    def new_block(self) -> None:
+        """Forget the shared memory of the last block."""
+        self._shared: dict[Site, np.ndarray] = {}
+        self._dynamic = fresh_array(self._dynamic_bytes, np.dtype(np.uint8), self._poison)
+
+    # ---- who and where
+
+    @property
+    def running(self) -> Thread:
+        """The thread that runs now."""
+        if self.thread is None:
+            raise KernelError("no thread of a kernel is running")
+        return self.thread
+
+    @property
+    def threadIdx(self) -> Dim3:
+        return self.running.index
+
+    @property
+    def blockIdx(self) -> Dim3:
+        return self.running.block
+
+    @property
+    def laneid(self) -> int:
+        return self.running.linear % self.warpsize
+
+    def grid(self, ndim: int) -> Any:
+        """The thread's place in the whole grid: an int, or a tuple of 2 or 3."""
+        thread = self.running
+        place = tuple(thread.block[i] * self.blockDim[i] + thread.index[i] for i in range(ndim))
+        return place[0] if ndim == 1 else place
+
+    def gridsize(self, ndim: int) -> Any:
+        """The number of threads of the grid along each axis: an int, or a tuple of 2 or 3."""
+        size = tuple(self.gridDim[i] * self.blockDim[i] for i in range(ndim))
+        return size[0] if ndim == 1 else size
+
+    def at_path(self, path: str) -> Any:
+        """What a name imported from cuda stands for, like `atomic.add`; None for a collective: it is rewritten."""
+        value: Any = self
+        for name in path.split("."):
+            value = getattr(value, name, None)
+        return value
+
+    # ---- what went wrong
+
+    def error(self, message: str) -> KernelError:
+        """A KernelError at the learner's line that runs now."""
+        frame = sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__cuda__") is not self:
+            frame = frame.f_back
+        return KernelError(
+            message,
+            filename=frame.f_code.co_filename,
+            line=frame.f_lineno,
+            kernel=self._kernel,
+        )
+
+    def raised(self, statement: str) -> KernelError:
+        """The error for a `raise` that was reached or an `assert` that does not hold."""
+        return self.error(f"{statement}: in {self.running}")
+
+    # ---- memory
+
+    def checked(self, value: Any, name: str) -> Any:
+        """`value` ready for an index: an array gets its checks, a tuple or a record stays what it is."""
+        if not isinstance(value, np.ndarray):
+            return value
+        return Checked(value, name, self.error, lambda: str(self.running))
+
+    def _shared_array(self, site: Site, shape: Any, dtype: Any) -> np.ndarray:
+        kind = as_dtype(dtype)
+        if shape in (0, (0,)):
+            return self._dynamic[: self._dynamic_bytes // kind.itemsize * kind.itemsize].view(kind)
+        if site not in self._shared:
+            self._shared[site] = fresh_array(shape, kind, self._poison)
+            used = sum(array.nbytes for array in self._shared.values())
+            shared_memory(used, self._dynamic_bytes, self._kernel)
+        return self._shared[site]
+
+    def _local_array(self, site: Site, shape: Any, dtype: Any) -> np.ndarray:
+        local = self.running.local
+        if site not in local:
+            local[site] = fresh_array(shape, as_dtype(dtype), self._poison)
+        return local[site]
+
+    def _constant_array(self, site: Site, array: Any) -> np.ndarray:
+        if site not in self._constants:
+            self._constants[site] = np.array(array)
+            self._constants[site].flags.writeable = False
+        return self._constants[site]
+
+    # ---- single instructions
+
+    def popc(self, x: Any) -> Any:
+        """How many bits are 1."""
+        bits, _ = _bits(x)
+        return _same(x, bits.bit_count())
+
+    def clz(self, x: Any) -> Any:
+        """Zeros above the highest 1."""
+        bits, width = _bits(x)
+        return _same(x, width - bits.bit_length())
+
+    def ffs(self, x: Any) -> Any:
+        """The place of the lowest 1, from 1; 0 for 0."""
+        bits, _ = _bits(x)
+        return np.uint32((bits & -bits).bit_length())
+
+    def brev(self, x: Any) -> Any:
+        """The bits in reverse, as uint64 for a uint64, else as uint32."""
+        kind = np.uint64 if isinstance(x, np.uint64) else np.uint32
+        width = 64 if kind is np.uint64 else 32
+        return kind(int(f"{int(convert(kind, x)):0{width}b}"[::-1], 2))
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        """a * b + c, rounded once."""
+        kind = _float_of(a, b, c)
+        a, b, c = float(a), float(b), float(c)
+        if not all(np.isfinite(value) for value in (a, b, c)):
+            return convert(kind, np.float64(a) * b + c)
+        return convert(kind, float(Fraction(a) * Fraction(b) + Fraction(c)))
+
+    def selp(self, predicate: Any, a: Any, b: Any) -> Any:
+        """a where the predicate holds, else b."""
+        return a if predicate else b
+
+    def cbrt(self, x: Any) -> Any:
+        """The cube root."""
+        return convert(_float_of(x), np.cbrt(np.float64(exact(x))))
+
+    def rsqrt(self, x: Any) -> Any:
+        """1 / sqrt(x)."""
+        return convert(_float_of(x), 1 / np.sqrt(np.float64(exact(x))))
+
+    def lanemask_lt(self, lane: Any) -> Any:
+        """A 1 for every lane below `lane`."""
+        return np.uint32((1 << int(lane)) - 1)
+
+    def threadfence(self) -> None:
+        """Nothing to do: what one thread writes, the next one reads."""
+
+    threadfence_block = threadfence_system = threadfence
+
+    def nanosleep(self, nanoseconds: Any) -> None:
+        """Nothing to do: the other threads run when this one waits."""
+
+
+def _bits(x: Any) -> tuple[int, int]:
+    """The bits of an integer as an unsigned number, and how many there are."""
+    width = 8 * np.asarray(strong(x)).itemsize
+    return int(x) & ((1 << width) - 1), width
+
+
+def _same(x: Any, value: int) -> Any:
+    """`value` in the type of x."""
+    return plain(strong(x).dtype.type(value)) if not isinstance(x, bool) else np.int8(value)
+
+
+def _float_of(*values: Any) -> Any:
+    """float32 where every value fits into one, else float64."""
+    small = (np.float32, np.bool_, np.int8, np.int16, np.uint8, np.uint16, bool)
+    return np.float32 if all(isinstance(value, small) for value in values) else np.float64

@@ -1,0 +1,276 @@
+"""From the learner's function to one that step mode can run: same lines, same file, other names.
+
+    cuda.threadIdx.x                 __cuda__.threadIdx.x: the namespace of the running thread
+    cuda.syncthreads()               (yield ("syncthreads",)): the thread stops here, the scheduler lets it go on
+    a[i] = a[i] + b                  __cuda__.checked(a, "a")[i] = __numbers__.add(__cuda__.checked(a, "a")[i], b)
+    helper(x)                        __function__(helper)(x), with `yield from` before it where it synchronises
+    return                           return 12: the line by which the thread left
+
+Line and column numbers stay, so tracebacks and pdb show what the learner wrote.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from types import CodeType
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+
+from .functions import DeviceFunction
+from .intrinsics import COLLECTIVES, NOT_SUPPORTED
+from .names import UNKNOWN, constant, cuda_path, look_up
+from .source import FunctionSource
+from .step_numbers import OPERATORS
+
+CUDA, NUMBERS, FUNCTION = "__cuda__", "__numbers__", "__function__"
+
+_sources: dict[Any, FunctionSource] = {}
+
+
+def device_source(value: Any) -> FunctionSource | None:
+    """The source of what a kernel may call (a device function, another kernel, a numba.njit function); else None."""
+    if isinstance(value, DeviceFunction):
+        return value.source
+    if not isinstance(value, Dispatcher) and not isinstance(getattr(value, "source", None), FunctionSource):
+        return None
+    function = value.py_func
+    if function not in _sources:
+        _sources[function] = FunctionSource(function)
+    return _sources[function]
+
+
+def synchronises(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
+    """Whether the function, or one it calls, has a barrier, a shuffle or a vote."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            if cuda_path(source, node.func) in COLLECTIVES:
+                return True
+            called = device_source(look_up(source, node.func))
+            if called is not None and called not in (source, *seen) and synchronises(called, (source, *seen)):
+                return True
+    return False
+
+
+def compile_step(source: FunctionSource, is_kernel: bool) -> CodeType:
+    """The code of the rewritten function, as a module that defines it."""
+    tree = copy.deepcopy(source.tree)
+    tree.decorator_list, tree.returns = [], None
+    for argument in (*tree.args.posonlyargs, *tree.args.args):
+        argument.annotation = None
+    rewrite = _Rewrite(source, is_kernel)
+    tree.body = [new for old in tree.body for new in rewrite.statements(old)]
+    module = ast.Module(body=[tree], type_ignores=[])
+    ast.fix_missing_locations(module)
+    return compile(module, source.filename, "exec")
+
+
+class _Rewrite(ast.NodeTransformer):
+    def __init__(self, source: FunctionSource, is_kernel: bool) -> None:
+        self.source, self.is_kernel = source, is_kernel
+        self.temporaries = 0
+
+    def statements(self, node: ast.stmt) -> list[ast.stmt]:
+        new = self.visit(node)
+        return new if isinstance(new, list) else [new]
+
+    # ---- names
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        path = cuda_path(self.source, node)
+        if path is None:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        return self._cuda(path, node)
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        path = cuda_path(self.source, node) if isinstance(node.ctx, ast.Load) else None
+        return node if path is None else self._cuda(path, node)
+
+    def _cuda(self, path: str, node: ast.expr) -> ast.expr:
+        if path.split(".")[0] in NOT_SUPPORTED:
+            raise self.source.error(f"cuda.{path} is not supported by the emulator", node)
+        new: ast.expr = _name(CUDA)
+        for name in path.split("."):
+            new = ast.Attribute(value=new, attr=name, ctx=ast.Load())
+        return _at(new, node)
+
+    # ---- calls
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        path = cuda_path(self.source, node.func)
+        if path in COLLECTIVES:
+            return self._collective(path, node)
+        if path is not None and path.startswith(("shared.", "local.", "const.")):
+            return self._array(path, node)
+        if path is not None and path.startswith("atomic.") and node.args:
+            return self._atomic(node)
+        return self._function(node) if path is None else self.generic_visit(node)  # type: ignore[return-value]
+
+    def _collective(self, path: str, node: ast.Call) -> ast.expr:
+        arguments = [self.visit(argument) for argument in (*node.args, *(keyword.value for keyword in node.keywords))]
+        request = ast.Tuple(elts=[ast.Constant(value=path), *arguments], ctx=ast.Load())
+        return _at(ast.Yield(value=request), node)
+
+    def _array(self, path: str, node: ast.Call) -> ast.expr:
+        shape = node.args[0] if node.args else next((word.value for word in node.keywords if word.arg == "shape"), None)
+        if not path.startswith("const.") and (shape is None or constant(self.source, shape) is UNKNOWN):
+            raise self.source.error(
+                f"cuda.{path} needs a shape that is known when the kernel is compiled: a number or a global constant"
+                + (
+                    "; a size that changes from launch to launch is dynamic shared memory: shape 0" * ("shared" in path)
+                ),
+                node,
+            )
+        site = ast.Tuple(
+            elts=[ast.Constant(value=part) for part in (self.source.filename, node.lineno, node.col_offset)],
+            ctx=ast.Load(),
+        )
+        new: ast.Call = self.generic_visit(node)  # type: ignore[assignment]
+        new.keywords = [word for word in new.keywords if word.arg != "alignment"]
+        new.args = [site, *new.args[:2]]
+        return new
+
+    def _atomic(self, node: ast.Call) -> ast.expr:
+        array = self._checked(node.args[0])
+        rest = [self.visit(argument) for argument in node.args[1:]]
+        return _at(ast.Call(func=self.visit(node.func), args=[array, *rest], keywords=[]), node)
+
+    def _function(self, node: ast.Call) -> ast.expr:
+        value = look_up(self.source, node.func)
+        called = None if value is UNKNOWN else device_source(value)
+        new: ast.Call = self.generic_visit(node)  # type: ignore[assignment]
+        if called is not None:
+            new.func = _at(ast.Call(func=_name(FUNCTION), args=[new.func], keywords=[]), node)
+            return _at(ast.YieldFrom(value=new), node) if synchronises(called) else new
+        name = _number_function(value)
+        if name is None:
+            return new
+        first = [] if name in ("least", "greatest", "pow") else [new.func]
+        return self._number(name, first + new.args, node)
+
+    # ---- arithmetic
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        name = OPERATORS[type(node.op).__name__]
+        return self._number(name, [self.visit(node.left), self.visit(node.right)], node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return _at(ast.UnaryOp(op=node.op, operand=operand), node)
+        return self._number(OPERATORS[type(node.op).__name__], [operand], node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        new: ast.Compare = self.generic_visit(node)  # type: ignore[assignment]
+        if not any(isinstance(op, ast.Is | ast.IsNot | ast.In | ast.NotIn) for op in new.ops):
+            new.left = self._number("exact", [new.left], node)
+            new.comparators = [self._number("exact", [right], node) for right in new.comparators]
+        return new
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if type(node.value) is int and node.value >= 2**63:
+            return self._number("strong", [node], node)
+        return node
+
+    def _number(self, name: str, arguments: list[ast.expr], node: ast.AST) -> ast.expr:
+        function = ast.Attribute(value=_name(NUMBERS), attr=name, ctx=ast.Load())
+        return _at(ast.Call(func=function, args=arguments, keywords=[]), node)
+
+    # ---- memory
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        if isinstance(look_up(self.source, node.value), numba.types.Type):
+            return node
+        return _at(ast.Subscript(value=self._checked(node.value), slice=self.visit(node.slice), ctx=node.ctx), node)
+
+    def _checked(self, array: ast.expr) -> ast.expr:
+        text = ast.Constant(value=ast.unparse(array))
+        function = ast.Attribute(value=_name(CUDA), attr="checked", ctx=ast.Load())
+        return _at(ast.Call(func=function, args=[self.visit(array), text], keywords=[]), array)
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        """x += y in steps, in Python's order: the array, the index, the old value, y, the store."""
+        name = OPERATORS[type(node.op).__name__]
+        target = node.target
+        if isinstance(target, ast.Subscript):
+            array, index = self._temporary(), self._temporary()
+            before = [_set(array, self._checked(target.value), node), _set(index, self.visit(target.slice), node)]
+            read = ast.Subscript(value=_name(array), slice=_name(index), ctx=ast.Load())
+            write: ast.expr = ast.Subscript(value=_name(array), slice=_name(index), ctx=ast.Store())
+        else:
+            before, write = [], target
+            read = copy.deepcopy(target)  # type: ignore[assignment]
+            read.ctx = ast.Load()
+        value = self._number(name, [read, self.visit(node.value)], node)
+        return [*before, _at(ast.Assign(targets=[write], value=value), node)]
+
+    def _temporary(self) -> str:
+        self.temporaries += 1
+        return f"__step_{self.temporaries}"
+
+    # ---- leaving, and what a kernel cannot hold
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        if not self.is_kernel:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        if node.value is not None and constant(self.source, node.value) is not None:
+            raise self.source.error("a kernel returns nothing: write the result into an array", node)
+        return _at(ast.Return(value=ast.Constant(value=node.lineno)), node)
+
+    def visit_Raise(self, node: ast.Raise) -> ast.stmt:
+        return self._stop(node, None if node.exc is None else self.visit(node.exc))
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        arguments = [] if node.msg is None else [self.visit(node.msg)]
+        cause = ast.Call(func=_name("AssertionError"), args=arguments, keywords=[])
+        test = ast.UnaryOp(op=ast.Not(), operand=self.visit(node.test))
+        return _at(ast.If(test=test, body=[self._stop(node, cause)], orelse=[]), node)
+
+    def _stop(self, node: ast.stmt, cause: ast.expr | None) -> ast.stmt:
+        """A KernelError that quotes the statement; what the learner raised is its cause, with values in its message."""
+        function = ast.Attribute(value=_name(CUDA), attr="raised", ctx=ast.Load())
+        error = ast.Call(func=function, args=[ast.Constant(value=ast.unparse(node))], keywords=[])
+        return _at(ast.Raise(exc=error, cause=cause), node)
+
+    def _refuse(self, node: ast.AST) -> ast.AST:
+        raise self.source.error(
+            "a function inside a kernel is not supported by the emulator: make it a device function", node
+        )
+
+    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _refuse
+
+
+def _number_function(value: Any) -> str | None:
+    """The function of step_numbers that stands for a call of `value`; None where Python's own will do."""
+    if value is min or value is max:
+        return "least" if value is min else "greatest"
+    if value is pow:
+        return "pow"
+    if isinstance(value, numba.types.Type) or (isinstance(value, type) and issubclass(value, int | float | np.generic)):
+        return "convert"
+    if isinstance(value, np.ufunc):
+        return "universal"
+    if getattr(value, "__module__", None) == "math" and getattr(math, value.__name__, None) is value:
+        return "mathematics"
+    return None
+
+
+def _name(name: str) -> ast.Name:
+    return ast.Name(id=name, ctx=ast.Load())
+
+
+def _set(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
+    return _at(ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=value), node)
+
+
+def _at(new: Any, old: ast.AST) -> Any:
+    """`new` at the place of `old`, its parts as well where they have none of their own."""
+    ast.copy_location(new, old)
+    for part in ast.walk(new):
+        if isinstance(part, ast.expr | ast.stmt) and (part is not new) and not hasattr(part, "end_lineno"):
+            ast.copy_location(part, old)
+    return new

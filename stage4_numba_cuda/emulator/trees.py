@@ -1,0 +1,118 @@
+"""Small tools for syntax trees, and the one statement that Python's own trees lack: a collective."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
+
+Node = TypeVar("Node", bound=ast.AST)
+
+JUMPS = (ast.Return, ast.Break, ast.Continue)
+LOOPS = (ast.For, ast.While)
+
+
+class Collective(ast.stmt):
+    """A statement that all threads of a block, or all lanes of a warp, execute together.
+
+    path: which, like `syncthreads` or `shfl_down_sync`
+    operands: its arguments: names and constants
+    results: the variables it assigns; none for a plain barrier
+    """
+
+    _fields = ("operands", "results")
+    path: str
+    operands: list[ast.expr]
+    results: list[ast.Name]
+    lineno: int
+
+    def __init__(
+        self, path: str = "", operands: Sequence[ast.expr] = (), results: Sequence[ast.Name] = (), line: int = 0
+    ) -> None:
+        super().__init__()
+        self.path, self.operands, self.results = path, list(operands), list(results)
+        self.lineno = self.end_lineno = line
+        self.col_offset = self.end_col_offset = 0
+
+
+def load(name: str) -> ast.Name:
+    """The name as an expression."""
+    return ast.Name(id=name, ctx=ast.Load())
+
+
+def store(name: str) -> ast.Name:
+    """The name as a target."""
+    return ast.Name(id=name, ctx=ast.Store())
+
+
+def constant(value: Any) -> ast.Constant:
+    """A literal."""
+    return ast.Constant(value=value)
+
+
+def call(function: str, *arguments: ast.expr) -> ast.Call:
+    """`function(*arguments)`; the function's name may be dotted."""
+    return ast.Call(func=expression(function), args=list(arguments), keywords=[])
+
+
+def expression(text: str) -> ast.expr:
+    """The expression that `text` says."""
+    return ast.parse(text, mode="eval").body
+
+
+def assign(name: str, value: ast.expr) -> ast.Assign:
+    """`name = value`."""
+    return ast.Assign(targets=[store(name)], value=value)
+
+
+def negate(test: ast.expr) -> ast.expr:
+    """`not test`."""
+    return ast.UnaryOp(op=ast.Not(), operand=test)
+
+
+def placed(node: Node, at: ast.AST | int) -> Node:
+    """`node`, its parts without a line number given that of `at`: errors point to what the learner wrote."""
+    line = at if isinstance(at, int) else getattr(at, "lineno", 1)
+    for part in ast.walk(node):
+        if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
+            part.lineno = part.end_lineno = line
+            part.col_offset = part.end_col_offset = 0
+    return node
+
+
+def copied(node: Node) -> Node:
+    """A deep copy."""
+    return copy.deepcopy(node)
+
+
+def stored_names(node: ast.AST | Iterable[ast.AST]) -> set[str]:
+    """Every name that is assigned somewhere in `node`."""
+    return {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+
+
+def loaded_names(node: ast.AST | Iterable[ast.AST]) -> set[str]:
+    """Every name that is read somewhere in `node`."""
+    return {part.id for part in walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load)}
+
+
+def walk(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """ast.walk over one node or several."""
+    for root in [node] if isinstance(node, ast.AST) else node:
+        yield from ast.walk(root)
+
+
+def contains(node: ast.AST | Iterable[ast.AST], kinds: type[ast.AST] | tuple[type[ast.AST], ...]) -> bool:
+    """Whether a node of these kinds is in there."""
+    return any(isinstance(part, kinds) for part in walk(node))
+
+
+def index_parts(index: ast.expr) -> list[ast.expr]:
+    """The parts of a subscript's index: [i, j] of a[i, j]."""
+    return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def subscript(array: ast.expr, parts: list[ast.expr], ctx: ast.expr_context) -> ast.Subscript:
+    """`array[parts]`."""
+    index: ast.expr = parts[0] if len(parts) == 1 else ast.Tuple(elts=parts, ctx=ast.Load())
+    return ast.Subscript(value=array, slice=index, ctx=ctx)

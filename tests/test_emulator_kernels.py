@@ -1,0 +1,83 @@
+"""Every test kernel in every mode gives what NumPy gives in float64, at sizes of one, primes, and one past the block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from emulator_kernels import all_examples
+from emulator_kernels.elementwise import add_guarded
+from emulator_kernels.example import Example, check, poisoned
+
+from stage4_numba_cuda.emulator import cuda, options
+
+EXAMPLES = all_examples()
+
+MODES: dict[str, dict[str, Any]] = {
+    "compiled": {"threads": 1},
+    "parallel": {"threads": 2},
+    "check": {"check": True},
+    "unchecked": {"bounds": False, "threads": 1},
+    "step": {"step": True},
+}
+#: These compile every kernel once more.
+EXPENSIVE = ("check", "unchecked")
+
+
+def runs() -> list[Any]:
+    """(mode, example) for every mode and example, the modes that share compiled kernels side by side."""
+    return [
+        pytest.param(mode, name, id=f"{name}-{mode}", marks=[pytest.mark.slow] if mode in EXPENSIVE else [])
+        for mode in MODES
+        for name, example in EXAMPLES.items()
+        if mode != "step" or example.step_sizes
+    ]
+
+
+def run(example: Example, size: Any, name: str) -> None:
+    """One launch on arrays of its own, and a look at all of its arguments."""
+    launch = example.launch(size, np.random.default_rng(7))
+    arguments = tuple(each.copy(order="K") if isinstance(each, np.ndarray) else each for each in launch.arguments)
+    example.kernel[launch.grid, launch.block, 0, launch.dynamic_bytes](*arguments)
+    check(launch, arguments, example.tolerance, f"{name} at size {size}")
+
+
+@pytest.mark.filterwarnings("ignore::stage4_numba_cuda.emulator.errors.KernelWarning")
+@pytest.mark.parametrize(("mode", "name"), runs())
+def test_kernel_gives_what_numpy_gives(mode: str, name: str) -> None:
+    example = EXAMPLES[name]
+    with options(**MODES[mode]):
+        for size in example.step_sizes if mode == "step" else example.sizes:
+            run(example, size, name)
+
+
+def test_parallel_blocks_give_the_bits_that_one_core_gives() -> None:
+    example = EXAMPLES["matmul.tiled_16"]
+    results = []
+    for threads in (1, 2):
+        launch = example.launch((33, 65, 17), np.random.default_rng(7))
+        with options(threads=threads):
+            example.kernel[launch.grid, launch.block](*launch.arguments)
+        results.append(launch.arguments[2])
+    np.testing.assert_array_equal(results[0], results[1])
+
+
+def test_device_arrays_are_copies_that_have_to_be_fetched() -> None:
+    a = np.arange(100, dtype=np.float32)
+    out = poisoned(100)
+    device_a, device_out = cuda.to_device(a), cuda.to_device(out)
+    add_guarded[1, 128](device_a, device_a, device_out)
+    assert np.isnan(out).all()
+    np.testing.assert_array_equal(device_out.copy_to_host(), 2 * a)
+    assert np.isnan(out).all()
+    device_out.copy_to_host(out)
+    np.testing.assert_array_equal(out, 2 * a)
+
+
+@pytest.mark.parametrize("size", [1, 1023, 1024, 4099])
+def test_forall_covers_every_element(size: int) -> None:
+    a = np.arange(size, dtype=np.float32)
+    out = poisoned(size)
+    add_guarded.forall(size)(a, a, out)
+    np.testing.assert_array_equal(out, 2 * a)
