@@ -4,7 +4,8 @@
 
 prints one JSON object: kernel -> the compiler's answer for each compute capability, "" where it accepts. The kernels
 take `cuda` from the emulator; here numba.cuda stands in its place, which is why this is a process of its own
-(test_emulator_real_compiler.py starts it). Exits with 3, and a sentence, where numba-cuda or its compile libraries are missing.
+(test_emulator_real_compiler.py starts it). Exits with 3, and a sentence, where numba-cuda or its compile libraries are
+missing.
 """
 
 from __future__ import annotations
@@ -90,7 +91,6 @@ def main(names: list[str]) -> None:
     put_in_place_of_the_emulator(cuda)
     import numpy as np
     from emulator_kernels import all_examples
-
     from emulator_kernels.strictness import probes
 
     asked = {name: (probe.kernel, probe.arguments) for name, probe in probes().items()}

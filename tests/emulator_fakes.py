@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from stage4_numba_cuda.emulator.errors import KernelError
-from stage4_numba_cuda.emulator.helpers.status import BLOCK, fail, go_on
+from stage4_numba_cuda.emulator.helpers.status import BLOCK, address_of, fail, go_on
 
 ADD, FAIL, SPIN, DIVIDE = 0, 1, 2, 3
 """What a block of `by_block` does, by the number that its argument `what` holds for it."""
@@ -19,14 +19,14 @@ ADD, FAIL, SPIN, DIVIDE = 0, 1, 2, 3
 def by_block(out, what, grid, block, first, end, dynamic_bytes, status):  # type: ignore[no-untyped-def]
     """out[b] += 1 in block b; then what what[b] says."""
     for b in range(first, end):
-        go_on(status)
+        go_on(address_of(status))
         out[b] += 1
         if what[b] == FAIL:
             fail(status, 1, 0, b, 0, 0, 0, 0)
         elif what[b] == DIVIDE:
             out[b] = 1 // (grid[1] - 1)
         while what[b] == SPIN:
-            go_on(status)
+            go_on(address_of(status))
 
 
 LAST_WRITER, SUM, OWN, FAILS_IN_REVERSE = 0, 1, 2, 3

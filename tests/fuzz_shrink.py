@@ -41,9 +41,14 @@ def _first(text: str, make: Callable[[ast.Module], Iterator[ast.Module]], fails:
     return None
 
 
-def _bodies(tree: ast.AST) -> Iterator[tuple[list[int], list[ast.stmt]]]:
-    """Every list of statements inside functions, with the way to it."""
+def _bodies(tree: ast.Module) -> Iterator[tuple[list[int], list[ast.stmt]]]:
+    """Every list of statements in the kernel, with the way to it. Device functions stay whole, or go: half of one may
+    fail for reasons of its own."""
+    helpers = [node for node in tree.body if isinstance(node, ast.FunctionDef)][:-1]
+    whole = {part for helper in helpers for part in ast.walk(helper)}
     for number, node in enumerate(ast.walk(tree)):
+        if node in whole:
+            continue
         if isinstance(node, ast.FunctionDef | ast.If | ast.For | ast.While):
             yield [number, 0], node.body
             if getattr(node, "orelse", []):
@@ -61,7 +66,7 @@ def _without_runs(tree: ast.Module) -> Iterator[ast.Module]:
     for function in functions[:-1]:
         yield ast.Module(body=[node for node in tree.body if node is not function], type_ignores=[])
     longest = max(len(body) for _, body in _bodies(tree))
-    length = longest // 2
+    length = max(1, longest // 2)
     while length:
         for way, body in _bodies(tree):
             for start in range(len(body) - length, -1, -length):
@@ -76,11 +81,12 @@ def _without_runs(tree: ast.Module) -> Iterator[ast.Module]:
 
 
 def _unwrapped(tree: ast.Module) -> Iterator[ast.Module]:
-    """The tree with an `if` or a loop replaced by its body."""
+    """The tree with an `if` or a loop replaced by its body, or by its else."""
     for way, body in _bodies(tree):
         for place, statement in enumerate(body):
             if isinstance(statement, ast.If | ast.For | ast.While):
-                smaller = copy.deepcopy(tree)
-                inside = _at(smaller, way)
-                inside[place : place + 1] = inside[place].body  # type: ignore[attr-defined]
-                yield smaller
+                for part in ("body", "orelse") if statement.orelse else ("body",):
+                    smaller = copy.deepcopy(tree)
+                    inside = _at(smaller, way)
+                    inside[place : place + 1] = getattr(inside[place], part)
+                    yield smaller

@@ -1,9 +1,12 @@
 """Check mode: results that depend on the order of threads are told, with the element, both values and both orders."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from emulator_fakes import FAILS_IN_REVERSE, LAST_WRITER, OWN, SUM, FakeKernel, in_order
 
+from stage4_numba_cuda.emulator import cuda, options
 from stage4_numba_cuda.emulator.check import check_launch, different, orders
 from stage4_numba_cuda.emulator.errors import KernelError
 from stage4_numba_cuda.emulator.launch import Ready
@@ -99,3 +102,28 @@ def test_arrays_in_tuples_and_fields_of_records_are_compared() -> None:
             0,
             seed=0,
         )
+
+
+@cuda.jit
+def reverse(a):  # type: ignore[no-untyped-def]
+    tile = cuda.shared.array(64, np.float32)
+    t = cuda.threadIdx.x
+    tile[t] = a[t]
+    cuda.syncthreads()
+    a[t] = tile[63 - t]
+
+
+def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+    with options(check=True):
+        a = np.arange(64, dtype=np.float32)
+        reverse[1, 64](a)
+        assert a.tolist() == list(range(63, -1, -1))
+
+        @cuda.jit
+        def last(out):  # type: ignore[no-untyped-def]
+            out[0] = cuda.grid(1)
+
+        device = cuda.to_device(np.zeros(1, np.int32))
+        with pytest.raises(KernelError, match=r"out\[0\] is 127 with threads and blocks in order, and 0 with them"):
+            last[2, 64](device)

@@ -1,4 +1,4 @@
-"""Every test kernel in every mode gives what NumPy gives in float64, at sizes of one, primes, and one past the block."""
+"""Every test kernel, in every mode, gives what NumPy gives in float64: at sizes of one, primes, one past the block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from emulator_kernels import all_examples
 from emulator_kernels.elementwise import add_guarded
 from emulator_kernels.example import Example, check, poisoned
 
-from stage4_numba_cuda.emulator import cuda, options
+from stage4_numba_cuda.emulator import KernelError, cuda, current, options
 
 EXAMPLES = all_examples()
 
@@ -22,13 +22,25 @@ MODES: dict[str, dict[str, Any]] = {
     "step": {"step": True},
 }
 #: These compile every kernel once more.
-EXPENSIVE = ("check", "unchecked")
+EXPENSIVE_MODES = ("check", "unchecked")
+#: A second is what it costs to compile a kernel; these are there for completeness, and much like another.
+ALIKE = {
+    *("matmul.naive_rows_along_x", "matmul.tiled_32", "matmul.transposed_left", "elementwise.add_while_stride"),
+    *("elementwise.sgd_momentum", "reductions.sum_tree", "reductions.bias_gradient", "warps.votes", "warps.shuffles"),
+    *("scans.scan_one_buffer", "images.heat_step", "images.rotate_phases", "images.median_3x3"),
+    *("control.return_after_barrier", "control.first_at_least", "control.standardise_rows"),
+    *("language.with_options", "language.other_layouts", "language.rows_as_views", "randomness.normal_draws"),
+}
+
+
+def is_slow(mode: str, name: str) -> bool:
+    return mode in EXPENSIVE_MODES or (mode != "step" and name in ALIKE)
 
 
 def runs() -> list[Any]:
     """(mode, example) for every mode and example, the modes that share compiled kernels side by side."""
     return [
-        pytest.param(mode, name, id=f"{name}-{mode}", marks=[pytest.mark.slow] if mode in EXPENSIVE else [])
+        pytest.param(mode, name, id=f"{name}-{mode}", marks=[pytest.mark.slow] if is_slow(mode, name) else [])
         for mode in MODES
         for name, example in EXAMPLES.items()
         if mode != "step" or example.step_sizes
@@ -36,8 +48,15 @@ def runs() -> list[Any]:
 
 
 def run(example: Example, size: Any, name: str) -> None:
-    """One launch on arrays of its own, and a look at all of its arguments."""
+    """One launch on arrays of its own, and a look at all of its arguments.
+
+    Where the order of the blocks decides what is where, check mode has to say so.
+    """
     launch = example.launch(size, np.random.default_rng(7))
+    if current().check and launch.sorted and launch.grid != 1:
+        with pytest.raises(KernelError, match="depends on the order"):
+            example.kernel[launch.grid, launch.block](*launch.arguments)
+        return
     arguments = tuple(each.copy(order="K") if isinstance(each, np.ndarray) else each for each in launch.arguments)
     example.kernel[launch.grid, launch.block, 0, launch.dynamic_bytes](*arguments)
     check(launch, arguments, example.tolerance, f"{name} at size {size}")

@@ -96,7 +96,7 @@ def test_ctrl_c_ends_a_kernel_that_would_never_end(cores: int) -> None:
             pass
         _thread.interrupt_main()
 
-    threading.Thread(target=press).start()
+    threading.Thread(target=press, daemon=True).start()
     with pytest.raises(KeyboardInterrupt):
         run(out, what, cores, Ready(FakeKernel(by_block), "kernel"))
     assert 1 <= out.sum() <= cores

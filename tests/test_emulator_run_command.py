@@ -98,6 +98,22 @@ def test_the_scripts_own_exception_shows_its_traceback_from_the_script_on(capsys
     assert "runpy" not in err
 
 
+def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "raise KeyboardInterrupt") == (2, "", "error: interrupted\n")
+
+
+def test_source_prints_each_kernel_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
+    script = SCRIPT + "add_one[1, 32](a)\nprint(a.tolist())\n"
+    code, out, err = run(capsys, script, before=("--source",))
+    assert (code, err) == (0, "")
+    assert out.startswith("# add_one(array(float64, 1d, C))\n")
+    assert out.count("def run(") == 1
+    assert out.endswith("__main__ [] [1.0, 1.0, 1.0]\n[2.0, 2.0, 2.0]\n")
+
+
 def test_a_script_that_python_cannot_read_shows_where(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = run(capsys, "def (")
     assert code == 1

@@ -11,13 +11,14 @@ import pytest
 from numba import njit
 
 from stage4_numba_cuda.emulator.helpers import status as codes
-from stage4_numba_cuda.emulator.helpers.status import Stopped, fail, go_on, new_status
+from stage4_numba_cuda.emulator.helpers.status import Stopped, address_of, fail, go_on, new_status
 
 
 @njit(nogil=True)
 def count_until(limit, status):
     """Counts in status[DETAIL], and asks before each step."""
-    while go_on(status) and status[codes.DETAIL] < limit:
+    address = address_of(status)
+    while go_on(address) and status[codes.DETAIL] < limit:
         status[codes.DETAIL] += 1
     return status[codes.DETAIL]
 
@@ -26,17 +27,23 @@ def count_until(limit, status):
 def spin(status, running):
     """Does nothing that changes the answer: only go_on can end it."""
     running[0] = 1
-    while go_on(status):
+    address = address_of(status)
+    while go_on(address):
         pass
 
 
 @njit
 def fail_where_odd(values, status):
-    """Fails at the first odd value; says how many came before."""
+    """Fails at the first odd value; says how many there are where none is odd."""
     for index in range(len(values)):
         if values[index] % 2:
             fail(status, codes.RAISED, 3, 70_000, index, values[index], -1, 2**40)
     return len(values)
+
+
+@njit
+def fail_by_address(values, status):
+    return fail_where_odd(values, address_of(status))
 
 
 def test_a_fresh_status_says_that_nothing_went_wrong():
@@ -57,12 +64,13 @@ def test_every_code_and_every_place_is_a_number_of_its_own():
     assert max(places) < codes.LENGTH
 
 
-def test_a_fault_is_recorded_with_its_place_and_ends_the_run():
+@pytest.mark.parametrize("run", [fail_where_odd, fail_by_address])
+def test_a_fault_is_recorded_with_its_place_and_ends_the_run(run):
     status = new_status()
-    assert fail_where_odd(np.array([2, 4]), status) == 2
+    assert run(np.array([2, 4]), status) == 2
     assert not status.any()
     with pytest.raises(Stopped):
-        fail_where_odd(np.array([2, 4, 7, 9]), status)
+        run(np.array([2, 4, 7, 9]), status)
     told = {codes.CODE: codes.RAISED, codes.SITE: 3, codes.BLOCK: 70_000, codes.THREAD: 2}
     told |= {codes.DETAIL: 7, codes.DETAIL + 1: -1, codes.DETAIL + 2: 2**40}
     assert {place: int(status[place]) for place in told} == told
@@ -92,7 +100,7 @@ def test_a_loop_that_changes_nothing_is_stopped_from_outside():
 
     worker = threading.Thread(target=work, daemon=True)
     worker.start()
-    while not running[0]:
+    while not running[0] and worker.is_alive():
         time.sleep(0.001)  # until it is compiled and turning
     assert worker.is_alive()
     status[codes.STOP] = 1
@@ -110,7 +118,7 @@ from stage4_numba_cuda.emulator.helpers import *
 @njit(cache=True, nogil=True, error_model="numpy")
 def run(array, values, result, status):
     """One of everything."""
-    shuffle_down(result, values, 0xFFFFFFFF, 1, None, None, values.size, status, 0, 0)
+    shuffle_down(result, values, 0xFFFFFFFF, 1, None, None, values.size, address_of(status), 0, 0)
     for thread in range(values.size):
         atomic_add(array, 0, result[thread])
         atomic_nanmax(array, 1, cbrt(result[thread]))

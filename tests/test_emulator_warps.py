@@ -258,6 +258,21 @@ def test_every_thread_counts_as_here_and_alive_where_nothing_is_said():
     assert stopped("sync_warp", members=1, **block) == (codes.NOT_A_MEMBER, 1, 1, 0)
 
 
+@njit
+def sync_by_address(here, status):
+    helpers.sync_warp(FULL, here, None, 33, helpers.address_of(status), 5, 6)
+
+
+def test_the_report_may_be_given_by_its_address():
+    status, here = codes.new_status(), np.ones(33, bool)
+    sync_by_address(here, status)
+    here[30] = False
+    with pytest.raises(codes.Stopped):
+        sync_by_address(here, status)
+    assert status[codes.CODE] == codes.WARP_MEMBERS
+    assert status[codes.DETAIL : codes.DETAIL + 2].tolist() == [32, 31]
+
+
 # ---- types
 
 

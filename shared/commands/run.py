@@ -38,7 +38,7 @@ def run(
 
     The script runs as python would run it: as __main__, with its arguments in sys.argv and its folder first in
     sys.path. Exit code: the script's own; 1 with its traceback where it raises; 2 with one line where a kernel is
-    wrong.
+    wrong or Ctrl-C ended it.
 
     \b
     Examples:
@@ -71,6 +71,8 @@ def run(
         runpy.run_path(str(script), run_name="__main__")
     except KernelError:
         raise
+    except KeyboardInterrupt:
+        raise typer.Abort() from None
     except Exception as error:
         traceback.print_exception(type(error), error, _from_script(error.__traceback__, str(script)))
         raise typer.Exit(1) from None

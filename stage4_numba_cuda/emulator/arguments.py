@@ -197,10 +197,7 @@ def fitting(value: Any, wanted: Any, name: str, kernel: str) -> Any:
     if isinstance(wanted, types.Boolean | types.Integer | types.Float | types.Complex):
         return _number(value, wanted, name, kernel)
     if isinstance(wanted, types.BaseTuple) and isinstance(value, tuple) and len(value) == len(wanted):
-        parts = [
-            fitting(part, wanted[place], f"{name}[{place}]", kernel)  # type: ignore[index]
-            for place, part in enumerate(value)
-        ]
+        parts = [fitting(part, wanted[place], f"{name}[{place}]", kernel) for place, part in enumerate(value)]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
     found = type_of(value, name, kernel)
     if found == wanted or _is_array_of(value, found, wanted):

@@ -67,6 +67,21 @@ def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
     return f"{type(value).__name__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"
 
 
+def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> dict[str, np.ndarray[Any, Any]]:
+    """The global arrays that a function reads, itself or in device functions, by their names in generated source."""
+    found: dict[str, np.ndarray[Any, Any]] = {}
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            value = names.look_up(source, node)
+            if isinstance(value, np.ndarray):
+                frozen = value.copy()
+                frozen.flags.writeable = False
+                found[names.array_name(ast.unparse(node), value)] = frozen
+            elif isinstance(value, DeviceFunction) and value.source not in (*seen, source):
+                found.update(global_arrays(value.source, (*seen, source)))
+    return found
+
+
 @lru_cache(maxsize=1)
 def emulator_version() -> str:
     """A hash of the emulator's own sources and of what compiles them: a change of either makes every kernel anew."""

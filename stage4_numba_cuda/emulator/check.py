@@ -69,7 +69,7 @@ def check_launch(
             error = explained(ready, fault, grid, block)
             if forward:
                 error.add_note(f"It happened with threads and blocks {name}; forward, the launch went well.")
-            raise error from None
+            raise error from error.__cause__
         if not forward:
             forward = [array.copy(order="K") for _, array in arrays]
             for status in statuses:

@@ -1,19 +1,18 @@
 """The steps in a row: from a kernel's source and its arguments' types to machine code.
 
-    source.py       the text, its syntax tree, and what its names stand for
-    normalise.py    a smaller language; inline.py puts synchronising device functions in place
-    webs.py         a name for each independent use of a variable
-    uniformity.py   what is the same for all threads of a block
-    infer.py        the types of variables, by Numba's inference
-    regions.py      the kernel cut at its collectives
-    emit.py         the generated source, written to the cache (cache.py)
-    Numba           machine code, kept in the cache beside the source
+source.py       the text, its syntax tree, and what its names stand for
+normalise.py    a smaller language; inline.py puts synchronising device functions in place
+webs.py         a name for each independent use of a variable
+uniformity.py   what is the same for all threads of a block
+infer.py        the types of variables, by Numba's inference
+regions.py      the kernel cut at its collectives
+emit.py         the generated source, written to the cache (cache.py)
+Numba           machine code, kept in the cache beside the source
 """
 
 from __future__ import annotations
 
 import ast
-import importlib.util
 import linecache
 import warnings
 from collections.abc import Callable
@@ -21,23 +20,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
-from numba import njit
 from numba.core import errors, types
 
-from . import cache, helpers, thread_code
+from . import cache, helpers
 from .diagnoses import failure, notes
 from .emit import Emitter, device_function, header
 from .errors import KernelError, KernelWarning
 from .infer import variable_types
-from .inline import must_inline
 from .limits import SHARED_BYTES
-from .normalise import Normaliser, normalise
+from .normalise import normalise, normalise_device
 from .regions import Regions
 from .source import FunctionSource
 from .thread_code import Sites, Variant, context_of
-from .trees import Collective, contains
+from .trees import Collective, contains, walk
 from .uniformity import Uniformity, lower_masked_for_loops
 from .unit import Unit
 from .webs import split_webs
@@ -83,7 +79,8 @@ def compile_kernel(
     path = cache.path_of(source, (tuple(str(kind) for kind in argument_types), variant))
     if path is not None and path.exists():
         module = load(path)
-        constants = tuple(normalise(source).constants.values()) if module["CONSTANTS"] else ()
+        arrays = cache.global_arrays(source) if module["CONSTANTS"] else {}
+        constants = tuple(arrays[name] for name in module["CONSTANTS"])
         warn(source, module["WARNINGS"])
     else:
         text, unit = generate(source, argument_types, variant)
@@ -124,9 +121,7 @@ def in_words(source: FunctionSource, run: Callable[..., None]) -> Callable[..., 
     return checked
 
 
-def generate(
-    source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant
-) -> tuple[str, Unit]:
+def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant) -> tuple[str, Unit]:
     """The generated module's text, and the kernel in normal form."""
     unit = normalise(source)
     if unit.shared_bytes > SHARED_BYTES:
@@ -169,36 +164,31 @@ class Devices:
         self.variant, self.sites = variant, sites
         self.texts: list[str] = []
         self.contexts: dict[str, list[str]] = {}
-        self.units: dict[str, Unit] = {}
         self.prints = False
 
-    def add(self, caller: Unit) -> None:
+    def add(self, caller: Unit, stack: tuple[FunctionSource, ...] = ()) -> None:
         """Generate what `caller` calls."""
+        stack = (*stack, caller.source)
         for name, function in caller.devices.items():
-            source = function.source
-            unit = Unit(source)
-            worker = Normaliser(unit, source, stack=(caller.source,))
-            worker.is_device = True
-            unit.parameters = [worker.rename(parameter) for parameter in source.parameters]
-            unit.body = worker.statements(source.tree.body)
-            assert not must_inline(source)
-            self.rename_inner(caller, unit, name)
-            self.add(unit)
+            unit = normalise_device(function.source, stack)
+            self.rename_inner(unit, name)
+            self.add(unit, stack)
             caller.constants.update(unit.constants)
+            caller.spelled.update({constant: unit.spelled[constant] for constant in unit.constants})
             self.contexts[name] = [*context_of(unit, self.contexts, self.variant), *unit.constants]
             self.texts.append(device_function(unit, name, self.contexts[name], self.contexts, self.variant, self.sites))
-            self.units[name] = unit
             self.prints = self.prints or unit.prints
 
-    def rename_inner(self, caller: Unit, unit: Unit, name: str) -> None:
+    def rename_inner(self, unit: Unit, name: str) -> None:
         """Functions that a device function calls get names that no other has."""
         for inner in list(unit.devices):
-            spelled = f"_{name.strip('_')}_{inner.removeprefix('_device_')}"
+            spelled = f"{name}__{inner.removeprefix('_device_')}"
+            while spelled in self.contexts:
+                spelled += "_"
             unit.devices[spelled] = unit.devices.pop(inner)
-            for statement in unit.body:
-                for part in ast.walk(statement):
-                    if isinstance(part, ast.Name) and part.id == inner:
-                        part.id = spelled
+            for part in walk(unit.body):
+                if isinstance(part, ast.Name) and part.id == inner:
+                    part.id = spelled
 
     def for_inference(self) -> dict[str, Any]:
         """What the names in a kernel stand for while Numba looks for types."""
@@ -209,19 +199,14 @@ PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom 
 
 
 def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
-    """The namespace that generated source leaves behind."""
+    """The namespace that generated source leaves behind. cached: whether Numba keeps its machine code on disk."""
     scope: dict[str, Any] = {f"_{name}": getattr(helpers, name) for name in helpers.__all__}
-    scope.update(CACHE=cached, SOURCE=text, np=np, njit=njit, numba=numba, __name__="groundup_generated")
+    scope.update(__name__=helpers.__name__, CACHE=cached, SOURCE=text)  # Numba asks a cached function for its module
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), scope)
     return scope
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Run a generated source from the cache; Numba finds its machine code by the file."""
-    text = path.read_text(encoding="utf-8")
-    scope = execute(str(path), text, cached=True)
-    return scope
-
-
-__all__ = ["CompiledKernel", "Variant", "compile_kernel", "generate", "importlib", "thread_code"]
+    """Run a generated source from the cache; Numba finds its machine code by the file's name."""
+    return execute(str(path), path.read_text(encoding="utf-8"), cached=True)

@@ -107,7 +107,9 @@ def notes(places: Places, status: np.ndarray[Any, Any]) -> list[str]:
     told = []
     if status[codes.DIVERGED_SITE]:
         filename, line, what = places[int(status[codes.DIVERGED_SITE]) - 1]
-        told.append(f"{filename}:{line}: {what}() was reached by a part of the block's live threads (divergence='warn')")
+        told.append(
+            f"{filename}:{line}: {what}() was reached by a part of the block's live threads (divergence='warn')"
+        )
     if status[codes.EXITED_SITE]:
         filename, line, what = places[int(status[codes.EXITED_SITE]) - 1]
         told.append(

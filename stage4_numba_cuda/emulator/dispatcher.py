@@ -138,7 +138,7 @@ class Kernel:
                 from .check import check_launch
 
                 names = self._names
-                check_launch(self, ready, arguments.values, names, grid, block, dynamic_bytes, settings.seed)
+                check_launch(self.py_func, ready, arguments.values, names, grid, block, dynamic_bytes, settings.seed)
             else:
                 launch(ready, arguments.values, grid, block, dynamic_bytes, settings.cores)
         for copy in arguments.copy_back:

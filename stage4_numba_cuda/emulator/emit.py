@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -33,7 +33,6 @@ from .regions import (
     Region,
     Regions,
 )
-from .statics import static_expression
 from .thread_code import Sites, ThreadCode, Variant
 from .trees import Collective, loaded_names
 from .unit import ArrayDeclaration, Unit
@@ -78,7 +77,10 @@ class Writer:
         for header in headers:
             self(header)
             self.depth += 1
+        written = len(self.lines)
         yield
+        if len(self.lines) == written:
+            self("pass")
         self.depth -= len(headers)
 
 
@@ -111,7 +113,7 @@ class Emitter:
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """The dtype of the array that carries a variable. KernelError where it cannot be carried."""
-        kind = self.types.get(name)
+        kind = self.types.get(name, types.int64)  # a mask or lane that nothing else uses has no type: an integer
         line = next(
             (p.lineno for s in self.unit.body for p in ast.walk(s) if isinstance(p, ast.Name) and p.id == name),
             self.unit.source.first_line,
@@ -148,17 +150,25 @@ class Emitter:
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
         return f"@njit(fastmath={fast}, {FAST}{', cache=CACHE' if cached else ''})"
 
+    def finished(self) -> str:
+        """What was written; with Numba's own bounds check where an access needs it, like A.T[i] or A[1:][i]."""
+        text = "\n".join(self.write.lines)
+        if self.variant.bounds and self.code.left_to_numba:
+            text = text.replace(FAST, f"{FAST}, boundscheck=True", 1)
+        return text
+
     def thread_function(self) -> str:
         """A kernel without a collective: its own statements, for one thread."""
         self.write = write = Writer()
         names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
         write(self.decorator())
         with write.under(f"def run_thread({', '.join([*self.inputs, *self.unit.shared, *names])}):"):
-            if "_lane" in loaded_names(self.unit.body):
+            lines = self.code.lines(self.unit.body) or ["pass"]
+            if any(re.search(r"\b_lane\b", line) for line in lines):
                 write("_lane = _thread & 31")
             self.declare_stack_arrays(self.unit.local, self.variant.bounds)
-            write(*(self.code.lines(self.unit.body) or ["pass"]))
-        return "\n".join(write.lines)
+            write(*lines)
+        return self.finished()
 
     def declare_stack_arrays(self, arrays: Mapping[str, ArrayDeclaration], poisoned: bool) -> None:
         """Local arrays of one thread, in its frame; large ones on the heap."""
@@ -189,9 +199,9 @@ class Emitter:
             else:
                 for name in self.carried:
                     if name in self.unit.parameters:
-                        write(f"_all_{name}[:] = {name}")
+                        self.for_all(f"_all_{name}", name)
                 self.tree(self.parts.tree)
-        return "\n".join(write.lines)
+        return self.finished()
 
     def fresh_memory(self) -> None:
         """What a block finds in its memory when it starts."""
@@ -202,14 +212,12 @@ class Emitter:
                 for array in self.unit.local.values():
                     self.poison(f"_all_{array.name}", array.dtype)
         if ALIVE in self.masks:
-            self.write(f"{ALIVE}[:] = True")
+            self.write(f"_fill_bytes({ALIVE}, 1)")
 
     def poison(self, name: str, dtype: np.dtype[Any]) -> None:
-        """Fill an array with what no kernel should read."""
+        """Fill an array with what no kernel should read; poison.py says with what. NaN is all ones in every byte."""
         if dtype.kind != "V":
-            value = static_expression(poison_value(dtype))
-            assert value is not None
-            self.write(f"{name}[...] = {ast.unparse(value)}")
+            self.write(f"_fill_bytes({name}, {poison_value(dtype).tobytes()[0] if dtype.kind not in 'fc' else 0xFF:#x})")
 
     def run_function(self) -> str:
         """A range of blocks: what a launch calls, on one core or on several."""
@@ -256,20 +264,19 @@ class Emitter:
 
     def tree(self, parts: list[Any]) -> None:
         """Write the parts one after another."""
+        writers: dict[type, Callable[[Any], None]] = {
+            Region: self.region,
+            ForBlock: self.for_block,
+            Decision: self.decision,
+            Loop: self.loop,
+            Jump: lambda part: self.write(part.word),
+            MaskedIf: self.masked_if,
+            MaskedLoop: self.masked_loop,
+            Leave: self.leave,
+            Meeting: self.meeting,
+        }
         for part in parts:
-            {
-                Region: self.region,
-                ForBlock: self.for_block,
-                Decision: self.decision,
-                Loop: self.loop,
-                Jump: lambda part: self.write(part.word),
-                MaskedIf: self.masked_if,
-                MaskedLoop: self.masked_loop,
-                Leave: self.leave,
-                Meeting: self.meeting,
-            }[type(part)](part)
-        if not parts:
-            self.write("pass")
+            writers[type(part)](part)
 
     @contextmanager
     def each_thread(self, used: set[str]) -> Iterator[None]:
@@ -321,7 +328,9 @@ class Emitter:
 
     def note(self, statements: list[ast.stmt]) -> None:
         """A comment that says which lines of the kernel follow."""
-        lines = sorted({s.lineno for s in statements} | {getattr(s, "end_lineno", None) or s.lineno for s in statements})
+        lines = sorted(
+            {s.lineno for s in statements} | {getattr(s, "end_lineno", None) or s.lineno for s in statements}
+        )
         if lines:
             where = f"line {lines[0]}" if lines[0] == lines[-1] else f"lines {lines[0]} to {lines[-1]}"
             self.write(f"# {where}, for each thread")
@@ -347,6 +356,8 @@ class Emitter:
             test = self.code.text(node.test)
             header = f"while {'_go_on(_status) and ' if self.variant.bounds else ''}{test}:"
         with self.write.under(header):
+            if self.variant.bounds and isinstance(node, ast.For):
+                self.write("_go_on(_status)")
             self.tree(part.body)
 
     def masked_if(self, part: MaskedIf) -> None:
@@ -354,10 +365,10 @@ class Emitter:
         self.note(part.test.statements)
         test = part.test.statements[0]
         assert isinstance(test, ast.Expr)
-        self.write(f"{part.then}[:] = False")
+        self.write(f"_fill_bytes({part.then}, 0)")
         if part.orelse:
-            self.write(f"{part.orelse}[:] = False")
-        lines = [f"_test = {self.code.text(test.value)}", f"{part.then}[_thread] = _test"]
+            self.write(f"_fill_bytes({part.orelse}, 0)")
+        lines = [f"_test = bool({self.code.text(test.value)})", f"{part.then}[_thread] = _test"]
         if part.orelse:
             lines.append(f"{part.orelse}[_thread] = not _test")
         self.region_loop(part.test, part.test.mask, lines)
@@ -370,13 +381,14 @@ class Emitter:
         """Rounds, until no thread is left."""
         test = part.test.statements[0]
         assert isinstance(test, ast.Expr)
-        self.write(f"{part.active}[:] = {part.test.mask or 'True'}")
+        copied = f"_copy_mask({part.active}, {part.test.mask})"
+        self.write(copied if part.test.mask else f"_fill_bytes({part.active}, 1)")
         with self.write.under(f"while {'_go_on(_status)' if self.variant.bounds else 'True'}:"):
             self.note(part.test.statements)
-            self.region_loop(part.test, part.active, [f"{part.active}[_thread] = {self.code.text(test.value)}"])
+            self.region_loop(part.test, part.active, [f"{part.active}[_thread] = bool({self.code.text(test.value)})"])
             with self.write.under(f"if not _anyone({part.active}):"):
                 self.write("break")
-            self.write(f"{part.current}[:] = {part.active}")
+            self.write(f"_copy_mask({part.current}, {part.active})")
             self.tree(part.body)
 
     def leave(self, part: Leave) -> None:
@@ -426,7 +438,16 @@ class Emitter:
         if node.results:
             vote = f"_{BLOCK_VOTES[node.path]}({self.operand(node.operands[0])}, {mask or 'None'}, _threads)"
             name = node.results[0].id
-            self.write(f"_all_{name}[:] = {vote}" if name in self.carried else f"{name} = {vote}")
+            if name in self.carried:
+                self.write(f"_vote = {vote}")
+                self.for_all(f"_all_{name}", "_vote")
+            else:
+                self.write(f"{name} = {vote}")
+
+    def for_all(self, array: str, value: str) -> None:
+        """Give every thread the same value."""
+        with self.write.under("for _thread in range(_threads):"):
+            self.write(f"{array}[_thread] = {value}")
 
 
 def device_function(
@@ -440,7 +461,7 @@ def device_function(
     with write.under(f"def {name}({', '.join([*unit.parameters, *context])}):"):
         emitter.declare_stack_arrays(unit.local, variant.bounds)
         write(*(emitter.code.lines(unit.body) or ["pass"]))
-    return "\n".join(write.lines)
+    return emitter.finished()
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
@@ -450,7 +471,9 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
     return "np.bool_" if dtype == np.bool_ else f"np.{dtype.name}"
 
 
-def header(name: str, where: str, argument_types: tuple[types.Type, ...], body: str, records: list[np.dtype[Any]]) -> str:
+def header(
+    name: str, where: str, argument_types: tuple[types.Type, ...], body: str, records: list[np.dtype[Any]]
+) -> str:
     """The imports, and a comment that says what this is."""
     used = [helper for helper in HELPERS if re.search(rf"\b_{helper}\b", body)]
     lines = [
@@ -469,4 +492,3 @@ def header(name: str, where: str, argument_types: tuple[types.Type, ...], body: 
         lines += [")"]
     lines += [f"{dtype_text(dtype)} = np.dtype({dtype.descr!r}, align={dtype.isalignedstruct})" for dtype in records]
     return "\n".join(lines)
-

@@ -104,7 +104,9 @@ def python_function(
         posonlyargs=[], args=[ast.arg(arg=name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[]
     )
     definition = ast.FunctionDef(name=unit.source.name, args=arguments, body=body, decorator_list=[], type_params=[])
-    module = ast.fix_missing_locations(ast.Module(body=[ast.copy_location(definition, unit.source.tree)], type_ignores=[]))
+    module = ast.fix_missing_locations(
+        ast.Module(body=[ast.copy_location(definition, unit.source.tree)], type_ignores=[])
+    )
     scope: dict[str, Any] = dict(functions)
     exec(compile(module, unit.source.filename, "exec"), scope)
     found: Callable[..., Any] = scope[unit.source.name]
@@ -129,11 +131,21 @@ class Uncut(ast.NodeTransformer):
 
     def visit_Collective(self, node: Collective) -> Any:
         """result = something of that type."""
-        if node.path in SHUFFLES:
-            return self.at(node, [assign(node.results[0].id, node.operands[1])])
         if not node.results:
             return ast.copy_location(ast.Pass(), node)
-        new: list[ast.stmt] = [assign(node.results[0].id, call(RESULT_TYPES[node.path], constant(0)))]
+        # All operands are used, or Numba would take them for dead and give them no type.
+        first = 1 if node.path in SHUFFLES else 0
+        operands = [node.operands[first], *node.operands[:first], *node.operands[first + 1 :]] if node.operands else []
+        value: ast.expr = constant(0)
+        if node.path in SHUFFLES:
+            value = ast.Subscript(value=ast.Tuple(elts=operands, ctx=ast.Load()), slice=constant(0), ctx=ast.Load())
+        elif operands:
+            tests: list[ast.expr] = [call("bool", operand) for operand in operands]
+            pair = ast.Tuple(elts=tests, ctx=ast.Load())
+            value = ast.Subscript(value=pair, slice=constant(0), ctx=ast.Load())
+        if node.path not in SHUFFLES:
+            value = call(RESULT_TYPES[node.path], value)
+        new: list[ast.stmt] = [assign(node.results[0].id, value)]
         if len(node.results) == 2:
             new.append(assign(node.results[1].id, call("np.bool_", constant(1))))
         return self.at(node, new)
@@ -177,9 +189,13 @@ def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
     """Numba's message, shortened to what it says about the learner's line."""
     line = getattr(getattr(error, "loc", None), "line", None) or unit.source.first_line
     lines = [text.strip() for text in errors.termcolor().errmsg(str(error)).splitlines()]
-    said = [text for text in lines if text and not text.startswith(("File ", "During:", "def ", "<source", "Failed in"))]
+    said = [
+        text for text in lines if text and not text.startswith(("File ", "During:", "def ", "<source", "Failed in"))
+    ]
     first = next((text for text in said if not text.startswith("-")), "no types fit")
-    detail = next((text for text in said if text.startswith(("No match", "Use of unsupported", ">>>", "- Of which"))), "")
+    detail = next(
+        (text for text in said if text.startswith(("No match", "Use of unsupported", ">>>", "- Of which"))), ""
+    )
     if detail.startswith("- Of which") or detail == first:
         detail = ""
     return unit.source.error(f"Numba finds no types for this: {first} {detail}".strip(), line)

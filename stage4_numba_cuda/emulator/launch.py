@@ -33,11 +33,25 @@ CHUNKS = 8
 class Compiled(Protocol):
     """What a launch needs of compile.CompiledKernel."""
 
-    run: Any
-    source: str
-    constants: tuple[np.ndarray, ...]
-    shared_bytes: int
-    prints: bool
+    @property
+    def run(self) -> Any:
+        """The function; compile.CompiledKernel says how it is called."""
+
+    @property
+    def constants(self) -> tuple[np.ndarray, ...]:
+        """Arrays that it gets after its arguments."""
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+
+    @property
+    def shared_bytes(self) -> int:
+        """Static shared memory of a block."""
+
+    @property
+    def prints(self) -> bool:
+        """Whether it prints."""
 
     def failure(self, status: np.ndarray, grid: Extent, block: Extent) -> KernelError:
         """What went wrong, from a status array."""
@@ -90,7 +104,8 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
             work = _in_this_context(run) if compiled.prints else run
             statuses = run_on_workers(work, blocks, chunk, use)
     except Fault as fault:
-        raise explained(ready, fault, grid, block) from None
+        told = explained(ready, fault, grid, block)
+        raise told from told.__cause__
     if ready.launches:
         ready.seconds = (time.perf_counter() - start) * use / threads
     ready.launches += 1
@@ -115,7 +130,9 @@ def explained(ready: Ready, fault: Fault, grid: Extent, block: Extent) -> BaseEx
         message = f"{ready.name} could not be compiled by Numba: {str(cause).strip()}"
     else:
         message = f"{ready.name} raised {type(cause).__name__}" + (f": {cause}" if str(cause) else "")
-    return KernelError(message, filename=filename, line=line, kernel=ready.name)
+    error = KernelError(message, filename=filename, line=line, kernel=ready.name)
+    error.__cause__ = cause
+    return error
 
 
 _registry: dict[Any, Any] = {}

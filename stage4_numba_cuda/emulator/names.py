@@ -7,14 +7,23 @@ looked up once, and their values become part of the generated source.
 from __future__ import annotations
 
 import ast
+import zlib
 from types import ModuleType
 from typing import Any
+
+import numpy as np
 
 from .intrinsics import Intrinsic
 from .source import FunctionSource
 
 #: The answer for a name that has no value before the kernel runs.
 UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
+
+
+def array_name(text: str, value: np.ndarray[Any, Any]) -> str:
+    """What the generated source calls a global array: two of one name and different contents are told apart."""
+    contents = zlib.crc32(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
+    return f"_const_{text.replace('.', '_')}_{contents:08x}"
 
 
 def is_cuda(value: Any) -> bool:

@@ -44,10 +44,11 @@ from .trees import (
     placed,
     store,
     stored_names,
-    subscript,
 )
 from .unit import ArrayDeclaration, Unit
 
+#: Local memory of one thread on a device, in bytes.
+LOCAL_BYTES = 512 * 1024
 SHORT = {"threadIdx": "_t", "blockIdx": "_b", "blockDim": "_bd", "gridDim": "_gd"}
 PLAIN_EXPRESSIONS = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple, ast.Slice, ast.Starred)
 UNSUPPORTED_EXPRESSIONS = {
@@ -79,6 +80,16 @@ def normalise(source: FunctionSource) -> Unit:
     """The normal form of a kernel. KernelError, with file and line, where it uses what the emulator cannot run."""
     unit = Unit(source)
     worker = Normaliser(unit, source)
+    unit.parameters = [worker.rename(name) for name in source.parameters]
+    unit.body = worker.statements(source.tree.body)
+    return unit
+
+
+def normalise_device(source: FunctionSource, stack: tuple[FunctionSource, ...]) -> Unit:
+    """The normal form of a device function that does not synchronise. stack: the functions whose calls led to it."""
+    unit = Unit(source)
+    worker = Normaliser(unit, source, stack=stack)
+    worker.is_device = True
     unit.parameters = [worker.rename(name) for name in source.parameters]
     unit.body = worker.statements(source.tree.body)
     return unit
@@ -217,14 +228,14 @@ class Normaliser:
 
     def constant_array(self, value: np.ndarray[Any, Any], node: ast.expr) -> str:
         """The name of the hidden argument that brings a global array. Numba freezes global arrays; so does this."""
-        for name, known in self.unit.constants.items():
-            if known is value:
-                return name
-        name = f"_const_{ast.unparse(node).replace('.', '_')}"
-        while name in self.unit.constants:
-            name += "_"
-        self.unit.constants[name] = value
-        self.unit.spelled[name] = ast.unparse(node)
+        if value.dtype.kind not in "biufcV":
+            raise self.error(f"{ast.unparse(node)!r} is an array of {value.dtype}; a kernel can use numbers", node)
+        name = names.array_name(ast.unparse(node), value)
+        if name not in self.unit.constants:
+            frozen = value.copy()
+            frozen.flags.writeable = False
+            self.unit.constants[name] = frozen
+            self.unit.spelled[name] = ast.unparse(node)
         return name
 
     def intrinsic_value(self, path: str, node: ast.expr) -> ast.expr:
@@ -352,10 +363,9 @@ class Normaliser:
         if path in ("syncthreads", "syncwarp"):
             self.before.append(Collective(path, operands, [], node.lineno))
             return constant(None)
-        count = 2 if path == "match_all_sync" else 1
-        results = [self.unit.fresh("result") for _ in range(count)]
+        results = [self.unit.fresh("result") for _ in range(2 if path == "match_all_sync" else 1)]
         self.before.append(placed(Collective(path, operands, [store(r) for r in results], node.lineno), node))
-        if count == 1:
+        if len(results) == 1:
             return load(results[0])
         return ast.Tuple(elts=[load(result) for result in results], ctx=ast.Load())
 
@@ -371,7 +381,7 @@ class Normaliser:
             self.before = outer
             if isinstance(statement, JUMPS):  # what follows is never reached
                 break
-        return done
+        return done or [placed(ast.Pass(), body[0])] if body else []
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """One statement in normal form: none, one or several."""
@@ -591,6 +601,12 @@ class Normaliser:
         if dtype.kind not in "biufcV":
             raise self.error(f"cuda.{path} cannot hold {dtype}; it holds booleans, integers and floats", node)
         name = self.rename(targets[0].id)
+        if path == "local.array" and int(np.prod(dimensions)) * dtype.itemsize > LOCAL_BYTES:
+            raise self.error(
+                f"{targets[0].id!r} takes {int(np.prod(dimensions)) * dtype.itemsize:,} bytes of every thread's local memory; a "
+                f"device has {LOCAL_BYTES:,}. Use a global array that you pass in",
+                node,
+            )
         table = self.unit.shared if path == "shared.array" else self.unit.local
         new = ArrayDeclaration(name, tuple(int(n) for n in dimensions), dtype, node.lineno)
         known = self.unit.arrays.get(name)

@@ -19,7 +19,7 @@ computed anew in each region that reads it, which also keeps the compiler's view
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,7 +135,7 @@ class Regions:
     masks: the names of all masks; uses_alive: whether threads may return before the others
     """
 
-    def __init__(self, unit: Unit, uniformity: Uniformity, variable_types: dict[str, types.Type]) -> None:
+    def __init__(self, unit: Unit, uniformity: Uniformity, variable_types: Mapping[str, types.Type | None]) -> None:
         self.unit, self.uniformity, self.types = unit, uniformity, variable_types
         self.masks: list[str] = []
         self.regions: list[Region] = []
@@ -266,6 +266,8 @@ class Regions:
                 counts[node.id] = counts.get(node.id, 0) + 1
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 values[node.targets[0].id] = node.value
+        # Computing a view's address checks its index, so it must not happen where the learner would not have done it.
+        unconditional = {name for node in self.unit.body if isinstance(node, ast.Assign) for name in stored_names(node)}
         found: dict[str, ast.expr] = {}
         fixed = (set(self.unit.parameters) | set(self.unit.constants) | set(self.unit.shared)) - set(counts)
 
@@ -289,7 +291,7 @@ class Regions:
         while grew:
             grew = False
             for name, value in values.items():
-                is_array = isinstance(self.types.get(name), types.Array)
+                is_array = isinstance(self.types.get(name), types.Array) and name in unconditional
                 if name not in found and name not in self.met and counts[name] == 1 and stable(value, is_array):
                     found[name] = value
                     grew = True
@@ -300,7 +302,9 @@ class Regions:
         own = set(self.recomputed) | set(self.unit.local) | THREAD_NAMES
         carried: dict[str, None] = dict(self.met)
         for region in self.regions:
-            reads = region.reads | {name for value in self.recomputed_in(region).values() for name in loaded_names(value)}
+            reads = region.reads | {
+                name for value in self.recomputed_in(region).values() for name in loaded_names(value)
+            }
             carried.update(dict.fromkeys(sorted(n for n in reads & self.uniformity.varying if n not in own)))
         return list(carried)
 

@@ -70,7 +70,7 @@ def _function(value: Any) -> ast.expr | None:
         dtype = as_dtype(value)
         return expression("np.bool_" if dtype == np.bool_ else f"np.{dtype.name}")
     name = getattr(value, "__name__", None)
-    if not isinstance(name, str) or isinstance(value, FunctionType) and value.__module__ not in ("numpy", "operator"):
+    if not isinstance(name, str) or (isinstance(value, FunctionType) and value.__module__ not in ("numpy", "operator")):
         return None
     if getattr(builtins, name, None) is value:
         return expression(name)

@@ -209,7 +209,7 @@ def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread
         alive = [thread for thread in warp if thread.left is None]
         at_collective = [thread for thread in alive if _name(thread) not in BARRIERS]
         groups = list(_groups(at_collective).values())
-        released = [thread for group in groups for thread in _meet(group, alive, stuck, source)]
+        released = [thread for group in groups for thread in _meet(group, warp, stuck, source)]
         if not released:
             # activemask waits for nobody: it counts those who are there when all others have gone as far as they can.
             released = next((group for group in groups if _name(group[0]) == "activemask"), [])
@@ -222,7 +222,7 @@ def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread
 
 def _meet(
     group: list[Thread],
-    alive: list[Thread],
+    warp: list[Thread],
     stuck: list[tuple[Thread, list[Thread], list[Thread]]],
     source: FunctionSource,
 ) -> list[Thread]:
@@ -235,7 +235,7 @@ def _meet(
         mask = members(_arguments(thread))
         if not mask >> thread.linear % WARP & 1:
             raise _error(diagnoses.not_a_member(f"cuda.{_name(thread)}", [mask], str(thread)), thread, source)
-        awaited = [lane for lane in alive if mask >> lane.linear % WARP & 1]
+        awaited = [lane for lane in warp if mask >> lane.linear % WARP & 1 and _counts(lane, thread, source)]
         if all(lane.linear in here for lane in awaited):
             complete.append(thread)
         else:
@@ -296,11 +296,11 @@ def _meet_at_barrier(threads: list[Thread], source: FunctionSource, divergence: 
 
 
 def _counts(thread: Thread, here: Thread, source: FunctionSource) -> bool:
-    """Whether a thread is missed at the barrier where `here` waits.
+    """Whether a thread is missed at the barrier or the warp's collective where `here` waits.
 
-    A thread that returned before the barrier is not. One that left further down got around it: on a device this may go
-    well, because exited threads no longer count, but the barrier stands where not all come. Within a loop around both,
-    "further down" may have been a round earlier: that thread is not missed.
+    A thread that returned before it is not. One that left further down got around it: on a device this may go well,
+    because exited threads no longer count, but the call stands where not all come. Within a loop around both, "further
+    down" may have been a round earlier: that thread is not missed.
     """
     if thread.left is None:
         return True

@@ -37,6 +37,11 @@ def mask_of(lanes: Any) -> int:
     return sum(1 << lane for lane in lanes)
 
 
+def _signed(mask: int) -> int:
+    """The same 32 bits as an int32: what numba-cuda makes of ballots and matches. Lane 31 is its sign."""
+    return mask - 2**32 if mask >> 31 else mask
+
+
 def answers(name: str, calls: Calls) -> dict[int, Any]:
     """What cuda.NAME returns to each lane."""
     return {own: _answer(name, own, calls) for own in calls}
@@ -54,12 +59,12 @@ def _answer(name: str, own: int, calls: Calls) -> Any:
     if name in ("match_any_sync", "match_all_sync"):
         alike = mask_of(lane for lane, call in seen.items() if _bits(call[1]) == _bits(calls[own][1]))
         if name == "match_any_sync":
-            return np.uint32(alike)
+            return np.int32(_signed(alike))
         agreed = alike == mask_of(seen)
-        return np.uint32(alike if agreed else 0), agreed
+        return np.int32(_signed(alike if agreed else 0)), agreed
     trues = [lane for lane, call in seen.items() if call[1] != 0]
     if name == "ballot_sync":
-        return np.uint32(mask_of(trues))
+        return np.int32(_signed(mask_of(trues)))
     return {"all_sync": len(trues) == len(seen), "any_sync": bool(trues), "eq_sync": len(trues) in (0, len(seen))}[name]
 
 

@@ -11,6 +11,7 @@ from numba.core import types
 
 from .infer import HIDDEN
 from .trees import call, constant, copied, expression, index_parts, load, loaded_names, subscript, walk
+from .uniformity import is_range
 from .unit import Unit
 
 CHECKED = ("_status", "_block", "_thread")
@@ -66,6 +67,7 @@ class ThreadCode(ast.NodeTransformer):
     ) -> None:
         self.unit, self.variant, self.sites = unit, variant, sites
         self.types, self.contexts, self.per_thread = variable_types, contexts, per_thread
+        self.left_to_numba = False  # whether an access was met that only Numba's own check covers
 
     def lines(self, statements: Sequence[ast.stmt]) -> list[str]:
         """The text of some statements."""
@@ -83,6 +85,7 @@ class ThreadCode(ast.NodeTransformer):
         base, parts = self.flattened(node)
         parts = [self.visit(part) for part in parts]
         if not isinstance(base, ast.Name) or self.is_no_array(base.id, parts):
+            self.left_to_numba |= not isinstance(base, ast.Name) and not is_shape(base)
             return ast.Subscript(value=self.visit(base), slice=joined(parts), ctx=node.ctx)
         own = self.per_thread and base.id in self.unit.local
         if own:
@@ -99,7 +102,9 @@ class ThreadCode(ast.NodeTransformer):
             chain.append(chain[-1].value)
         base = chain[-1].value
         parts = [part for link in reversed(chain) for part in index_parts(link.slice)]
-        plain = not any(isinstance(p, ast.Slice) or isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
+        plain = not any(
+            isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and isinstance(p.value, str)) for p in parts
+        )
         if len(chain) > 1 and isinstance(base, ast.Name) and plain and len(parts) <= self.dimensions(base.id):
             return base, parts
         return node.value, index_parts(node.slice)
@@ -176,6 +181,14 @@ class ThreadCode(ast.NodeTransformer):
             return expression(f"_all_{node.id}[{axes}, _thread]")
         return node
 
+    def visit_For(self, node: ast.For) -> Any:
+        """A loop over a range that is not written in numbers may be endless for all we know: it can be stopped, too."""
+        self.generic_visit(node)
+        counts = is_range(node.iter) and not loaded_names(getattr(node.iter, "args", []))
+        if self.variant.bounds and not counts:
+            node.body.insert(0, ast.Expr(value=call("_go_on", load("_status"))))
+        return node
+
     def visit_While(self, node: ast.While) -> Any:
         """A loop that can be stopped from outside."""
         self.generic_visit(node)
@@ -184,6 +197,11 @@ class ThreadCode(ast.NodeTransformer):
             always = isinstance(node.test, ast.Constant) and node.test.value is True
             node.test = running if always else ast.BoolOp(op=ast.And(), values=[running, node.test])
         return node
+
+
+def is_shape(node: ast.expr) -> bool:
+    """Whether this is the shape or strides of something."""
+    return isinstance(node, ast.Attribute) and node.attr in ("shape", "strides")
 
 
 def joined(parts: list[ast.expr]) -> ast.expr:
@@ -208,7 +226,9 @@ def context_of(unit: Unit, contexts: Mapping[str, Sequence[str]], variant: Varia
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
             needed |= set(contexts.get(part.func.id, ()))
     wanted = [name for name in HIDDEN if name in needed]
-    if variant.bounds or any(isinstance(p, ast.Call) and getattr(p.func, "id", "") == "_raise" for p in walk(unit.body)):
+    if variant.bounds or any(
+        isinstance(p, ast.Call) and getattr(p.func, "id", "") == "_raise" for p in walk(unit.body)
+    ):
         wanted = [*CHECKED, *(name for name in wanted if name not in CHECKED)]
     elif "_status" in needed:
         wanted = ["_status", *wanted]

@@ -34,7 +34,7 @@ class Uniformity:
 
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
-        self.varying: set[str] = THREAD_NAMES | set(unit.local)
+        self.varying: set[str] = {*THREAD_NAMES, *unit.local}
         self.structural: set[ast.stmt] = set()
         self.masked: set[ast.stmt] = set()
         self.leaves = False
@@ -92,7 +92,7 @@ class Uniformity:
         if isinstance(node, ast.For):
             fixed = isinstance(node.target, ast.Name) and node.target.id not in self.varying
             return fixed and is_range(node.iter) and self.uniform(node.iter) and all(map(self.for_the_block, node.body))
-        return isinstance(node, ast.Break | ast.Continue)
+        return isinstance(node, ast.Break | ast.Continue | ast.Pass)
 
     def visit(self, body: Sequence[ast.stmt], masked: bool, loops: list[ast.stmt]) -> None:
         """Take the property from every name that does not deserve it. masked: not all threads get here."""

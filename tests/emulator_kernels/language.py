@@ -61,7 +61,7 @@ def rows_as_views(x, out):
 
 @cuda.jit
 def loops_and_tuples(x, out):
-    """Ranges that count down, tuples of constants, chained comparisons, swaps, pass, nested functions of min and max."""
+    """Ranges that count down, tuples of constants, chained comparisons, swaps, pass, nested min and max."""
     i = cuda.grid(1)
     if not (0 <= i < x.size):
         return

@@ -217,7 +217,9 @@ def _sum_by_block(dynamic: bool) -> Callable[[int, np.random.Generator], Launch]
 
 def _sum_all(size: int, generator: np.random.Generator) -> Launch:
     x = normal(generator, size)
-    return Launch(blocks_for(size, BLOCK), BLOCK, (x, np.zeros(1, np.float32)), {1: x.sum(dtype=np.float64, keepdims=True)})
+    return Launch(
+        blocks_for(size, BLOCK), BLOCK, (x, np.zeros(1, np.float32)), {1: x.sum(dtype=np.float64, keepdims=True)}
+    )
 
 
 def _largest_and_place(size: int, generator: np.random.Generator) -> Launch:

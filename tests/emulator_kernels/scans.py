@@ -1,4 +1,4 @@
-"""Prefix sums, sorting and histograms: barriers in loops, two buffers, atomics on shared memory, every atomic there is."""
+"""Prefix sums, sorting and histograms: barriers in loops, two buffers, atomics on shared memory, every atomic."""
 
 from __future__ import annotations
 

@@ -142,11 +142,6 @@ def new_numpy_array(out):
 
 
 @cuda.jit
-def numpy_function(x, out):
-    out[cuda.threadIdx.x] = np.sqrt(x[cuda.threadIdx.x])
-
-
-@cuda.jit
 def numpy_sum(x, out):
     out[cuda.threadIdx.x] = np.sum(x)
 
@@ -280,7 +275,7 @@ def global_statement(out):
 def two_types(x, out):
     value = 1
     if x[0] > 0:
-        value = x
+        value = x  # noqa: F841
     out[cuda.threadIdx.x] = 1
 
 
@@ -381,7 +376,7 @@ def probes() -> dict[str, Probe]:
     found["text_argument"] = Probe(numpy_sum, ("abc", np.zeros(32, np.float32)))
     found["none_argument"] = Probe(returns_none, (None,))
     found["tuple_argument"] = Probe(recursion_free_tuple, ((2.0, 3.0), np.zeros(32, np.float32)))
-    found["float16_argument"] = Probe(numpy_function, (x.astype(np.float16), np.zeros(32, np.float32)))
+    found["float16_argument"] = Probe(assertion, (x.astype(np.float16), np.zeros(32, np.float32)))
     found["object_argument"] = Probe(returns_none, (np.array([None, 1]),))
     found["boolean_argument"] = Probe(shape_from_argument, (True, np.zeros(32, np.float32)))
     found["datetime_argument"] = Probe(returns_none, (np.zeros(3, "datetime64[s]"),))

@@ -1,19 +1,23 @@
 """Checked indices, memory of one thread, masks and barriers: what generated code calls besides warps and atomics.
 
-    A[at(A.shape, (i, j), status, site, block, thread)]      A[i, j], refused where it is out of bounds
-    carray(stack_array(64, np.float32), (8, 8))        a local array that the compiler can keep in registers
-    anyone(mask)                                       is a thread left in the mask?
-    barrier(here, alive, status, site, block)          have all threads come that are still alive?
+A[at(A.shape, (i, j), status, site, block, thread)]      A[i, j], refused where it is out of bounds
+carray(stack_array(64, np.float32), (8, 8))        a local array that the compiler can keep in registers
+anyone(mask)                                       is a thread left in the mask?
+barrier(here, alive, status, site, block)          have all threads come that are still alive?
 """
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
+
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic, overload
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from .status import (
+    BLOCK,
+    CODE,
     DETAIL,
     DIVERGED_SITE,
     DIVERGENT_BARRIER,
@@ -23,125 +27,90 @@ from .status import (
     NEGATIVE_INDEX,
     OUT_OF_BOUNDS,
     RAISED,
+    SITE,
+    THREAD,
+    Stopped,
     _as_array,
     fail,
 )
 
-__all__ = ["anyone", "at", "at_strict", "barrier", "extents", "met_in_part", "raise_error", "some_returned", "stack_array"]
+__all__ = [
+    *("anyone", "at", "at_strict", "barrier", "copy_mask", "extents", "fill_bytes", "met_in_part", "raise_error"),
+    *("some_returned", "stack_array"),
+]
 
 
-@njit(nogil=True)
-def refuse(status, site, block, thread, axis, index, shape):  # type: ignore[no-untyped-def]
-    """Record an index that is refused, with up to three axes of the index and the shape, and end the run."""
-    record = _as_array(status)
-    for k in range(min(3, len(shape))):
-        record[DETAIL + 4 + k] = shape[k]
-    for k in range(min(3, len(index))):
-        record[DETAIL + 1 + k] = index[k]
+def checked_index(strict: bool) -> Any:
+    """The function `at`, or `at_strict`: an intrinsic, so that a check is a few instructions in place and no call."""
+
+    @intrinsic
+    def at(typingctx, shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
+        parts = list(index.types) if isinstance(index, types.BaseTuple) else [index]
+        is_shape = isinstance(shape, types.BaseTuple) and len(parts) <= len(shape)
+        if not is_shape or not parts or not all(isinstance(types.unliteral(part), types.Integer) for part in parts):
+            return index(shape, index, status, site, block, thread), _unchanged
+        place = types.uint64
+        result = types.UniTuple(place, len(parts)) if isinstance(index, types.BaseTuple) else place
+
+        def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+            extents = cgutils.unpack_tuple(builder, arguments[0])
+            given = signature.args[1]
+            came = cgutils.unpack_tuple(builder, arguments[1]) if isinstance(given, types.BaseTuple) else [arguments[1]]
+            came = [context.cast(builder, value, kind, types.int64) for value, kind in zip(came, parts, strict=True)]
+            zero = ir.Constant(ir.IntType(64), 0)
+            places, outside = [], []
+            for value, extent in zip(came, extents, strict=False):
+                wrapped = builder.select(builder.icmp_signed("<", value, zero), builder.add(value, extent), value)
+                places.append(value if strict else wrapped)
+                outside.append(builder.icmp_unsigned(">=", places[-1], extent))
+            refused = outside[0]
+            for bad in outside[1:]:
+                refused = builder.or_(refused, bad)
+            with builder.if_then(refused, likely=False):
+                _record(context, builder, signature, arguments, came, extents, outside)
+                context.call_conv.return_user_exc(builder, Stopped, ())
+            return context.make_tuple(builder, result, places) if isinstance(given, types.BaseTuple) else places[0]
+
+        return result(shape, index, status, site, block, thread), build
+
+    return at
+
+
+def _unchanged(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    """Whatever is no array index (a slice, a field's name, an index into something without a shape) stays as it is."""
+    context.nrt.incref(builder, signature.return_type, arguments[1])
+    return arguments[1]
+
+
+def _record(context, builder, signature, arguments, came, extents, outside):  # type: ignore[no-untyped-def]
+    """Write into the status what was refused: the axis, and up to three axes of the index and of the shape."""
+    word = ir.IntType(64)
+
+    def put(position, value):  # type: ignore[no-untyped-def]
+        builder.store(value, builder.gep(arguments[2], [ir.Constant(word, position)]))
+
+    axis, index, extent = ir.Constant(word, len(came) - 1), came[-1], extents[len(came) - 1]
+    for k in reversed(range(len(came) - 1)):
+        axis = builder.select(outside[k], ir.Constant(word, k), axis)
+        index = builder.select(outside[k], came[k], index)
+        extent = builder.select(outside[k], extents[k], extent)
     # Within bounds when counted from the end, and refused all the same: only the strict check does that.
-    code = NEGATIVE_INDEX if -shape[axis] <= index[axis] < 0 else OUT_OF_BOUNDS
-    fail(status, code, site, block, thread, axis, record[DETAIL + 1], record[DETAIL + 2])
+    wraps = builder.icmp_unsigned("<", builder.add(index, extent), extent)
+    negative = builder.and_(builder.icmp_signed("<", index, ir.Constant(word, 0)), wraps)
+    put(CODE, builder.select(negative, ir.Constant(word, NEGATIVE_INDEX), ir.Constant(word, OUT_OF_BOUNDS)))
+    for position, number in ((SITE, 3), (BLOCK, 4), (THREAD, 5)):
+        put(position, context.cast(builder, arguments[number], signature.args[number], types.int64))
+    put(DETAIL, axis)
+    for k in range(3):
+        put(DETAIL + 1 + k, came[k] if k < len(came) else ir.Constant(word, 0))
+        put(DETAIL + 4 + k, extents[k] if k < len(extents) else ir.Constant(word, 0))
 
 
-def at(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-    """The index as unsigned numbers, negative ones counted from the end, for use as array[at(array.shape, ...)].
-
-    An index out of bounds ends the run (status: OUT_OF_BOUNDS). Whatever is no array index (a slice, a field's name, an
-    index into something without a shape) comes back as it is.
-    """
-    raise NotImplementedError
-
-
-def at_strict(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-    """The same, and a negative index is refused, too (status: NEGATIVE_INDEX): on a device it wraps silently."""
-    raise NotImplementedError
-
-
-def _overloads(function, strict):  # type: ignore[no-untyped-def]
-    """Both functions are one, but for what they do about negative indices."""
-
-    def choose(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        if not isinstance(shape, types.BaseTuple) or len(shape) == 0:
-            return lambda shape, index, status, site, block, thread: index
-        if isinstance(index, types.Integer):
-            return _one(strict)
-        parts = index.types if isinstance(index, types.BaseTuple) else ()
-        if not parts or not all(isinstance(part, types.Integer) for part in parts):
-            return lambda shape, index, status, site, block, thread: index
-        return {1: _tuple_of_one, 2: _two, 3: _three}.get(len(parts), _more)(strict)
-
-    overload(function, jit_options={"nogil": True, "forceinline": True, "error_model": "numpy"})(choose)
-
-
-def _one(strict):  # type: ignore[no-untyped-def]
-    def check(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        i = _place(np.int64(index), shape[0], strict)
-        if i >= np.uint64(shape[0]):
-            refuse(status, site, block, thread, 0, (np.int64(index),), shape)
-        return i
-
-    return check
-
-
-def _tuple_of_one(strict):  # type: ignore[no-untyped-def]
-    def check(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        i = _place(np.int64(index[0]), shape[0], strict)
-        if i >= np.uint64(shape[0]):
-            refuse(status, site, block, thread, 0, (np.int64(index[0]),), shape)
-        return (i,)
-
-    return check
-
-
-def _two(strict):  # type: ignore[no-untyped-def]
-    def check(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        i = _place(np.int64(index[0]), shape[0], strict)
-        j = _place(np.int64(index[1]), shape[1], strict)
-        if i >= np.uint64(shape[0]):
-            refuse(status, site, block, thread, 0, (np.int64(index[0]), np.int64(index[1])), shape)
-        if j >= np.uint64(shape[1]):
-            refuse(status, site, block, thread, 1, (np.int64(index[0]), np.int64(index[1])), shape)
-        return i, j
-
-    return check
-
-
-def _three(strict):  # type: ignore[no-untyped-def]
-    def check(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        i = _place(np.int64(index[0]), shape[0], strict)
-        j = _place(np.int64(index[1]), shape[1], strict)
-        k = _place(np.int64(index[2]), shape[2], strict)
-        bad = -1
-        if k >= np.uint64(shape[2]):
-            bad = 2
-        if j >= np.uint64(shape[1]):
-            bad = 1
-        if i >= np.uint64(shape[0]):
-            bad = 0
-        if bad >= 0:
-            came = (np.int64(index[0]), np.int64(index[1]), np.int64(index[2]))
-            refuse(status, site, block, thread, bad, came, shape)
-        return i, j, k
-
-    return check
-
-
-def _more(strict):  # type: ignore[no-untyped-def]
-    def check(shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        for axis in range(len(index)):
-            if _place(np.int64(index[axis]), shape[axis], strict) >= np.uint64(shape[axis]):
-                refuse(status, site, block, thread, axis, index, shape)
-        return index
-
-    return check
-
-
-@njit(nogil=True, forceinline=True)
-def _place(index, extent, strict):  # type: ignore[no-untyped-def]
-    """The place of an index along its axis; one that is out of bounds becomes a number that is none, too."""
-    if index < 0 and not strict:
-        index += extent
-    return np.uint64(index)
+#: The index as unsigned numbers, negative ones counted from the end, for array[at(array.shape, index, ...)]. One out
+#: of bounds ends the run (status: OUT_OF_BOUNDS).
+at = checked_index(strict=False)
+#: The same, and a negative index is refused, too (status: NEGATIVE_INDEX): on a device it wraps silently.
+at_strict = checked_index(strict=True)
 
 
 @intrinsic
@@ -156,10 +125,6 @@ def extents(typingctx, value):  # type: ignore[no-untyped-def]
         return shape(value), build
     empty = types.Tuple(())
     return empty(value), lambda context, builder, signature, arguments: context.get_dummy_value()
-
-
-_overloads(at, False)
-_overloads(at_strict, True)
 
 
 @intrinsic(prefer_literal=True)
@@ -180,6 +145,34 @@ def stack_array(typingctx, count, dtype):  # type: ignore[no-untyped-def]
         return builder.bitcast(pointer, context.get_value_type(signature.return_type))
 
     return types.CPointer(element)(count, dtype), build
+
+
+@intrinsic
+def fill_bytes(typingctx, array, byte):  # type: ignore[no-untyped-def]
+    """Set every byte of a contiguous array."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        view = context.make_array(signature.args[0])(context, builder, value=arguments[0])
+        value = builder.trunc(arguments[1], ir.IntType(8))
+        cgutils.memset(builder, view.data, builder.mul(view.nitems, view.itemsize), value)
+        return context.get_dummy_value()
+
+    return types.none(array, byte), build
+
+
+@intrinsic
+def copy_mask(typingctx, target, source):  # type: ignore[no-untyped-def]
+    """Make one mask equal to another of the same length."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        to, come_from = (
+            context.make_array(kind)(context, builder, value=value)
+            for kind, value in zip(signature.args, arguments, strict=True)
+        )
+        cgutils.raw_memcpy(builder, to.data, come_from.data, to.nitems, to.itemsize)
+        return context.get_dummy_value()
+
+    return types.none(target, source), build
 
 
 @njit(nogil=True)
@@ -236,5 +229,3 @@ def some_returned(alive, status, site, block):  # type: ignore[no-untyped-def]
 def raise_error(status, site, block, thread):  # type: ignore[no-untyped-def]
     """The learner's own assert or raise."""
     fail(status, RAISED, site, block, thread, 0, 0, 0)
-
-

@@ -71,21 +71,19 @@ def address_of(typingctx, array):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _load_now(typingctx, address):  # type: ignore[no-untyped-def]
-    """The number at the address, read from memory each time: an ordinary load could be moved out of the loop."""
+def go_on(typingctx, status):  # type: ignore[no-untyped-def]
+    """True; ends the run where someone asked for that. Stands in the condition of every loop. status: its address.
+
+    The entry is read from memory each time: an ordinary load could be moved out of the loop.
+    """
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        return builder.load_atomic(arguments[0], ordering="monotonic", align=8)
+        stop = builder.load_atomic(arguments[0], ordering="monotonic", align=8)  # STOP is the first entry
+        with builder.if_then(builder.icmp_unsigned("!=", stop, stop.type(0)), likely=False):
+            context.call_conv.return_user_exc(builder, Stopped, ())
+        return context.get_constant(types.boolean, True)
 
-    return types.int64(address), build
-
-
-@njit(nogil=True, forceinline=True)
-def go_on(status):  # type: ignore[no-untyped-def]
-    """True; ends the run where someone asked for that. Stands in the condition of every `while`. status: its address."""
-    if _load_now(status) != 0:  # STOP is the first entry
-        raise Stopped()
-    return True
+    return types.boolean(status), build
 
 
 def new_status() -> np.ndarray:
