@@ -13,6 +13,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, cast
 
 Array = Any
@@ -160,8 +161,15 @@ def stage_name(name: str) -> str:
 
 
 def available_stages() -> list[str]:
-    """Names of the stages that are installed, first floor first."""
-    return [name for name in STAGES if importlib.util.find_spec(name) is not None]
+    """Names of the stages that are installed, with their rooms, first floor first."""
+    return [name for name in STAGES if _has_rooms(name)]
+
+
+def _has_rooms(name: str) -> bool:
+    """Whether the package is here and holds a network (stage 4 had its emulator first). Imports nothing."""
+    spec = importlib.util.find_spec(name)
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    return any((Path(folder) / "network.py").is_file() for folder in folders)
 
 
 def load_stage(name: str) -> Stage:

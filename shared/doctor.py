@@ -22,7 +22,7 @@ from shared.datasets import DATASETS, load_dataset
 from shared.download import cache_folder
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-DEPENDENCIES = ("numpy", "matplotlib", "typer", "rich", "pooch", "safetensors")
+DEPENDENCIES = ("numpy", "numba", "matplotlib", "typer", "rich", "pooch", "safetensors")
 MAIN_JOB_STAGES = ("stage1_pure_python", "stage2_numpy")
 ROOT = Path(__file__).resolve().parent.parent
 """The folder that holds `shared` and the stages: a checkout, or an environment's site-packages."""

@@ -37,9 +37,14 @@ def cache_folder() -> Path:
     given = os.environ.get("GROUNDUP_CACHE")
     if given:
         return Path(given) / "emulator"
-    from shared import download  # only here: it brings pooch, which running a kernel does not need
-
-    return download.cache_folder() / "emulator"
+    home = Path.home()
+    if sys.platform == "win32":
+        root = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        root = home / "Library" / "Caches"
+    else:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
+    return root / "groundup" / "emulator"
 
 
 def fingerprint(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> str:
@@ -106,7 +111,7 @@ def path_of(source: FunctionSource, what: tuple[Any, ...]) -> Path | None:
 
 
 def write(path: Path, text: str) -> None:
-    """Put a generated source in its place, whole; one that is there stays, so that what Numba keeps for it stays valid."""
+    """Put a generated source in its place, whole; one that is there stays, and what Numba keeps for it stays valid."""
     prune(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:

@@ -1,12 +1,14 @@
 """The steps in a row: from a kernel's source and its arguments' types to machine code.
 
 source.py       the text, its syntax tree, and what its names stand for
-normalise.py    a smaller language; inline.py puts synchronising device functions in place
+normalise.py    a smaller language, by the rules of expressions.py, calls.py, statements.py, assignments.py and
+                declarations.py; inline.py puts synchronising device functions in place
 webs.py         a name for each independent use of a variable
 uniformity.py   what is the same for all threads of a block
 infer.py        the types of variables, by Numba's inference
-regions.py      the kernel cut at its collectives
-emit.py         the generated source, written to the cache (cache.py)
+regions.py      the kernel cut at its collectives; recompute.py finds what need not be carried over a cut
+emit.py         the generated source: emit_regions.py writes the tree, emit_collectives.py barriers and shuffles,
+                thread_code.py what one thread does; cache.py keeps it
 Numba           machine code, kept in the cache beside the source
 """
 
@@ -126,8 +128,8 @@ def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], var
     unit = normalise(source)
     if unit.shared_bytes > SHARED_BYTES:
         raise source.error(
-            f"{source.name!r} declares {unit.shared_bytes:,} bytes of shared memory for each block; {SHARED_BYTES:,} (48 KB) "
-            "is what every device has. Use smaller tiles, or a smaller dtype",
+            f"{source.name!r} declares {unit.shared_bytes:,} bytes of shared memory for each block; {SHARED_BYTES:,} "
+            "(48 KB) is what every device has. Use smaller tiles, or a smaller dtype",
             max(unit.shared.values(), key=lambda array: array.nbytes).line,
         )
     split_webs(unit)

@@ -68,6 +68,16 @@ class Device:
         """Nothing to free: an emulated array goes when the last name for it goes."""
 
 
+class PendingDeallocations:
+    """What numba-cuda frees later, all at once. Here nothing waits: an array goes when the last name for it goes."""
+
+    def __len__(self) -> int:
+        return 0
+
+    def clear(self) -> None:
+        """Free it now."""
+
+
 class Context:
     """The device's state: nothing but the device, since arrays are Python's own."""
 
@@ -90,6 +100,11 @@ class Context:
         except (AttributeError, ValueError, OSError):
             raise NotImplementedError("this system does not tell a Python program how much memory it has") from None
         return MemoryInfo(free, total)
+
+    @property
+    def deallocations(self) -> PendingDeallocations:
+        """Memory that waits to be freed."""
+        return PendingDeallocations()
 
     def synchronize(self) -> None:
         """Wait for all work: it is done."""

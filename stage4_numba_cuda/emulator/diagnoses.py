@@ -62,8 +62,8 @@ def out_of_bounds(name: str, detail: Sequence[int], where: str) -> str:
     index, shape, axis = shape_text(detail)
     along = "" if index.isdigit() or index.lstrip("-").isdigit() else f" along axis {axis}"
     return (
-        f"{name}[{index.strip('()')}] is out of bounds{along}: {name} has shape {shape}; in {where}. On a device this reads or "
-        "writes someone else's memory. Guard the access with an `if`, or launch fewer threads"
+        f"{name}[{index.strip('()')}] is out of bounds{along}: {name} has shape {shape}; in {where}. On a device this "
+        "reads or writes someone else's memory. Guard the access with an `if`, or launch fewer threads"
     )
 
 
@@ -71,8 +71,9 @@ def negative_index(name: str, detail: Sequence[int], where: str) -> str:
     """A computed negative index: legal, and almost always a mistake."""
     index, shape, _ = shape_text(detail)
     return (
-        f"{name}[{index.strip('()')}] counts from the end of {name}, which has shape {shape}; in {where}. A computed negative "
-        "index wraps silently on a device. Guard the access with an `if`; a literal one, like [-1], is taken as meant"
+        f"{name}[{index.strip('()')}] counts from the end of {name}, which has shape {shape}; in {where}. "
+        "A computed negative index wraps silently on a device. Guard the access with an `if`; a literal one, like "
+        "[-1], is taken as meant"
     )
 
 
@@ -80,8 +81,8 @@ def divergent_barrier(name: str, detail: Sequence[int], where: str) -> str:
     """A barrier that a part of the threads reaches."""
     here, alive, _ = detail[:3]
     return (
-        f"{name}() was reached by {here} of the {alive} live threads of {where}. On a device this hangs or corrupts memory. "
-        "Move it out of the branch or loop, so that every thread of the block reaches it"
+        f"{name}() was reached by {here} of the {alive} live threads of {where}. On a device this hangs or corrupts "
+        "memory. Move it out of the branch or loop, so that every thread of the block reaches it"
     )
 
 
@@ -89,16 +90,16 @@ def warp_members(name: str, detail: Sequence[int], where: str) -> str:
     """A warp collective that waits for lanes which do not come."""
     named, here, _ = detail[:3]
     return (
-        f"{name}() names {named} live lanes of the warp in its mask, and {here} of them are here; in {where}. On a device "
-        "this hangs or gives garbage. Name the lanes that take this path, or move the call out of the branch"
+        f"{name}() names {named} live lanes of the warp in its mask, and {here} of them are here; in {where}. On a "
+        "device this hangs or gives garbage. Name the lanes that take this path, or move the call out of the branch"
     )
 
 
 def not_a_member(name: str, detail: Sequence[int], where: str) -> str:
     """A lane that calls a warp collective whose mask leaves it out."""
     return (
-        f"{name}() is called with the mask {detail[0] & 0xFFFFFFFF:#010x}, which does not name the calling lane; in {where}. A "
-        "mask names every lane that takes part: 0xffffffff for the whole warp"
+        f"{name}() is called with the mask {detail[0] & 0xFFFFFFFF:#010x}, which does not name the calling lane; in "
+        f"{where}. A mask names every lane that takes part: 0xffffffff for the whole warp"
     )
 
 
@@ -113,7 +114,7 @@ def notes(places: Places, status: np.ndarray[Any, Any]) -> list[str]:
     if status[codes.EXITED_SITE]:
         filename, line, what = places[int(status[codes.EXITED_SITE]) - 1]
         told.append(
-            f"{filename}:{line}: {int(status[codes.EXITED_COUNT])} threads of a block had returned before {what}(). The "
-            "barrier does not wait for them; code after it must not rely on what they would have written"
+            f"{filename}:{line}: {int(status[codes.EXITED_COUNT])} threads of a block had returned before {what}(). "
+            "The barrier does not wait for them; code after it must not rely on what they would have written"
         )
     return told

@@ -12,13 +12,15 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import compiler, errors, types
+from numba import types
+from numba.core import compiler, errors
 from numba.core.compiler_machinery import PassManager
 from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
+from numba.np import numpy_support
 
 from .intrinsics import SHUFFLES
-from .trees import Collective, assign, call, constant, copied, load
+from .trees import Collective, assign, call, constant, copied, load, walk
 from .unit import Unit
 
 HIDDEN = (
@@ -91,6 +93,31 @@ def one_type(context: Any, kinds: list[types.Type]) -> types.Type | None:
     return kinds[0] if len(set(kinds)) == 1 else context.unify_types(*kinds)
 
 
+def carried_dtype(unit: Unit, name: str, variable_types: Mapping[str, types.Type | None]) -> np.dtype[Any]:
+    """The dtype of the array that carries a variable over a cut. KernelError where it cannot be carried."""
+    kind = variable_types.get(name, types.int64)  # a mask or lane that nothing else uses has no type: an integer
+    line = next(
+        (part.lineno for part in walk(unit.body) if isinstance(part, ast.Name) and part.id == name),
+        unit.source.first_line,
+    )
+    spelled = unit.learners_name(name)
+    if kind is None:
+        raise unit.source.error(
+            f"{spelled!r} has two types that do not go together, and is needed on both sides of a cuda.syncthreads() "
+            "or shuffle; give each its own name",
+            line,
+        )
+    try:
+        return np.dtype(numpy_support.as_dtype(kind))
+    except (NotImplementedError, TypeError):
+        what = "a view of an array" if isinstance(kind, types.Array) else f"a value of type {kind}"
+        raise unit.source.error(
+            f"{spelled!r} holds {what} on both sides of a cuda.syncthreads() or shuffle; only numbers can be kept "
+            "there. Index the array itself after the barrier",
+            line,
+        ) from None
+
+
 def array_type(dtype: np.dtype[Any], dimensions: int) -> types.Type:
     """Numba's type of a shared or local array."""
     return types.Array(numba.from_dtype(dtype), dimensions, "C")
@@ -100,13 +127,13 @@ def python_function(
     unit: Unit, names: list[str], body: list[ast.stmt], functions: Mapping[str, Callable[..., Any]]
 ) -> Callable[..., Any]:
     """The uncut kernel as a Python function, at the learner's own lines."""
-    arguments = ast.arguments(
-        posonlyargs=[], args=[ast.arg(arg=name) for name in names], kwonlyargs=[], kw_defaults=[], defaults=[]
-    )
-    definition = ast.FunctionDef(name=unit.source.name, args=arguments, body=body, decorator_list=[], type_params=[])
-    module = ast.fix_missing_locations(
-        ast.Module(body=[ast.copy_location(definition, unit.source.tree)], type_ignores=[])
-    )
+    module = ast.parse(f"def {unit.source.name}({', '.join(names)}): pass")
+    definition = module.body[0]
+    assert isinstance(definition, ast.FunctionDef)
+    for part in ast.walk(definition):
+        ast.copy_location(part, unit.source.tree)
+    definition.body = body
+    ast.fix_missing_locations(module)
     scope: dict[str, Any] = dict(functions)
     exec(compile(module, unit.source.filename, "exec"), scope)
     found: Callable[..., Any] = scope[unit.source.name]

@@ -29,9 +29,9 @@ def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -
         if path in COLLECTIVES or path == "shared.array":
             return True
         function = names.look_up(source, node.func)
-        if isinstance(function, DeviceFunction) and function.source not in (*seen, source):
-            if must_inline(function.source, (*seen, source)):
-                return True
+        is_new = isinstance(function, DeviceFunction) and function.source not in (*seen, source)
+        if is_new and must_inline(function.source, (*seen, source)):
+            return True
     return False
 
 
@@ -82,20 +82,16 @@ def device_name(unit: Unit, function: DeviceFunction) -> str:
 
 def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr], node: ast.Call) -> ast.expr:
     """The function's statements before the caller's statement; the expression that holds what it returned."""
-    from .normalise import Normaliser
-
     body = copied(source.tree).body
     returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
     if returns and (len(returns) > 1 or returns[0] is not body[-1]):
         first = next(found for found in returns if found is not body[-1])
         raise source.error(
-            f"{source.name!r} synchronises, and returns before its end; such a device function must have one return, as "
-            "its last statement: anything else is not supported by the emulator",
+            f"{source.name!r} synchronises, and returns before its end; such a device function must have one return, "
+            "as its last statement: anything else is not supported by the emulator",
             first,
         )
-    prefix = caller.unit.fresh(source.name)[1:] + "_"
-    inner = Normaliser(caller.unit, source, prefix, (*caller.stack, caller.source))
-    inner.is_device = True
+    inner = caller.for_inlined(source)
     for name, argument in zip(source.parameters, caller.in_order(arguments), strict=True):
         assigned = sum(
             isinstance(p, ast.Name) and p.id == name and isinstance(p.ctx, ast.Store) for p in ast.walk(source.tree)

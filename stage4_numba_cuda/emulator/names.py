@@ -10,9 +10,12 @@ import ast
 import zlib
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 
+from .functions import DeviceFunction
 from .intrinsics import Intrinsic
 from .source import FunctionSource
 
@@ -33,12 +36,24 @@ def is_cuda(value: Any) -> bool:
     return getattr(value, "__groundup_emulator__", False) is True or value.__name__ == "numba.cuda"
 
 
+def callable_in_kernels(value: Any) -> Any:
+    """A function compiled by numba.jit as the device function that it is to a kernel; anything else as it is."""
+    if not isinstance(value, Dispatcher):
+        return value
+    if value not in _functions:
+        _functions[value] = DeviceFunction(value.py_func)
+    return _functions[value]
+
+
+_functions: WeakKeyDictionary[Any, DeviceFunction] = WeakKeyDictionary()
+
+
 def look_up(source: FunctionSource, node: ast.expr) -> Any:
     """The value that a constant, a name or a dotted name has before the kernel runs; else UNKNOWN."""
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return UNKNOWN if node.id in source.stored else source.names.get(node.id, UNKNOWN)
+        return UNKNOWN if node.id in source.stored else callable_in_kernels(source.names.get(node.id, UNKNOWN))
     if isinstance(node, ast.Attribute):
         owner = look_up(source, node.value)
         if owner is UNKNOWN:
@@ -47,7 +62,7 @@ def look_up(source: FunctionSource, node: ast.expr) -> Any:
             return Intrinsic(node.attr)
         if isinstance(owner, Intrinsic):
             return Intrinsic(f"{owner.path}.{node.attr}")
-        return getattr(owner, node.attr, UNKNOWN)
+        return callable_in_kernels(getattr(owner, node.attr, UNKNOWN))
     return UNKNOWN
 
 
@@ -58,13 +73,36 @@ def cuda_path(source: FunctionSource, node: ast.expr) -> str | None:
 
 
 def constant(source: FunctionSource, node: ast.expr) -> Any:
-    """The value of an expression of constants, like `TILE * (TILE + 1)` or `(BM, BK)`; else UNKNOWN."""
+    """The value of an expression of constants, like `TILE * (TILE + 1)` or `(BM, BK)`; else UNKNOWN.
+
+    A variable of the function counts, too, where its one assignment gives it such a value: `n = 32`.
+    """
+    scope = dict(source.names)
     for part in ast.walk(node):
         if isinstance(part, ast.Call | ast.Lambda | ast.ListComp | ast.NamedExpr):
             return UNKNOWN
-        if isinstance(part, ast.Name) and look_up(source, part) is UNKNOWN:
-            return UNKNOWN
+        if isinstance(part, ast.Name):
+            local = part.id in source.stored
+            value = local_constant(source, part.id) if local else look_up(source, part)
+            if value is UNKNOWN:
+                return UNKNOWN
+            if local:
+                scope[part.id] = value
     try:
-        return eval(compile(ast.Expression(body=node), source.filename, "eval"), dict(source.names))
+        return eval(compile(ast.Expression(body=node), source.filename, "eval"), scope)
     except Exception:  # whatever the expression raises, it is no constant: its user says what it has to be
         return UNKNOWN
+
+
+def local_constant(source: FunctionSource, name: str) -> Any:
+    """The value of a variable that is assigned once, a constant expression; else UNKNOWN."""
+    stores = [
+        n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
+    ]
+    if name in source.parameters or len(stores) != 1:
+        return UNKNOWN
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Assign) and node.targets == stores:
+            itself = any(isinstance(part, ast.Name) and part.id == name for part in ast.walk(node.value))
+            return UNKNOWN if itself else constant(source, node.value)
+    return UNKNOWN

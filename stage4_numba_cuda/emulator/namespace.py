@@ -34,6 +34,8 @@ TRANSFER_API = (
 TYPES = (
     *("boolean", "bool_", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "byte", "intp"),
     *("uintp", "intc", "uintc", "float32", "float64", "complex64", "complex128", "void", "none"),
+    *("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8", "c8", "c16", "double", "int_", "uint"),
+    *("char", "uchar", "short", "ushort", "long_", "ulong", "longlong", "ulonglong", "size_t", "ssize_t"),
 )
 
 #: What numba-cuda has on the host and the emulator has not, and why.

@@ -12,8 +12,7 @@ regions stand the things that the block does as a whole:
     Meeting       the collective itself
 
 A variable that a region reads before it writes comes from an earlier region: each thread has its own, so it becomes
-an array with one entry per thread. Unless it is cheap to compute again: `row = cuda.blockIdx.y * TILE + ty` is
-computed anew in each region that reads it, which also keeps the compiler's view of the addresses clear.
+an array with one entry per thread. Unless it can be computed again where it is read (recompute.py).
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from typing import Any
 
 from numba.core import types
 
-from .trees import LOOPS, Collective, loaded_names, placed, stored_names, walk
-from .uniformity import THREAD_NAMES, Uniformity, is_pure_call
+from .recompute import Flow, find_recomputed
+from .trees import LOOPS, Collective, loaded_names, placed, walk
+from .uniformity import THREAD_NAMES, Uniformity
 from .unit import Unit
 
 ALIVE = "_alive"
-INDEX_NAMES = THREAD_NAMES | {stem + axis for stem in ("_b", "_bd", "_gd") for axis in "xyz"}
 
 
 @dataclass
@@ -148,7 +147,7 @@ class Regions:
             for name in [*part.operands, *part.results]
             if isinstance(name, ast.Name) and name.id in uniformity.varying
         }
-        self.recomputed = self.find_recomputed()
+        self.recomputed = find_recomputed(unit, variable_types, uniformity.varying, self.met.keys())
         self.tree = self.build(unit.body, Masks())
         self.carried = self.find_carried()
 
@@ -195,7 +194,9 @@ class Regions:
     def region(self, statements: list[ast.stmt], mask: str | None) -> Region:
         """A region, with what it reads and writes."""
         region = Region(statements, mask)
-        region.always = Flow(region).statements(statements, set())
+        flow = Flow()
+        region.always = flow.statements(statements, set())
+        region.reads, region.writes = flow.reads, flow.writes
         self.regions.append(region)
         return region
 
@@ -257,46 +258,6 @@ class Regions:
 
     # ---------------------------------------------------------------- variables
 
-    def find_recomputed(self) -> dict[str, ast.expr]:
-        """Variables with one assignment, of an expression that has the same value wherever it is evaluated."""
-        counts: dict[str, int] = {}
-        values: dict[str, ast.expr] = {}
-        for node in walk(self.unit.body):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                counts[node.id] = counts.get(node.id, 0) + 1
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                values[node.targets[0].id] = node.value
-        # Computing a view's address checks its index, so it must not happen where the learner would not have done it.
-        unconditional = {name for node in self.unit.body if isinstance(node, ast.Assign) for name in stored_names(node)}
-        found: dict[str, ast.expr] = {}
-        fixed = (set(self.unit.parameters) | set(self.unit.constants) | set(self.unit.shared)) - set(counts)
-
-        def stable(node: ast.expr, array: bool) -> bool:
-            if isinstance(node, ast.Constant):
-                return True
-            if isinstance(node, ast.Name):
-                return node.id in INDEX_NAMES or node.id in fixed or node.id in found
-            if isinstance(node, ast.Attribute):
-                return node.attr in ("shape", "size", "ndim", "strides", "T") and stable(node.value, array)
-            if isinstance(node, ast.Subscript):  # of a shape; or a view of an array, which only computes an address
-                of_shape = isinstance(node.value, ast.Attribute) and node.value.attr in ("shape", "strides")
-                return (of_shape or array) and stable(node.value, array) and stable(node.slice, array)
-            if isinstance(node, ast.Call):
-                return is_pure_call(node) and all(stable(argument, array) for argument in node.args)
-            if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.Tuple | ast.Slice):
-                return all(stable(child, array) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
-            return False
-
-        grew = True
-        while grew:
-            grew = False
-            for name, value in values.items():
-                is_array = isinstance(self.types.get(name), types.Array) and name in unconditional
-                if name not in found and name not in self.met and counts[name] == 1 and stable(value, is_array):
-                    found[name] = value
-                    grew = True
-        return {name: value for name, value in found.items() if name in self.uniformity.varying}
-
     def find_carried(self) -> list[str]:
         """Varying variables that a region reads before it writes them."""
         own = set(self.recomputed) | set(self.unit.local) | THREAD_NAMES
@@ -321,50 +282,3 @@ class Regions:
         for name in sorted(region.reads):
             add(name)
         return ordered
-
-
-class Flow:
-    """Which names a region reads before it has certainly written them."""
-
-    def __init__(self, region: Region) -> None:
-        self.region = region
-
-    def statements(self, body: Sequence[ast.stmt], written: set[str]) -> set[str]:
-        """Follow `body`; `written` grows by what is certainly assigned at its end."""
-        for node in body:
-            self.statement(node, written)
-        return written
-
-    def read(self, node: ast.AST, written: set[str]) -> None:
-        """Every name that is read in `node`."""
-        self.region.reads |= loaded_names(node) - written
-
-    def write(self, node: ast.AST, written: set[str]) -> None:
-        """Every name that is assigned in `node`."""
-        names = stored_names(node)
-        written |= names
-        self.region.writes |= names
-
-    def statement(self, node: ast.stmt, written: set[str]) -> None:
-        """One statement."""
-        if isinstance(node, ast.Assign):
-            self.read(node.value, written)
-            for target in node.targets:
-                self.read(target, written)
-                self.write(target, written)
-        elif isinstance(node, ast.If):
-            self.read(node.test, written)
-            one, other = set(written), set(written)
-            self.statements(node.body, one)
-            self.statements(node.orelse, other)
-            written |= one & other
-        elif isinstance(node, ast.For):
-            self.read(node.iter, written)
-            inside = set(written)
-            self.write(node.target, inside)
-            self.statements(node.body, inside)
-        elif isinstance(node, ast.While):
-            self.read(node.test, written)
-            self.statements(node.body, set(written))
-        else:
-            self.read(node, written)

@@ -32,8 +32,8 @@ class FunctionSource:
             lines, self.first_line = inspect.getsourcelines(function)
         except (OSError, TypeError):
             raise KernelError(
-                f"the source of {self.name!r} cannot be read: the emulator compiles a kernel from its text, so define it "
-                "in a file or in a notebook's cell"
+                f"the source of {self.name!r} cannot be read: the emulator compiles a kernel from its text, so define "
+                "it in a file or in a notebook's cell"
             ) from None
         self.text = textwrap.dedent("".join(lines))
         definitions = ast.parse(self.text).body

@@ -220,9 +220,9 @@ class Namespace:
         """1 / sqrt(x)."""
         return convert(_float_of(x), 1 / np.sqrt(np.float64(exact(x))))
 
-    def lanemask_lt(self, lane: Any) -> Any:
-        """A 1 for every lane below `lane`."""
-        return np.uint32((1 << int(lane)) - 1)
+    def lanemask_lt(self) -> Any:
+        """A 1 for every lane below the thread's own."""
+        return np.uint32((1 << int(self.laneid)) - 1)
 
     def threadfence(self) -> None:
         """Nothing to do: what one thread writes, the next one reads."""

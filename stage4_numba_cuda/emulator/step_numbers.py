@@ -98,7 +98,10 @@ def _signature(function: Any, types: tuple[type, ...]) -> tuple[tuple[np.dtype[A
         return None
     context = cpu_target.typing_context
     context.refresh()
+    function = np.fmod if function is math.fmod else function  # as in the generated source
     found = context.resolve_function_type(function, tuple(_NUMBA_TYPES[kind] for kind in types), {})
+    if found is None:
+        return None
     return tuple(numpy_dtype(kind) for kind in found.args), numpy_dtype(found.return_type)
 
 

@@ -201,6 +201,11 @@ class _Rewrite(ast.NodeTransformer):
             before = [_set(array, self._checked(target.value), node), _set(index, self.visit(target.slice), node)]
             read = ast.Subscript(value=_name(array), slice=_name(index), ctx=ast.Load())
             write: ast.expr = ast.Subscript(value=_name(array), slice=_name(index), ctx=ast.Store())
+        elif isinstance(target, ast.Attribute):  # a record's field
+            record = self._temporary()
+            before = [_set(record, self.visit(target.value), node)]
+            read = ast.Attribute(value=_name(record), attr=target.attr, ctx=ast.Load())  # type: ignore[assignment]
+            write = ast.Attribute(value=_name(record), attr=target.attr, ctx=ast.Store())
         else:
             before, write = [], target
             read = copy.deepcopy(target)  # type: ignore[assignment]

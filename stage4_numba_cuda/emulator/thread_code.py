@@ -85,7 +85,7 @@ class ThreadCode(ast.NodeTransformer):
         base, parts = self.flattened(node)
         parts = [self.visit(part) for part in parts]
         if not isinstance(base, ast.Name) or self.is_no_array(base.id, parts):
-            self.left_to_numba |= not isinstance(base, ast.Name) and not is_shape(base)
+            self.left_to_numba |= not isinstance(base, ast.Name | ast.Tuple) and not is_shape(base)
             return ast.Subscript(value=self.visit(base), slice=joined(parts), ctx=node.ctx)
         own = self.per_thread and base.id in self.unit.local
         if own:

@@ -75,7 +75,8 @@ class Uniformity:
             return node.attr in UNIFORM_ATTRIBUTES or is_module(node.value) or self.uniform(node.value)
         if isinstance(node, ast.Subscript):
             of_shape = isinstance(node.value, ast.Attribute) and node.value.attr in ("shape", "strides")
-            return of_shape and self.uniform(node.slice)
+            of_numbers = isinstance(node.value, ast.Tuple) and self.uniform(node.value)
+            return (of_shape or of_numbers) and self.uniform(node.slice)
         if isinstance(node, ast.Call):
             return is_pure_call(node) and all(self.uniform(argument) for argument in node.args)
         return all(self.uniform(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import float32, int32
+from numba import float32
 
 from stage4_numba_cuda.emulator import cuda
 
@@ -76,13 +76,6 @@ def dtype_as_text(out):
 
 
 @cuda.jit
-def dtype_from_numpy(out):
-    values = cuda.shared.array(32, np.float32)
-    values[cuda.threadIdx.x] = 1
-    out[cuda.threadIdx.x] = values[cuda.threadIdx.x]
-
-
-@cuda.jit
 def dtype_is_pythons_float(out):
     values = cuda.shared.array(32, float)
     values[cuda.threadIdx.x] = 1
@@ -104,11 +97,6 @@ def returns_none(out):
 @cuda.jit
 def count_of_bools(out):
     out[cuda.threadIdx.x] = cuda.syncthreads_count(cuda.threadIdx.x < 7)
-
-
-@cuda.jit
-def ballot_of_ints(out):
-    out[cuda.threadIdx.x] = cuda.popc(cuda.ballot_sync(0xFFFFFFFF, cuda.threadIdx.x & 1))
 
 
 @cuda.jit
@@ -158,11 +146,6 @@ def array_arithmetic(x, out):
 
 
 @cuda.jit
-def array_slice_store(x, out):
-    out[:] = x[0]
-
-
-@cuda.jit
 def assertion(x, out):
     assert x[0] == x[0]
     out[cuda.threadIdx.x] = x[0]
@@ -200,12 +183,6 @@ def printing(x, out):
 def formatting(x, out):
     text = f"{x.size}"
     out[cuda.threadIdx.x] = len(text)
-
-
-@cuda.jit
-def string_constant(out):
-    word = "abc"
-    out[cuda.threadIdx.x] = 1 if word == "abc" else 0
 
 
 @cuda.jit
@@ -249,13 +226,6 @@ def starred(x, out):
 
 
 @cuda.jit
-def keyword_arguments(out):
-    values = cuda.shared.array(shape=32, dtype=int32)
-    values[cuda.threadIdx.x] = 1
-    out[cuda.threadIdx.x] = values[cuda.threadIdx.x]
-
-
-@cuda.jit
 def match_statement(mode, out):
     match mode:
         case 1:
@@ -280,13 +250,6 @@ def two_types(x, out):
 
 
 @cuda.jit
-def maybe_unset(x, out):
-    if x[0] > 1e30:
-        value = 1
-    out[cuda.threadIdx.x] = value
-
-
-@cuda.jit
 def unknown_name(out):
     out[cuda.threadIdx.x] = not_defined_anywhere  # noqa: F821
 
@@ -307,7 +270,7 @@ def grid_of_four(out):
 
 
 @cuda.jit
-def recursion_free_tuple(x, out):
+def tuple_element(x, out):
     pair = (x[0], 1)
     out[cuda.threadIdx.x] = pair[1]
 
@@ -356,18 +319,14 @@ WEIGHTS = np.arange(4, dtype=np.float32)
 def probes() -> dict[str, Probe]:
     """Every probe by its kernel's name."""
     x = np.arange(32, dtype=np.float32)
-    first: dict[str, Any] = {
-        "n": 32,
-        "mode": 1,
-        "x": x,
-    }
+    first: dict[str, Any] = {"n": 32, "mode": 1, "x": x}
     found = {}
     for name, kernel in list(globals().items()):
         function = getattr(kernel, "py_func", None)
-        if function is None or name in ("cuda",):
+        if function is None:
             continue
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
-        dtype = np.int32 if name in ("count_of_bools", "ballot_of_ints") else np.float32
+        dtype = np.int32 if name == "count_of_bools" else np.float32
         arguments = tuple(np.zeros(32, dtype) if each == "out" else first[each] for each in names)
         found[name] = Probe(kernel, arguments)
     plain = np.zeros(32, np.complex64)
@@ -375,7 +334,7 @@ def probes() -> dict[str, Probe]:
     found["list_argument"] = Probe(numpy_sum, ([1.0, 2.0], np.zeros(32, np.float32)))
     found["text_argument"] = Probe(numpy_sum, ("abc", np.zeros(32, np.float32)))
     found["none_argument"] = Probe(returns_none, (None,))
-    found["tuple_argument"] = Probe(recursion_free_tuple, ((2.0, 3.0), np.zeros(32, np.float32)))
+    found["tuple_argument"] = Probe(tuple_element, ((2.0, 3.0), np.zeros(32, np.float32)))
     found["float16_argument"] = Probe(assertion, (x.astype(np.float16), np.zeros(32, np.float32)))
     found["object_argument"] = Probe(returns_none, (np.array([None, 1]),))
     found["boolean_argument"] = Probe(shape_from_argument, (True, np.zeros(32, np.float32)))

@@ -178,7 +178,7 @@ def copy_mask(typingctx, target, source):  # type: ignore[no-untyped-def]
 @njit(nogil=True)
 def anyone(mask):  # type: ignore[no-untyped-def]
     """Whether a thread is left in the mask."""
-    for thread in range(mask.size):
+    for thread in range(mask.size):  # noqa: SIM110 - any() of a generator is slow code in Numba
         if mask[thread]:
             return True
     return False

@@ -1,0 +1,128 @@
+"""Calls in normal form: CUDA's own functions, device functions, and what Numba knows."""
+
+from __future__ import annotations
+
+import ast
+from types import FunctionType
+from typing import TYPE_CHECKING
+
+from . import inline, names
+from .errors import KernelError
+from .functions import DeviceFunction
+from .intrinsics import ATOMICS, AXES, BITS, COLLECTIVES, FENCES, INDEX, SHUFFLES, Intrinsic
+from .statics import static_expression
+from .trees import Collective, call, constant, expression, load, placed, store
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+#: How many arguments collectives take, where it is not one number for the whole family.
+COUNTS = {"syncthreads": (0,), "activemask": (0,), "syncwarp": (0, 1), **dict.fromkeys(SHUFFLES, (3,))}
+INDEX_VARIABLES = frozenset(stem + axis for stem in ("_t", "_b", "_bd", "_gd") for axis in AXES)
+
+
+def rewritten(worker: Normaliser, node: ast.Call) -> ast.expr:
+    """A call of any kind."""
+    function = names.look_up(worker.source, node.func)
+    if isinstance(function, Intrinsic):
+        return intrinsic_call(worker, function.path, node)
+    if isinstance(function, DeviceFunction):
+        return inline.device_call(worker, function, node)
+    if getattr(function, "is_cuda_kernel", False):
+        raise worker.error("a kernel cannot launch a kernel; mark the function @cuda.jit(device=True) to call it", node)
+    if isinstance(function, FunctionType) and static_expression(function) is None:
+        raise worker.error(
+            f"{ast.unparse(node.func)!r} is a plain Python function; a kernel can call it once it is marked "
+            "@cuda.jit(device=True)",
+            node,
+        )
+    if function is print:
+        worker.unit.prints = True
+    target, *new = worker.in_order([node.func, *node.args, *(keyword.value for keyword in node.keywords)])
+    arguments, values = new[: len(node.args)], new[len(node.args) :]
+    keywords = [ast.keyword(arg=old.arg, value=value) for old, value in zip(node.keywords, values, strict=True)]
+    return ast.Call(func=target, args=arguments, keywords=keywords)
+
+
+def intrinsic_call(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+    """cuda.X(...)."""
+    if path in COLLECTIVES:
+        return collective(worker, path, node)
+    if path in FENCES:
+        return constant(None)
+    if path in ("grid", "gridsize"):
+        return grid(worker, path, node)
+    if path == "const.array_like" and len(node.args) == 1:
+        return worker.expression(node.args[0])
+    if path in ("shared.array", "local.array"):
+        raise worker.error(f"cuda.{path}(shape, dtype) must be assigned to a name, in a statement of its own", node)
+    if node.keywords:
+        raise worker.error(f"cuda.{path}() takes its arguments by position in the emulator", node)
+    arguments = worker.in_order(node.args)
+    if path.startswith("atomic.") and path[7:] in ATOMICS:
+        expected = 4 if path == "atomic.cas" else 3
+        if len(arguments) != expected:
+            raise worker.error(f"cuda.{path}() takes {expected} arguments; {len(arguments)} came", node)
+        return call(f"_atomic_{path[7:]}", *arguments)
+    if path in BITS:
+        if path == "lanemask_lt":
+            arguments = [load("_lane")]
+        if path not in ("fma", "selp"):
+            # A thread's index has 32 bits on a device, and these functions count bits.
+            arguments = [call("np.int32", argument) if is_index(argument) else argument for argument in arguments]
+        return call(f"_{path}", *arguments)
+    if path in INDEX:
+        raise worker.error(f"cuda.{path} is not a function; write cuda.{path}.x", node)
+    raise without_support(worker, path + "()", node)
+
+
+def is_index(node: ast.expr) -> bool:
+    """Whether this is threadIdx.x or one of its kin, bare."""
+    return isinstance(node, ast.Name) and node.id in INDEX_VARIABLES
+
+
+def without_support(worker: Normaliser, path: str, node: ast.AST) -> KernelError:
+    """For a part of cuda that the emulator does not have."""
+    return worker.error(f"cuda.{path} is not supported by the emulator", node)
+
+
+def grid(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+    """cuda.grid(n) and cuda.gridsize(n) in terms of the indices."""
+    dimensions = names.constant(worker.source, node.args[0]) if len(node.args) == 1 else None
+    if dimensions not in (1, 2, 3):
+        raise worker.error(f"cuda.{path}() takes the number of dimensions: 1, 2 or 3, written as a constant", node)
+    pattern = "_b{0} * _bd{0} + _t{0}" if path == "grid" else "_gd{0} * _bd{0}"
+    parts = [expression(pattern.format(axis)) for axis in AXES[:dimensions]]
+    return parts[0] if dimensions == 1 else ast.Tuple(elts=parts, ctx=ast.Load())
+
+
+def collective(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+    """A barrier, shuffle or vote: a statement of its own, its result in a variable."""
+    if worker.lazy:
+        raise worker.error(
+            f"cuda.{path}() inside 'a if c else b', 'and' or 'or' is not supported by the emulator: not every "
+            "thread may reach it. Call it in a statement of its own, before",
+            node,
+        )
+    block_wide = path.startswith("syncthreads")
+    wanted = COUNTS.get(path, (1,) if block_wide else (2,))
+    if len(node.args) not in wanted or node.keywords:
+        count = " or ".join(map(str, wanted))
+        raise worker.error(f"cuda.{path}() takes {count} arguments by position; {len(node.args)} came", node)
+    operands: list[ast.expr] = []
+    for position, argument in enumerate(worker.in_order(node.args)):
+        is_value = position == (0 if block_wide else 1)  # every thread brings its own
+        plain = isinstance(argument, ast.Constant) and not is_value
+        operands.append(argument if plain else worker.kept("operand", argument, node))
+    results = [worker.unit.fresh("result") for _ in range(result_count(path))]
+    worker.before.append(placed(Collective(path, operands, [store(name) for name in results], node.lineno), node))
+    if not results:
+        return constant(None)
+    if len(results) == 1:
+        return load(results[0])
+    return ast.Tuple(elts=[load(name) for name in results], ctx=ast.Load())
+
+
+def result_count(path: str) -> int:
+    """How many values a collective gives each thread."""
+    return {"syncthreads": 0, "syncwarp": 0, "match_all_sync": 2}.get(path, 1)

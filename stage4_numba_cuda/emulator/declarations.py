@@ -1,0 +1,71 @@
+"""cuda.shared.array and cuda.local.array: entries in the unit's tables, instead of statements."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import names
+from .statics import as_dtype
+from .unit import ArrayDeclaration
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+#: Local memory of one thread on a device, in bytes.
+LOCAL_BYTES = 512 * 1024
+
+
+def declare(worker: Normaliser, path: str, targets: list[ast.expr], value: ast.Call, node: ast.stmt) -> None:
+    """name = cuda.shared.array(shape, dtype), or cuda.local.array."""
+    if len(targets) != 1 or not isinstance(targets[0], ast.Name):
+        raise worker.error(f"cuda.{path}(shape, dtype) must be assigned to one name", node)
+    given: dict[str, ast.expr] = dict(zip(("shape", "dtype", "alignment"), value.args, strict=False))
+    given.update({keyword.arg: keyword.value for keyword in value.keywords if keyword.arg})
+    if not {"shape", "dtype"} <= set(given):
+        raise worker.error(f"cuda.{path} needs a shape and a dtype", node)
+    shape = shape_of(worker, path, given["shape"], node)
+    dtype = dtype_of(worker, path, given["dtype"], node)
+    spelled = targets[0].id
+    new = ArrayDeclaration(worker.rename(spelled), shape, dtype, node.lineno)
+    if path == "local.array" and new.nbytes > LOCAL_BYTES:
+        raise worker.error(
+            f"{spelled!r} takes {new.nbytes:,} bytes of every thread's local memory; a device has {LOCAL_BYTES:,}. "
+            "Use a global array that you pass in",
+            node,
+        )
+    known = worker.unit.arrays.get(new.name)
+    inlined_again = worker.prefix and known and (known.shape, known.dtype) == (new.shape, new.dtype)
+    if known is not None and not inlined_again:
+        raise worker.error(f"{spelled!r} is declared twice; give the second array a name of its own", node)
+    table = worker.unit.shared if path == "shared.array" else worker.unit.local
+    table[new.name] = new
+
+
+def shape_of(worker: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> tuple[int, ...]:
+    """The array's shape, which the compiler has to know."""
+    shape = names.constant(worker.source, given)
+    dimensions = shape if isinstance(shape, tuple) else (shape,)
+    if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in dimensions):
+        raise worker.error(
+            f"the shape of cuda.{path} is {ast.unparse(given)!r}; it must be known when the kernel is compiled: "
+            "a number, a global or captured constant, or a tuple of those. For a size known at the launch only, use "
+            "cuda.shared.array(0, dtype) and kernel[blocks, threads, stream, bytes]",
+            node,
+        )
+    return tuple(int(n) for n in dimensions)
+
+
+def dtype_of(worker: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> np.dtype:
+    """The type of the array's elements."""
+    try:
+        dtype = as_dtype(names.constant(worker.source, given))
+    except TypeError:
+        raise worker.error(
+            f"the dtype of cuda.{path} is {ast.unparse(given)!r}; it must be a Numba or NumPy type", node
+        ) from None
+    if dtype.kind not in "biufcV":
+        raise worker.error(f"cuda.{path} cannot hold {dtype}; it holds booleans, integers and floats", node)
+    return dtype

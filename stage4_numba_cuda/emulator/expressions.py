@@ -1,0 +1,131 @@
+"""Expressions in normal form: what names stand for, and operands in the order in which Python evaluates them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import calls, names
+from .functions import DeviceFunction
+from .intrinsics import AXES, INDEX, Intrinsic
+from .statics import describe_kind, static_expression
+from .trees import constant, load
+
+if TYPE_CHECKING:
+    from .normalise import Normaliser
+
+SHORT = {"threadIdx": "_t", "blockIdx": "_b", "blockDim": "_bd", "gridDim": "_gd"}
+PLAIN = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Tuple, ast.Slice, ast.Starred)
+WITHOUT_SUPPORT = {
+    ast.List: "a device has no lists; use a tuple, or cuda.local.array(shape, dtype)",
+    ast.ListComp: "a device has no lists; use a loop and cuda.local.array(shape, dtype)",
+    ast.Dict: "a device has no dictionaries",
+    ast.Set: "a device has no sets",
+    ast.Lambda: "a lambda cannot be compiled for a device; write a function with @cuda.jit(device=True)",
+    ast.JoinedStr: "f-strings are not supported in a kernel; give print several arguments",
+    ast.NamedExpr: "':=' is not supported by the emulator; assign in a statement of its own",
+}
+
+
+def rewritten(worker: Normaliser, node: ast.expr) -> ast.expr:
+    """`node` in normal form. Collectives in it become statements in worker.before."""
+    if isinstance(node, ast.Constant):
+        return node
+    if isinstance(node, ast.Name | ast.Attribute):
+        return name_or_attribute(worker, node)
+    if isinstance(node, ast.Call):
+        return calls.rewritten(worker, node)
+    if isinstance(node, ast.Subscript):
+        value, index = worker.in_order([node.value, node.slice])
+        return ast.Subscript(value=value, slice=index, ctx=ast.Load())
+    if isinstance(node, ast.IfExp):
+        test = worker.expression(node.test)
+        body, orelse = worker.skippable(node.body), worker.skippable(node.orelse)
+        return ast.IfExp(test=test, body=body, orelse=orelse)
+    if isinstance(node, ast.BoolOp):
+        first = worker.expression(node.values[0])
+        return ast.BoolOp(op=node.op, values=[first, *(worker.skippable(value) for value in node.values[1:])])
+    if isinstance(node, PLAIN):
+        return with_children(worker, node)
+    reason = WITHOUT_SUPPORT.get(type(node), f"{type(node).__name__} is not supported by the emulator")
+    raise worker.error(reason, node)
+
+
+def with_children(worker: Normaliser, node: ast.expr) -> ast.expr:
+    """`node` with its operands in normal form, evaluated in Python's order."""
+    fields = [(name, value) for name, value in ast.iter_fields(node) if isinstance(value, ast.expr | list)]
+    operands: list[ast.expr] = []
+    for _, value in fields:
+        operands += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.expr)]
+    done = iter(worker.in_order(operands))
+    new = type(node)(**dict(ast.iter_fields(node)))
+    for name, value in fields:
+        if isinstance(value, list):
+            setattr(new, name, [next(done) if isinstance(item, ast.expr) else item for item in value])
+        else:
+            setattr(new, name, next(done))
+    return ast.copy_location(new, node)
+
+
+def name_or_attribute(worker: Normaliser, node: ast.Name | ast.Attribute) -> ast.expr:
+    """A variable; or what a global name stands for; or an attribute of either."""
+    if isinstance(node, ast.Name) and node.id in worker.source.stored:
+        return load(worker.rename(node.id))
+    value = names.look_up(worker.source, node)
+    if value is not names.UNKNOWN:
+        return outside_value(worker, value, node)
+    if isinstance(node, ast.Name):
+        raise worker.error(f"the name {node.id!r} is not defined", node)
+    owner = names.look_up(worker.source, node.value)
+    if owner is not names.UNKNOWN and not isinstance(owner, np.ndarray):
+        raise worker.error(f"{ast.unparse(node.value)!r} has no attribute {node.attr!r}", node)
+    return ast.Attribute(value=worker.expression(node.value), attr=node.attr, ctx=ast.Load())
+
+
+def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
+    """What stands in the generated source for a global, or a captured variable."""
+    if isinstance(value, Intrinsic):
+        return intrinsic_value(worker, value.path, node)
+    if isinstance(value, np.ndarray):
+        return load(constant_array(worker, value, node))
+    found = static_expression(value)
+    if found is not None:
+        return found
+    text = ast.unparse(node)
+    if isinstance(value, DeviceFunction):
+        raise worker.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
+    raise worker.error(
+        f"{text!r} is {describe_kind(value)}; a kernel can use numbers, tuples of them, NumPy arrays, types, the "
+        "functions of math and NumPy, and device functions",
+        node,
+    )
+
+
+def constant_array(worker: Normaliser, value: np.ndarray[Any, Any], node: ast.expr) -> str:
+    """The name of the hidden argument that brings a global array. Numba freezes global arrays; so does this."""
+    text, unit = ast.unparse(node), worker.unit
+    if value.dtype.kind not in "biufcV":
+        raise worker.error(f"{text!r} is an array of {value.dtype}; a kernel can use numbers", node)
+    name = names.array_name(text, value)
+    if name not in unit.constants:
+        frozen = value.copy()
+        frozen.flags.writeable = False
+        unit.constants[name] = frozen
+        unit.spelled[name] = text
+    return name
+
+
+def intrinsic_value(worker: Normaliser, path: str, node: ast.expr) -> ast.expr:
+    """cuda.X that is not called."""
+    first, _, last = path.partition(".")
+    if first in INDEX and last in AXES:
+        return load(SHORT[first] + last)
+    if path == "laneid":
+        return load("_lane")
+    if path == "warpsize":
+        return constant(32)
+    if path in INDEX:
+        raise worker.error(f"cuda.{path} has the fields .x, .y and .z; take one of them", node)
+    raise calls.without_support(worker, path, node)

@@ -1,0 +1,55 @@
+"""Lines of generated source, indented, and the loops over a block's threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+FROM_LINEAR = "_tx, _ty, _tz = _thread % _bdx, _thread // _bdx % _bdy, _thread // (_bdx * _bdy)"
+TO_LINEAR = "_thread = (_tz * _bdy + _ty) * _bdx + _tx"
+
+
+class Writer:
+    """Takes lines. in_order: whether the threads of a block run in the order that the launch gives (check mode)."""
+
+    def __init__(self, in_order: bool) -> None:
+        self.lines: list[str] = []
+        self.depth = 0
+        self.in_order = in_order
+
+    def __call__(self, *lines: str) -> None:
+        self.lines += ["    " * self.depth + line if line else "" for line in lines]
+
+    @contextmanager
+    def under(self, *headers: str) -> Iterator[None]:
+        """What is written inside goes below these headers, each deeper than the last."""
+        for header in headers:
+            self(header)
+            self.depth += 1
+        written = len(self.lines)
+        yield
+        if len(self.lines) == written:
+            self("pass")
+        self.depth -= len(headers)
+
+    @contextmanager
+    def each_thread(self, used: set[str]) -> Iterator[None]:
+        """A loop over the block's threads; `used`: which of their indices are needed."""
+        if self.in_order:
+            with self.under("for _turn in range(_threads):"):
+                self("_thread = _order[_turn]", FROM_LINEAR)
+                if "_lane" in used:
+                    self("_lane = _thread & 31")
+                yield
+            return
+        with self.under("for _tz in range(_bdz):", "for _ty in range(_bdy):", "for _tx in range(_bdx):"):
+            if used & {"_thread", "_lane"}:
+                self(TO_LINEAR)
+            if "_lane" in used:
+                self("_lane = _thread & 31")
+            yield
+
+    def for_all(self, array: str, value: str) -> None:
+        """Give every thread the same value."""
+        with self.under("for _thread in range(_threads):"):
+            self(f"{array}[_thread] = {value}")
