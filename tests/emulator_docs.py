@@ -27,7 +27,7 @@ from stage4_numba_cuda.emulator.infer import variable_types
 from stage4_numba_cuda.emulator.normalise import normalise
 from stage4_numba_cuda.emulator.regions import Meeting, Region, Regions
 from stage4_numba_cuda.emulator.thread_code import Sites, Variant
-from stage4_numba_cuda.emulator.trees import Collective
+from stage4_numba_cuda.emulator.trees import Collective, copied
 from stage4_numba_cuda.emulator.uniformity import Uniformity
 from stage4_numba_cuda.emulator.unit import Unit
 from stage4_numba_cuda.emulator.webs import split_webs
@@ -57,19 +57,19 @@ def example() -> ModuleType:
 # ---- the steps, as text
 
 
-class Unparser(ast._Unparser):  # type: ignore[name-defined,misc]
-    """ast.unparse, for trees with collectives in them."""
+class AsWritten(ast.NodeTransformer):
+    """Puts calls in the place of collectives, which Python's own trees do not have."""
 
-    def visit_Collective(self, node: Collective) -> None:
-        """As the learner would write it."""
-        operands = ", ".join(map(ast.unparse, node.operands))
+    def visit_Collective(self, node: Collective) -> ast.stmt:
+        """results = cuda.path(operands)."""
         results = ", ".join(result.id for result in node.results)
-        self.fill(f"{results + ' = ' if results else ''}cuda.{node.path}({operands})")
+        operands = ", ".join(map(ast.unparse, node.operands))
+        return ast.parse(f"{results + ' = ' if results else ''}cuda.{node.path}({operands})").body[0]
 
 
 def in_words(body: Sequence[ast.stmt]) -> str:
     """Statements in normal form."""
-    return "\n".join(Unparser().visit(statement) for statement in body)
+    return "\n".join(ast.unparse(AsWritten().visit(copied(statement))) for statement in body)
 
 
 def normal_form(kernel: Any, webs: bool = False) -> Unit:
@@ -176,7 +176,7 @@ def message(fault: small.Fault) -> str:
         try:
             fault.launch()
         except (ValueError, TypeError) as error:
-            return re.sub(r"defined at \S+ \((\d+)\)", r"defined in line \1", str(getattr(error, "sentence", error)))
+            return str(getattr(error, "sentence", error))
         except KernelWarning as warning:  # it has the place in its text
             return re.sub(r"^.*?:\d+: (.*?)(\n.*)?$", r"\1", str(warning), flags=re.DOTALL)
     raise AssertionError(f"nothing was said about {fault.what}")
@@ -184,12 +184,13 @@ def message(fault: small.Fault) -> str:
 
 def faults_table(kind: str) -> str:
     """A table in Markdown."""
-    rows = [
-        f"| {fault.what} | {message(fault).replace('|', chr(92) + '|')} |"
-        for fault in small.FAULTS
-        if fault.kind == kind
-    ]
+    rows = [f"| {fault.what} | {escaped(message(fault))} |" for fault in small.FAULTS if fault.kind == kind]
     return "\n".join(["| mistake | what is said |", "|---|---|", *rows])
+
+
+def escaped(text: str) -> str:
+    """Text for a cell of a table: kernel[1, 32](x) is no link."""
+    return re.sub(r"([|\[\]*])", r"\\\1", text)
 
 
 def fenced(text: str, language: str = "python") -> str:

@@ -139,15 +139,6 @@ def view_over_a_barrier(x, out):
 
 
 @cuda.jit
-def two_types(x, out):
-    i = cuda.threadIdx.x
-    value = (x[i], 1)
-    if i > 0:
-        value = x[i]
-    out[i] = x[i] if value else 0
-
-
-@cuda.jit
 def shuffle_that_may_be_skipped(x, out):
     i = cuda.threadIdx.x
     out[i] = cuda.shfl_xor_sync(0xFFFFFFFF, x[i], 1) if i > 0 else 0
@@ -269,7 +260,6 @@ FAULTS = [
     Fault(COMPILING, "a shared array whose shape is not constant", launched(shape_at_run_time)),
     Fault(COMPILING, "more than 48 KB of shared memory", launched(too_much_shared)),
     Fault(COMPILING, "a view of an array, kept over a barrier", launched(view_over_a_barrier)),
-    Fault(COMPILING, "a variable of two types", launched(two_types)),
     Fault(COMPILING, "a barrier or shuffle in an operand that may be skipped", launched(shuffle_that_may_be_skipped)),
     Fault(COMPILING, "a synchronising device function with an early return", launched(returns_early)),
     Fault(COMPILING, "a shuffle of a type that shuffles do not move", launched(shuffles_a_byte)),

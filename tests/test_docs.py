@@ -20,6 +20,9 @@ SHORTER = {
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands."""
 
+SHORTER_MODULES = {"stage4_numba_cuda.emulator.speed": ["--quick"]}
+"""The same for `python -m MODULE`."""
+
 
 def commands() -> list[str]:
     """Every command line of the docs' code blocks that starts with groundup or python, without its comment."""
@@ -36,6 +39,11 @@ def test_the_docs_have_commands() -> None:
     assert {"groundup race", "groundup check", "groundup doctor"} <= set(commands())
 
 
+def in_the_checkout(arguments: list[str]) -> list[str]:
+    """The arguments, scripts of the checkout with their whole path: commands run in another folder."""
+    return [str(ROOT / each) if each.endswith(".py") and (ROOT / each).is_file() else each for each in arguments]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", commands())
 def test_command_of_the_docs_runs(command: str, tmp_path: Path) -> None:
@@ -47,16 +55,18 @@ def test_command_of_the_docs_runs(command: str, tmp_path: Path) -> None:
         command = command.split(" ", 1)[1]
     program, *arguments = shlex.split(command)
     if program == "groundup":
-        replaced = [*arguments, *SHORTER.get(arguments[0], [])]
+        replaced = [*in_the_checkout(arguments), *SHORTER.get(arguments[0], [])]
         arguments = ["-c", "from shared.cli import main; main()", *replaced]
     else:
-        arguments = [str(ROOT / each) if (ROOT / each).is_file() else each for each in arguments]
+        shorter = SHORTER_MODULES.get(arguments[1], []) if arguments[0] == "-m" else []
+        arguments = [*in_the_checkout(arguments), *shorter]
     result = subprocess.run([sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_inside_the_docs_lead_to_files(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+    text = re.sub(r"```.*?```|`[^`]*`|^    .*?$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"(?<!\\)\]\(([^)#]+)", text):  # outside code, where kernel[1, 32](x) is no link
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

@@ -81,15 +81,14 @@ def augmented(worker: Normaliser, node: ast.AugAssign) -> list[ast.stmt]:
         read = ast.copy_location(ast.Name(id=node.target.id, ctx=ast.Load()), node)
         old, value = worker.in_order([read, node.value])
         return [ast.Assign(targets=[store(worker.rename(node.target.id))], value=ast.BinOp(old, node.op, value))]
-    if isinstance(node.target, ast.Attribute):  # a record's field
-        read_field = copied(node.target)
-        read_field.ctx = ast.Load()
-        old, value = worker.in_order([read_field, node.value])
-        return [ast.Assign(targets=[target(worker, node.target)], value=ast.BinOp(old, node.op, value))]
     element = with_children(worker, node.target)
-    assert isinstance(element, ast.Subscript)
-    element.slice = settled(worker, element.slice, node)
-    old_element: ast.expr = subscript(copied(element.value), index_parts(copied(element.slice)), ast.Load())
+    indexed = element.value if isinstance(element, ast.Attribute) else element  # a record's field, or an element
+    if isinstance(indexed, ast.Subscript):
+        indexed.slice = settled(worker, indexed.slice, node)
+    assert isinstance(element, ast.Attribute | ast.Subscript)
+    read_element = copied(element)
+    read_element.ctx = ast.Load()
+    old_element: ast.expr = read_element
     mark = len(worker.before)
     value = worker.expression(node.value)
     if len(worker.before) > mark:  # the value brought a collective: the element is read before it

@@ -65,6 +65,8 @@ def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
         return value.path
     if isinstance(value, DeviceFunction):
         return "itself" if value.source in seen else fingerprint(value.source, seen)
+    if getattr(value, "__cuda_ndarray__", False):
+        return f"device {value.numba_type}{value.shape}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
     if isinstance(value, bool | int | float | complex | str | tuple | np.generic | types.Type) or value is None:
@@ -78,10 +80,9 @@ def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ())
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             value = names.look_up(source, node)
-            if isinstance(value, np.ndarray):
-                frozen = value.copy()
-                frozen.flags.writeable = False
-                found[names.array_name(ast.unparse(node), value)] = frozen
+            captured = names.captured_array(value)
+            if captured is not None:
+                found[names.array_name(ast.unparse(node), captured)] = captured
             elif isinstance(value, DeviceFunction) and value.source not in (*seen, source):
                 found.update(global_arrays(value.source, (*seen, source)))
     return found

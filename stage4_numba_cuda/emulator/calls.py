@@ -28,8 +28,6 @@ def rewritten(worker: Normaliser, node: ast.Call) -> ast.expr:
         return intrinsic_call(worker, function.path, node)
     if isinstance(function, DeviceFunction):
         return inline.device_call(worker, function, node)
-    if getattr(function, "is_cuda_kernel", False):
-        raise worker.error("a kernel cannot launch a kernel; mark the function @cuda.jit(device=True) to call it", node)
     if isinstance(function, FunctionType) and static_expression(function) is None:
         raise worker.error(
             f"{ast.unparse(node.func)!r} is a plain Python function; a kernel can call it once it is marked "

@@ -36,6 +36,8 @@ class Kernel:
     signatures: the argument types that cuda.jit was given, else empty
     """
 
+    is_cuda_kernel = True
+
     def __init__(
         self,
         function: Callable[..., Any],

@@ -79,7 +79,7 @@ def name_or_attribute(worker: Normaliser, node: ast.Name | ast.Attribute) -> ast
     if isinstance(node, ast.Name):
         raise worker.error(f"the name {node.id!r} is not defined", node)
     owner = names.look_up(worker.source, node.value)
-    if owner is not names.UNKNOWN and not isinstance(owner, np.ndarray):
+    if owner is not names.UNKNOWN and names.captured_array(owner) is None:
         raise worker.error(f"{ast.unparse(node.value)!r} has no attribute {node.attr!r}", node)
     return ast.Attribute(value=worker.expression(node.value), attr=node.attr, ctx=ast.Load())
 
@@ -88,14 +88,17 @@ def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
     """What stands in the generated source for a global, or a captured variable."""
     if isinstance(value, Intrinsic):
         return intrinsic_value(worker, value.path, node)
-    if isinstance(value, np.ndarray):
-        return load(constant_array(worker, value, node))
+    captured = names.captured_array(value)
+    if captured is not None:
+        return load(constant_array(worker, captured, node))
     found = static_expression(value)
     if found is not None:
         return found
     text = ast.unparse(node)
     if isinstance(value, DeviceFunction):
         raise worker.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
+    if getattr(value, "is_cuda_kernel", False):
+        raise worker.error("a kernel cannot launch a kernel; mark the function @cuda.jit(device=True) to call it", node)
     raise worker.error(
         f"{text!r} is {describe_kind(value)}; a kernel can use numbers, tuples of them, NumPy arrays, types, the "
         "functions of math and NumPy, and device functions",
@@ -104,15 +107,13 @@ def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
 
 
 def constant_array(worker: Normaliser, value: np.ndarray[Any, Any], node: ast.expr) -> str:
-    """The name of the hidden argument that brings a global array. Numba freezes global arrays; so does this."""
+    """The name of the hidden argument that brings a global array, as names.captured_array gives it."""
     text, unit = ast.unparse(node), worker.unit
     if value.dtype.kind not in "biufcV":
         raise worker.error(f"{text!r} is an array of {value.dtype}; a kernel can use numbers", node)
     name = names.array_name(text, value)
     if name not in unit.constants:
-        frozen = value.copy()
-        frozen.flags.writeable = False
-        unit.constants[name] = frozen
+        unit.constants[name] = value
         unit.spelled[name] = text
     return name
 

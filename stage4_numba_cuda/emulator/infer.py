@@ -7,6 +7,7 @@ a dtype, and a mistake of types is found here, where the tree still has the lear
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -109,11 +110,13 @@ def carried_dtype(unit: Unit, name: str, variable_types: Mapping[str, types.Type
         )
     try:
         return np.dtype(numpy_support.as_dtype(kind))
-    except (NotImplementedError, TypeError):
-        what = "a view of an array" if isinstance(kind, types.Array) else f"a value of type {kind}"
+    except (errors.NumbaError, TypeError):
+        is_view = isinstance(kind, types.Array)
+        what = "a view of an array" if is_view else f"a value of type {kind}"
+        instead = "Index the array itself after the barrier" if is_view else "Keep its parts in variables of their own"
         raise unit.source.error(
             f"{spelled!r} holds {what} on both sides of a cuda.syncthreads() or shuffle; only numbers can be kept "
-            "there. Index the array itself after the barrier",
+            f"there. {instead}",
             line,
         ) from None
 
@@ -214,6 +217,9 @@ def check_shuffles(unit: Unit, found: Mapping[str, list[types.Type]]) -> None:
 
 def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
     """Numba's message, shortened to what it says about the learner's line."""
+    clash = re.search(r"Cannot unify (.+) and (.+) for '([^'.]+)", str(error))
+    if clash:
+        return two_types(unit, clash[3], *(re.sub(r"Literal\[(\w+)\]\([^()]*\)", r"\1", clash[k]) for k in (1, 2)))
     line = getattr(getattr(error, "loc", None), "line", None) or unit.source.first_line
     lines = [text.strip() for text in errors.termcolor().errmsg(str(error)).splitlines()]
     said = [
@@ -226,3 +232,13 @@ def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
     if detail.startswith("- Of which") or detail == first:
         detail = ""
     return unit.source.error(f"Numba finds no types for this: {first} {detail}".strip(), line)
+
+
+def two_types(unit: Unit, name: str, first: str, second: str) -> Exception:
+    """For a variable that gets values that no one type holds; points to its last assignment."""
+    stores = (part for part in walk(unit.body) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    return unit.source.error(
+        f"{unit.learners_name(name)!r} is {first} on one path and {second} on another, and a variable has one type; "
+        "give each its own name",
+        max((part.lineno for part in stores if part.id == name), default=unit.source.first_line),
+    )

@@ -23,10 +23,24 @@ from .source import FunctionSource
 UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 
 
+def captured_array(value: Any) -> np.ndarray[Any, Any] | None:
+    """The memory of a global array: frozen as it is now (Numba's rule); a device array's own. None for the rest."""
+    if isinstance(value, np.ndarray):
+        frozen = value.copy()
+        frozen.flags.writeable = False
+        return frozen
+    memory = getattr(value, "_array", None) if getattr(value, "__cuda_ndarray__", False) else None
+    return memory if isinstance(memory, np.ndarray) else None
+
+
 def array_name(text: str, value: np.ndarray[Any, Any]) -> str:
-    """What the generated source calls a global array: two of one name and different contents are told apart."""
-    contents = zlib.crc32(f"{value.dtype}{value.shape}".encode() + np.ascontiguousarray(value).tobytes())
-    return f"_const_{text.replace('.', '_')}_{contents:08x}"
+    """What the generated source calls a global array: two of one name and different contents are told apart.
+
+    value: as captured_array gives it; a device array's contents may change, and its shape and dtype say enough
+    """
+    contents = b"device" if value.flags.writeable else np.ascontiguousarray(value).tobytes()
+    number = zlib.crc32(f"{value.dtype}{value.shape}".encode() + contents)
+    return f"_const_{text.replace('.', '_')}_{number:08x}"
 
 
 def is_cuda(value: Any) -> bool:

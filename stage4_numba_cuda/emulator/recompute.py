@@ -49,10 +49,10 @@ def find_recomputed(
     return {name: value for name, value in found.items() if name in varying}
 
 
-def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool) -> bool:
+def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool = False) -> bool:
     """Whether an expression of the names in `known` has the same value wherever it is evaluated.
 
-    is_view: whether it stands for a view of an array, whose subscripts only compute an address
+    is_view: whether it stands for a view of an array; subscripts of a view only compute an address, all others read
     """
     if isinstance(node, ast.Constant):
         return True
@@ -62,12 +62,11 @@ def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool) -> bool:
         return node.attr in ("shape", "size", "ndim", "strides", "T") and is_stable(node.value, known, is_view)
     if isinstance(node, ast.Subscript):
         of_shape = isinstance(node.value, ast.Attribute) and node.value.attr in ("shape", "strides")
-        return (of_shape or is_view) and all(is_stable(part, known, is_view) for part in (node.value, node.slice))
+        return (of_shape or is_view) and is_stable(node.value, known, is_view) and is_stable(node.slice, known)
     if isinstance(node, ast.Call):
-        return is_pure_call(node) and all(is_stable(argument, known, is_view) for argument in node.args)
+        return is_pure_call(node) and all(is_stable(argument, known) for argument in node.args)
     if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Compare | ast.BoolOp | ast.IfExp | ast.Tuple | ast.Slice):
-        parts = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
-        return all(is_stable(part, known, is_view) for part in parts)
+        return all(is_stable(part, known) for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr))
     return False
 
 

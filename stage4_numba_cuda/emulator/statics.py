@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numba.core import types
+from numba.core.errors import NumbaError
 from numba.np import numpy_support
 
 from .trees import call, constant, expression
@@ -30,7 +31,7 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if isinstance(value, types.Type):
         try:
             return np.dtype(numpy_support.as_dtype(value))
-        except NotImplementedError:
+        except NumbaError:
             raise TypeError(f"{value} has no NumPy dtype") from None
     if value is bool:
         return np.dtype(np.bool_)

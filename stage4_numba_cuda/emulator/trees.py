@@ -27,11 +27,16 @@ class Collective(ast.stmt):
     results: list[ast.Name]
     lineno: int
 
+    # Copying a node calls its class without arguments, or (from Python 3.13 on) with None for each field.
     def __init__(
-        self, path: str = "", operands: Sequence[ast.expr] = (), results: Sequence[ast.Name] = (), line: int = 0
+        self,
+        path: str | None = None,
+        operands: Sequence[ast.expr] | None = None,
+        results: Sequence[ast.Name] | None = None,
+        line: int = 0,
     ) -> None:
         super().__init__()
-        self.path, self.operands, self.results = path, list(operands), list(results)
+        self.path, self.operands, self.results = path or "", list(operands or ()), list(results or ())
         self.lineno = self.end_lineno = line
         self.col_offset = self.end_col_offset = 0
 

@@ -11,7 +11,8 @@ status[DETAIL:]  numbers that belong to the code
 from __future__ import annotations
 
 import numpy as np
-from numba import carray, njit, types
+from llvmlite import ir
+from numba import carray, types
 from numba.extending import intrinsic, overload
 
 LENGTH = 16
@@ -45,18 +46,27 @@ def _overload_as_array(status):  # type: ignore[no-untyped-def]
     return lambda status: status
 
 
-@njit(nogil=True)
-def fail(status, code, site, block, thread, detail0, detail1, detail2):  # type: ignore[no-untyped-def]
-    """Record the fault and end the run. status: the array, or its address."""
-    record = _as_array(status)
-    record[CODE] = code
-    record[SITE] = site
-    record[BLOCK] = block
-    record[THREAD] = thread
-    record[DETAIL] = detail0
-    record[DETAIL + 1] = detail1
-    record[DETAIL + 2] = detail2
-    raise Stopped()
+@intrinsic
+def fail(typingctx, status, code, site, block, thread, detail0, detail1, detail2):  # type: ignore[no-untyped-def]
+    """Record the fault and end the run. status: the array, or its address.
+
+    An intrinsic: a function would be compiled anew for each combination of integer types that it is called with.
+    """
+    numbers = (code, site, block, thread, detail0, detail1, detail2)
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        address = arguments[0]
+        if isinstance(status, types.Array):
+            address = context.make_array(status)(context, builder, value=address).data
+        positions = (CODE, SITE, BLOCK, THREAD, DETAIL, DETAIL + 1, DETAIL + 2)
+        for position, value, kind in zip(positions, arguments[1:], signature.args[1:], strict=True):
+            place = builder.gep(address, [ir.Constant(ir.IntType(64), position)])
+            builder.store(context.cast(builder, value, kind, types.int64), place)
+        context.call_conv.return_user_exc(builder, Stopped, ())
+        builder.position_at_end(builder.append_basic_block("never"))
+        return context.get_dummy_value()
+
+    return types.none(status, *numbers), build
 
 
 @intrinsic
