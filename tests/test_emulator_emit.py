@@ -203,7 +203,7 @@ KERNELS = {
     "an empty masked if": "if cuda.threadIdx.x:\n    cuda.syncwarp()",
     "a masked return": "if cuda.threadIdx.x:\n    return\ncuda.syncthreads()",
     "a masked else": "if A[0]:\n    cuda.syncwarp()\nelse:\n    pass",
-    "loops in loops": "for i in range(cuda.threadIdx.x):\n    for j in range(n):\n        cuda.syncwarp()\n        break",
+    "loops in loops": "for i in range(cuda.laneid):\n    for j in range(n):\n        cuda.syncwarp()\n        break",
     "an assertion": "assert n > 0, 'nothing'\ncuda.syncthreads()",
     "local arrays": "w = cuda.local.array((2, 3), float32)\nw[1, 2] = 1\ncuda.syncthreads()\nout[0] = w[1][2]",
     "dynamic shared memory": "s = cuda.shared.array(0, int32)\ns[0] = 1\ncuda.syncthreads()\nout[0] = s[0]",

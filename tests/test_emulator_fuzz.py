@@ -50,7 +50,7 @@ def test_the_same_seed_gives_the_same_kernel_and_another_seed_another() -> None:
 
 
 def test_kernels_hold_what_they_are_meant_to_hold() -> None:
-    everything = "\n".join(kernel_text(seed) for seed in range(60))
+    everything = "\n".join(kernel_text(seed) for seed in range(200))
     wanted = [
         *(
             "cuda.syncthreads()",
@@ -75,7 +75,7 @@ def test_kernels_hold_what_they_are_meant_to_hold() -> None:
 
 def test_a_kernel_without_its_barriers_is_found_to_race(tmp_path: Path) -> None:
     kinds = set()
-    for seed in range(4):
+    for seed in range(12):
         text = kernel_text(seed).replace("cuda.syncthreads()", "t = t + 0")
         kinds.add(examine(written(tmp_path, text), seed, STEP_MODES).kind)
     assert "race" in kinds
