@@ -74,11 +74,14 @@ def test_kernels_hold_what_they_are_meant_to_hold() -> None:
 
 
 def test_a_kernel_without_its_barriers_is_found_to_race(tmp_path: Path) -> None:
-    kinds = set()
-    for seed in range(12):
+    """Not every kernel needs its barriers; among these some do."""
+    kinds = []
+    for seed in range(40):
         text = kernel_text(seed).replace("cuda.syncthreads()", "t = t + 0")
-        kinds.add(examine(written(tmp_path, text), seed, STEP_MODES).kind)
-    assert "race" in kinds
+        kinds.append(examine(written(tmp_path, text), seed, STEP_MODES).kind)
+        if kinds[-1] == "race":
+            break
+    assert kinds[-1] == "race"
 
 
 def test_a_mode_that_computes_something_else_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
