@@ -63,7 +63,7 @@ def put_in_place_of_the_emulator(cuda: Any) -> None:
     emulator.cuda = cuda  # type: ignore[attr-defined]
     sys.modules["stage4_numba_cuda"] = package
     sys.modules["stage4_numba_cuda.emulator"] = emulator
-    sys.modules["stage4_numba_cuda.emulator.random"] = numba.cuda.random
+    sys.modules["stage4_numba_cuda.emulator.runtime.random"] = numba.cuda.random
 
 
 def answer(cuda: Any, kernel: Any, arguments: tuple[Any, ...], capability: tuple[int, int]) -> str:

@@ -22,15 +22,15 @@ import emulator_docs_kernels as small
 from numba import types
 
 from stage4_numba_cuda.emulator import KernelWarning, install, options, uninstall
-from stage4_numba_cuda.emulator.compile import Devices, generate
-from stage4_numba_cuda.emulator.infer import variable_types
-from stage4_numba_cuda.emulator.normalise import normalise
-from stage4_numba_cuda.emulator.regions import Meeting, Region, Regions
-from stage4_numba_cuda.emulator.thread_code import Sites, Variant
-from stage4_numba_cuda.emulator.trees import Collective, copied
-from stage4_numba_cuda.emulator.uniformity import Uniformity
-from stage4_numba_cuda.emulator.unit import Unit
-from stage4_numba_cuda.emulator.webs import split_webs
+from stage4_numba_cuda.emulator.compiler.compile import Devices, generate
+from stage4_numba_cuda.emulator.compiler.infer import variable_types
+from stage4_numba_cuda.emulator.compiler.normalise import normalise
+from stage4_numba_cuda.emulator.compiler.regions import Meeting, Region, Regions
+from stage4_numba_cuda.emulator.compiler.thread_code import Sites, Variant
+from stage4_numba_cuda.emulator.compiler.trees import Collective, copied
+from stage4_numba_cuda.emulator.compiler.uniformity import Uniformity
+from stage4_numba_cuda.emulator.compiler.unit import Unit
+from stage4_numba_cuda.emulator.compiler.webs import split_webs
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "emulator.md"

@@ -14,12 +14,12 @@ import pytest
 from numba import float32, int32
 
 from stage4_numba_cuda.emulator import cuda
+from stage4_numba_cuda.emulator.compiler.functions import DeviceFunction
+from stage4_numba_cuda.emulator.compiler.normalise import normalise
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
+from stage4_numba_cuda.emulator.compiler.trees import Collective, copied
+from stage4_numba_cuda.emulator.compiler.unit import Unit
 from stage4_numba_cuda.emulator.errors import KernelError
-from stage4_numba_cuda.emulator.functions import DeviceFunction
-from stage4_numba_cuda.emulator.normalise import normalise
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.trees import Collective, copied
-from stage4_numba_cuda.emulator.unit import Unit
 
 HERE = "# here"
 """At the end of the line that an error has to point to."""

@@ -22,9 +22,9 @@ import numpy as np
 from fuzz_kernels import arguments
 
 from stage4_numba_cuda.emulator import options
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
 from stage4_numba_cuda.emulator.errors import KernelError
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.step import run_kernel
+from stage4_numba_cuda.emulator.stepping.step import run_kernel
 
 Launch = Callable[[ModuleType, list[Any]], None]
 

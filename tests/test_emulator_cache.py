@@ -13,15 +13,17 @@ import pytest
 from emulator_steps import device, function
 from numba import types
 
-from stage4_numba_cuda.emulator import cache, cuda
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.thread_code import Variant
+from stage4_numba_cuda.emulator import cuda
+from stage4_numba_cuda.emulator.compiler import cache
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
+from stage4_numba_cuda.emulator.compiler.thread_code import Variant
 
 VECTOR = types.float32[::1]
 SCRIPT = """
 import sys
 import numpy as np
-from stage4_numba_cuda.emulator import compile, cuda
+from stage4_numba_cuda.emulator.compiler import compile
+from stage4_numba_cuda.emulator import cuda
 
 if "from the cache" in sys.argv:
     def generate(*arguments):

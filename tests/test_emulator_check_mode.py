@@ -7,9 +7,9 @@ import pytest
 from emulator_fakes import FAILS_IN_REVERSE, LAST_WRITER, OWN, SUM, FakeKernel, in_order
 
 from stage4_numba_cuda.emulator import cuda, options
-from stage4_numba_cuda.emulator.check import check_launch, different, orders
 from stage4_numba_cuda.emulator.errors import KernelError
-from stage4_numba_cuda.emulator.launch import Ready
+from stage4_numba_cuda.emulator.runtime.check import check_launch, different, orders
+from stage4_numba_cuda.emulator.runtime.launch import Ready
 
 
 def kernel(out, what):  # type: ignore[no-untyped-def]

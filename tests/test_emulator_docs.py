@@ -11,8 +11,9 @@ import emulator_docs_kernels as small
 import numpy as np
 import pytest
 
-from stage4_numba_cuda.emulator import options, step
+from stage4_numba_cuda.emulator import options
 from stage4_numba_cuda.emulator.settings import WORDS, Settings
+from stage4_numba_cuda.emulator.stepping import step
 
 ROOT, PAGE = emulator_docs.ROOT, emulator_docs.PAGE
 TEXT = PAGE.read_text(encoding="utf-8")

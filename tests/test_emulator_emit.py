@@ -10,10 +10,10 @@ from emulator_steps import device, expected, function
 from numba import types
 
 from stage4_numba_cuda.emulator import helpers
-from stage4_numba_cuda.emulator.compile import generate
+from stage4_numba_cuda.emulator.compiler.compile import generate
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
+from stage4_numba_cuda.emulator.compiler.thread_code import Variant
 from stage4_numba_cuda.emulator.errors import KernelError
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.thread_code import Variant
 
 VECTOR = types.float32[::1]
 MATRIX = types.float32[:, ::1]

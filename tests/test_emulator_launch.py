@@ -10,7 +10,7 @@ import pytest
 from emulator_fakes import ADD, DIVIDE, FAIL, SPIN, FakeKernel, by_block
 
 from stage4_numba_cuda.emulator.errors import KernelError, KernelWarning
-from stage4_numba_cuda.emulator.launch import Ready, launch
+from stage4_numba_cuda.emulator.runtime.launch import Ready, launch
 
 BLOCK = (32, 1, 1)
 

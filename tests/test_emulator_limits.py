@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from stage4_numba_cuda.emulator import KernelError, cuda, current, options
-from stage4_numba_cuda.emulator.limits import shared_memory
+from stage4_numba_cuda.emulator.runtime.limits import shared_memory
 from stage4_numba_cuda.emulator.settings import Settings, from_environment
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from stage4_numba_cuda import emulator
 from stage4_numba_cuda.emulator import KernelError, cuda, install, uninstall
-from stage4_numba_cuda.emulator.names import is_cuda
+from stage4_numba_cuda.emulator.compiler.names import is_cuda
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from emulator_steps import function, text
 from numba import types
 
-from stage4_numba_cuda.emulator.normalise import normalise
-from stage4_numba_cuda.emulator.regions import (
+from stage4_numba_cuda.emulator.compiler.normalise import normalise
+from stage4_numba_cuda.emulator.compiler.regions import (
     Decision,
     ForBlock,
     Jump,
@@ -19,10 +19,10 @@ from stage4_numba_cuda.emulator.regions import (
     Region,
     Regions,
 )
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.trees import placed
-from stage4_numba_cuda.emulator.uniformity import Uniformity, lower_masked_for_loops
-from stage4_numba_cuda.emulator.webs import split_webs
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
+from stage4_numba_cuda.emulator.compiler.trees import placed
+from stage4_numba_cuda.emulator.compiler.uniformity import Uniformity, lower_masked_for_loops
+from stage4_numba_cuda.emulator.compiler.webs import split_webs
 
 VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]
 

@@ -9,7 +9,7 @@ import pytest
 from numba import float32, int32, njit, void
 
 from stage4_numba_cuda.emulator import KernelError, cuda, options
-from stage4_numba_cuda.emulator.dispatcher import Kernel
+from stage4_numba_cuda.emulator.runtime.dispatcher import Kernel
 
 
 @pytest.fixture(autouse=True)

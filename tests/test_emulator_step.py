@@ -12,9 +12,9 @@ import pytest
 from numba import float32, int32, int64
 
 from stage4_numba_cuda.emulator import KernelError, KernelWarning, cuda, options
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
 from stage4_numba_cuda.emulator.poison import poison_value
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.step import run_kernel
+from stage4_numba_cuda.emulator.stepping.step import run_kernel
 
 TILE = 8
 ORDERS = ["forward", "reverse", 0, 1]

@@ -5,13 +5,13 @@ import ast
 import pytest
 from emulator_steps import expected, function, text
 
+from stage4_numba_cuda.emulator.compiler.normalise import normalise
+from stage4_numba_cuda.emulator.compiler.source import FunctionSource
+from stage4_numba_cuda.emulator.compiler.trees import walk
+from stage4_numba_cuda.emulator.compiler.uniformity import Uniformity, lower_masked_for_loops
+from stage4_numba_cuda.emulator.compiler.unit import Unit
+from stage4_numba_cuda.emulator.compiler.webs import split_webs
 from stage4_numba_cuda.emulator.errors import KernelError
-from stage4_numba_cuda.emulator.normalise import normalise
-from stage4_numba_cuda.emulator.source import FunctionSource
-from stage4_numba_cuda.emulator.trees import walk
-from stage4_numba_cuda.emulator.uniformity import Uniformity, lower_masked_for_loops
-from stage4_numba_cuda.emulator.unit import Unit
-from stage4_numba_cuda.emulator.webs import split_webs
 
 
 def unit_of(body: str) -> Unit:

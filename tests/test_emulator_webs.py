@@ -3,8 +3,8 @@
 import pytest
 from emulator_steps import expected, normal_form, text
 
-from stage4_numba_cuda.emulator.unit import Unit
-from stage4_numba_cuda.emulator.webs import split_webs
+from stage4_numba_cuda.emulator.compiler.unit import Unit
+from stage4_numba_cuda.emulator.compiler.webs import split_webs
 
 
 def split(body: str, parameters: str = "A, out, n") -> Unit:

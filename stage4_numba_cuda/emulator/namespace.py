@@ -12,14 +12,14 @@ from typing import Any
 import numba
 from numba import types as numba_types
 
-from . import device, transfers
-from . import streams as streams_module
-from .arguments import In, InOut, Out
-from .decorators import declare_device, jit
-from .devicearray import DeviceNDArray
 from .intrinsics import intrinsics
-from .places import launch_error
-from .reduce import Reduce
+from .runtime import device, transfers
+from .runtime import streams as streams_module
+from .runtime.arguments import In, InOut, Out
+from .runtime.decorators import declare_device, jit
+from .runtime.devicearray import DeviceNDArray
+from .runtime.places import launch_error
+from .runtime.reduce import Reduce
 
 DEVICE_API = (
     *("is_available", "is_supported_version", "cuda_error", "detect", "list_devices", "get_current_device"),
@@ -62,7 +62,7 @@ class Namespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         if name == "random":
             # Only when asked for: its device functions are compiled for no one else.
-            module = importlib.import_module(".random", __package__)
+            module = importlib.import_module(".runtime.random", __package__)
             setattr(self, name, module)
             return module
         raise AttributeError(f"the emulator's cuda has no {name!r}")

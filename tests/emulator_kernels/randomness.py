@@ -8,7 +8,7 @@ import numpy as np
 from numba import float32, uint32
 
 from stage4_numba_cuda.emulator import cuda
-from stage4_numba_cuda.emulator.random import (
+from stage4_numba_cuda.emulator.runtime.random import (
     xoroshiro128p_dtype,
     xoroshiro128p_normal_float32,
     xoroshiro128p_uniform_float32,

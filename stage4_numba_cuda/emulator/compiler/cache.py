@@ -23,9 +23,9 @@ import numba
 import numpy as np
 from numba.core import types
 
+from ..intrinsics import Intrinsic
 from . import names
 from .functions import DeviceFunction
-from .intrinsics import Intrinsic
 from .source import FunctionSource
 
 #: Kernels that stay in the cache; beyond that the ones not used for longest go.
@@ -92,7 +92,7 @@ def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ())
 def emulator_version() -> str:
     """A hash of the emulator's own sources and of what compiles them: a change of either makes every kernel anew."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version_info[:2]}".encode())
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
+    for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 

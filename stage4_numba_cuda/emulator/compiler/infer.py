@@ -20,7 +20,7 @@ from numba.core.registry import cpu_target
 from numba.core.typed_passes import NopythonTypeInference
 from numba.np import numpy_support
 
-from .intrinsics import SHUFFLES
+from ..intrinsics import SHUFFLES
 from .trees import Collective, assign, call, constant, copied, load, walk
 from .unit import Unit
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import KernelError
-from .helpers import status as codes
+from ..errors import KernelError
+from ..helpers import status as codes
 
 Places = Sequence[tuple[str, int, str]]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from .poison import poison_value
-from .settings import current
+from ..poison import poison_value
+from ..settings import current
 from .streams import Stream, checked_stream
 
 NOT_CONTIGUOUS = (

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .errors import KernelError
-from .limits import shared_memory
-from .statics import as_dtype
+from ..compiler.statics import as_dtype
+from ..errors import KernelError
+from ..runtime.limits import shared_memory
 from .step_memory import Atomics, Checked, fresh_array
 from .step_numbers import convert, exact, plain, strong
 

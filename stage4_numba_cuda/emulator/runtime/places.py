@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
 
-from .errors import KernelError
+from ..errors import KernelError
 
 #: The emulator and Numba: code that learners call but do not write.
-_NOT_THEIRS = tuple(os.path.dirname(os.path.abspath(filename)) + os.sep for filename in (__file__, str(numba.__file__)))
+_NOT_THEIRS = tuple(
+    os.path.abspath(folder) + os.sep for folder in (Path(__file__).parent.parent, Path(str(numba.__file__)).parent)
+)
 
 
 def calling_line() -> tuple[str | None, int | None]:

@@ -13,12 +13,12 @@ from functools import cached_property
 from types import MethodType
 from typing import Any
 
+from ..compiler.source import FunctionSource
+from ..settings import Settings, current
 from . import limits
 from .arguments import Arguments, fitting, type_of
 from .launch import Ready, launch
 from .places import launch_error
-from .settings import Settings, current
-from .source import FunctionSource
 from .streams import Stream, checked_stream
 
 THREADS_OF_FORALL = 256
@@ -149,7 +149,7 @@ class Kernel:
     def _step(
         self, arguments: Arguments, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, settings: Settings
     ) -> None:
-        from . import step
+        from ..stepping import step
 
         step.run_kernel(self.source, arguments.values, grid, block, dynamic_bytes, divergence=settings.divergence)
 
@@ -192,7 +192,7 @@ class Kernel:
         ready = self._ready.get(key)
         if ready is None:
             # Here, because the compiler is needed by those only who launch something.
-            from .compile import Variant, compile_kernel
+            from ..compiler.compile import Variant, compile_kernel
 
             with _compiling:
                 ready = self._ready.get(key)

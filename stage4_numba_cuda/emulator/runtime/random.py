@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.np.numpy_support import from_dtype
 
-from .functions import DeviceFunction
+from ..compiler.functions import DeviceFunction
 
 xoroshiro128p_dtype = np.dtype([("s0", np.uint64), ("s1", np.uint64)], align=True)
 xoroshiro128p_type = from_dtype(xoroshiro128p_dtype)

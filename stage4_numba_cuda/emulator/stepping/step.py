@@ -23,11 +23,12 @@ from typing import Any
 
 import numpy as np
 
-from . import diagnoses, step_numbers
-from .errors import KernelError, KernelWarning
-from .intrinsics import BARRIERS, Intrinsic
-from .names import is_cuda
-from .source import FunctionSource
+from ..compiler import diagnoses
+from ..compiler.names import is_cuda
+from ..compiler.source import FunctionSource
+from ..errors import KernelError, KernelWarning
+from ..intrinsics import BARRIERS, Intrinsic
+from . import step_numbers
 from .step_namespace import LAST, Dim3, Namespace, Thread
 from .step_numbers import plain
 from .step_rewrite import CUDA, FUNCTION, NUMBERS, compile_step, device_source, synchronises

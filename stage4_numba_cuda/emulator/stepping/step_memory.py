@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .diagnoses import out_of_bounds
-from .errors import KernelError
-from .poison import poison_value
+from ..compiler.diagnoses import out_of_bounds
+from ..errors import KernelError
+from ..poison import poison_value
 from .step_numbers import convert, exact, plain, strong
 
 #: The axes that a message shows.

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
+from ..intrinsics import Intrinsic
 from .functions import DeviceFunction
-from .intrinsics import Intrinsic
 from .source import FunctionSource
 
 #: The answer for a name that has no value before the kernel runs.

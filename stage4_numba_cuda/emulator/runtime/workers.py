@@ -14,7 +14,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
-from .helpers.status import CODE, STOP, Stopped, new_status
+from ..helpers.status import CODE, STOP, Stopped, new_status
 
 Run = Callable[[int, int, np.ndarray], None]
 """run(first_block, end_block, status): the kernel, on those blocks."""

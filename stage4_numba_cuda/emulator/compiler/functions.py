@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
-from .errors import KernelError
+from ..errors import KernelError
 from .source import FunctionSource
 
 

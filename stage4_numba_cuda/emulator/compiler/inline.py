@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from ..intrinsics import COLLECTIVES
 from . import names
 from .functions import DeviceFunction
-from .intrinsics import COLLECTIVES
 from .source import FunctionSource
 from .trees import assign, call, constant, copied, load, placed
 from .unit import Unit

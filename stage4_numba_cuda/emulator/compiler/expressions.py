@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..intrinsics import AXES, INDEX, Intrinsic
 from . import calls, names
 from .functions import DeviceFunction
-from .intrinsics import AXES, INDEX, Intrinsic
 from .statics import describe_kind, static_expression
 from .trees import constant, load
 

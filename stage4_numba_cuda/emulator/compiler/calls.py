@@ -6,10 +6,10 @@ import ast
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from ..errors import KernelError
+from ..intrinsics import ATOMICS, AXES, BITS, COLLECTIVES, FENCES, INDEX, SHUFFLES, Intrinsic
 from . import inline, names
-from .errors import KernelError
 from .functions import DeviceFunction
-from .intrinsics import ATOMICS, AXES, BITS, COLLECTIVES, FENCES, INDEX, SHUFFLES, Intrinsic
 from .statics import static_expression
 from .trees import Collective, call, constant, expression, load, placed, store
 

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from ..settings import usable_cores
 from . import limits
-from .settings import usable_cores
 from .streams import Stream, default_stream, stream, synchronize
 
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .errors import KernelError
+from ..errors import KernelError
 
 
 class Stream:

@@ -21,10 +21,10 @@ import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 
-from .functions import DeviceFunction
-from .intrinsics import COLLECTIVES, NOT_SUPPORTED
-from .names import UNKNOWN, constant, cuda_path, look_up
-from .source import FunctionSource
+from ..compiler.functions import DeviceFunction
+from ..compiler.names import UNKNOWN, constant, cuda_path, look_up
+from ..compiler.source import FunctionSource
+from ..intrinsics import COLLECTIVES, NOT_SUPPORTED
 from .step_numbers import OPERATORS
 
 CUDA, NUMBERS, FUNCTION = "__cuda__", "__numbers__", "__function__"

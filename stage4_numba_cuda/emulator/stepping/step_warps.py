@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .intrinsics import SHUFFLES
+from ..intrinsics import SHUFFLES
 
 WARP = 32
 ALL_LANES = 0xFFFFFFFF

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import KernelError
+from ..errors import KernelError
 from .launch import Ready, explained, warn
 from .limits import Extent
 from .places import definition_error

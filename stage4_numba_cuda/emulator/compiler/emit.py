@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
+from ..helpers import __all__ as HELPERS
+from ..poison import poison_value
 from .emit_regions import TreeWriter
-from .helpers import __all__ as HELPERS
 from .infer import carried_dtype
-from .poison import poison_value
 from .regions import ALIVE, Regions
 from .thread_code import Sites, ThreadCode, Variant
 from .unit import ArrayDeclaration, Unit

@@ -21,8 +21,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from ..errors import KernelError
 from . import expressions, statements
-from .errors import KernelError
 from .source import FunctionSource
 from .statics import RESERVED
 from .trees import JUMPS, assign, contains, load, placed

@@ -79,7 +79,7 @@ class Reduce:
 
 def _fold_kernel(functor: Callable[[Any, Any], Any], dtype: np.dtype) -> Kernel:
     """fold(values, results, init, is_last): results[block] is what the block's share of `values` folds to."""
-    from .namespace import cuda
+    from ..namespace import cuda
 
     fold_two = jit(_with_a_name(functor), device=True)
     number = from_dtype(dtype)

@@ -10,8 +10,8 @@ from numba import types
 from numba.core import sigutils
 from numba.core.errors import NumbaError
 
+from ..compiler.functions import DeviceFunction
 from .dispatcher import Kernel
-from .functions import DeviceFunction
 from .places import definition_error, launch_error
 
 #: Options that say how a device should run the code, and change nothing on a CPU.

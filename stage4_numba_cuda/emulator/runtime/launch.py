@@ -14,8 +14,8 @@ from typing import Any, Protocol
 import numpy as np
 from numba.core.errors import NumbaError
 
-from .errors import KernelError, KernelWarning
-from .helpers.status import Stopped, new_status
+from ..errors import KernelError, KernelWarning
+from ..helpers.status import Stopped, new_status
 from .limits import Extent
 from .places import calling_line
 from .workers import Fault, Run, run_on_workers

@@ -25,12 +25,13 @@ from typing import Any
 import numpy as np
 from numba.core import errors, types
 
-from . import cache, helpers
+from .. import helpers
+from ..errors import KernelError, KernelWarning
+from ..runtime.limits import SHARED_BYTES
+from . import cache
 from .diagnoses import failure, notes
 from .emit import Emitter, device_function, header
-from .errors import KernelError, KernelWarning
 from .infer import variable_types
-from .limits import SHARED_BYTES
 from .normalise import normalise, normalise_device
 from .regions import Regions
 from .source import FunctionSource

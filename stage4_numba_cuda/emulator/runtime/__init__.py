@@ -1,0 +1,1 @@
+"""What a script sees of CUDA besides kernels: launches, device arrays, streams, devices, random numbers."""
