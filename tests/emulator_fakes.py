@@ -54,6 +54,7 @@ class FakeKernel:
     run: Any
     said: tuple[str, ...] = ()
     prints: bool = False
+    may_loop: bool = False
     constants: tuple[np.ndarray, ...] = ()
     shared_bytes: int = 0
     source: str = "def run(): ..."

@@ -8,6 +8,7 @@ there, so barriers may stand; in w all live lanes of a warp, so shuffles and vot
 loop bound made of uniform parts (p, q, n, constants, block votes) keeps u, one that is the same in a warp leads to w,
 any other to t. Each shared array is at every moment either `own` (a thread touches its own cell only) or `open` (all
 may read any cell, nobody writes), and only a barrier changes that; branches and loops end in the state they began in.
+activemask is asked for once, before anything can part a warp: afterwards a device may answer what it likes.
 Atomics are used so that their order does not matter and their result is not looked at. Integers are kept small with %.
 """
 
@@ -98,6 +99,7 @@ def k(xi, xw, xu, xh, xf, x2, out, outf, acc, acc32, accu, accf, n, scale):
     t = {linear}
     g = t + T * (cuda.blockIdx.x + cuda.blockIdx.y * cuda.gridDim.x)
     lane = t % 32
+    m = cuda.activemask()
     a = t * 7 % 50
     b = xi[g % xi.shape[0]] % 60
     c = {position} + 1
@@ -127,8 +129,8 @@ FOOTER = """
 
 
 def without_unused(header: str, body: str) -> str:
-    """The header without the shared arrays that the body does not use: every statement costs compile time."""
-    unused = [name for name in ("s1", "s2", "sa") if not re.search(rf"\b{name}\b", body)]
+    """The header without the shared arrays and the mask that the body does not use: statements cost compile time."""
+    unused = [name for name in ("m", "s1", "s2", "sa") if not re.search(rf"\b{name}\b", body)]
     if "sa" in unused:
         first, last = header.index("    if t < 8:"), header.index("        sa[z] = z\n") + len("        sa[z] = z\n")
         header = header[:first] + header[last:]

@@ -205,10 +205,7 @@ class Statements(Expressions):
             "index": self.pick(("0", "7", "(lane + 3) % 32", "a % 32")),
         }.get(kind, str(self.number(1, 31)))
         function = {"index": "shfl_sync"}.get(kind, f"shfl_{kind}_sync")
-        mask = self.pick(("0xFFFFFFFF", "0xFFFFFFFF", "-1", "cuda.activemask()"))
-        if mask == "cuda.activemask()":
-            mask = self.new_name("m")
-            self.write(depth, f"{mask} = cuda.activemask()")
+        mask = self.pick(("0xFFFFFFFF", "0xFFFFFFFF", "-1", "m"))
         call = f"cuda.{function}({mask}, {name}, {lane})"
         half = f"h = h * HALF + {call} * HALF"
         self.write(

@@ -39,6 +39,8 @@ def test_streams_are_always_done() -> None:
     stream.add_callback(lambda *arguments: called.append(arguments), "mine")
     assert called == [(stream, 0, "mine")]
     cuda.default_stream().synchronize()
+    cuda.legacy_default_stream().synchronize()
+    cuda.per_thread_default_stream().synchronize()
     cuda.synchronize()
 
     async def wait() -> object:

@@ -152,6 +152,19 @@ def test_a_transposed_array_is_a_copy_as_on_a_device() -> None:
     assert device.transpose((0, 1)) is device
     with pytest.raises(NotImplementedError, match="only 2-dimensional device arrays can be transposed, this one has 1"):
         cuda.to_device(np.arange(3)).transpose()
+    assert not hasattr(cuda.to_device(np.arange(3)), "T")
+    with pytest.raises(AttributeError, match="a device array has no 'T': only a 2-dimensional one has it"):
+        _ = cuda.to_device(np.arange(3)).T
+
+
+@pytest.mark.parametrize("name", ["__cuda_array_interface__", "gpu_data"])
+def test_what_would_be_an_address_on_a_gpu_is_missing_with_the_reason(name: str) -> None:
+    device = cuda.to_device(np.arange(3))
+    assert not hasattr(device, name)
+    with pytest.raises(AttributeError, match=rf"a device array has no '{name}': .*there is no GPU.*copy_to_host\(\)"):
+        getattr(device, name)
+    with pytest.raises(AttributeError, match=r"a device array has no 'colour'$"):
+        _ = device.colour
 
 
 def test_split_gives_views_of_one_size_and_a_shorter_last_one() -> None:

@@ -89,8 +89,8 @@ def test_a_barrier_is_the_end_of_one_loop_over_the_threads() -> None:
         """
     )
     run = body_of("run", module)
-    assert "tile = np.empty((64,), np.float32)" in run
-    assert "_all_v = np.empty(_threads, np.float32)" in run
+    assert "tile = carray(_part_of(_memory, 0, np.float32), (64,))" in run
+    assert "_all_v = carray(_part_of(_memory, _offset, np.float32), _threads)" in run
 
 
 def test_a_masked_loop_runs_until_no_thread_is_left() -> None:
@@ -156,7 +156,7 @@ def test_bounds_are_checked_by_default_and_loops_can_be_stopped() -> None:
 
 def test_nothing_is_checked_where_nothing_is_to_be() -> None:
     module = generated(REVERSED)
-    assert imported(module) == {"address_of", "go_on"}  # a launch can still be stopped between blocks
+    assert imported(module) == {"address_of", "borrowed", "go_on", "part_of"}  # a launch can still be stopped between blocks
     assert "_at(" not in module
 
 
@@ -258,8 +258,11 @@ def test_local_arrays_have_one_more_axis_where_they_cross_a_cut() -> None:
 def test_large_local_arrays_are_not_on_the_stack() -> None:
     small = body_of("run_thread", generated("w = cuda.local.array((8, 8), float32)\nw[0, n] = 1\nout[0] = w[0, 0]"))
     assert "w = carray(_stack_array(64, np.float32), (8, 8))" in small
-    large = body_of("run_thread", generated("w = cuda.local.array(5000, float32)\nw[n] = 1\nout[0] = w[0]"))
-    assert "w = np.empty((5000,), np.float32)" in large
+    large = generated("w = cuda.local.array(5000, float32)\nw[n] = 1\nout[0] = w[0]")
+    assert "_stack_array" not in large
+    assert "w = carray(_part_of(_memory, 0, np.float32), (5000,))" in body_of("run", large)
+    many = generated("\n".join(f"w{k} = cuda.local.array(200, float32)\nw{k}[n] = 1" for k in range(12)))
+    assert many.count("_stack_array(200, np.float32)") == 4  # 4 KB together, whatever each of them takes
 
 
 def test_what_only_numba_can_check_is_checked_by_numba() -> None:
@@ -334,4 +337,4 @@ def test_a_variable_of_two_types_is_told_with_its_name_and_line(body: str, first
 
 def test_integers_and_floats_go_together() -> None:
     module = generated("v = 1\nif cuda.threadIdx.x:\n    v = 2.5\ncuda.syncthreads()\nout[0] = v")
-    assert "_all_v = np.empty(_threads, np.float64)" in module
+    assert "_all_v = carray(_part_of(_memory, _offset, np.float64), _threads)" in module

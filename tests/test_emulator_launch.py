@@ -50,6 +50,19 @@ def test_a_short_kernel_runs_in_the_calling_thread_once_its_time_is_known() -> N
     assert threading.main_thread() not in seen[3:]
 
 
+def test_a_kernel_that_may_loop_runs_on_a_worker_however_short_it_was() -> None:
+    seen = []
+
+    def recording(*arguments: object) -> None:
+        seen.append(threading.current_thread())
+        by_block(*arguments)
+
+    ready = Ready(FakeKernel(recording, may_loop=True), "kernel")
+    ready.seconds = 1e-9
+    start(np.full(1, ADD), 2, ready)
+    assert threading.main_thread() not in seen
+
+
 @pytest.mark.parametrize("cores", [1, 4])
 def test_the_fault_of_the_lowest_block_is_told(cores: int) -> None:
     what = np.full(500, ADD)

@@ -97,9 +97,16 @@ def test_install_does_not_load_numbas_own_cuda() -> None:
 
 def test_the_namespace_is_the_emulators_and_says_what_it_lacks() -> None:
     assert is_cuda(cuda)
-    assert not hasattr(cuda, "float3")
-    with pytest.raises(AttributeError, match="the emulator's cuda has no 'float3'"):
-        _ = cuda.float3
+    assert not hasattr(cuda, "driver")
+    with pytest.raises(AttributeError, match="the emulator's cuda has no 'driver'"):
+        _ = cuda.driver
+    for name in ("float32x4", "int2", "uchar4", "double3"):
+        with pytest.raises(KernelError, match=rf"cuda\.{name} is not supported by the emulator: use as many single"):
+            getattr(cuda, name)(1, 2)
+    with pytest.raises(KernelError, match=r"cuda\.bfloat16 is not supported by the emulator: compute in float32"):
+        cuda.bfloat16(1)
+    with pytest.raises(KernelError, match=r"cuda\.Dim3 is not supported by the emulator: use a tuple of ints"):
+        cuda.Dim3(1, 2, 3)
     with pytest.raises(KernelError, match=r"cuda\.declare_device\(\) declares a function written in CUDA"):
         cuda.declare_device("f", "int32(int32)")
     with pytest.raises(

@@ -253,11 +253,11 @@ EXPRESSIONS = [
     ("x = cuda.gridsize(4)", "cuda.gridsize() takes the number of dimensions"),
     ("cuda.atomic.add(A, n)", "cuda.atomic.add() takes 3 arguments; 2 came"),
     ("cuda.atomic.cas(A, 0, n)", "cuda.atomic.cas() takes 4 arguments; 3 came"),
-    ("cuda.atomic.add(ary=A, idx=0, val=n)", "cuda.atomic.add() takes its arguments by position in the emulator"),
-    ("cuda.syncthreads(1)", "cuda.syncthreads() takes 0 arguments by position; 1 came"),
-    ("x = cuda.ballot_sync(n)", "cuda.ballot_sync() takes 2 arguments by position; 1 came"),
-    ("x = cuda.shfl_sync(n, n)", "cuda.shfl_sync() takes 3 arguments by position; 2 came"),
-    ("cuda.syncwarp(1, 2)", "cuda.syncwarp() takes 0 or 1 arguments by position; 2 came"),
+    ("x = cuda.popc(x=n)", "cuda.popc() takes its arguments by position in the emulator"),
+    ("cuda.syncthreads(1)", "cuda.syncthreads() takes 0 arguments; 1 came"),
+    ("x = cuda.ballot_sync(n)", "cuda.ballot_sync() takes 2 arguments; 1 came"),
+    ("x = cuda.shfl_sync(n, n)", "cuda.shfl_sync() takes 3 arguments; 2 came"),
+    ("cuda.syncwarp(1, 2)", "cuda.syncwarp() takes 0 or 1 arguments; 2 came"),
     ("x = cuda.syncthreads_or(n) if n else 0", "cuda.syncthreads_or() inside 'a if c else b', 'and' or 'or'"),
     ("x = n and cuda.syncthreads_or(n)", "cuda.syncthreads_or() inside 'a if c else b', 'and' or 'or'"),
     ("x = n or waiting(n)", "'waiting' synchronises, so a call inside 'a if c else b', 'and' or 'or'"),
@@ -289,7 +289,7 @@ DECLARATIONS = [
     ("s = t = cuda.shared.array(4, int32)", "cuda.shared.array(shape, dtype) must be assigned to one name"),
     ("x = cuda.shared.array(4, int32)[0]", "cuda.shared.array(shape, dtype) must be assigned to a name"),
     ("s = cuda.shared.array(4, int32)\ns = cuda.shared.array(4, int32)  # here", "'s' is declared twice"),
-    ("s = cuda.local.array(65537, np.float64)", "'s' takes 524,296 bytes of every thread's local memory"),
+    ("s = cuda.local.array(65537, np.float64)", "with 's' the local arrays take 524,296 bytes of every thread's local memory"),
 ]  # fmt: skip
 
 

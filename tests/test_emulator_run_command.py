@@ -121,10 +121,12 @@ def test_a_script_that_python_cannot_read_shows_where(capsys: pytest.CaptureFixt
     assert err.splitlines()[-1].startswith("SyntaxError")
 
 
-def test_a_wrong_launch_is_one_line_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_launch_is_one_line_with_its_place_and_the_scripts_line_below(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     code, _, err = run(capsys, SCRIPT.replace("[1, 32]", "[1, 2048]"), before=("--step",))
     assert code == 2
-    assert len(err.splitlines()) == 1
+    assert err.splitlines()[1:] == ["    add_one[1, 2048](a)"]
     script = os.path.join("scripts", "script.py")
     assert err.startswith(f"error: {script}:13: add_one: a block of 2048 threads along x is more than the 1024")
 
@@ -133,7 +135,7 @@ def test_a_wrong_launch_is_one_line_with_its_place(capsys: pytest.CaptureFixture
     ("arguments", "message"),
     [
         (["nowhere.py"], "there is no script nowhere.py"),
-        (["scripts"], "there is no script scripts"),
+        (["scripts"], "scripts is a folder: name the Python file in it that is to run"),
         ([], "Missing argument"),
         (["--fast", "nowhere.py"], "No such option: --fast"),
         (["--check", "--step", "nowhere.py"], "choose one of them"),

@@ -256,6 +256,27 @@ def test_a_specialized_kernel_takes_its_types_only(tmp_path: Path, monkeypatch: 
         special.specialize(np.zeros(3))
 
 
+def test_a_kernel_says_what_a_device_would_have_told_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+    kernel = cuda.jit(void(float32[:], float32, float32[:]), launch_bounds=128)(scale.py_func)
+    assert kernel.nopython_signatures == []
+    kernel.compile(void(float32[:], float32, float32[:]))
+    assert kernel.nopython_signatures == [void(float32[:], float32, float32[:])]
+    assert kernel.get_max_threads_per_block() == 128
+    assert kernel.get_const_mem_size() == 0
+    assert kernel.get_shared_mem_per_block(kernel.nopython_signatures[0]) == 0
+    assert kernel.extensions == []
+    for name, reason in (
+        ("inspect_asm", r"emulated_source\(\) shows"),
+        ("inspect_types", r"emulated_source\(\) shows"),
+        ("get_regs_per_thread", "the compiler for a GPU decides it"),
+    ):
+        with pytest.raises(AttributeError, match=f"a kernel has no '{name}' in the emulator: .*{reason}"):
+            getattr(kernel, name)
+    with pytest.raises(AttributeError, match=r"a kernel has no 'colour'$"):
+        _ = kernel.colour
+
+
 def test_a_signature_names_each_argument() -> None:
     with pytest.raises(KernelError, match="scale takes 3 arguments, its signature names 1"):
         cuda.jit("void(float32[:])")(scale.py_func)

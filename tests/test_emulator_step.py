@@ -401,6 +401,71 @@ def shape_of_the_day(n, out):
     out[0] = tile[0]
 
 
+@cuda.jit
+def claims_a_comparison(a):
+    assert a[0] * 2 > a[1] + 1, "too small"
+
+
+def test_an_assertion_is_quoted_as_it_was_written():
+    said = refusal(claims_a_comparison, 1, 1, np.zeros(2), at="assert")
+    assert said.startswith("assert a[0] * 2 > a[1] + 1, 'too small': in block (0, 0, 0)")
+
+
+@cuda.jit
+def stores_what_is_too_large(out, u):
+    out[0] = (1 << 31) + 5
+    out[1] = -(1 << 40) - 3
+    u[0] = -1
+    u[1] = 300.7
+
+
+def test_an_integer_that_is_too_large_for_an_array_wraps_around():
+    out, u = np.zeros(2, np.int32), np.zeros(2, np.uint8)
+    step(stores_what_is_too_large, 1, 1, out, u)
+    assert out.tolist() == [5 - 2**31, -3]
+    assert u.tolist() == [255, 44]
+
+
+@cuda.jit(device=True)
+def anybody_above(x, least):
+    return cuda.any_sync(0xFFFFFFFF, x > least)
+
+
+@cuda.jit
+def continues_in_loops_that_vote(out):
+    t = cuda.threadIdx.x
+    x = t
+    while cuda.any_sync(0xFFFFFFFF, x > 0):
+        x -= 1
+        if x == 5:
+            continue
+        out[0, t] += 1
+    x = t
+    while cuda.syncthreads_or(x > 0):
+        x -= 1
+        if x == 5:
+            continue
+        out[1, t] += 1
+    x = t
+    while anybody_above(x, 0):
+        x -= 1
+        if x == 5:
+            continue
+        out[2, t] += cuda.popc(cuda.activemask())
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_vote_in_the_condition_of_a_while_is_one_call_however_its_round_is_reached(order):
+    out = np.zeros((3, 32), np.int64)
+    step(continues_in_loops_that_vote, 1, 32, out, order=order)
+    rounds = np.where(np.arange(32) > 5, 30, 31)
+    np.testing.assert_array_equal(out[:2], [rounds, rounds])
+    # In each round all count that are there, one fewer where one had just come to 5.
+    x = np.arange(32)[:, None] - np.arange(1, 32)
+    there = (x != 5).sum(axis=0)
+    np.testing.assert_array_equal(out[2], ((x != 5) * there).sum(axis=1))
+
+
 def test_a_shared_array_whose_shape_is_an_argument_is_refused():
     assert "shape that is known when the kernel is compiled" in refusal(
         shape_of_the_day, 1, 1, 4, np.zeros(1), at="shared.array"

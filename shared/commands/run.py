@@ -60,6 +60,8 @@ def run(
         divergence=chosen.divergence,
         seed=chosen.seed,
     )
+    if script.is_dir():
+        raise IsADirectoryError(f"{script} is a folder: name the Python file in it that is to run")
     if not script.is_file():
         raise FileNotFoundError(f"there is no script {script}")
     argv, path = sys.argv, sys.path[:]
@@ -69,8 +71,8 @@ def run(
     install()
     try:
         runpy.run_path(str(script), run_name="__main__")
-    except KernelError:
-        raise
+    except KernelError as error:
+        raise _line_by_line(error) from error
     except KeyboardInterrupt:
         raise typer.Abort() from None
     except Exception as error:
@@ -80,6 +82,15 @@ def run(
         uninstall()
         set_defaults(None)
         sys.argv, sys.path[:] = argv, path
+
+
+def _line_by_line(error: ValueError) -> ValueError:
+    """The same, with what follows its first line (the kernel's line) as notes, which are printed as they are."""
+    first, *rest = str(error).splitlines() or [""]
+    told = ValueError(first)
+    for note in (*rest, *getattr(error, "__notes__", ())):
+        told.add_note(note)
+    return told
 
 
 def _from_script(trace: TracebackType | None, script: str) -> TracebackType | None:

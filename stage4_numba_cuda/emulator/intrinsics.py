@@ -27,8 +27,29 @@ ATOMICS = (
     *("add", "sub", "max", "min", "nanmax", "nanmin", "inc", "dec"),
     *("and_", "or_", "xor", "exch", "cas", "compare_and_swap"),
 )
-#: Names that numba-cuda has inside kernels and the emulator has not; asking for one is answered with a sentence.
-NOT_SUPPORTED = ("cg", "fp16", "libdevice", "bf16", "vote_sync_intrinsic", "shfl_sync_intrinsic", "syncthreads_id")
+#: Loads and stores that tell a device's caches what to keep: ordinary ones here.
+LOADS = ("ldca", "ldcg", "ldcs", "ldcv", "ldlu")
+STORES = ("stcg", "stcs", "stwb", "stwt")
+
+#: float32x4, float4: two to four numbers in one value.
+VECTORS = tuple(
+    f"{kind}{count}"
+    for kinds, counts in (
+        ([f"{kind}{bits}x" for kind in ("int", "uint") for bits in (8, 16, 32, 64)], (1, 2, 3, 4)),
+        (("float32x", "float64x", "float", "double"), (1, 2, 3, 4)),
+        ([sign + kind for sign in ("", "u") for kind in ("char", "short", "int", "long", "longlong")], (1, 2, 3, 4)),
+    )
+    for kind in kinds
+    for count in counts
+)
+
+#: Names that numba-cuda has inside kernels and the emulator has not, and what to do instead, where that can be said.
+NOT_SUPPORTED = {
+    **dict.fromkeys(("cg", "libdevice", "vote_sync_intrinsic", "shfl_sync_intrinsic", "syncthreads_id"), ""),
+    **dict.fromkeys(("fp16", "bf16", "bfloat16"), ": compute in float32"),
+    **dict.fromkeys(VECTORS, ": use as many single numbers, or an array"),
+    **dict.fromkeys(("Dim3", "dim3"), ": use a tuple of ints"),
+}
 
 
 class Intrinsic:
@@ -47,6 +68,8 @@ class Intrinsic:
         raise AttributeError(f"cuda.{self.path} has no {name!r}")
 
     def __call__(self, *arguments: object, **keywords: object) -> object:
+        if self.path in NOT_SUPPORTED:
+            raise KernelError(not_supported(self.path))
         raise KernelError(
             f"cuda.{self.path}() means something inside a @cuda.jit kernel only; it was called outside one"
         )
@@ -55,9 +78,14 @@ class Intrinsic:
         return f"cuda.{self.path}"
 
 
+def not_supported(path: str) -> str:
+    """The sentence for a part of cuda that the emulator does not have."""
+    return f"cuda.{path} is not supported by the emulator" + NOT_SUPPORTED.get(path.split(".")[0].split("(")[0], "")
+
+
 def intrinsics() -> dict[str, Intrinsic]:
     """Every intrinsic by its first name: what `cuda` gets as attributes."""
-    plain = ("grid", "gridsize", "laneid", "warpsize", *FENCES, *COLLECTIVES, *BITS, *NOT_SUPPORTED)
+    plain = ("grid", "gridsize", "laneid", "warpsize", *FENCES, *COLLECTIVES, *BITS, *LOADS, *STORES, *NOT_SUPPORTED)
     return {
         **{name: Intrinsic(name) for name in plain},
         **{name: Intrinsic(name, AXES) for name in INDEX},

@@ -26,7 +26,10 @@ DEVICE_API = (
     *("select_device", "current_context", "close", "defer_cleanup", "profile_start", "profile_stop", "profiling"),
     *("gpus", "runtime", "CudaSupportError", "MemoryInfo"),
 )
-STREAM_API = ("stream", "default_stream", "external_stream", "event", "event_elapsed_time", "synchronize")
+STREAM_API = (
+    *("stream", "default_stream", "legacy_default_stream", "per_thread_default_stream", "external_stream"),
+    *("event", "event_elapsed_time", "synchronize"),
+)
 TRANSFER_API = (
     *("to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"),
     *("mapped_array_like", "managed_array", "pinned", "mapped", "is_cuda_array", "as_cuda_array"),

@@ -69,6 +69,8 @@ def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
         return f"device {value.numba_type}{value.shape}"
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, np.dtype):
+        return f"dtype {value.descr} {value.itemsize} {value.isalignedstruct}"
     if isinstance(value, bool | int | float | complex | str | tuple | np.generic | types.Type) or value is None:
         return f"{type(value).__name__} {value!r}"
     return f"{type(value).__name__} {getattr(value, '__module__', '')}.{getattr(value, '__qualname__', '')}"

@@ -7,9 +7,22 @@ from types import FunctionType
 from typing import TYPE_CHECKING
 
 from ..errors import KernelError
-from ..intrinsics import ATOMICS, AXES, BITS, COLLECTIVES, FENCES, INDEX, SHUFFLES, Intrinsic
+from ..intrinsics import (
+    ATOMICS,
+    AXES,
+    BITS,
+    COLLECTIVES,
+    FENCES,
+    INDEX,
+    LOADS,
+    SHUFFLES,
+    STORES,
+    Intrinsic,
+    not_supported,
+)
 from . import inline, names
 from .functions import DeviceFunction
+from .signatures import by_position
 from .statics import static_expression
 from .trees import Collective, call, constant, expression, load, placed, store
 
@@ -25,7 +38,7 @@ def rewritten(worker: Normaliser, node: ast.Call) -> ast.expr:
     """A call of any kind."""
     function = names.look_up(worker.source, node.func)
     if isinstance(function, Intrinsic):
-        return intrinsic_call(worker, function.path, node)
+        return intrinsic_call(worker, function.path, by_position(worker.source, function.path, node))
     if isinstance(function, DeviceFunction):
         return inline.device_call(worker, function, node)
     if isinstance(function, FunctionType) and static_expression(function) is None:
@@ -50,6 +63,8 @@ def intrinsic_call(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
         return constant(None)
     if path in ("grid", "gridsize"):
         return grid(worker, path, node)
+    if path in STORES:
+        return stored(worker, path, node)
     if path == "const.array_like" and len(node.args) == 1:
         return worker.expression(node.args[0])
     if path in ("shared.array", "local.array"):
@@ -57,6 +72,10 @@ def intrinsic_call(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
     if node.keywords:
         raise worker.error(f"cuda.{path}() takes its arguments by position in the emulator", node)
     arguments = worker.in_order(node.args)
+    if path in LOADS and len(arguments) == 2:
+        return ast.Subscript(value=arguments[0], slice=arguments[1], ctx=ast.Load())
+    if path in LOADS:
+        raise worker.error(f"cuda.{path}() takes an array and an index; {len(arguments)} arguments came", node)
     if path.startswith("atomic.") and path[7:] in ATOMICS:
         expected = 4 if path == "atomic.cas" else 3
         if len(arguments) != expected:
@@ -81,7 +100,17 @@ def is_index(node: ast.expr) -> bool:
 
 def without_support(worker: Normaliser, path: str, node: ast.AST) -> KernelError:
     """For a part of cuda that the emulator does not have."""
-    return worker.error(f"cuda.{path} is not supported by the emulator", node)
+    return worker.error(not_supported(path), node)
+
+
+def stored(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+    """cuda.stcg(array, i, value) and its like: array[i] = value."""
+    if worker.lazy or len(node.args) != 3:
+        raise worker.error(f"cuda.{path}(array, i, value) takes three arguments, in a statement of its own", node)
+    array, index, value = worker.in_order(node.args)
+    target = ast.Subscript(value=array, slice=index, ctx=ast.Store())
+    worker.before.append(placed(ast.Assign(targets=[target], value=value), node))
+    return constant(None)
 
 
 def grid(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
@@ -106,7 +135,7 @@ def collective(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
     wanted = COUNTS.get(path, (1,) if block_wide else (2,))
     if len(node.args) not in wanted or node.keywords:
         count = " or ".join(map(str, wanted))
-        raise worker.error(f"cuda.{path}() takes {count} arguments by position; {len(node.args)} came", node)
+        raise worker.error(f"cuda.{path}() takes {count} arguments; {len(node.args) + len(node.keywords)} came", node)
     operands: list[ast.expr] = []
     for position, argument in enumerate(worker.in_order(node.args)):
         is_value = position == (0 if block_wide else 1)  # every thread brings its own

@@ -30,8 +30,8 @@ from ..errors import KernelError, KernelWarning
 from ..runtime.limits import SHARED_BYTES
 from . import cache
 from .diagnoses import failure, notes
-from .emit import Emitter, device_function, header
-from .infer import variable_types
+from .emit import LINE, Emitter, device_function, header, rounded
+from .infer import in_short, variable_types
 from .normalise import normalise, normalise_device
 from .regions import Regions
 from .source import FunctionSource
@@ -52,6 +52,7 @@ class CompiledKernel:
     source: the generated Python
     places: what `status` counts in: (file, line, what)
     shared_bytes: static shared memory of a block; prints: whether it prints
+    may_loop: whether it has a loop whose number of rounds is not known before it runs
     """
 
     name: str
@@ -61,6 +62,7 @@ class CompiledKernel:
     places: list[tuple[str, int, str]]
     shared_bytes: int
     prints: bool
+    may_loop: bool
 
     def failure(self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...]) -> KernelError:
         """What `status` says after a run that was stopped."""
@@ -96,12 +98,13 @@ def compile_kernel(
         warn(source, unit.warnings)
     return CompiledKernel(
         source.name,
-        in_words(source, module["run"]),
+        runner(source, module, len(source.parameters) + len(constants)),
         constants,
         module["SOURCE"],
         module["PLACES"],
         module["SHARED_BYTES"],
         module["PRINTS"],
+        module["MAY_LOOP"],
     )
 
 
@@ -111,17 +114,28 @@ def warn(source: FunctionSource, found: list[tuple[int, str]]) -> None:
         warnings.warn(str(source.error(sentence, line)), KernelWarning, stacklevel=4)
 
 
-def in_words(source: FunctionSource, run: Callable[..., None]) -> Callable[..., None]:
-    """`run`, with what Numba says when it compiles the generated source told as a KernelError."""
+def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Callable[..., None]:
+    """The module's `run`, with a workspace of its own for each call, and Numba's complaints told as KernelErrors.
+
+    inputs: how many arguments come before the grid and the block
+    """
+    run, block_bytes, thread_bytes = module["run"], module["BLOCK_BYTES"], module["THREAD_BYTES"]
 
     def checked(*arguments: Any) -> None:
+        x, y, z = arguments[inputs + 1]
+        size = block_bytes + rounded(arguments[inputs + 4]) + sum(rounded(each * x * y * z) for each in thread_bytes)
         try:
-            run(*arguments)
+            run(*arguments, workspace(size))
         except errors.NumbaError as error:
-            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-            raise source.error(f"Numba cannot compile this kernel: {' '.join(lines[1:3])}", None) from error
+            raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
 
     return checked
+
+
+def workspace(size: int) -> np.ndarray[Any, Any]:
+    """So many bytes, from the start of a cache line on."""
+    memory = np.empty(size + LINE, np.uint8)
+    return memory[-memory.__array_interface__["data"][0] % LINE :]
 
 
 def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant) -> tuple[str, Unit]:
@@ -133,6 +147,7 @@ def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], var
             "(48 KB) is what every device has. Use smaller tiles, or a smaller dtype",
             max(unit.shared.values(), key=lambda array: array.nbytes).line,
         )
+    refuse_reassigned_arrays(unit)
     split_webs(unit)
     sites = Sites(source.filename)
     devices = Devices(variant, sites)
@@ -141,7 +156,9 @@ def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], var
     uniformity = Uniformity(unit)
     if lower_masked_for_loops(unit, uniformity):
         uniformity = Uniformity(unit)
-    found = variable_types(unit, argument_types, devices.for_inference(), devices.contexts)
+    functions = devices.for_inference()
+    found = variable_types(unit, argument_types, functions, devices.contexts)
+    devices.refuse_returned_arrays(functions)
     parts = Regions(unit, uniformity, found) if contains(unit.body, Collective) else None
     emitter = Emitter(unit, parts, variant, found, devices.contexts, sites)
     body = emitter.source(devices.texts)
@@ -151,10 +168,24 @@ def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], var
         f"PLACES = {sites.places!r}",
         f"SHARED_BYTES = {unit.shared_bytes}",
         f"PRINTS = {unit.prints or devices.prints}",
+        f"MAY_LOOP = {body.count('_go_on(_status)') > 1 or 'while ' in body}",
         f"CONSTANTS = {list(unit.constants)!r}",
         f"WARNINGS = {unit.warnings!r}",
+        *emitter.facts(),
     ]
     return source_text + "\n\n# What the emulator has to know about it.\n" + "\n".join(facts) + "\n", unit
+
+
+def refuse_reassigned_arrays(unit: Unit) -> None:
+    """A name that is a shared or local array stays that array: its accesses are checked against its shape."""
+    for node in walk(unit.body):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in unit.arrays:
+            spelled = unit.learners_name(node.id)
+            raise unit.source.error(
+                f"{spelled!r} is a shared or local array, and is assigned anew: that is not supported by the emulator. "
+                "Give the other value its own name; to take turns between two arrays, declare one of shape (2, ...)",
+                node,
+            )
 
 
 class Devices:
@@ -168,6 +199,7 @@ class Devices:
         self.texts: list[str] = []
         self.contexts: dict[str, list[str]] = {}
         self.prints = False
+        self.with_arrays: dict[str, Unit] = {}
 
     def add(self, caller: Unit, stack: tuple[FunctionSource, ...] = ()) -> None:
         """Generate what `caller` calls."""
@@ -181,6 +213,9 @@ class Devices:
             self.contexts[name] = [*context_of(unit, self.contexts, self.variant), *unit.constants]
             self.texts.append(device_function(unit, name, self.contexts[name], self.contexts, self.variant, self.sites))
             self.prints = self.prints or unit.prints
+            refuse_reassigned_arrays(unit)
+            if unit.local:
+                self.with_arrays[name] = unit
 
     def rename_inner(self, unit: Unit, name: str) -> None:
         """Functions that a device function calls get names that no other has."""
@@ -196,6 +231,17 @@ class Devices:
     def for_inference(self) -> dict[str, Any]:
         """What the names in a kernel stand for while Numba looks for types."""
         return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), cached=False)
+
+    def refuse_returned_arrays(self, functions: dict[str, Any]) -> None:
+        """A device function's local arrays end with it: none may be in what it returns. functions: as compiled."""
+        for name, unit in self.with_arrays.items():
+            for signature in functions[name].nopython_signatures:
+                if "array" in str(signature.return_type).lower():
+                    raise unit.source.error(
+                        f"{unit.source.name!r} returns an array, and has local arrays, which end with the call: that "
+                        "is not supported by the emulator. Pass in the array that it fills",
+                        unit.source.first_line,
+                    )
 
 
 PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom numba import carray, njit"

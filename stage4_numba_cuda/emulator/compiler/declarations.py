@@ -30,12 +30,14 @@ def declare(worker: Normaliser, path: str, targets: list[ast.expr], value: ast.C
     dtype = dtype_of(worker, path, given["dtype"], node)
     spelled = targets[0].id
     new = ArrayDeclaration(worker.rename(spelled), shape, dtype, node.lineno)
-    if path == "local.array" and new.nbytes > LOCAL_BYTES:
-        raise worker.error(
-            f"{spelled!r} takes {new.nbytes:,} bytes of every thread's local memory; a device has {LOCAL_BYTES:,}. "
-            "Use a global array that you pass in",
-            node,
-        )
+    if path == "local.array":
+        total = new.nbytes + sum(array.nbytes for array in worker.unit.local.values())
+        if total > LOCAL_BYTES:
+            raise worker.error(
+                f"with {spelled!r} the local arrays take {total:,} bytes of every thread's local memory; a device has "
+                f"{LOCAL_BYTES:,}. Use a global array that you pass in",
+                node,
+            )
     known = worker.unit.arrays.get(new.name)
     inlined_again = worker.prefix and known and (known.shape, known.dtype) == (new.shape, new.dtype)
     if known is not None and not inlined_again:

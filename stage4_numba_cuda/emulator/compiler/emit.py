@@ -7,6 +7,7 @@ to the next.
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Mapping
@@ -26,8 +27,10 @@ from .writer import Writer
 
 GRID = ("_gdx", "_gdy", "_gdz")
 BLOCK = ("_bdx", "_bdy", "_bdz")
-#: Local arrays up to this many bytes live in the function's frame, where they can become registers.
-STACK_LIMIT = 16 * 1024
+#: Local arrays of up to this many bytes together live in the function's frame, where they can become registers. Many
+#: calls of a device function may end up in one frame, and a thread's stack may be small (512 KB on macOS).
+STACK_LIMIT = 4 * 1024
+LINE = 64  # bytes of a cache line: arrays start at one
 FAST = "error_model='numpy', nogil=True"
 
 
@@ -49,8 +52,10 @@ class Emitter:
         carried = parts.carried if parts else []
         self.carried = {name: carried_dtype(unit, name, variable_types) for name in carried}
         self.masks = [*([ALIVE] if parts and parts.uses_alive else []), *(parts.masks if parts else [])]
+        self.in_frame, in_workspace = split_by_size(unit.local) if parts is None else ({}, {})
+        self.in_workspace = {**unit.shared, **in_workspace}
         self.scratch = [
-            *unit.shared,
+            *self.in_workspace,
             *(f"_all_{name}" for name in unit.local if parts),
             *(f"_all_{name}" for name in self.carried),
             *self.masks,
@@ -85,24 +90,27 @@ class Emitter:
         self.write = write = Writer(self.variant.check)
         names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
         write(self.decorator())
-        with write.under(f"def run_thread({', '.join([*self.inputs, *self.unit.shared, *names])}):"):
+        with write.under(f"def run_thread({', '.join([*self.inputs, *self.in_workspace, *names])}):"):
             lines = self.code.lines(self.unit.body) or ["pass"]
             if any(re.search(r"\b_lane\b", line) for line in lines):
                 write("_lane = _thread & 31")
-            self.declare_stack_arrays(self.unit.local, self.variant.bounds)
+            self.declare_in_frame(self.in_frame)
+            for name in self.in_workspace.keys() - self.unit.shared.keys():
+                self.poison_if_checked(self.in_workspace[name])
             write(*lines)
         return self.finished()
 
-    def declare_stack_arrays(self, arrays: Mapping[str, ArrayDeclaration], poisoned: bool) -> None:
-        """Local arrays of one thread, in its frame; large ones on the heap."""
+    def declare_in_frame(self, arrays: Mapping[str, ArrayDeclaration]) -> None:
+        """Local arrays of one thread, in its function's frame."""
         for array in arrays.values():
-            count = int(np.prod(array.shape))
-            if array.nbytes <= STACK_LIMIT and array.dtype.kind != "V":
-                self.write(f"{array.name} = carray(_stack_array({count}, {dtype_text(array.dtype)}), {array.shape})")
-            else:
-                self.write(f"{array.name} = np.empty({array.shape}, {dtype_text(array.dtype)})")
-            if poisoned:
-                self.poison(array.name, array.dtype)
+            count, dtype = math.prod(array.shape), dtype_text(array.dtype)
+            self.write(f"{array.name} = carray(_stack_array({count}, {dtype}), {array.shape})")
+            self.poison_if_checked(array)
+
+    def poison_if_checked(self, array: ArrayDeclaration) -> None:
+        """Fresh local memory holds nothing of use."""
+        if self.variant.bounds:
+            self.poison(array.name, array.dtype)
 
     def block_names(self) -> tuple[str, ...]:
         """What every function below the launch knows about the block."""
@@ -118,7 +126,7 @@ class Emitter:
             if self.parts is None:
                 with write.each_thread({"_thread"}):
                     names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
-                    write(f"run_thread({', '.join([*self.inputs, *self.unit.shared, *names])})")
+                    write(f"run_thread({', '.join([*self.inputs, *self.in_workspace, *names])})")
             else:
                 for name in self.carried:
                     if name in self.unit.parameters:
@@ -148,10 +156,14 @@ class Emitter:
         self.write = write = Writer(self.variant.check)
         order = ["_order", "_block_order"] if self.variant.check else []
         arguments = [*self.inputs, "_grid", "_block_shape", "_first", "_end", "_dynamic_bytes", "_report", *order]
+        arguments.append("_workspace")
         write(self.decorator(cached=True))
         with write.under(f"def run({', '.join(arguments)}):"):
             write(f"{', '.join(GRID)} = _grid", f"{', '.join(BLOCK)} = _block_shape", "_threads = _bdx * _bdy * _bdz")
-            write("_status = _address_of(_report)")
+            # Nothing below holds a share in an array: a run that ends early would keep it for ever.
+            held = [name for name in self.inputs if name in self.unit.constants or may_hold_array(self.types.get(name))]
+            write(*(f"{name} = _borrowed({name})" for name in [*held, *order]))
+            write("_status = _address_of(_report)", "_memory = _address_of(_workspace)")
             self.allocate()
             with write.under(f"for {'_turn' if order else '_block'} in range(_first, _end):"):
                 if order:
@@ -165,24 +177,66 @@ class Emitter:
         return "\n".join(write.lines)
 
     def allocate(self) -> None:
-        """The memory of a block, used by one block after another."""
-        write = self.write
-        if any(array.shape == (0,) for array in self.unit.shared.values()):
-            write("_dynamic = np.empty(_dynamic_bytes, np.uint8)")
-        for array in self.unit.shared.values():
-            if array.shape == (0,):
-                size = array.dtype.itemsize
-                write(f"{array.name} = _dynamic[:_dynamic_bytes // {size} * {size}].view({dtype_text(array.dtype)})")
-            else:
-                write(f"{array.name} = np.empty({array.shape}, {dtype_text(array.dtype)})")
-        if self.parts is not None:
-            for array in self.unit.local.values():
-                shape = ", ".join(map(str, array.shape))
-                write(f"_all_{array.name} = np.empty(({shape}, _threads), {dtype_text(array.dtype)})")
-        for name, dtype in self.carried.items():
-            write(f"_all_{name} = np.empty(_threads, {dtype_text(dtype)})")
-        for name in self.masks:
-            write(f"{name} = np.empty(_threads, np.bool_)")
+        """The memory of a block, in the workspace; used by one block after another. facts() says how large it is."""
+        write, offset = self.write, 0
+        for array in self.in_workspace.values():
+            if array.shape != (0,):
+                self.place(array.name, str(offset), array.dtype, str(array.shape))
+                offset += rounded(array.nbytes)
+        for array in self.in_workspace.values():
+            if array.shape == (0,):  # all dynamic arrays are the same memory
+                self.place(array.name, str(offset), array.dtype, f"_dynamic_bytes // {array.dtype.itemsize}")
+        per_thread = self.per_thread()
+        if per_thread:
+            write(f"_offset = {offset} + (_dynamic_bytes + {LINE - 1}) // {LINE} * {LINE}")
+        for name, (dtype, shape) in per_thread.items():
+            size = math.prod(shape) * dtype.itemsize
+            axes = ", ".join([*map(str, shape), "_threads"])
+            self.place(name, "_offset", dtype, f"({axes})" if shape else axes)
+            write(f"_offset += ({size} * _threads + {LINE - 1}) // {LINE} * {LINE}")
+
+    def place(self, name: str, offset: str, dtype: np.dtype[Any], shape: str) -> None:
+        """An array at this offset of the workspace."""
+        self.write(f"{name} = carray(_part_of(_memory, {offset}, {dtype_text(dtype)}), {shape})")
+
+    def per_thread(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+        """What each thread has an entry in: dtype, and shape without the last axis, the thread's."""
+        if self.parts is None:
+            return {}
+        return {
+            **{f"_all_{array.name}": (array.dtype, array.shape) for array in self.unit.local.values()},
+            **{f"_all_{name}": (dtype, ()) for name, dtype in self.carried.items()},
+            **dict.fromkeys(self.masks, (np.dtype(np.bool_), ())),
+        }
+
+    def facts(self) -> list[str]:
+        """The size of the workspace: bytes of a block, and of each thread for each array."""
+        block = sum(rounded(array.nbytes) for array in self.in_workspace.values())
+        each = [math.prod(shape) * dtype.itemsize for dtype, shape in self.per_thread().values()]
+        return [f"BLOCK_BYTES = {block}", f"THREAD_BYTES = {each}"]
+
+
+def split_by_size(
+    arrays: Mapping[str, ArrayDeclaration],
+) -> tuple[dict[str, ArrayDeclaration], dict[str, ArrayDeclaration]]:
+    """The local arrays that fit into a function's frame, smallest first, and the others."""
+    fit: dict[str, ArrayDeclaration] = {}
+    total = 0
+    for array in sorted(arrays.values(), key=lambda array: array.nbytes):
+        total += rounded(array.nbytes)
+        if total <= STACK_LIMIT and array.dtype.kind != "V":
+            fit[array.name] = array
+    return fit, {name: array for name, array in arrays.items() if name not in fit}
+
+
+def rounded(size: int) -> int:
+    """A number of bytes, up to whole cache lines."""
+    return -(-size // LINE) * LINE
+
+
+def may_hold_array(kind: types.Type | None) -> bool:
+    """Whether a value of this type may hold a share in an array's memory."""
+    return isinstance(kind, types.Array) or hasattr(kind, "types")  # the latter: a tuple
 
 
 def device_function(
@@ -194,7 +248,11 @@ def device_function(
     write = emitter.write
     write(emitter.decorator())
     with write.under(f"def {name}({', '.join([*unit.parameters, *context])}):"):
-        emitter.declare_stack_arrays(unit.local, variant.bounds)
+        emitter.declare_in_frame(emitter.in_frame)
+        for array in unit.local.values():
+            if array.name not in emitter.in_frame:
+                write(f"{array.name} = np.empty({array.shape}, {dtype_text(array.dtype)})")
+                emitter.poison_if_checked(array)
         write(*(emitter.code.lines(unit.body) or ["pass"]))
     return emitter.finished()
 

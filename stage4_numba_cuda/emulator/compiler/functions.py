@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import KernelError
-from .source import FunctionSource
+from .source import FunctionSource, read_lines
 
 
 class DeviceFunction:
@@ -21,12 +21,13 @@ class DeviceFunction:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         self.py_func = function
         self.options = dict(options or {})
+        self._lines = read_lines(function)
         functools.update_wrapper(self, function)
 
     @cached_property
     def source(self) -> FunctionSource:
-        """Its source; read when first needed."""
-        return FunctionSource(self.py_func)
+        """Its source, as it was when the function was defined."""
+        return FunctionSource(self.py_func, self._lines)
 
     def __call__(self, *arguments: Any) -> Any:
         raise KernelError(

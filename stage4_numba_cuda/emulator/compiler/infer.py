@@ -75,6 +75,7 @@ def variable_types(
     context.refresh()
     target.refresh()
     inference = TypesOnly(context, target, None, tuple(given), types.none, compiler.Flags(), {})
+    inference.state.flags.nrt = True  # or nothing that may hold an array has a type
     inference.state.flags.error_model = "numpy"
     try:
         inference.compile_extra(function)
@@ -221,17 +222,20 @@ def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
     if clash:
         return two_types(unit, clash[3], *(re.sub(r"Literal\[(\w+)\]\([^()]*\)", r"\1", clash[k]) for k in (1, 2)))
     line = getattr(getattr(error, "loc", None), "line", None) or unit.source.first_line
+    return unit.source.error(f"Numba finds no types for this: {in_short(error)}", line)
+
+
+def in_short(error: errors.NumbaError) -> str:
+    """What Numba says, without the chain of functions that it was in."""
     lines = [text.strip() for text in errors.termcolor().errmsg(str(error)).splitlines()]
-    said = [
-        text for text in lines if text and not text.startswith(("File ", "During:", "def ", "<source", "Failed in"))
-    ]
+    chatter = ("File ", "During:", "def ", "<source", "Failed in", "Overload of function", "- Of which")
+    said = [text for text in lines if text and not text.startswith(chatter)]
+    refusal = next((text for text in said if "not supported by the emulator" in text), None)
+    if refusal is not None:
+        return refusal.rpartition("TypingError: ")[2]
     first = next((text for text in said if not text.startswith("-")), "no types fit")
-    detail = next(
-        (text for text in said if text.startswith(("No match", "Use of unsupported", ">>>", "- Of which"))), ""
-    )
-    if detail.startswith("- Of which") or detail == first:
-        detail = ""
-    return unit.source.error(f"Numba finds no types for this: {first} {detail}".strip(), line)
+    detail = next((text for text in said if text.startswith(("No match", "Use of unsupported", ">>>"))), "")
+    return first if detail in ("", first) else f"{first} {detail}"
 
 
 def two_types(unit: Unit, name: str, first: str, second: str) -> Exception:

@@ -62,6 +62,16 @@ def callable_in_kernels(value: Any) -> Any:
 _functions: WeakKeyDictionary[Any, DeviceFunction] = WeakKeyDictionary()
 
 
+def read_again(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> None:
+    """Look up anew the global and captured names of a function and of every device function that it calls."""
+    source.read_names()
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
+            value = look_up(source, node)
+            if isinstance(value, DeviceFunction) and value.source not in (*seen, source):
+                read_again(value.source, (*seen, source))
+
+
 def look_up(source: FunctionSource, node: ast.expr) -> Any:
     """The value that a constant, a name or a dotted name has before the kernel runs; else UNKNOWN."""
     if isinstance(node, ast.Constant):

@@ -25,7 +25,7 @@ from typing import Any
 from numba.core import types
 
 from .recompute import Flow, find_recomputed
-from .trees import LOOPS, Collective, loaded_names, placed, walk
+from .trees import LOOPS, Collective, loaded_names, placed, stored_names, walk
 from .uniformity import THREAD_NAMES, Uniformity
 from .unit import Unit
 
@@ -173,7 +173,9 @@ class Regions:
                 flush()
                 parts += self.structural(node, at)
             elif at.mask is None and self.uniformity.for_the_block(node):
-                flush()
+                # Before the statements at hand, where they allow it: a cut here would be a barrier that nobody wrote.
+                if stored_names(node) & (loaded_names(run) | stored_names(run)):
+                    flush()
                 parts.append(ForBlock(node))
             elif not self.is_recomputed(node):
                 run.append(node)

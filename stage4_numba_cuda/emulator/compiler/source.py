@@ -6,36 +6,52 @@ import ast
 import builtins
 import inspect
 import textwrap
+import tokenize
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 from ..errors import KernelError
+
+#: The lines of a function, decorators included, and the first one's number in its file.
+Lines = tuple[list[str], int]
+
+
+def read_lines(function: Callable[..., Any]) -> Lines | None:
+    """The lines of a function as they are now; None where they cannot be read.
+
+    To be called when the function is defined: later its file may have been edited, its notebook cell run again.
+    """
+    try:
+        return inspect.getsourcelines(function)
+    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
+        return None
 
 
 class FunctionSource:
     """The source of one kernel or device function.
 
-    function: the Python function, as the learner wrote it
+    function: the Python function, as the learner wrote it; lines: of it, where read_lines read them before
     name, filename: where it is; first_line: of its decorator or def, as the file counts
     tree: the def statement; its line numbers are those of the file
     parameters: the names of its arguments
-    names: what its global and captured names stand for, as of now
+    names: what its global and captured names stand for, as of the last `read_names`; a captured name that has no
+        value yet is left out
+    readings: how often `read_names` ran
     stored: every name that the body assigns (parameters included): never looked up outside
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], lines: Lines | None = None) -> None:
         self.function = function
         self.name = function.__name__
         self.filename = function.__code__.co_filename
-        try:
-            lines, self.first_line = inspect.getsourcelines(function)
-        except (OSError, TypeError):
+        lines = lines or read_lines(function)
+        if lines is None:
             raise KernelError(
                 f"the source of {self.name!r} cannot be read: the emulator compiles a kernel from its text, so define "
                 "it in a file or in a notebook's cell"
-            ) from None
-        self.text = textwrap.dedent("".join(lines))
+            )
+        self.first_line = lines[1]
+        self.text = textwrap.dedent("".join(lines[0]))
         definitions = ast.parse(self.text).body
         if len(definitions) != 1 or not isinstance(definitions[0], ast.FunctionDef):
             raise KernelError(
@@ -50,10 +66,11 @@ class FunctionSource:
         self.stored = set(self.parameters) | {
             node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
+        self.readings = 0
+        self.read_names()
 
-    @cached_property
-    def names(self) -> dict[str, Any]:
-        """Globals and captured variables by name. A captured name that has no value yet is left out."""
+    def read_names(self) -> None:
+        """Look up anew what global and captured names stand for."""
         found = dict(vars(builtins))
         found.update(self.function.__globals__)
         for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True):
@@ -61,7 +78,8 @@ class FunctionSource:
                 found[name] = cell.cell_contents
             except ValueError:  # assigned only after the kernel was defined
                 found.pop(name, None)
-        return found
+        self.names = found
+        self.readings += 1
 
     def error(self, message: str, node: ast.AST | int | None) -> KernelError:
         """A KernelError that points to `node` (or to that line of the file)."""

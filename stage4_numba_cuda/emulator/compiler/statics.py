@@ -70,8 +70,8 @@ def _function(value: Any) -> ast.expr | None:
     if isinstance(value, types.Number | types.Boolean) or (isinstance(value, type) and issubclass(value, np.generic)):
         dtype = as_dtype(value)
         return expression("np.bool_" if dtype == np.bool_ else f"np.{dtype.name}")
-    if value is math.fmod:  # devices have it; Numba's CPU has NumPy's only
-        return expression("np.fmod")
+    if value is math.fmod:  # devices have it; Numba's CPU does not
+        return expression("_fmod")
     name = getattr(value, "__name__", None)
     if not isinstance(name, str) or (isinstance(value, FunctionType) and value.__module__ not in ("numpy", "operator")):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,9 @@ from .uniformity import is_range
 from .unit import Unit
 
 CHECKED = ("_status", "_block", "_thread")
+INTEGERS = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
+#: Rounds of a loop, with those around it, that are over soon enough to wait for.
+LONG = 1e6
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,7 @@ class ThreadCode(ast.NodeTransformer):
     ) -> None:
         self.unit, self.variant, self.sites = unit, variant, sites
         self.types, self.contexts, self.per_thread = variable_types, contexts, per_thread
+        self.rounds = 1.0  # how many rounds the loops around this place make, where that is written in numbers
         self.left_to_numba = False  # whether an access was met that only Numba's own check covers
 
     def lines(self, statements: Sequence[ast.stmt]) -> list[str]:
@@ -87,13 +92,17 @@ class ThreadCode(ast.NodeTransformer):
         if not isinstance(base, ast.Name) or self.is_no_array(base.id, parts):
             self.left_to_numba |= not isinstance(base, ast.Name | ast.Tuple) and not is_shape(base)
             return ast.Subscript(value=self.visit(base), slice=joined(parts), ctx=node.ctx)
-        own = self.per_thread and base.id in self.unit.local
-        if own:
+        name = self.unit.learners_name(base.id)
+        if self.per_thread and base.id in self.unit.local:
+            missing = len(self.unit.local[base.id].shape) - len(parts)
+            parts = [*parts, *(ast.Slice() for _ in range(missing)), load("_thread")]
             base = load(f"_all_{base.id}")
-            parts.append(load("_thread"))
-        if not self.variant.bounds or any(isinstance(part, ast.Slice) for part in parts):
+        if any(isinstance(part, ast.Constant) and part.value in (None, ...) for part in parts):
+            self.left_to_numba = True  # what stands on which axis is Numba's business here
             return subscript(base, parts, node.ctx)
-        return ast.Subscript(value=base, slice=self.checked(node, base, parts), ctx=node.ctx)
+        if not self.variant.bounds or all(isinstance(part, ast.Slice) for part in parts):
+            return subscript(base, parts, node.ctx)
+        return ast.Subscript(value=base, slice=self.checked(node, base, name, parts), ctx=node.ctx)
 
     def flattened(self, node: ast.Subscript) -> tuple[ast.expr, list[ast.expr]]:
         """A[i][j] as A, [i, j] where A has that many axes; the access as it is where not."""
@@ -124,17 +133,18 @@ class ThreadCode(ast.NodeTransformer):
             return False
         return not isinstance(self.types.get(name), types.Array)
 
-    def checked(self, node: ast.AST, base: ast.Name, parts: list[ast.expr]) -> ast.expr:
-        """at(array.shape, index, ...): the index, checked."""
-        name = self.unit.learners_name(base.id.removeprefix("_all_") if self.per_thread else base.id)
+    def checked(self, node: ast.AST, base: ast.expr, name: str, parts: list[ast.expr]) -> ast.expr:
+        """at(array.shape, index, ...): the index, checked. name: what the learner calls the array."""
         written = all(is_literal(part) for part in parts if is_negative(part))
         function = "_at_strict" if self.variant.check and not (written and any(map(is_negative, parts))) else "_at"
         site = constant(self.sites.number(node, name))
-        shape = self.shape_of(base)
-        return call(function, shape, joined(parts), load("_status"), site, load("_block"), load("_thread"))
+        index = joined([as_call(part) if isinstance(part, ast.Slice) else part for part in parts])
+        return call(function, self.shape_of(base), index, load("_status"), site, load("_block"), load("_thread"))
 
-    def shape_of(self, base: ast.Name) -> ast.expr:
+    def shape_of(self, base: ast.expr) -> ast.expr:
         """The shape to check against: a literal where it is declared, so that the compiler can see what always fits."""
+        if not isinstance(base, ast.Name):
+            return call("_extents", base)
         declared = self.unit.arrays.get(base.id.removeprefix("_all_") if self.per_thread else base.id)
         if declared is not None and declared.shape != (0,):
             own = [load("_threads")] if base.id != declared.name else []
@@ -143,14 +153,25 @@ class ThreadCode(ast.NodeTransformer):
             return ast.Attribute(value=base, attr="shape", ctx=ast.Load())
         return call("_extents", base)
 
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A.flat is refused: nothing checks an index into it."""
+        if node.attr == "flat":
+            raise self.unit.source.error(
+                f"{ast.unparse(node)} is not supported by the emulator; index the array itself, or its .ravel()", node
+            )
+        self.generic_visit(node)
+        return node
+
     # ---------------------------------------------------------------- calls
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         """Atomics get a checked index; device functions and errors get their context."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        if name.startswith("_atomic_") and isinstance(node.args[0], ast.Name):
+        if name.startswith("_atomic_"):
             return self.atomic(name, node)
         self.generic_visit(node)
+        if name == "int" or (isinstance(node.func, ast.Attribute) and node.func.attr in INTEGERS):
+            return call("_frozen", node)
         if name in self.contexts:
             node.args += [load(needed) for needed in self.contexts[name]]
         elif name == "_raise":
@@ -162,17 +183,27 @@ class ThreadCode(ast.NodeTransformer):
     def atomic(self, name: str, node: ast.Call) -> ast.expr:
         """_atomic_add(array, index, value)."""
         base = node.args[0]
-        assert isinstance(base, ast.Name)
+        name_of_array = self.unit.learners_name(ast.unparse(base))
         values = [self.visit(argument) for argument in node.args[1:]]
         if name == "_atomic_compare_and_swap":  # of the array's first element
-            axes = max(1, self.dimensions(base.id))
+            axes = max(1, self.dimensions(base.id)) if isinstance(base, ast.Name) else 1
             name, values = "_atomic_cas", [joined([constant(0)] * axes), *values]
         parts = index_parts(values[0])
-        if self.per_thread and base.id in self.unit.local:
+        if isinstance(base, ast.Name) and self.per_thread and base.id in self.unit.local:
             base = load(f"_all_{base.id}")
             parts = [*parts, load("_thread")]
-        index = self.checked(node, base, parts) if self.variant.bounds else joined(parts)
+        elif not isinstance(base, ast.Name):
+            self.left_to_numba = True  # the way to the array may hold an index of its own
+            base = self.visit(base)
+        index = self.checked(node, base, name_of_array, parts) if self.variant.bounds else joined(parts)
         return call(name, base, index, *values[1:])
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """A shift by a number that is not known may have no answer; what it gives then has to be one number."""
+        self.generic_visit(node)
+        if isinstance(node.op, ast.LShift | ast.RShift) and not isinstance(node.right, ast.Constant):
+            return call("_frozen", node)
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         """A local array as a whole (given to a device function): the thread's own part of it."""
@@ -182,10 +213,12 @@ class ThreadCode(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> Any:
-        """A loop over a range that is not written in numbers may be endless for all we know: it can be stopped, too."""
+        """A loop of many rounds, or of a number that is not known before it runs, can be stopped from outside."""
+        outer, self.rounds = self.rounds, self.rounds * rounds_of(node)
+        endless = self.rounds > LONG
         self.generic_visit(node)
-        counts = is_range(node.iter) and not loaded_names(getattr(node.iter, "args", []))
-        if self.variant.bounds and not counts:
+        self.rounds = outer
+        if self.variant.bounds and endless:
             node.body.insert(0, ast.Expr(value=call("_go_on", load("_status"))))
         return node
 
@@ -197,6 +230,22 @@ class ThreadCode(ast.NodeTransformer):
             always = isinstance(node.test, ast.Constant) and node.test.value is True
             node.test = running if always else ast.BoolOp(op=ast.And(), values=[running, node.test])
         return node
+
+
+def rounds_of(node: ast.For) -> float:
+    """How many rounds a loop over range(numbers) makes; infinitely many where it is anything else."""
+    if not is_range(node.iter) or not isinstance(node.iter, ast.Call) or loaded_names(node.iter.args):
+        return math.inf
+    try:
+        return float(len(range(*(ast.literal_eval(argument) for argument in node.iter.args))))
+    except (ValueError, OverflowError):  # an expression of numbers; more rounds than len() can say
+        return math.inf
+
+
+def as_call(node: ast.Slice) -> ast.expr:
+    """start:stop:step as slice(start, stop, step): for places where Python takes no colons."""
+    parts = [node.lower or constant(None), node.upper or constant(None), *([node.step] if node.step else [])]
+    return call("slice", *parts)
 
 
 def is_shape(node: ast.expr) -> bool:

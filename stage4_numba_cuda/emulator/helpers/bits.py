@@ -145,10 +145,24 @@ def rsqrt(typingctx, x):  # type: ignore[no-untyped-def]
     return kind(kind), build
 
 
+@intrinsic
+def fmod(typingctx, x, y):  # type: ignore[no-untyped-def]
+    """C's fmod: what is left of x when y is taken from it as often as it fits; x's sign. Integers go as floats."""
+    kind = types.float32 if (x, y) == (types.float32, types.float32) else types.float64
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        operands = [
+            context.cast(builder, value, given, kind) for value, given in zip(arguments, signature.args, strict=True)
+        ]
+        return builder.frem(*operands)
+
+    return kind(x, y), build
+
+
 @njit(forceinline=True, no_cpython_wrapper=True)
 def lanemask_lt(lane):  # type: ignore[no-untyped-def]
     """A 1 for every lane below `lane` (0 to 31)."""
     return np.uint32((np.int64(1) << np.int64(lane)) - 1)
 
 
-__all__ = ["brev", "cbrt", "clz", "ffs", "fma", "lanemask_lt", "popc", "rsqrt", "selp"]
+__all__ = ["brev", "cbrt", "clz", "ffs", "fma", "fmod", "lanemask_lt", "popc", "rsqrt", "selp"]

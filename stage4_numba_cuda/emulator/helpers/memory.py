@@ -13,6 +13,7 @@ from typing import Any
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 from .status import (
@@ -36,7 +37,7 @@ from .status import (
 
 __all__ = [
     *("anyone", "at", "at_strict", "barrier", "copy_mask", "extents", "fill_bytes", "met_in_part", "raise_error"),
-    *("some_returned", "stack_array"),
+    *("borrowed", "frozen", "part_of", "some_returned", "stack_array"),
 ]
 
 
@@ -45,44 +46,120 @@ def checked_index(strict: bool) -> Any:
 
     @intrinsic
     def at(typingctx, shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
-        parts = list(index.types) if isinstance(index, types.BaseTuple) else [index]
-        is_shape = isinstance(shape, types.BaseTuple) and len(parts) <= len(shape)
-        if not is_shape or not parts or not all(isinstance(types.unliteral(part), types.Integer) for part in parts):
+        is_tuple = isinstance(index, types.BaseTuple)
+        parts = [types.unliteral(part) for part in (index.types if is_tuple else [index])]
+        has_shape = isinstance(shape, types.BaseTuple) and len(shape) > 0
+        if not has_shape or isinstance(types.unliteral(index), types.UnicodeType):
             return index(shape, index, status, site, block, thread), _unchanged
-        place = types.uint64
-        result = types.UniTuple(place, len(parts)) if isinstance(index, types.BaseTuple) else place
+        for part in parts:
+            if not isinstance(part, types.Integer | types.SliceType):
+                raise TypingError(f"an index of type {part} is not supported by the emulator: use integers and slices")
+        if len(parts) > len(shape):
+            raise TypingError(f"an array of {len(shape)} dimensions is indexed with {len(parts)} numbers")
+        results = [types.uint64 if isinstance(part, types.Integer) else part for part in parts]
+        result = types.Tuple(results) if is_tuple else results[0]
 
         def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
             extents = cgutils.unpack_tuple(builder, arguments[0])
-            given = signature.args[1]
-            came = cgutils.unpack_tuple(builder, arguments[1]) if isinstance(given, types.BaseTuple) else [arguments[1]]
-            came = [context.cast(builder, value, kind, types.int64) for value, kind in zip(came, parts, strict=True)]
-            zero = ir.Constant(ir.IntType(64), 0)
-            places, outside = [], []
-            for value, extent in zip(came, extents, strict=False):
-                wrapped = builder.select(builder.icmp_signed("<", value, zero), builder.add(value, extent), value)
-                places.append(value if strict else wrapped)
-                outside.append(builder.icmp_unsigned(">=", places[-1], extent))
+            given = cgutils.unpack_tuple(builder, arguments[1]) if is_tuple else [arguments[1]]
+            places, came, outside = [], [], []
+            for value, kind, extent in zip(given, parts, extents, strict=False):
+                if isinstance(kind, types.SliceType):  # Python cuts a slice to fit: there is nothing to refuse
+                    places.append(value)
+                    came.append(ir.Constant(ir.IntType(64), 0))
+                    outside.append(ir.Constant(ir.IntType(1), 0))
+                    continue
+                number, place = _place(context, builder, value, kind, extent, strict)
+                came.append(number)
+                places.append(place)
+                outside.append(builder.icmp_unsigned(">=", place, extent))
             refused = outside[0]
             for bad in outside[1:]:
                 refused = builder.or_(refused, bad)
             with builder.if_then(refused, likely=False):
-                _record(context, builder, signature, arguments, came, extents, outside)
+                _record(context, builder, signature, arguments, came, extents, outside, strict)
                 context.call_conv.return_user_exc(builder, Stopped, ())
-            return context.make_tuple(builder, result, places) if isinstance(given, types.BaseTuple) else places[0]
+            return context.make_tuple(builder, result, places) if is_tuple else places[0]
 
         return result(shape, index, status, site, block, thread), build
 
     return at
 
 
+def _freeze(builder, value):  # type: ignore[no-untyped-def]
+    """LLVM's freeze, which llvmlite's builder has no method for."""
+    instruction = ir.instructions.Instruction(builder.block, value.type, "freeze", [value])
+    builder._insert(instruction)
+    return instruction
+
+
+def _place(context, builder, value, kind, extent, strict):  # type: ignore[no-untyped-def]
+    """The index as a 64-bit number to tell, and its place along the axis: too large where there is none."""
+    # A number that came from an impossible conversion, like int(1e30), is whatever the compiler likes, a different
+    # thing at each use; frozen, it is one number, and is refused or not.
+    number = _freeze(builder, context.cast(builder, value, kind, types.int64 if kind.signed else types.uint64))
+    if not kind.signed:  # told as a signed number, which none past the largest is
+        largest = number.type(2**63 - 1)
+        return builder.select(builder.icmp_unsigned(">", number, largest), largest, number), number
+    if strict:
+        return number, number
+    wrapped = builder.add(number, extent)
+    return number, builder.select(builder.icmp_signed("<", number, number.type(0)), wrapped, number)
+
+
 def _unchanged(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-    """Whatever is no array index (a slice, a field's name, an index into something without a shape) stays as it is."""
+    """A field's name, or an index into something without a shape: not ours to check."""
     context.nrt.incref(builder, signature.return_type, arguments[1])
     return arguments[1]
 
 
-def _record(context, builder, signature, arguments, came, extents, outside):  # type: ignore[no-untyped-def]
+@intrinsic
+def frozen(typingctx, value):  # type: ignore[no-untyped-def]
+    """The number, made one number: what a conversion or a shift gives where it has no answer is not one by itself."""
+    kind = types.unliteral(value)
+    if not isinstance(kind, types.Integer):
+        return kind(value), lambda context, builder, signature, arguments: arguments[0]
+    return kind(value), lambda context, builder, signature, arguments: _freeze(builder, arguments[0])
+
+
+@intrinsic
+def borrowed(typingctx, value):  # type: ignore[no-untyped-def]
+    """The same array, or tuple with arrays in it, without a share in its memory.
+
+    A run that ends early leaves the shares that it holds behind. The caller holds one for as long as the run takes.
+    """
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return _borrowed(context, builder, signature.return_type, arguments[0])
+
+    return value(value), build
+
+
+def _borrowed(context, builder, kind, value):  # type: ignore[no-untyped-def]
+    if isinstance(kind, types.Array):
+        view = context.make_array(kind)(context, builder, value=value)
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+    if isinstance(kind, types.BaseTuple) and len(kind):
+        parts = cgutils.unpack_tuple(builder, value)
+        parts = [_borrowed(context, builder, one, part) for one, part in zip(kind.types, parts, strict=True)]
+        return context.make_tuple(builder, kind, parts)
+    return value
+
+
+@intrinsic
+def part_of(typingctx, address, offset, dtype):  # type: ignore[no-untyped-def]
+    """The address of an array that lies `offset` bytes into a workspace."""
+    result = types.CPointer(dtype.dtype)
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        return builder.bitcast(builder.gep(arguments[0], [arguments[1]]), context.get_value_type(result))
+
+    return result(address, offset, dtype), build
+
+
+def _record(context, builder, signature, arguments, came, extents, outside, strict):  # type: ignore[no-untyped-def]
     """Write into the status what was refused: the axis, and up to three axes of the index and of the shape."""
     word = ir.IntType(64)
 
@@ -94,10 +171,12 @@ def _record(context, builder, signature, arguments, came, extents, outside):  # 
         axis = builder.select(outside[k], ir.Constant(word, k), axis)
         index = builder.select(outside[k], came[k], index)
         extent = builder.select(outside[k], extents[k], extent)
-    # Within bounds when counted from the end, and refused all the same: only the strict check does that.
-    wraps = builder.icmp_unsigned("<", builder.add(index, extent), extent)
-    negative = builder.and_(builder.icmp_signed("<", index, ir.Constant(word, 0)), wraps)
-    put(CODE, builder.select(negative, ir.Constant(word, NEGATIVE_INDEX), ir.Constant(word, OUT_OF_BOUNDS)))
+    code = ir.Constant(word, OUT_OF_BOUNDS)
+    if strict:  # within bounds when counted from the end, and refused all the same
+        wraps = builder.icmp_unsigned("<", builder.add(index, extent), extent)
+        negative = builder.and_(builder.icmp_signed("<", index, ir.Constant(word, 0)), wraps)
+        code = builder.select(negative, ir.Constant(word, NEGATIVE_INDEX), code)
+    put(CODE, code)
     for position, number in ((SITE, 3), (BLOCK, 4), (THREAD, 5)):
         put(position, context.cast(builder, arguments[number], signature.args[number], types.int64))
     put(DETAIL, axis)

@@ -23,6 +23,15 @@ NOT_CONTIGUOUS = (
     "the columns): copy it with numpy.ascontiguousarray() first"
 )
 
+NOT_HERE = {
+    "__cuda_array_interface__": "it would promise an address in a GPU's memory, and there is no GPU; a library that "
+    "asks for it can take copy_to_host()",
+    "gpu_data": "it is the GPU's memory, and there is no GPU; copy_to_host() gives the values",
+    "T": "only a 2-dimensional one has it",
+    "device_ctypes_pointer": "it is an address in a GPU's memory, and there is no GPU; copy_to_host() gives the values",
+}
+"""What a device array of numba-cuda has and the emulator's has not, and why."""
+
 
 class DeviceNDArray:
     """An array of the emulated device, made by cuda.to_device(), cuda.device_array() and their like.
@@ -47,7 +56,17 @@ class DeviceNDArray:
     ndim = property(lambda self: self._array.ndim, doc="The number of its dimensions.")
     nbytes = property(lambda self: self._array.nbytes, doc="Bytes of its elements.")
     alloc_size = property(lambda self: self._array.nbytes, doc="Bytes that were allocated for it.")
-    T = property(lambda self: self.transpose(), doc="A transposed copy; of 2-dimensional arrays only.")
+
+    def __getattr__(self, name: str) -> Any:
+        reason = NOT_HERE.get(name)
+        raise AttributeError(f"a device array has no {name!r}" + (f": {reason}" if reason else ""), name=name, obj=self)
+
+    @property
+    def T(self) -> DeviceNDArray:
+        """A transposed copy; AttributeError for other than 2 dimensions, so that hasattr() can ask."""
+        if self.ndim != 2:
+            raise AttributeError(NOT_HERE["T"])
+        return self.transpose()
 
     @cached_property
     def numba_type(self) -> Any:

@@ -13,10 +13,11 @@ from functools import cached_property
 from types import MethodType
 from typing import Any
 
-from ..compiler.source import FunctionSource
+from ..compiler.source import FunctionSource, read_lines
 from ..settings import Settings, current
 from . import limits
 from .arguments import Arguments, fitting, type_of
+from .facts import Facts
 from .launch import Ready, launch
 from .places import launch_error
 from .streams import Stream, checked_stream
@@ -28,7 +29,7 @@ THREADS_OF_FORALL = 256
 _compiling = threading.RLock()
 
 
-class Kernel:
+class Kernel(Facts):
     """A function that runs on the device in many threads, made by @cuda.jit.
 
     py_func: the Python function
@@ -47,6 +48,8 @@ class Kernel:
         self.py_func = function
         self.targetoptions = dict(options or {})
         self.signatures = list(signatures or ())
+        self._lines = read_lines(function)
+        self._frozen: set[tuple[Any, ...]] = set()
         self._ready: dict[Any, Ready] = {}
         self._configured: dict[Any, Configured] = {}
         code = function.__code__
@@ -57,8 +60,16 @@ class Kernel:
 
     @cached_property
     def source(self) -> FunctionSource:
-        """Its source; read when first needed."""
-        return FunctionSource(self.py_func)
+        """Its source, as it was when the kernel was defined."""
+        return FunctionSource(self.py_func, self._lines)
+
+    def _freeze_globals(self, types: tuple[Any, ...]) -> None:
+        """Read what global names stand for, where these argument types are new: Numba freezes them for each anew."""
+        from ..compiler.names import read_again
+
+        if types not in self._frozen:
+            read_again(self.source)
+            self._frozen.add(types)
 
     def __repr__(self) -> str:
         return f"<kernel {self.py_func.__name__}({', '.join(self._names)})>"
@@ -151,6 +162,8 @@ class Kernel:
     ) -> None:
         from ..stepping import step
 
+        with _compiling:
+            self._freeze_globals(arguments.types)
         step.run_kernel(self.source, arguments.values, grid, block, dynamic_bytes, divergence=settings.divergence)
 
     def _arguments(self, given: tuple[Any, ...]) -> Arguments:
@@ -203,6 +216,7 @@ class Kernel:
                         fastmath=bool(self.targetoptions.get("fastmath", False)),
                         divergence=settings.divergence,
                     )
+                    self._freeze_globals(types)
                     compiled = compile_kernel(self.source, types, variant)
                     limits.shared_memory(compiled.shared_bytes, 0, self.py_func.__name__)
                     ready = self._ready[key] = Ready(compiled, self.py_func.__name__)
@@ -210,24 +224,13 @@ class Kernel:
                         print(f"# {self.py_func.__name__}({', '.join(map(str, types))})\n{compiled.source}")
         return ready
 
-    # ---- What the kernel knows about itself.
-
-    @property
-    def overloads(self) -> dict[tuple[Any, ...], Any]:
-        """What it was compiled to, by argument types."""
-        return {key[0]: ready.compiled for key, ready in self._ready.items()}
-
-    @property
-    def specialized(self) -> bool:
-        """Whether it takes one combination of argument types only."""
-        return len(self.signatures) == 1
-
     def specialize(self, *arguments: Any) -> Kernel:
         """The kernel for arguments of these types only, compiled now."""
         if self.specialized:
             raise RuntimeError(f"{self.py_func.__name__} is made for one combination of types already")
         types = self._arguments(arguments).types
         special = Kernel(self.py_func, self.targetoptions, [types])
+        special._lines = self._lines
         special._get_ready(types, current())
         return special
 
@@ -252,12 +255,14 @@ class Kernel:
         name = self.py_func.__name__
         raise launch_error(f"{name} has not been launched: give emulated_source() the arguments of a launch", name)
 
-    def get_shared_mem_per_block(self, signature: Any = None) -> Any:
-        """Bytes of static shared memory; by argument types where no signature is given."""
-        sizes = {types: compiled.shared_bytes for types, compiled in self.overloads.items()}
-        if signature is None and not self.specialized:
-            return sizes
-        return sizes[tuple(signature.args) if signature is not None else self.signatures[0]]
+    def recompile(self) -> None:
+        """Compile anew for all argument types so far, with the values that globals have now."""
+        known = list(self.overloads)
+        with _compiling:
+            self._ready.clear()
+            self._frozen.clear()
+        for arguments in known:
+            self._get_ready(arguments, current())
 
 
 def _types(extent: Any) -> Any:

@@ -1,7 +1,8 @@
 """One launch of a compiled kernel: on one core or several, in the calling thread or on workers.
 
 A launch that is expected to be over soon runs right here, since waking a thread takes about as long as a small kernel.
-What to expect is what the launches before it took for each thread of theirs.
+What to expect is what the launches before it took for each thread of theirs. A kernel with a loop whose length is not
+written in its source may take longer any time, or for ever: it always runs on a worker, so that Ctrl-C can end it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from .places import calling_line
 from .workers import Fault, Run, run_on_workers
 
 SHORT = 200e-6
-"""Seconds below which a launch runs in the calling thread: Ctrl-C waits for its end."""
+"""Seconds below which a launch of a kernel without such loops runs in the calling thread: Ctrl-C waits for its end."""
 
 WORTH_SHARING = 300e-6
 """Seconds from which several cores are used."""
@@ -50,6 +51,10 @@ class Compiled(Protocol):
         """Static shared memory of a block."""
 
     @property
+    def may_loop(self) -> bool:
+        """Whether a loop of it may be longer in one launch than in another."""
+
+    @property
     def prints(self) -> bool:
         """Whether it prints."""
 
@@ -69,8 +74,17 @@ class Ready:
 
     def __init__(self, compiled: Compiled, name: str) -> None:
         self.compiled, self.name = compiled, name
+        self.may_loop = compiled.may_loop if hasattr(compiled, "may_loop") else _may_loop(compiled.source)
         self.launches = 0
         self.seconds: float | None = None
+
+
+def _may_loop(generated: str) -> bool:
+    """Whether generated source has a loop that depends on data: those ask _go_on, as `run` itself does once.
+
+    Where bounds are not checked, nothing asks; any `for` or `while` of the learner's then counts.
+    """
+    return generated.count("_go_on(_status)") > 1 or "while " in generated
 
 
 def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dynamic_bytes: int, cores: int) -> None:
@@ -91,7 +105,7 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
     use = 1 if compiled.prints or (expected is not None and expected < WORTH_SHARING) else min(cores, blocks)
     start = time.perf_counter()
     try:
-        if use == 1 and expected is not None and expected < SHORT:
+        if use == 1 and not ready.may_loop and expected is not None and expected < SHORT:
             status = new_status()
             statuses = [status]
             try:

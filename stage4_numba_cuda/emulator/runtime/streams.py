@@ -112,6 +112,16 @@ def default_stream() -> Stream:
     return _DEFAULT
 
 
+def legacy_default_stream() -> Stream:
+    """The default stream that on a device waits for all others."""
+    return _DEFAULT
+
+
+def per_thread_default_stream() -> Stream:
+    """The default stream that on a device each host thread has one of."""
+    return _DEFAULT
+
+
 def external_stream(ptr: int) -> Stream:
     """Refused: a stream that another library made belongs to a device, and there is none."""
     raise KernelError("cuda.external_stream() is not supported by the emulator: there is no device whose stream it is")

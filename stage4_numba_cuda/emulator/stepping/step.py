@@ -36,10 +36,14 @@ from .step_warps import BLOCK_ANSWERS, WARP, answers, members
 
 #: "forward", "reverse", or the seed of an order that is shuffled anew each time.
 Order = str | int
-#: Where a thread waits: the code and the instruction of every function it is in.
-Position = tuple[tuple[CodeType, int], ...]
+#: Where a thread waits: the code of every function it is in, and the lines and columns of the call it has come to.
+Position = tuple[tuple[CodeType, Any], ...]
 
-_compiled = functools.lru_cache(maxsize=256)(compile_step)
+
+@functools.lru_cache(maxsize=256)
+def _compiled(source: FunctionSource, is_kernel: bool, readings: int) -> CodeType:
+    """The rewritten function. readings: of its names, whose meanings the rewriting has looked at."""
+    return compile_step(source, is_kernel)
 
 
 def run_kernel(
@@ -103,7 +107,7 @@ def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., A
             names: dict[str, Any] = {name: cuda if is_cuda(value) else value for name, value in source.names.items()}
             names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
             names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
-            exec(_compiled(source, is_kernel), names)
+            exec(_compiled(source, is_kernel, source.readings), names)
             loaded[source] = names[source.name]
         return loaded[source]
 
@@ -170,7 +174,19 @@ def _frames(thread: Thread) -> Iterator[Any]:
 
 
 def _position(thread: Thread) -> Position:
-    return tuple((frame.f_code, frame.f_lasti) for frame in _frames(thread))
+    return tuple((frame.f_code, _places(frame.f_code)[frame.f_lasti // 2]) for frame in _frames(thread))
+
+
+@functools.lru_cache(maxsize=256)
+def _places(code: CodeType) -> list[Any]:
+    """For each instruction, the place of its text: Python compiles the test of a `while` twice, and both are one call.
+
+    Where Python was told to forget columns, the instruction's number.
+    """
+    return [
+        number if place[2] is None else place  # place: first line, last line, first column, last column
+        for number, place in enumerate(code.co_positions())
+    ]
 
 
 def _line(thread: Thread) -> tuple[str, int]:

@@ -46,7 +46,8 @@ class Checked:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         try:
-            self.array[index] = strong(value)
+            number = isinstance(value, int | float | np.integer | np.floating) and self.array.dtype.kind in "iu"
+            self.array[index] = convert(self.array.dtype, value) if number else strong(value)
         except (IndexError, TypeError, ValueError) as problem:
             raise self._refused(index, problem) from None
 

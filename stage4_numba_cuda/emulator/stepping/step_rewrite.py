@@ -19,29 +19,20 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 
-from ..compiler.functions import DeviceFunction
-from ..compiler.names import UNKNOWN, constant, cuda_path, look_up
+from ..compiler.names import UNKNOWN, callable_in_kernels, constant, cuda_path, look_up
+from ..compiler.signatures import by_position
 from ..compiler.source import FunctionSource
-from ..intrinsics import COLLECTIVES, NOT_SUPPORTED
+from ..intrinsics import COLLECTIVES, LOADS, NOT_SUPPORTED, STORES, not_supported
 from .step_numbers import OPERATORS
 
 CUDA, NUMBERS, FUNCTION = "__cuda__", "__numbers__", "__function__"
 
-_sources: dict[Any, FunctionSource] = {}
-
 
 def device_source(value: Any) -> FunctionSource | None:
     """The source of what a kernel may call (a device function, another kernel, a numba.njit function); else None."""
-    if isinstance(value, DeviceFunction):
-        return value.source
-    if not isinstance(value, Dispatcher) and not isinstance(getattr(value, "source", None), FunctionSource):
-        return None
-    function = value.py_func
-    if function not in _sources:
-        _sources[function] = FunctionSource(function)
-    return _sources[function]
+    source = getattr(callable_in_kernels(value), "source", None)
+    return source if isinstance(source, FunctionSource) else None
 
 
 def synchronises(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
@@ -92,7 +83,7 @@ class _Rewrite(ast.NodeTransformer):
 
     def _cuda(self, path: str, node: ast.expr) -> ast.expr:
         if path.split(".")[0] in NOT_SUPPORTED:
-            raise self.source.error(f"cuda.{path} is not supported by the emulator", node)
+            raise self.source.error(not_supported(path), node)
         new: ast.expr = _name(CUDA)
         for name in path.split("."):
             new = ast.Attribute(value=new, attr=name, ctx=ast.Load())
@@ -102,6 +93,16 @@ class _Rewrite(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         path = cuda_path(self.source, node.func)
+        if path is not None:
+            node = by_position(self.source, path, node)
+        if path in LOADS and len(node.args) == 2:
+            return self.visit_Subscript(_element(node, ast.Load()))
+        if path in (*LOADS, *STORES):
+            raise self.source.error(
+                f"cuda.{path}() takes {'an array and an index' if path in LOADS else 'an array, an index and a value'}"
+                + (", in a statement of its own" if path in STORES else ""),
+                node,
+            )
         if path in COLLECTIVES:
             return self._collective(path, node)
         if path is not None and path.startswith(("shared.", "local.", "const.")):
@@ -109,6 +110,18 @@ class _Rewrite(ast.NodeTransformer):
         if path is not None and path.startswith("atomic.") and node.args:
             return self._atomic(node)
         return self._function(node) if path is None else self.generic_visit(node)  # type: ignore[return-value]
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        """A call whose result nobody wants. cuda.stcg(array, i, value) is array[i] = value."""
+        path = cuda_path(self.source, node.value.func) if isinstance(node.value, ast.Call) else None
+        if path not in STORES:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        assert isinstance(node.value, ast.Call)
+        call = by_position(self.source, path, node.value)
+        if len(call.args) != 3:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        target = self.visit_Subscript(_element(call, ast.Store()))
+        return _at(ast.Assign(targets=[target], value=self.visit(call.args[2])), node)
 
     def _collective(self, path: str, node: ast.Call) -> ast.expr:
         arguments = [self.visit(argument) for argument in (*node.args, *(keyword.value for keyword in node.keywords))]
@@ -227,18 +240,23 @@ class _Rewrite(ast.NodeTransformer):
         return _at(ast.Return(value=ast.Constant(value=node.lineno)), node)
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
-        return self._stop(node, None if node.exc is None else self.visit(node.exc))
+        said = ast.unparse(node)
+        return self._stop(said, node, None if node.exc is None else self.visit(node.exc))
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        said = ast.unparse(node)
         arguments = [] if node.msg is None else [self.visit(node.msg)]
         cause = ast.Call(func=_name("AssertionError"), args=arguments, keywords=[])
         test = ast.UnaryOp(op=ast.Not(), operand=self.visit(node.test))
-        return _at(ast.If(test=test, body=[self._stop(node, cause)], orelse=[]), node)
+        return _at(ast.If(test=test, body=[self._stop(said, node, cause)], orelse=[]), node)
 
-    def _stop(self, node: ast.stmt, cause: ast.expr | None) -> ast.stmt:
-        """A KernelError that quotes the statement; what the learner raised is its cause, with values in its message."""
+    def _stop(self, said: str, node: ast.stmt, cause: ast.expr | None) -> ast.stmt:
+        """A KernelError that quotes the statement: `said`.
+
+        cause: what the learner raised, with values in its message
+        """
         function = ast.Attribute(value=_name(CUDA), attr="raised", ctx=ast.Load())
-        error = ast.Call(func=function, args=[ast.Constant(value=ast.unparse(node))], keywords=[])
+        error = ast.Call(func=function, args=[ast.Constant(value=said)], keywords=[])
         return _at(ast.Raise(exc=error, cause=cause), node)
 
     def _refuse(self, node: ast.AST) -> ast.AST:
@@ -262,6 +280,11 @@ def _number_function(value: Any) -> str | None:
     if getattr(value, "__module__", None) == "math" and getattr(math, value.__name__, None) is value:
         return "mathematics"
     return None
+
+
+def _element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
+    """The element that a cuda.ldcg(array, i) or cuda.stcg(array, i, value) is about."""
+    return _at(ast.Subscript(value=node.args[0], slice=node.args[1], ctx=context), node)
 
 
 def _name(name: str) -> ast.Name:
