@@ -262,3 +262,8 @@ def test_the_kernels_not_used_for_longest_go_with_their_machine_code(
     assert {path.name for path in tmp_path.rglob("*.*")} == {
         *("newest.py", "newest.run-1.py311.nbi", "newer.py", "newer.run-1.py311.nbi")
     }
+
+
+def test_record_types_of_other_fields_are_other_kernels() -> None:
+    texts = [np.dtype([("x", np.float64)]), np.dtype([("x", np.float32)]), np.dtype([("x", np.float64)], align=True)]
+    assert len({cache.meaning(dtype, ()) for dtype in texts}) == 3

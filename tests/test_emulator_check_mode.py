@@ -127,3 +127,21 @@ def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest
         device = cuda.to_device(np.zeros(1, np.int32))
         with pytest.raises(KernelError, match=r"out\[0\] is 127 with threads and blocks in order, and 0 with them"):
             last[2, 64](device)
+
+
+def test_a_uniform_statement_between_writing_and_reading_is_no_barrier(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+
+    @cuda.jit
+    def lacks_a_barrier(a, n):  # type: ignore[no-untyped-def]
+        tile = cuda.shared.array(32, np.float32)
+        t = cuda.threadIdx.x
+        tile[t] = a[t]
+        m = n * 2
+        a[t] = tile[31 - t] + m
+        cuda.syncthreads()
+
+    with options(check=True), pytest.raises(KernelError, match="the result depends on the order in which threads run"):
+        lacks_a_barrier[1, 32](np.arange(32, dtype=np.float32), 1)

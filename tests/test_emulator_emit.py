@@ -156,7 +156,12 @@ def test_bounds_are_checked_by_default_and_loops_can_be_stopped() -> None:
 
 def test_nothing_is_checked_where_nothing_is_to_be() -> None:
     module = generated(REVERSED)
-    assert imported(module) == {"address_of", "borrowed", "go_on", "part_of"}  # a launch can still be stopped between blocks
+    assert imported(module) == {
+        "address_of",
+        "borrowed",
+        "go_on",
+        "part_of",
+    }  # a launch can still be stopped between blocks
     assert "_at(" not in module
 
 
@@ -338,3 +343,67 @@ def test_a_variable_of_two_types_is_told_with_its_name_and_line(body: str, first
 def test_integers_and_floats_go_together() -> None:
     module = generated("v = 1\nif cuda.threadIdx.x:\n    v = 2.5\ncuda.syncthreads()\nout[0] = v")
     assert "_all_v = carray(_part_of(_memory, _offset, np.float64), _threads)" in module
+
+
+# ---- What came out of a review: loops that nobody could stop, and numbers that are none.
+
+
+@pytest.mark.parametrize(
+    ("loops", "can_be_stopped"),
+    [
+        ("for i in range(64):\n    out[i] = 1", False),
+        ("for i in range(10**14):\n    out[0] = 1", True),
+        ("for i in range(n):\n    out[0] = 1", True),
+        ("for i in range(100000):\n    for j in range(100000):\n        out[0] = 1", True),
+        ("for i in range(100):\n    for j in range(100):\n        out[0] = 1", False),
+        ("while out[0] < 3:\n    out[0] += 1", True),
+    ],
+)
+def test_a_loop_of_many_rounds_can_be_stopped(loops: str, can_be_stopped: bool) -> None:
+    module = generated(loops, Variant())
+    assert ("_go_on(_status)" in body_of("run_thread", module)) == can_be_stopped
+    assert f"MAY_LOOP = {can_be_stopped}" in module
+
+
+def test_a_conversion_or_shift_without_an_answer_is_one_number() -> None:
+    text = body_of("run_thread", generated("i = int(A[0])\nout[i] = 1 << n\nout[i + 1] = 1 << 3"))
+    assert "i = _frozen(int(A[0]))" in text
+    assert "out[i] = _frozen(1 << n)" in text
+    assert "out[i + 1] = 1 << 3" in text
+
+
+def test_slices_and_numbers_in_one_index_are_checked_together() -> None:
+    text = body_of("run_thread", generated("part = A[n, 1:3]\nout[0] = part[0]", Variant(), first=MATRIX))
+    assert "part = A[_at(A.shape, (n, slice(1, 3)), _status, 0, _block, _thread)]" in text
+
+
+def test_a_row_of_a_local_array_is_the_threads_own() -> None:
+    module = generated("w = cuda.local.array((2, 3), float32)\nrow = w[n]\nout[0] = row[1]\ncuda.syncthreads()")
+    assert "row = _all_w[n, :, _thread]" in body_of("run_block", module)
+
+
+def test_nothing_in_a_run_holds_a_share_in_an_array() -> None:
+    run = body_of("run", generated(REVERSED, Variant()))
+    assert "np.empty" not in run
+    assert "A = _borrowed(A)" in run
+
+
+def test_an_array_of_the_block_keeps_its_name() -> None:
+    with pytest.raises(KernelError, match="'tile' is a shared or local array, and is assigned anew"):
+        generated("tile = cuda.shared.array(8, float32)\ntile = A\ntile[0] = 1")
+
+
+def test_flat_is_refused() -> None:
+    with pytest.raises(KernelError, match=r"A\.flat is not supported by the emulator"):
+        generated("out[0] = A.flat[n]")
+
+
+def test_a_device_function_does_not_return_its_own_array() -> None:
+    helper = device("w = cuda.local.array(4, np.float32)\nw[0] = x\nreturn w")
+    with pytest.raises(KernelError, match="'helper' returns an array, and has local arrays, which end with the call"):
+        generated("out[0] = helper(n)[0]", helper=helper)
+
+
+def test_a_device_function_may_have_local_arrays() -> None:
+    helper = device("w = cuda.local.array(4, np.float32)\nw[0] = x\nreturn w[0]")
+    assert "_device_helper(n" in generated("out[0] = helper(n)", helper=helper)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from stage4_numba_cuda.emulator.runtime import random
 from stage4_numba_cuda.emulator.compiler.functions import DeviceFunction
+from stage4_numba_cuda.emulator.runtime import random
 
 # (n, seed, subsequence_start): the states that numba-cuda makes.
 STATES = {

@@ -255,3 +255,15 @@ def test_an_element_is_never_read_again() -> None:
     body = "v = A[cuda.threadIdx.x]\ncuda.syncthreads()\nout[0] = v"
     parts = regions_of(body, v=types.float32)
     assert (parts.carried, parts.recomputed) == (["v"], {})
+
+
+def test_a_uniform_statement_is_no_cut() -> None:
+    """It would act as a barrier that nobody wrote, and hide that one is missing."""
+    parts = regions_of("out[0] = A[0]\nm = n * 2\nout[1] = m\ncuda.syncthreads()")
+    assert [type(part).__name__ for part in parts.tree] == ["ForBlock", "Region", "Meeting"]
+
+
+def test_a_uniform_statement_stays_behind_what_reads_the_old_value() -> None:
+    parts = regions_of("m = n\nfor k in range(3):\n    out[0] = m\n    m = m + 1\n    cuda.syncthreads()")
+    loop = parts.tree[-1]
+    assert [type(part).__name__ for part in loop.body] == ["Region", "ForBlock", "Meeting"]

@@ -106,7 +106,7 @@ def as_long_as_it_likes(out: Any, n: Any) -> None:
 )
 def test_a_kernel_knows_whether_its_loops_depend_on_data(kernel: Any, may_loop: bool) -> None:
     kernel[1, 1](np.zeros(4), 3)
-    assert [ready.may_loop for ready in kernel._ready.values()] == [may_loop]
+    assert [compiled.may_loop for compiled in kernel.overloads.values()] == [may_loop]
 
 
 FACTOR = 1

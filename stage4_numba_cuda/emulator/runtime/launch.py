@@ -74,17 +74,8 @@ class Ready:
 
     def __init__(self, compiled: Compiled, name: str) -> None:
         self.compiled, self.name = compiled, name
-        self.may_loop = compiled.may_loop if hasattr(compiled, "may_loop") else _may_loop(compiled.source)
         self.launches = 0
         self.seconds: float | None = None
-
-
-def _may_loop(generated: str) -> bool:
-    """Whether generated source has a loop that depends on data: those ask _go_on, as `run` itself does once.
-
-    Where bounds are not checked, nothing asks; any `for` or `while` of the learner's then counts.
-    """
-    return generated.count("_go_on(_status)") > 1 or "while " in generated
 
 
 def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dynamic_bytes: int, cores: int) -> None:
@@ -105,7 +96,7 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
     use = 1 if compiled.prints or (expected is not None and expected < WORTH_SHARING) else min(cores, blocks)
     start = time.perf_counter()
     try:
-        if use == 1 and not ready.may_loop and expected is not None and expected < SHORT:
+        if use == 1 and not compiled.may_loop and expected is not None and expected < SHORT:
             status = new_status()
             statuses = [status]
             try:
