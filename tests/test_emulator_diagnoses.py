@@ -411,7 +411,7 @@ def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
         (tries, "try", "try is not supported by the emulator inside a kernel"),
         (for_else, "else", "for/else is not supported by the emulator"),
         (groups, "groups", "cuda.cg.this_grid() is not supported by the emulator"),
-        (halves, "halves", "cuda.fp16.hadd() is not supported by the emulator"),
+        (halves, "halves", "cuda.fp16.hadd() is not supported by the emulator: compute in float32"),
         (
             plain_python,
             "plain Python",
