@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..intrinsics import AXES, INDEX, Intrinsic
 from . import calls, names
 from .functions import DeviceFunction
-from .statics import describe_kind, static_expression
+from .statics import NEW_ARRAYS, describe_kind, static_expression
 from .trees import constant, load
 
 if TYPE_CHECKING:
@@ -91,10 +92,16 @@ def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
     captured = names.captured_array(value)
     if captured is not None:
         return load(constant_array(worker, captured, node))
+    text = ast.unparse(node)
+    if callable(value) and isinstance(value, Hashable) and value in NEW_ARRAYS:
+        raise worker.error(
+            f"{text} makes an array, and a device has no memory to allocate while a kernel runs; use "
+            "cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype)",
+            node,
+        )
     found = static_expression(value)
     if found is not None:
         return found
-    text = ast.unparse(node)
     if isinstance(value, DeviceFunction):
         raise worker.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
     if getattr(value, "is_cuda_kernel", False):

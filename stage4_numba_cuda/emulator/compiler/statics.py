@@ -26,6 +26,16 @@ MODULES = {"math": math, "cmath": cmath, "operator": operator, "np": np}
 RESERVED = frozenset(MODULES) | frozenset(vars(builtins)) | {"njit", "run", "run_block", "run_thread"}
 
 
+#: NumPy's functions that make arrays. Numba compiles them for the CPU; a device has nothing to allocate from.
+NEW_ARRAYS = frozenset(
+    getattr(np, name)
+    for name in (
+        *("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "arange", "linspace"),
+        *("array", "asarray", "eye", "identity", "copy", "concatenate", "stack", "hstack", "vstack", "repeat"),
+    )
+)
+
+
 def as_dtype(value: Any) -> np.dtype[Any]:
     """The NumPy dtype that `float32`, `np.float32`, 'f4' or a record type stands for. TypeError where it is none."""
     if isinstance(value, types.Type):
