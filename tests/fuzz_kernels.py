@@ -173,7 +173,7 @@ class Generator(Statements):
         if self.can_leave and self.chance(0.5):
             self.leave(1, "u")
         self.write(1, "cuda.syncthreads()")
-        if self.chance(0.15):  # long ones take Numba ten seconds and more; most faults show in short ones
+        if self.chance(0.06):  # long ones take Numba ten seconds and more; most faults show in short ones
             self.statements(1, 3, "u", None, self.number(5, 12))
         else:
             self.statements(1, 2, "u", None, self.number(2, 4))

@@ -35,6 +35,9 @@ REFUSED_BY_BOTH = {
         "float_bit_atomics",
         "float_index",
         "too_many_indices",
+        "array_as_index",
+        "returned_local_array",
+        "loop_over_mixed_numbers",
     ),
 }
 
@@ -45,10 +48,17 @@ REFUSED_BY_NUMBA_CUDA_ALONE = {
     "dtype_is_pythons_float": "the emulator takes `float` for float64, as NumPy does",
     "count_of_bools": "syncthreads_count, _and and _or take an int32 on a device; the emulator takes a bool too",
     "array_arithmetic": "needs memory that is allocated while the kernel runs, which Numba has on the CPU",
+    "slice_copied": "the same: numba-cuda makes a copy of the right side",
+    "ufunc_of_arrays": "the emulator takes NumPy's ufuncs as Numba has them on the CPU",
 }
 
 REFUSED_BY_THE_EMULATOR_ALONE = {
-    "shape_from_local_constant": "the emulator does not follow a local variable to its constant",
+    "shape_name_assigned_again": "a local variable is a constant where it is assigned once",
+    "shared_name_assigned_again": "a shared array keeps its name; give the view another",
+    "slice_of_a_new_shared_array": "give the array a name, then take the slice",
+    "flat_attribute": "index the array, or its ravel()",
+    "default_of_a_device_function": "pass the value",
+    "vector_type": "use single numbers or an array",
     "inner_function": "use a device function",
     "lambda_function": "use a device function",
     "for_else": "use a flag",

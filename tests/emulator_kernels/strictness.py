@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import float32
+from numba import float32, njit
 
 from stage4_numba_cuda.emulator import cuda
 
@@ -313,17 +313,135 @@ def reads_a_global_array(out):
     out[cuda.threadIdx.x] = WEIGHTS[1]
 
 
+@cuda.jit
+def shape_name_assigned_again(out):
+    size = 32
+    values = cuda.shared.array(size, float32)
+    size = 7
+    values[cuda.threadIdx.x] = size
+    out[cuda.threadIdx.x] = values[cuda.threadIdx.x]
+
+
+@cuda.jit
+def shared_name_assigned_again(out):
+    values = cuda.shared.array(32, float32)
+    values[cuda.threadIdx.x] = cuda.threadIdx.x
+    cuda.syncthreads()
+    values = values[1:]
+    out[cuda.threadIdx.x] = values[0]
+
+
+@cuda.jit
+def slice_of_a_new_shared_array(out):
+    values = cuda.shared.array(64, float32)[32:]
+    values[cuda.threadIdx.x] = 1
+    out[cuda.threadIdx.x] = values[cuda.threadIdx.x]
+
+
+@cuda.jit
+def flat_attribute(x, out):
+    out[cuda.threadIdx.x] = x.flat[cuda.threadIdx.x]
+
+
+@cuda.jit
+def array_as_index(x, chosen, out):
+    picked = x[chosen]
+    out[cuda.threadIdx.x] = picked[0]
+
+
+@cuda.jit(device=True)
+def _made_here():
+    values = cuda.local.array(4, float32)
+    values[0] = 1
+    return values
+
+
+@cuda.jit
+def returned_local_array(out):
+    values = _made_here()
+    out[cuda.threadIdx.x] = values[0]
+
+
+@njit
+def _twice(value):
+    return 2 * value
+
+
+@cuda.jit
+def numba_jit_function(x, out):
+    out[cuda.threadIdx.x] = _twice(x[cuda.threadIdx.x])
+
+
+@cuda.jit(device=True)
+def _scaled(value, factor=2):
+    return factor * value
+
+
+@cuda.jit
+def default_of_a_device_function(x, out):
+    out[cuda.threadIdx.x] = _scaled(x[cuda.threadIdx.x])
+
+
+@cuda.jit
+def slice_copied(x, out):
+    if cuda.threadIdx.x == 0:
+        out[:] = x[:]
+
+
+@cuda.jit
+def ufunc_of_arrays(x, out):
+    if cuda.threadIdx.x == 0:
+        np.add(x, x, out)
+
+
+@cuda.jit
+def vector_type(out):
+    pair = cuda.float2(1, 2)
+    out[cuda.threadIdx.x] = pair.x
+
+
+@cuda.jit
+def loop_over_numbers(x, out):
+    value = x[cuda.threadIdx.x]
+    for offset in (16, 8, 4, 2, 1):
+        value += cuda.shfl_down_sync(0xFFFFFFFF, value, offset)
+    out[cuda.threadIdx.x] = value
+
+
+@cuda.jit
+def loop_over_mixed_numbers(out):
+    for value in (1, 2.5):
+        out[cuda.threadIdx.x] += value
+
+
+@cuda.jit
+def adds_to_a_record(points, out):
+    points[cuda.threadIdx.x].mass += 1
+    out[cuda.threadIdx.x] = points[cuda.threadIdx.x].mass
+
+
+@cuda.jit
+def floating_remainder(x, out):
+    out[cuda.threadIdx.x] = math.fmod(x[cuda.threadIdx.x], 3.0)
+
+
+@cuda.jit
+def power_with_negative_exponent(x, out):
+    out[cuda.threadIdx.x] = (x[cuda.threadIdx.x] + 1) ** -2
+
+
 WEIGHTS = np.arange(4, dtype=np.float32)
 
 
 def probes() -> dict[str, Probe]:
     """Every probe by its kernel's name."""
     x = np.arange(32, dtype=np.float32)
-    first: dict[str, Any] = {"n": 32, "mode": 1, "x": x}
+    points = np.zeros(32, [("place", np.float32), ("mass", np.float32)])
+    first: dict[str, Any] = {"n": 32, "mode": 1, "x": x, "chosen": np.array([3, 1]), "points": points}
     found = {}
     for name, kernel in list(globals().items()):
         function = getattr(kernel, "py_func", None)
-        if function is None:
+        if function is None or name.startswith("_"):
             continue
         names = function.__code__.co_varnames[: function.__code__.co_argcount]
         dtype = np.int32 if name == "count_of_bools" else np.float32
