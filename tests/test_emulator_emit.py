@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator_steps import device, expected, function
-from numba import types
+from numba import njit, types
 
-from stage4_numba_cuda.emulator import helpers
+from stage4_numba_cuda.emulator import cuda, helpers
 from stage4_numba_cuda.emulator.compiler.compile import generate
 from stage4_numba_cuda.emulator.compiler.source import FunctionSource
 from stage4_numba_cuda.emulator.compiler.thread_code import Variant
@@ -407,3 +407,11 @@ def test_a_device_function_does_not_return_its_own_array() -> None:
 def test_a_device_function_may_have_local_arrays() -> None:
     helper = device("w = cuda.local.array(4, np.float32)\nw[0] = x\nreturn w[0]")
     assert "_device_helper(n" in generated("out[0] = helper(n)", helper=helper)
+
+
+def test_a_kernel_may_call_what_is_no_device_function_by_name() -> None:
+    """numba-cuda's compiler takes these, too."""
+    beside = cuda.jit(function("out[0] = n", parameters="out, n"))
+    compiled = njit(function("return x + 1", parameters="x"))
+    text = body_of("run_thread", generated("beside(out, compiled(n))", beside=beside, compiled=compiled))
+    assert text == "_device_kernel(out, _device_kernel_(n))"

@@ -243,7 +243,7 @@ EXPRESSIONS = [
     ("x = helper", "'helper' is a device function: call it; it cannot be stored or passed on"),
     ("x = helper(1, 2)", "helper() takes 1 arguments (x); 2 came"),
     ("x = helper(y=1)", "helper() has no argument 'y' left to give"),
-    ("kernel_beside[1, 1](n)", "a kernel cannot launch a kernel; mark the function @cuda.jit(device=True)"),
+    ("kernel_beside[1, 1](n)", "a kernel cannot launch a kernel; called without [blocks, threads]"),
     ("x = words[0]", "'words' is an array of <U3; a kernel can use numbers"),
     ("x = cuda.threadIdx", "cuda.threadIdx has the fields .x, .y and .z; take one of them"),
     ("x = cuda.threadIdx()", "cuda.threadIdx is not a function; write cuda.threadIdx.x"),

@@ -39,6 +39,11 @@ def rewritten(worker: Normaliser, node: ast.expr) -> ast.expr:
     if isinstance(node, ast.Call):
         return calls.rewritten(worker, node)
     if isinstance(node, ast.Subscript):
+        if isinstance(names.look_up(worker.source, node.value), DeviceFunction):
+            raise worker.error(
+                "a kernel cannot launch a kernel; called without [blocks, threads], it runs in the calling thread",
+                node,
+            )
         value, index = worker.in_order([node.value, node.slice])
         return ast.Subscript(value=value, slice=index, ctx=ast.Load())
     if isinstance(node, ast.IfExp):
@@ -104,8 +109,6 @@ def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
         return found
     if isinstance(value, DeviceFunction):
         raise worker.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
-    if getattr(value, "is_cuda_kernel", False):
-        raise worker.error("a kernel cannot launch a kernel; mark the function @cuda.jit(device=True) to call it", node)
     raise worker.error(
         f"{text!r} is {describe_kind(value)}; a kernel can use numbers, tuples of them, NumPy arrays, types, the "
         "functions of math and NumPy, and device functions",

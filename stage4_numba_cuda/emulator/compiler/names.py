@@ -51,8 +51,11 @@ def is_cuda(value: Any) -> bool:
 
 
 def callable_in_kernels(value: Any) -> Any:
-    """A function compiled by numba.jit as the device function that it is to a kernel; anything else as it is."""
-    if not isinstance(value, Dispatcher):
+    """What another function's decorator made, as the device function that it is to a kernel; anything else as it is.
+
+    numba-cuda lets a kernel call what numba.jit made, and what @cuda.jit made without device=True.
+    """
+    if not isinstance(value, Dispatcher) and not getattr(value, "is_cuda_kernel", False):
         return value
     if value not in _functions:
         _functions[value] = DeviceFunction(value.py_func)
