@@ -189,6 +189,14 @@ def load_stage(name: str) -> Stage:
     return Stage(name=full, **rooms)
 
 
+def load_emulator() -> Any:
+    """Stage 4's emulator, which runs CUDA kernels on the CPU: the one thing behind a stage's door that is not a room.
+
+    What a script wants that says `from numba import cuda` is the emulator alone, with or without the stage's network.
+    """
+    return importlib.import_module(f"{STAGES[3]}.emulator")
+
+
 def stage_facts(name: str) -> dict[str, Any]:
     """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
 

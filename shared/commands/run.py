@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+from shared.contract import load_emulator
+
 #: What stands after the script's name belongs to the script, also where it looks like an option of ours.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
 
@@ -37,8 +39,8 @@ def run(
     """Run a script with CUDA kernels in Python on the CPU: `from numba import cuda` gives the emulator.
 
     The script runs as python would run it: as __main__, with its arguments in sys.argv and its folder first in
-    sys.path. Exit code: the script's own; 1 with its traceback where it raises; 2 with one line where a kernel is
-    wrong or Ctrl-C ended it.
+    sys.path. Exit code: the script's own; 1 with its traceback where it raises; 2 with what is wrong where a kernel is
+    wrong, or Ctrl-C ended it.
 
     \b
     Examples:
@@ -46,12 +48,9 @@ def run(
       groundup run --check kernels.py --size 512
       groundup run --threads 1 --source kernels.py
     """
-    # A stage, and not through load_stage: what a script needs is the emulator, none of the stage's rooms.
-    from stage4_numba_cuda.emulator import KernelError, Settings, current, install, uninstall
-    from stage4_numba_cuda.emulator.settings import set_defaults
-
-    chosen = current()
-    settings = Settings(
+    emulator = load_emulator()
+    chosen = emulator.current()
+    settings = emulator.Settings(
         bounds=chosen.bounds and not unchecked,
         check=check or (chosen.check and not step),
         step=step or (chosen.step and not check),
@@ -67,11 +66,11 @@ def run(
     argv, path = sys.argv, sys.path[:]
     sys.argv = [str(script), *(arguments or ())]
     sys.path.insert(0, str(script.resolve().parent))
-    set_defaults(settings)
-    install()
+    emulator.settings.set_defaults(settings)
+    emulator.install()
     try:
         runpy.run_path(str(script), run_name="__main__")
-    except KernelError as error:
+    except emulator.KernelError as error:
         raise _line_by_line(error) from error
     except KeyboardInterrupt:
         raise typer.Abort() from None
@@ -79,8 +78,8 @@ def run(
         traceback.print_exception(type(error), error, _from_script(error.__traceback__, str(script)))
         raise typer.Exit(1) from None
     finally:
-        uninstall()
-        set_defaults(None)
+        emulator.uninstall()
+        emulator.settings.set_defaults(None)
         sys.argv, sys.path[:] = argv, path
 
 
