@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import textwrap
 import tokenize
 from collections.abc import Callable
@@ -22,9 +23,14 @@ def read_lines(function: Callable[..., Any]) -> Lines | None:
     To be called when the function is defined: later its file may have been edited, its notebook cell run again.
     """
     try:
-        return inspect.getsourcelines(function)
+        lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return None
+    name = function.__code__.co_name
+    # A function made by exec has no text of its own; from Python 3.13 on that of `python -c` may be found in its place.
+    if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
+        return None
+    return lines, first
 
 
 class FunctionSource:
