@@ -122,7 +122,6 @@ class Masks:
     mask: str | None = None
     around: list[str] = field(default_factory=list)
     loop: tuple[str, str, int] | None = None  # active, current, how many masks were around the loop
-    in_uniform_loop: bool = False
 
 
 class Regions:
@@ -213,7 +212,7 @@ class Regions:
                 self.returned = self.returned or self.uses_alive
             if node in self.uniformity.masked:
                 return [self.masked_loop(node, at)]
-            inside = Masks(at.mask, at.around, None, in_uniform_loop=True)
+            inside = Masks(at.mask, at.around, None)
             return [Loop(node, self.build(node.body, inside))]
         mask = self.mask_in_force(at)
         word = type(node).__name__.lower()

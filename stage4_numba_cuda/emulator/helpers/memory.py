@@ -1,9 +1,9 @@
 """Checked indices, memory of one thread, masks and barriers: what generated code calls besides warps and atomics.
 
-A[at(A.shape, (i, j), status, site, block, thread)]      A[i, j], refused where it is out of bounds
-carray(stack_array(64, np.float32), (8, 8))        a local array that the compiler can keep in registers
-anyone(mask)                                       is a thread left in the mask?
-barrier(here, alive, status, site, block)          have all threads come that are still alive?
+A[at(A.shape, (i, j), status, site, block, thread)]     A[i, j], refused where it is out of bounds
+carray(stack_array(64, np.float32), (8, 8))             a local array that the compiler can keep in registers
+anyone(mask)                                            is a thread left in the mask?
+barrier(here, alive, status, site, block)               have all threads come that are still alive?
 """
 
 from __future__ import annotations
