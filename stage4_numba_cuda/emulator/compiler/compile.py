@@ -140,7 +140,7 @@ def workspace(size: int) -> np.ndarray[Any, Any]:
 
 def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant) -> tuple[str, Unit]:
     """The generated module's text, and the kernel in normal form."""
-    unit = normalise(source)
+    unit = normalise(source, argument_types)
     if unit.shared_bytes > SHARED_BYTES:
         raise source.error(
             f"{source.name!r} declares {unit.shared_bytes:,} bytes of shared memory for each block; {SHARED_BYTES:,} "

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numba import types
 
 from . import names
 from .statics import as_dtype
@@ -61,12 +62,18 @@ def shape_of(worker: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> 
 
 
 def dtype_of(worker: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> np.dtype:
-    """The type of the array's elements."""
+    """The type of the array's elements: a constant, or `a.dtype` of a parameter that is an array."""
+    if isinstance(given, ast.Attribute) and given.attr == "dtype" and isinstance(given.value, ast.Name):
+        kind = worker.argument_type(given.value.id)
+        if isinstance(kind, types.Array):
+            return as_dtype(kind.dtype)
     try:
         dtype = as_dtype(names.constant(worker.source, given))
     except TypeError:
         raise worker.error(
-            f"the dtype of cuda.{path} is {ast.unparse(given)!r}; it must be a Numba or NumPy type", node
+            f"the dtype of cuda.{path} is {ast.unparse(given)!r}; it must be a Numba or NumPy type, or the dtype of an "
+            "array that the kernel is given",
+            node,
         ) from None
     if dtype.kind not in "biufcV":
         raise worker.error(f"cuda.{path} cannot hold {dtype}; it holds booleans, integers and floats", node)

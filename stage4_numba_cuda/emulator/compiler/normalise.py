@@ -21,6 +21,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
+from numba import types
+
 from ..errors import KernelError
 from . import expressions, statements
 from .source import FunctionSource
@@ -29,9 +31,13 @@ from .trees import JUMPS, assign, contains, load, placed
 from .unit import Unit
 
 
-def normalise(source: FunctionSource) -> Unit:
-    """The normal form of a kernel. KernelError, with file and line, where it uses what the emulator cannot run."""
-    return _normalised(Normaliser(Unit(source), source))
+def normalise(source: FunctionSource, argument_types: tuple[types.Type, ...] = ()) -> Unit:
+    """The normal form of a kernel. KernelError, with file and line, where it uses what the emulator cannot run.
+
+    argument_types: what it is launched with, for `cuda.shared.array(shape, a.dtype)`; may be left out where no array's
+    type depends on them
+    """
+    return _normalised(Normaliser(Unit(source, argument_types=argument_types), source))
 
 
 def normalise_device(source: FunctionSource, stack: tuple[FunctionSource, ...]) -> Unit:
@@ -91,6 +97,17 @@ class Normaliser:
         if spelled != name:
             self.unit.spelled[spelled] = name
         return spelled
+
+    def argument_type(self, name: str) -> types.Type | None:
+        """The type of the kernel's argument that `name` is, also under its name in an inlined function; else None."""
+        given = dict(zip(self.unit.parameters, self.unit.argument_types, strict=False))
+        spelled = self.rename(name)
+        learners = self.unit.learners_name(spelled)
+        assigned = any(
+            isinstance(part, ast.Name) and part.id == learners and isinstance(part.ctx, ast.Store)
+            for part in ast.walk(self.unit.source.tree)
+        )
+        return None if assigned else given.get(spelled)
 
     def kept(self, stem: str, value: ast.expr, node: ast.AST) -> ast.expr:
         """Put `value` in a variable, before the statement at hand; the variable."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numba import types
 
 from .functions import DeviceFunction
 from .source import FunctionSource
@@ -33,6 +34,7 @@ class Unit:
     """One kernel (or plain device function) in normal form.
 
     parameters: the argument names, as the generated source spells them
+    argument_types: the types they are launched with; empty for a device function, which is compiled for any
     body: its statements in normal form (normalise.py says what that is)
     shared, local: the arrays it declares, by name
     constants: global arrays it reads, by the name of the hidden argument that brings them
@@ -45,6 +47,7 @@ class Unit:
 
     source: FunctionSource
     parameters: list[str] = field(default_factory=list)
+    argument_types: tuple[types.Type, ...] = ()
     body: list[ast.stmt] = field(default_factory=list)
     shared: dict[str, ArrayDeclaration] = field(default_factory=dict)
     local: dict[str, ArrayDeclaration] = field(default_factory=dict)

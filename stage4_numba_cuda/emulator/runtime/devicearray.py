@@ -6,6 +6,7 @@ numba-cuda refuses to do with a device array (transpose 3 dimensions, reshape wh
 
 from __future__ import annotations
 
+import ctypes
 import math
 from collections.abc import Iterator
 from functools import cached_property
@@ -72,6 +73,11 @@ class DeviceNDArray:
     def numba_type(self) -> Any:
         """Numba's type for it, as a kernel's argument."""
         return numba.typeof(self._array)
+
+    @property
+    def device_ctypes_pointer(self) -> ctypes.c_void_p:
+        """Where its first element is: an address of this process, for the emulator's "device" is the CPU."""
+        return ctypes.c_void_p(self._array.ctypes.data)
 
     @property
     def flags(self) -> dict[str, bool]:

@@ -1,0 +1,194 @@
+"""What this floor computes with: arrays in the memory of the device, float32 or float64, row after row.
+
+A kernel sees an address and a shape, and believes both. So everything is brought to one form before a launch: on the
+device, C-contiguous, of the dtype that the kernel is compiled for. What comes from the host is copied over; what is on
+the device already stays where it is. On the emulator "the device" is memory of the same process.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .backend import cuda
+
+Array = Any
+"""A device array: numba-cuda's DeviceNDArray, or the emulator's."""
+
+DTYPES = ("float32", "float64")
+
+
+def asarray(values: Any, dtype: str = "float32") -> Array:
+    """Values as a device array of 1 or 2 dimensions; the same one where it is already on the device in this dtype.
+
+    values: nested sequences of numbers, anything numpy.asarray takes, or a device array
+    dtype: "float32" or "float64"
+    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
+    something is not a real number or hides behind a mask.
+
+    >>> asarray([(1, 2), (3, 4)]).shape
+    (2, 2)
+    """
+    check_dtype("asarray", dtype)
+    if on_device(values) and values.dtype == dtype and values.ndim in (1, 2) and values.size and is_packed(values):
+        return values
+    try:
+        array = _unmasked(values)
+    except ValueError as error:
+        raise ValueError("asarray: expected rows of equal length (the values are ragged)") from error
+    except TypeError as error:
+        raise TypeError(f"asarray: {error}") from error
+    if array.dtype.kind not in "fiub":
+        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"asarray: expected 1 or 2 dimensions, got {array.ndim}")
+    if array.size == 0:
+        raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
+    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+        return cuda.to_device(np.ascontiguousarray(array, dtype))
+
+
+def to_host(array: Array) -> np.ndarray:
+    """A copy of the array on the host; an array that is there already is handed back as it is."""
+    return array.copy_to_host() if on_device(array) else np.asarray(array)
+
+
+def on_device(array: Any) -> bool:
+    """Whether it is a device array."""
+    return bool(cuda.is_cuda_array(array)) and hasattr(array, "copy_to_host")
+
+
+def is_packed(array: Array) -> bool:
+    """Whether its numbers lie row after row without gaps."""
+    return bool(array.is_c_contiguous())
+
+
+def empty(shape: tuple[int, ...], dtype: Any) -> Array:
+    """A new device array; what it holds is whatever was there before (NaN on the emulator)."""
+    return cuda.device_array(shape, np.dtype(dtype))
+
+
+def zeros(shape: tuple[int, ...], dtype: Any) -> Array:
+    """A new device array of zeros."""
+    return cuda.to_device(np.zeros(shape, dtype))
+
+
+def copy(array: Array) -> Array:
+    """A device array of its own with the same numbers."""
+    fresh = empty(array.shape, array.dtype)
+    fresh.copy_to_device(array)
+    return fresh
+
+
+def as_matrix(name: str, values: Any) -> Array:
+    """A float32 or float64 matrix on the device: the array itself if it is one, else copied over; or an error that
+    names it. What is neither float32 nor float64 becomes float32."""
+    keeps_float64 = getattr(values, "dtype", None) == np.float64
+    try:
+        array = asarray(values, "float64" if keeps_float64 else "float32")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    if array.ndim != 2:
+        raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
+    return array
+
+
+def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
+    """All as matrices, after checking that they have one shape and one dtype."""
+    matrices = {name: as_matrix(f"{function}: {name}", values) for name, values in arrays.items()}
+    (first, expected), *others = matrices.items()
+    for name, matrix in others:
+        if matrix.shape != expected.shape:
+            raise ValueError(
+                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
+            )
+        if matrix.dtype != expected.dtype:
+            raise TypeError(
+                f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"
+            )
+    return tuple(matrices.values())
+
+
+def output_like(
+    function: str, out: Array | None, shape: tuple[int, ...], dtype: Any, in_place: Array | None = None, **inputs: Array
+) -> Array:
+    """The array to write into: `out` after checking that it fits, or a new one.
+
+    inputs: by name, what is read while `out` is written: it must not overlap any of them
+    in_place: the one input that `out` may be, all of it or not at all
+    Raises ValueError where `out` is not a device array, has another shape or dtype, or overlaps an input.
+    """
+    if out is None:
+        return empty(shape, dtype)
+    if not on_device(out):
+        raise ValueError(
+            f"{function}: out is a {type(out).__name__} on the host; expected a device array {shape}, as asarray and "
+            "the operations themselves make"
+        )
+    if out.shape != tuple(shape) or out.dtype != dtype:
+        raise ValueError(f"{function}: out is {out.dtype} {out.shape}, expected {np.dtype(dtype)} {tuple(shape)}")
+    if not is_packed(out):
+        raise ValueError(f"{function}: out is not C-contiguous (strides {out.strides}); pass an array that is")
+    for name, array in inputs.items():
+        if overlap(out, array) and not (array is in_place and _same_memory(out, array)):
+            raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
+    return out
+
+
+def address(array: Array) -> int:
+    """Where on the device the array begins."""
+    return int(array.device_ctypes_pointer.value or 0)
+
+
+def overlap(a: Array, b: Array) -> bool:
+    """Whether two contiguous device arrays have a byte in common."""
+    if not (on_device(a) and on_device(b)):
+        return False
+    begin, other = address(a), address(b)
+    return begin < other + b.nbytes and other < begin + a.nbytes
+
+
+def _same_memory(a: Array, b: Array) -> bool:
+    return a is b or (address(a) == address(b) and a.nbytes == b.nbytes)
+
+
+def check_dtype(function: str, dtype: str) -> None:
+    """ValueError unless dtype is one that every stage knows."""
+    if dtype not in DTYPES:
+        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+
+
+def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
+    """Labels as int32 on the device, one a row and each in 0 … classes - 1, or an error that says which is not.
+
+    They are checked on the host, where they come from: a kernel uses a label as an index.
+    """
+    try:
+        array = _unmasked(labels)
+    except ValueError:
+        raise TypeError(f"{function}: labels must be a flat sequence of whole numbers") from None
+    except TypeError as error:
+        raise TypeError(f"{function}: labels: {error}") from error
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
+    if array.shape != (rows,):
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
+    wrong = (array < 0) | (array >= classes)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
+    return cuda.to_device(array.astype(np.int32))
+
+
+def _unmasked(values: Any) -> np.ndarray:
+    """numpy.asarray, from the device too, but a masked array is an error and not its values with the mask forgotten."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")
+    return to_host(values) if on_device(values) else np.asarray(values)
+
+
+def element_count(shape: tuple[int, ...]) -> int:
+    """How many numbers an array of this shape holds."""
+    return math.prod(shape)

@@ -1,0 +1,35 @@
+"""How many blocks of how many threads: the arithmetic of every launch, in one place.
+
+    elementwise   one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
+    rows          one warp (or one block) for each row
+    tiles         one block for each tile of the result
+"""
+
+from __future__ import annotations
+
+WARP = 32
+THREADS = 256
+"""Threads of a block, where nothing speaks for another number: eight warps, which divides every device's limits."""
+
+MOST_BLOCKS = 1024
+"""Enough to fill the largest GPU several times over (132 multiprocessors of 8 such blocks on an H100)."""
+
+
+def divided(count: int, size: int) -> int:
+    """How many pieces of this size cover `count`: the quotient, rounded up."""
+    return -(-count // size)
+
+
+def elementwise(count: int) -> tuple[int, int]:
+    """(blocks, threads) for a grid-stride kernel over `count` numbers."""
+    return min(divided(count, THREADS), MOST_BLOCKS), THREADS
+
+
+def warp_per_row(rows: int, warps: int = 4) -> tuple[int, tuple[int, int]]:
+    """(blocks, (32, warps)): row = blockIdx.x * blockDim.y + threadIdx.y, lane = threadIdx.x."""
+    return divided(rows, warps), (WARP, warps)
+
+
+def tiles(rows: int, columns: int, tile_rows: int, tile_columns: int) -> tuple[int, int]:
+    """Blocks of a two-dimensional grid, x along the columns, one for each tile."""
+    return divided(columns, tile_columns), divided(rows, tile_rows)
