@@ -11,15 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from shared.bench_gpu import NO_REFERENCE, cublas, on_gpu, waiter
 from shared.bench_peak import flops_per_second, peak_call
 from shared.benchmark import DTYPES, BenchRow, aligned, measure, stage_dtypes
-from shared.contract import Stage
+from shared.contract import Stage, is_emulated
 from shared.environment import usable_cores
 
 FIRST_FLOOR_SIZES = (16, 32, 64, 128)
 UPPER_FLOOR_SIZES = (64, 128, 256, 512)
+EMULATED_SIZES = (64, 128, 256)
+GPU_SIZES = (128, 512, 1024, 2048)
 
 REFERENCE = ("", "reference")
+CUBLAS = ("", "cuBLAS")
 PEAK = ("", "peak")
 
 
@@ -35,10 +39,12 @@ def ladder_rows(
 ) -> Iterator[BenchRow]:
     """Time every rung on (size, size) times (size, size).
 
-    sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above). call_limit: seconds; a rung whose
-    next call is predicted to take longer (eight times per doubling) is skipped, with that reason in its row.
+    sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above, 128 to 2048 on a GPU).
+    call_limit: seconds; a rung whose next call is predicted to take longer (eight times per doubling) is skipped, with
+    that reason in its row.
     group_limit: seconds for one size and dtype, as `limit` of `measure`.
     threads: how many the libraries and the last rung of each upper floor use; None for every usable core.
+    The reference is NumPy's `a @ b`; on a GPU cuBLAS, where PyTorch or CuPy has it, and for emulated rungs nothing.
     Rows come as soon as their size is measured, so that a caller who is interrupted keeps what there was.
     """
     threads = threads or usable_cores()
@@ -69,21 +75,35 @@ def _ladder_at(
     if peak:
         candidates[PEAK] = peak
     rungs = {(stage.name, rung): _threads(stage, rung, threads) for stage in stages for rung in stage.matmul.LADDER}
+    finish: dict[tuple[str, str], Callable[[], object]] = {}
+    library = None
     for stage in stages:
+        wait = waiter(stage)
+        if wait is not None and (library := cublas(a, b, dtype)):
+            candidates[CUBLAS], finish[CUBLAS] = library.multiply, wait
         mine = [stage.arrays.asarray(matrix, dtype) for matrix in (a, b)]
         own_out = None if stage.number == 1 else stage.arrays.asarray(out, dtype)
         for rung, multiply in stage.matmul.LADDER.items():
             if predicted.get((stage.name, rung), 0.0) * size**3 <= call_limit:
                 candidates[stage.name, rung] = _bind(multiply, mine[0], mine[1], own_out)
+                if wait is not None:
+                    finish[stage.name, rung] = wait
     threaded = {REFERENCE} | {key for key, count in rungs.items() if count > 1} if threads > 1 else set()
-    measured = measure(candidates, repeats=repeats, limit=group_limit, threaded=threaded)
-    reference = measured[REFERENCE].median
+    measured = measure(candidates, repeats=repeats, limit=group_limit, threaded=threaded, finish=finish)
     roof = flops_per_second(peak, measured[PEAK]) if peak else None
+    emulated = {stage.name for stage in stages if is_emulated(stage.name)}
+    gpu = {stage.name for stage in stages if on_gpu(stage)}
     for key, count in rungs.items():
         result = measured.get(key)
+        against: tuple[str, str] | None = REFERENCE
+        reference = f"NumPy a @ b, {dtype}"
+        if key[0] in emulated:
+            against, reference = None, NO_REFERENCE
+        elif key[0] in gpu and library:
+            against, reference = CUBLAS, f"cuBLAS through {library.library}, {dtype}"
         if result:
             predicted[key] = result.median / size**3
-            ratio, skipped = result.median / reference, None
+            ratio, skipped = result.median / measured[against].median if against else None, None
         else:
             seconds = predicted[key] * size**3
             ratio, skipped = None, f"one call would take about {seconds:.1f} s; the limit is {call_limit:g} s"
@@ -94,17 +114,21 @@ def _ladder_at(
             (size, size, size),
             2 * size**3,
             result,
-            f"NumPy a @ b, {dtype}",
+            reference,
             ratio,
             skipped,
             threads=count,
-            peak=roof * count if roof else None,
+            peak=roof * count if roof and key[0] not in emulated | gpu else None,
+            emulated=key[0] in emulated,
         )
 
 
 def _threads(stage: Stage, rung: str, threads: int) -> int:
-    # On every upper floor the last rung is the one that uses all threads: BLAS on the second, the pool on the third.
-    return threads if stage.number > 1 and rung == list(stage.matmul.LADDER)[-1] else 1
+    # The last rung is the one that uses all threads: BLAS on the second floor, the pool on the third. The emulator
+    # shares out every kernel's blocks.
+    if is_emulated(stage.name):
+        return threads
+    return threads if stage.number in (2, 3) and rung == list(stage.matmul.LADDER)[-1] else 1
 
 
 def _bind(multiply: Callable[..., Any], a: Any, b: Any, out: Any | None) -> Callable[[], object]:
@@ -116,4 +140,6 @@ def _bind(multiply: Callable[..., Any], a: Any, b: Any, out: Any | None) -> Call
 def _sizes(stage: Stage, sizes: Sequence[int] | None) -> Sequence[int]:
     if sizes is not None:
         return sizes
-    return FIRST_FLOOR_SIZES if stage.number == 1 else UPPER_FLOOR_SIZES
+    if stage.number == 1:
+        return FIRST_FLOOR_SIZES
+    return EMULATED_SIZES if is_emulated(stage.name) else GPU_SIZES if on_gpu(stage) else UPPER_FLOOR_SIZES

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared import bench_torch
+from shared.bench_gpu import NO_REFERENCE, on_gpu, waiter
 from shared.bench_peak import flops_per_second, peak_call
 from shared.benchmark import BenchRow, aligned, measure, stage_dtypes, times_as_fast
-from shared.contract import Stage
+from shared.contract import Stage, is_emulated
 from shared.environment import usable_cores
 
 
@@ -61,7 +62,7 @@ def product_rows(
     """Time every product on every stage that computes in dtype, on NumPy and, where torch is given, on PyTorch.
 
     A stage's way is its `matmul`, `matmul_tn` or `matmul_nt`; of stage 3 also the packed rung, which is the same on
-    one thread. The reference is NumPy's own call. threads: as in `ladder_rows`.
+    one thread. The reference is NumPy's own call; what is emulated is set beside nothing. threads: as in `ladder_rows`.
     """
     threads = threads or usable_cores()
     able = [stage for stage in stages if dtype in stage_dtypes(stage)]
@@ -78,9 +79,14 @@ def product_rows(
             candidates[PEAK] = peak
         uses = {name: 1 if name[1] == "packed" else threads for name in names}
         threaded = {name for name, count in uses.items() if count > 1}
-        measured = measure(candidates, repeats=repeats, limit=group_limit, threaded=threaded)
+        waits = {stage.name: wait for stage in able if (wait := waiter(stage))}
+        finish = {name: waits[name[0]] for name in names if name[0] in waits}
+        measured = measure(candidates, repeats=repeats, limit=group_limit, threaded=threaded, finish=finish)
         roof = flops_per_second(peak, measured[PEAK]) if peak else None
+        emulated = {stage.name for stage in able if is_emulated(stage.name)}
+        no_core = emulated | {stage.name for stage in able if on_gpu(stage)}  # the peak is one of the CPU's cores
         for name in names:
+            alone = name[0] in emulated
             yield BenchRow(
                 "product",
                 name[0],
@@ -89,12 +95,13 @@ def product_rows(
                 (product.m, product.k, product.n),
                 2 * product.m * product.k * product.n,
                 measured[name],
-                f"NumPy a @ b, {dtype}",
-                measured[name].median / measured[NUMPY].median,
+                NO_REFERENCE if alone else f"NumPy a @ b, {dtype}",
+                None if alone else measured[name].median / measured[NUMPY].median,
                 variant=name[1],
                 threads=uses[name],
-                peak=roof * uses[name] if roof else None,
-                against=times_as_fast(measured, name, {"numpy": NUMPY, "pytorch": PYTORCH}),
+                peak=roof * uses[name] if roof and name[0] not in no_core else None,
+                against={} if alone else times_as_fast(measured, name, {"numpy": NUMPY, "pytorch": PYTORCH}),
+                emulated=alone,
             )
 
 

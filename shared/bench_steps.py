@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared import bench_torch
+from shared.bench_gpu import NO_REFERENCE, on_gpu
 from shared.bench_peak import flops_per_second, peak_call
 from shared.benchmark import BenchRow, measure, stage_dtypes, times_as_fast
-from shared.contract import Stage
+from shared.contract import Stage, is_emulated
 from shared.environment import usable_cores
 from shared.initialize import initialize_parameters
 
@@ -76,7 +77,8 @@ def step_rows(
     """Time one training step of each case: softmax cross-entropy, ReLU, plain SGD.
 
     The reference is what no step can do without: its matrix products alone, by NumPy's `a @ b` in the same dtype.
-    threads: as in `ladder_rows`. torch: the module, to be measured too; None leaves it out.
+    threads: as in `ladder_rows`. torch: the module, to be measured too; None leaves it out. What is emulated is set
+    beside nothing.
     """
     threads = threads or usable_cores()
     for case in cases:
@@ -95,8 +97,11 @@ def step_rows(
         threaded = {name for name, count in uses.items() if count > 1 and name in candidates}
         measured = measure(candidates, repeats=repeats, limit=group_limit, threaded=threaded)
         roof = flops_per_second(peak, measured[PEAK]) if peak else None
+        emulated = {stage.name for stage in able if is_emulated(stage.name)}
+        no_core = emulated | {stage.name for stage in able if on_gpu(stage)}  # the peak is one of the CPU's cores
         for name in steps:
             result = measured.get(name)
+            compared = result if name[0] not in emulated else None
             yield BenchRow(
                 "step",
                 name[0],
@@ -105,15 +110,16 @@ def step_rows(
                 tuple(case.layer_sizes),
                 case.flops,
                 result,
-                f"its matrix products alone, NumPy a @ b, {case.dtype}",
-                result.median / measured[REFERENCE].median if result else None,
+                f"its matrix products alone, NumPy a @ b, {case.dtype}" if name[0] not in emulated else NO_REFERENCE,
+                compared.median / measured[REFERENCE].median if compared else None,
                 wrong.get(name),
                 variant=name[1],
                 threads=uses[name],
-                peak=roof * uses[name] if roof else None,
+                peak=roof * uses[name] if roof and name[0] not in no_core else None,
                 against=times_as_fast(measured, name, {"stage2_numpy": NUMPY_STAGE, "pytorch": PYTORCH})
-                if result
+                if compared
                 else {},
+                emulated=name[0] in emulated,
             )
 
 

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from shared.contract import STAGE_TITLES, Stage
+from shared.contract import Stage, short_title
 from shared.environment import environment
 
 SCHEMA = 2
@@ -86,6 +86,7 @@ class BenchRow:
     against: opponent -> its time / this time: 1.3 is 1.3 times as fast as the opponent.
     peak: FLOP/s that `threads` cores cannot exceed, one core's measured in the same rounds times `threads`.
     accuracy: on the test images after the epoch, in [0, 1].
+    emulated: a GPU's kernels, timed on the CPU. Such a row is compared with nothing, and no chart of speeds shows it.
     The measured fields are None where `skipped` gives a reason.
     """
 
@@ -104,6 +105,7 @@ class BenchRow:
     peak: float | None = None
     against: Mapping[str, float] = field(default_factory=dict)
     accuracy: float | None = None
+    emulated: bool = False
 
     @property
     def gflops(self) -> float | None:
@@ -117,17 +119,17 @@ class BenchRow:
 
     @property
     def contender(self) -> str:
-        """Who and how, for people: 'stage 3 packed', 'PyTorch'."""
-        return f"{contender_title(self.stage).split(':')[0]} {self.variant}".rstrip()
+        """Who and how, for people: 'stage 3 packed', 'stage 4 (emulated) fused', 'PyTorch'."""
+        return f"{LIBRARIES.get(self.stage) or short_title(self.stage, self.emulated)} {self.variant}".rstrip()
 
     def as_dict(self) -> dict[str, Any]:
         """The row for the results document; times in seconds."""
         return {**asdict(self), "gflops": self.gflops, "share_of_peak": self.share_of_peak}
 
 
-def contender_title(name: str) -> str:
-    """'stage 2: NumPy' for a stage, 'PyTorch' for a library."""
-    return LIBRARIES.get(name) or STAGE_TITLES[name]
+def drawable(rows: Sequence[BenchRow]) -> list[BenchRow]:
+    """The rows that a chart of speeds may show: those that were measured, and on what they are written for."""
+    return [row for row in rows if row.measurement and not row.emulated]
 
 
 def measure(
@@ -138,6 +140,7 @@ def measure(
     minimum_sample: float = MINIMUM_SAMPLE,
     limit: float | None = None,
     threaded: Collection[Name] = (),
+    finish: Mapping[Name, Callable[[], object]] | None = None,
     rest: float = REST,
     wake: float = WAKE,
     clock: Callable[[], float] = time.perf_counter,
@@ -150,6 +153,7 @@ def measure(
     limit: stop after the first round that ends later than this many seconds, with at least three rounds done.
     threaded: those that compute on several cores; before each of their samples there is a pause of `rest` seconds,
         and then uncounted calls for `wake` seconds, at least one.
+    finish: for those that hand their work to a GPU and return at once: what waits for it, once at a sample's end.
     clock, sleep: a function that returns seconds and one that lets them pass; the tests bring their own.
     Raises ValueError for no candidates, repeats < 1 or warmup < 0.
     """
@@ -166,13 +170,15 @@ def measure(
             while clock() - begin < wake:
                 candidates[name]()
 
+    waits = {name: (finish or {}).get(name, _nothing) for name in candidates}
     for _ in range(warmup):
-        for call in candidates.values():
+        for name, call in candidates.items():
             call()
+            waits[name]()
     calls = {}
     for name, call in candidates.items():
         settle(name)
-        calls[name] = _calls_per_sample(call, minimum_sample, clock)
+        calls[name] = _calls_per_sample(call, minimum_sample, clock, waits[name])
     samples: dict[Name, list[float]] = {name: [] for name in candidates}
     begin = clock()
     for finished in range(repeats):
@@ -180,21 +186,30 @@ def measure(
             break
         for name, call in candidates.items():
             settle(name)
-            samples[name].append(_sample(call, calls[name], clock))
+            samples[name].append(_sample(call, calls[name], clock, waits[name]))
     return {name: summarise(samples[name], calls[name]) for name in candidates}
 
 
-def _sample(call: Callable[[], object], calls: int, clock: Callable[[], float]) -> float:
+def _nothing() -> None:
+    """What a call on the CPU must be waited for: it has finished when it returns."""
+
+
+def _sample(
+    call: Callable[[], object], calls: int, clock: Callable[[], float], wait: Callable[[], object] = _nothing
+) -> float:
     start = clock()
     for _ in range(calls):
         call()
+    wait()
     return (clock() - start) / calls
 
 
-def _calls_per_sample(call: Callable[[], object], minimum_sample: float, clock: Callable[[], float]) -> int:
+def _calls_per_sample(
+    call: Callable[[], object], minimum_sample: float, clock: Callable[[], float], wait: Callable[[], object]
+) -> int:
     # Doubling until the sample is long enough trusts no single reading of the clock, which may even read zero.
     calls = 1
-    while (seconds := _sample(call, calls, clock) * calls) < minimum_sample and calls < 2**24:
+    while (seconds := _sample(call, calls, clock, wait) * calls) < minimum_sample and calls < 2**24:
         wanted = math.ceil(calls * minimum_sample / seconds) if seconds > 0 else 2 * calls
         calls = min(max(wanted, calls + 1), 10 * calls)
     return calls

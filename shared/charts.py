@@ -15,9 +15,9 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from shared.benchmark import BenchRow
+from shared.benchmark import BenchRow, drawable
 from shared.charts_style import INK, QUIET, STAGE_COLOURS, house_style, new_figure, three_digits
-from shared.contract import STAGE_TITLES
+from shared.contract import STAGE_TITLES, display_title, is_emulated
 
 _MARKERS = "osD^vPX*"
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -36,7 +36,7 @@ def training_curves(curves: Mapping[str, Curve], footer: str, *, agree: bool) ->
 
     curves: stage name -> Curve. agree: whether the equivalence check passed, which is what the headline says.
     """
-    names = [STAGE_TITLES[stage] for stage in curves]
+    names = [display_title(stage) for stage in curves]
     if len(names) == 1:
         title = f"Training {names[0]}"
     elif agree:
@@ -48,8 +48,8 @@ def training_curves(curves: Mapping[str, Curve], footer: str, *, agree: bool) ->
         left, right = figure.subplots(1, 2)
         for place, (stage, curve) in enumerate(curves.items()):
             style = _overlay(stage, place, len(curves))
-            left.plot(curve.epochs, curve.loss, label=STAGE_TITLES[stage], **style)
-            right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=STAGE_TITLES[stage], **style)
+            left.plot(curve.epochs, curve.loss, label=display_title(stage), **style)
+            right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=display_title(stage), **style)
         left.set(title="Training loss", xlabel="epoch", ylabel="cross-entropy, mean of the epoch (nats)")
         right.set(title="Test accuracy", xlabel="epoch", ylabel="test images classified rightly (%)")
         left.set_ylim(bottom=0)
@@ -63,11 +63,13 @@ def training_curves(curves: Mapping[str, Curve], footer: str, *, agree: bool) ->
 def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -> Figure:
     """Seconds per epoch of each stage on a log axis, each with its factor to the first.
 
-    seconds: stage name -> seconds per epoch. network: what was trained, for the axis label.
+    seconds: stage name -> seconds per epoch. network: what was trained, for the axis label. An emulated stage says so
+    beside its point, which is hatched, and has no part in the headline: the time is the CPU's.
     """
     stages = list(seconds)
     first = seconds[stages[0]]
-    fastest = min(stages, key=lambda stage: seconds[stage])
+    own = [stage for stage in stages if not is_emulated(stage)] or stages
+    fastest = min(own, key=lambda stage: seconds[stage])
     title = "Seconds per epoch"
     if fastest != stages[0]:
         title = f"{STAGE_TITLES[fastest].partition(': ')[2]} trains {_factor(first / seconds[fastest])} as fast"
@@ -77,18 +79,34 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
         axes = figure.subplots()
         for row, stage in enumerate(stages):
             here, colour = seconds[stage], STAGE_COLOURS[stage]
+            emulated = is_emulated(stage)
             if row:
                 axes.annotate(
                     "",
                     (here, row),
                     (first, row),
-                    arrowprops={"arrowstyle": "-|>", "color": QUIET, "shrinkA": 0, "shrinkB": 6},
+                    arrowprops={
+                        "arrowstyle": "-|>",
+                        "color": QUIET,
+                        "shrinkA": 0,
+                        "shrinkB": 6,
+                        "linestyle": (0, (2, 2)) if emulated else "-",
+                    },
                 )
                 middle = (here * first) ** 0.5  # half-way on a log axis
                 axes.annotate(
                     f"{_factor(first / here)} as fast", (middle, row), (0, 4), textcoords="offset points", ha="center"
                 )
-            axes.plot(here, row, "o", color=colour, markersize=11, markeredgecolor=INK, markeredgewidth=0.6)
+            axes.scatter(
+                here,
+                row,
+                s=121,
+                zorder=3,
+                facecolor="white" if emulated else colour,
+                edgecolor=colour if emulated else INK,
+                hatch="//////" if emulated else None,
+                linewidth=0.6,
+            )
             axes.annotate(
                 _seconds(here),
                 (here, row),
@@ -100,7 +118,7 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
             )
         if len(stages) > 1:
             axes.axvline(first, color=STAGE_COLOURS[stages[0]], linewidth=1, linestyle=":", zorder=0)
-        axes.set_yticks(range(len(stages)), [STAGE_TITLES[stage] for stage in stages])
+        axes.set_yticks(range(len(stages)), [display_title(stage) for stage in stages])
         axes.set_ylim(len(stages) - 0.35, -0.5)
         axes.set_xlabel(f"seconds per epoch, log scale ({network})")
         _log_x(axes, list(seconds.values()), margin=2.0, suffix=" s")
@@ -111,10 +129,10 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
 def ladders(rows: Sequence[BenchRow], footer: str) -> Figure:
     """Speed of every rung of every stage on one product: the largest size at which every stage was measured.
 
-    Filled points are float64, hollow ones float32; the vertical lines are NumPy's `a @ b`.
-    Raises ValueError where no size was measured on every stage.
+    Filled points are float64, hollow ones float32; the vertical lines are NumPy's `a @ b`. Emulated rungs are left out,
+    as from every chart of speeds. Raises ValueError where no size was measured on every stage.
     """
-    measured = [row for row in rows if row.kind == "ladder" and row.measurement]
+    measured = [row for row in drawable(rows) if row.kind == "ladder"]
     size = common_size(measured)
     if size is None:
         raise ValueError(
@@ -128,7 +146,7 @@ def ladders(rows: Sequence[BenchRow], footer: str) -> Figure:
         title = f"A {size} by {size} product: {_factor(span)} from the slowest rung to the fastest"
         figure = new_figure(title, footer, height=1.5 + 0.34 * len(rungs))
         axes = figure.subplots()
-        references = {row.dtype: row.gflops * row.ratio for row in here if row.gflops and row.ratio}
+        references = {row.dtype: row.gflops * row.ratio for row in here if row.gflops and row.ratio and _by_numpy(row)}
         for dtype, speed in references.items():
             axes.axvline(
                 speed, color=INK, linewidth=1.2, linestyle="-" if dtype == "float64" else (0, (3, 2)), zorder=1
@@ -183,7 +201,7 @@ def ladder_sizes(rows: Sequence[BenchRow], footer: str, *, dtype: str = "float64
 
     Raises ValueError where nothing of this dtype was measured.
     """
-    measured = [row for row in rows if row.kind == "ladder" and row.measurement and row.dtype == dtype]
+    measured = [row for row in drawable(rows) if row.kind == "ladder" and row.dtype == dtype]
     if not measured:
         raise ValueError(f"ladder_sizes: no {dtype} rung was measured")
     stages = list(dict.fromkeys(row.stage for row in measured))
@@ -207,9 +225,8 @@ def ladder_sizes(rows: Sequence[BenchRow], footer: str, *, dtype: str = "float64
                     label=rung,
                 )
             reference = {row.shape[0]: row.gflops * row.ratio for row in mine if row.gflops and row.ratio}
-            axes.plot(
-                list(reference), list(reference.values()), color="#BBBBBB", linewidth=6, zorder=1, label="NumPy a @ b"
-            )
+            label = "NumPy a @ b" if _by_numpy(mine[0]) else "cuBLAS"
+            axes.plot(list(reference), list(reference.values()), color="#BBBBBB", linewidth=6, zorder=1, label=label)
             axes.set(title=STAGE_TITLES[stage], xscale="log", yscale="log", xlabel="rows = columns, log scale")
             axes.set_xticks(sorted(reference), [str(size) for size in sorted(reference)])
             axes.xaxis.set_minor_locator(NullLocator())
@@ -242,6 +259,10 @@ def common_size(rows: Sequence[BenchRow]) -> int | None:
     stages = {row.stage for row in rows}
     common = [n for n in {row.shape[0] for row in rows} if {row.stage for row in rows if row.shape[0] == n} == stages]
     return max(common, default=None)
+
+
+def _by_numpy(row: BenchRow) -> bool:
+    return row.reference.startswith("NumPy")
 
 
 def _log_x(axes: Axes, values: Sequence[float], *, margin: float, left: float | None = None, suffix: str = "") -> None:

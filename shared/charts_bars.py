@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MultipleLocator, PercentFormatter
 
-from shared.benchmark import BenchRow
+from shared.benchmark import BenchRow, drawable
 from shared.charts_style import INK, STAGE_COLOURS, house_style, new_figure, three_digits
 
 COLOURS = STAGE_COLOURS | {"numpy": "#999999", "pytorch": "#D55E00"}
@@ -74,7 +74,7 @@ def products(rows: Sequence[BenchRow], footer: str) -> Figure:
 
     Raises ValueError where no product was measured.
     """
-    mine = [row for row in rows if row.kind == "product" and row.measurement and row.stage != "numpy"]
+    mine = [row for row in drawable(rows) if row.kind == "product" and row.stage != "numpy"]
     if not mine:
         raise ValueError("products: no product was measured beside NumPy")
     title = "The network's products and two large ones: time beside NumPy's"
@@ -201,7 +201,7 @@ def _peak_ladder(rows: Sequence[BenchRow], dtype: str) -> list[BenchRow]:
 
 def _steps(rows: Sequence[BenchRow]) -> list[BenchRow]:
     """The float32 steps, which stage 1 takes no part in, of the cases that stage 2 took."""
-    measured = [row for row in rows if row.kind == "step" and row.measurement and row.dtype == "float32"]
+    measured = [row for row in drawable(rows) if row.kind == "step" and row.dtype == "float32"]
     cases = {(row.name, row.dtype) for row in measured if row.stage == NUMPY_STAGE}
     return [row for row in measured if (row.name, row.dtype) in cases]
 

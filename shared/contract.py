@@ -144,8 +144,30 @@ class Stage:
 
     @property
     def title(self) -> str:
-        """For people: 'stage 2: NumPy'."""
-        return STAGE_TITLES[self.name]
+        """For people: 'stage 2: NumPy'; of stage 4 also whether it is emulated, as `display_title` says it."""
+        return display_title(self.name)
+
+
+def is_emulated(name: str) -> bool:
+    """Whether the CPU stands in for the device that the stage is written for: its times say nothing about a GPU.
+
+    name: as `stage_name` takes it. Known once the stage is loaded; False before.
+    """
+    return bool(stage_facts(name).get("emulated"))
+
+
+def display_title(name: str) -> str:
+    """A stage's title wherever something measured is shown: 'stage 4: CUDA, emulated on the CPU' where it was.
+
+    name: the full name of a stage
+    """
+    return f"{STAGE_TITLES[name]}, emulated on the CPU" if is_emulated(name) else STAGE_TITLES[name]
+
+
+def short_title(name: str, emulated: bool) -> str:
+    """The same for a narrow column: 'stage 3', 'stage 4 (emulated)'."""
+    number = STAGE_TITLES[name].partition(":")[0]
+    return f"{number} (emulated)" if emulated else number
 
 
 def stage_name(name: str) -> str:

@@ -23,6 +23,10 @@ from shared.download import cache_folder
 
 OLDEST, NEWEST = (3, 11), (3, 13)
 DEPENDENCIES = ("numpy", "numba", "matplotlib", "typer", "rich", "pooch", "safetensors")
+CUDA_VARIABLE = "GROUNDUP_CUDA"
+DRIVER_OF_CUDA_13 = 580
+"""The first major version of NVIDIA's driver that runs programs of CUDA 13; older ones from 525 on run CUDA 12's."""
+
 MAIN_JOB_STAGES = ("stage1_pure_python", "stage2_numpy")
 ROOT = Path(__file__).resolve().parent.parent
 """The folder that holds `shared` and the stages: a checkout, or an environment's site-packages."""
@@ -118,7 +122,10 @@ def _stage(name: str) -> Finding:
     except Exception as error:  # whatever a broken stage raises is what the doctor is asked to report
         fix = error.fix if hasattr(error, "fix") else restore(name)
         return Finding(name, "problem", f"does not load: {type(error).__name__}: {error}", fix)
-    return Finding(name, "ok", "; ".join([title, *_compiled(stage_facts(name))]))
+    facts = stage_facts(name)
+    if "backend" in facts:
+        return Finding(name, "ok", "; ".join([title, *_device(name, facts)]), _gpu_command(facts))
+    return Finding(name, "ok", "; ".join([title, *_compiled(facts)]))
 
 
 def _compiled(facts: Mapping[str, Any]) -> list[str]:
@@ -129,6 +136,25 @@ def _compiled(facts: Mapping[str, Any]) -> list[str]:
     width = f"{bits}-bit SIMD: {bits // 32} float32 at a time"
     found = [width, f"{threads} thread{'' if threads == 1 else 's'}"]
     return [facts["compiler"], *found, " ".join(facts["flags"])] if "compiler" in facts else found
+
+
+def _device(name: str, facts: Mapping[str, Any]) -> list[str]:
+    """What runs the kernels of a stage that is written for a GPU, and why it is that."""
+    chosen = getattr(sys.modules.get(f"{name}.backend"), "BACKEND", None)
+    said = [facts["backend"], facts["device"], *([chosen.reason] if chosen else [])]
+    return list(dict.fromkeys(said))  # on a GPU, the reason is the device
+
+
+def _gpu_command(facts: Mapping[str, Any]) -> str | None:
+    """What would bring the kernels from the CPU to the GPU; None where they are on one, or where there is none."""
+    cards = environment.nvidia_gpus()
+    if not facts["emulated"] or not cards:
+        return None
+    if os.environ.get(CUDA_VARIABLE, "gpu") != "gpu":
+        return f"unset {CUDA_VARIABLE}"
+    version = cards[0]["driver"].partition(".")[0]
+    libraries = "cu13" if version.isdecimal() and int(version) >= DRIVER_OF_CUDA_13 else "cu12"
+    return f'"{sys.executable}" -m pip install "numba-cuda[{libraries}]"'
 
 
 def gpu() -> Finding:

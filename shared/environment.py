@@ -36,7 +36,8 @@ THREAD_VARIABLES = (*BLAS_THREAD_VARIABLES, "GROUNDUP_THREADS")
 def environment() -> dict[str, Any]:
     """The facts to record beside a measurement; every value is JSON: strings, integers, None, or a dict of them.
 
-    Stage 3's compiler, flags, SIMD width and threads are told where it was loaded, so ask after loading the stages.
+    Stage 3's compiler, flags, SIMD width and threads and stage 4's backend and device are told where those were loaded,
+    so ask after loading the stages.
     """
     return {
         "cpu": cpu_name(),
@@ -47,6 +48,7 @@ def environment() -> dict[str, Any]:
         "numpy": np.__version__,
         "blas": blas(),
         "stage3_c": stage_facts("stage3_c"),
+        "stage4_numba_cuda": stage_facts("stage4_numba_cuda"),
         "load_average": load_average(),
         "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
         "groundup": installed_version(PACKAGE),
@@ -56,16 +58,26 @@ def environment() -> dict[str, Any]:
 
 
 def describe(facts: Mapping[str, Any]) -> str:
-    """One line of `environment()` for the foot of a chart or a table: CPU, cores, Python, NumPy, BLAS, day."""
-    cores = facts["cores"]
+    """One line of `environment()` for the foot of a chart or a table: CPU, cores, a GPU where stage 4 ran on one,
+    Python, NumPy, BLAS, day."""
+    cores, stage4 = facts["cores"], facts.get("stage4_numba_cuda", {})
     parts = [
         facts["cpu"] or facts["architecture"],
         f"{cores} core{'' if cores == 1 else 's'}",
+        *([stage4["device"]] if stage4.get("backend") == "gpu" else []),
         facts["python"],
         f"NumPy {facts['numpy']} ({facts['blas']})",
         facts["date"][:10],
     ]
     return " · ".join(parts)
+
+
+def emulation(facts: Mapping[str, Any]) -> str | None:
+    """What must stand beside whatever `environment()`'s machine measured of stage 4; None where it ran on a GPU, or
+    did not run."""
+    if not facts.get("stage4_numba_cuda", {}).get("emulated"):
+        return None
+    return "stage 4's CUDA kernels were emulated on the CPU: its times say nothing about a GPU"
 
 
 def busy(facts: Mapping[str, Any]) -> str | None:

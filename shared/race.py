@@ -19,9 +19,9 @@ import numpy as np
 from shared import charts
 from shared.benchmark import BenchRow
 from shared.charts_style import save
-from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, load_stage
+from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, is_emulated, load_stage
 from shared.datasets import Dataset, Split
-from shared.environment import describe
+from shared.environment import describe, emulation
 from shared.equivalence import Comparison, compare_parameters
 from shared.training import EpochRecord, evaluate, train
 
@@ -178,6 +178,7 @@ def results(
             {
                 "stage": lap.stage.name,
                 "title": lap.stage.title,
+                "emulated": is_emulated(lap.stage.name),
                 "test_accuracy": lap.test_accuracy,
                 "test_loss": lap.test_loss,
                 "seconds_per_epoch": lap.seconds_per_epoch,
@@ -202,8 +203,12 @@ def draw(
     rows: Sequence[BenchRow],
     facts: Mapping[str, Any],
 ) -> list[Path]:
-    """Write the three charts into the folder, each as PNG and SVG; returns their paths."""
-    footer = describe(facts)
+    """Write the three charts into the folder, each as PNG and SVG; returns their paths.
+
+    rows: of the ladders; where there are none (an emulated stage alone), there is no chart of them.
+    """
+    note = emulation(facts)
+    footer = describe(facts) + (f"\n{note}" if note else "")
     sizes = "-".join(map(str, laps[0].network.layer_sizes))
     network = f"{sizes} network, batches of {settings.batch_size}, {settings.dtype}"
     curves = {
@@ -218,5 +223,9 @@ def draw(
     return [
         *save(charts.training_curves(curves, footer, agree=agree), folder / "training_curves"),
         *save(charts.time_per_stage(times, footer, network=network), folder / "time_per_stage"),
-        *save(charts.ladders(rows, footer), folder / "ladders"),
+        *(save(charts.ladders(rows, _ladder_footer(facts)), folder / "ladders") if rows else ()),
     ]
+
+
+def _ladder_footer(facts: Mapping[str, Any]) -> str:
+    return describe(facts) + ("\nstage 4 is left out: it was emulated on the CPU" if emulation(facts) else "")

@@ -1,0 +1,34 @@
+"""The fourth floor: the same network in CUDA kernels written in Python, on a GPU or, emulated, on the CPU."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+_announced = False
+
+
+def prepare() -> None:
+    """Choose the device and say once, on stderr, which it is; shared.contract.load_stage calls this before the rooms.
+
+    Raises shared.contract.StageUnavailable where GROUNDUP_CUDA asks for what this machine has not.
+    """
+    global _announced
+    try:
+        from .backend import BACKEND  # here and not above: choosing imports numba, and the emulator needs no choice
+    except RuntimeError as error:
+        from shared.contract import StageUnavailable
+
+        raise StageUnavailable(f"stage4_numba_cuda: {error}", fix=getattr(error, "fix", None)) from error
+    if not _announced:
+        _announced = True
+        print(BACKEND.line(), file=sys.stderr)
+
+
+def facts() -> dict[str, Any]:
+    """What a measurement must be read with: backend, device and whether its times are emulated; {} before `prepare`."""
+    backend = sys.modules.get("stage4_numba_cuda.backend")
+    if backend is None:
+        return {}
+    chosen = backend.BACKEND
+    return {"backend": chosen.name, "device": chosen.reason, "emulated": chosen.emulated}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .backend import cuda
+from .backend import BACKEND, cuda
 
 Array = Any
 """A device array: numba-cuda's DeviceNDArray, or the emulator's."""
@@ -56,8 +56,8 @@ def to_host(array: Array) -> np.ndarray:
 
 
 def on_device(array: Any) -> bool:
-    """Whether it is a device array."""
-    return bool(cuda.is_cuda_array(array)) and hasattr(array, "copy_to_host")
+    """Whether it is a device array: numba-cuda's, the emulator's or the simulator's, all of which carry this mark."""
+    return bool(getattr(array, "__cuda_ndarray__", False))
 
 
 def is_packed(array: Array) -> bool:
@@ -139,6 +139,8 @@ def output_like(
 
 def address(array: Array) -> int:
     """Where on the device the array begins."""
+    if BACKEND.name == "simulator":  # whose arrays are NumPy's in a wrapper
+        return int(array.ctypes.data)
     return int(array.device_ctypes_pointer.value or 0)
 
 

@@ -23,6 +23,9 @@ NAMES = ("gpu", "emulator", "simulator")
 COMPILER = "compiler"
 """A fourth, for `groundup check --compile` alone: numba-cuda without a device, which compiles kernels and runs none."""
 
+INSTALL = f'"{sys.executable}" -m pip install "numba-cuda[cu13]"'
+"""What brings numba-cuda with its libraries; cu12 in place of cu13 for drivers before 580."""
+
 
 class BackendError(RuntimeError):
     """The backend that was asked for cannot be had; the message says why and what to do.
@@ -50,10 +53,15 @@ class Backend:
 
     def line(self) -> str:
         """The one line that announces it."""
-        return f"stage 4 runs its kernels on the {TITLES[self.name]}: {self.reason}"
+        return f"stage 4 runs its kernels on {TITLES[self.name]}: {self.reason}"
 
 
-TITLES = {"gpu": "GPU", "emulator": "CPU, emulated", "simulator": "CPU, in Numba's simulator"}
+TITLES = {
+    "gpu": "the GPU",
+    "emulator": "the CPU, emulated",
+    "simulator": "the CPU, in Numba's simulator",
+    COMPILER: "no device",
+}
 
 
 def choose(asked: str | None = None) -> Backend:
@@ -67,7 +75,7 @@ def choose(asked: str | None = None) -> Backend:
             return Backend("gpu", cuda, device_name(cuda))
         return Backend("emulator", _emulator(), f"{missing}; {VARIABLE}=gpu insists on a GPU")
     if asked == COMPILER:
-        return Backend(COMPILER, importlib.import_module("numba.cuda"), "nothing is run")
+        return Backend(COMPILER, _compiler(), "numba-cuda compiles them, and nothing is run")
     if asked not in NAMES:
         raise BackendError(f"{VARIABLE} is {asked!r}; choose one of {', '.join(NAMES)}")
     if asked == "gpu":
@@ -96,8 +104,8 @@ def find_gpu() -> tuple[Any, str]:
     if cuda.config.ENABLE_CUDASIM:
         return None, "NUMBA_ENABLE_CUDASIM puts Numba's simulator in numba-cuda's place"
     if not cuda.is_available():
-        error = cuda.cuda_error()
-        return None, f"numba-cuda finds no GPU ({_first_line(error)})" if error else "numba-cuda finds no GPU"
+        reason = cuda.cuda_error()
+        return None, f"numba-cuda finds no GPU ({_first_line(reason)})" if reason else "numba-cuda finds no GPU"
     return cuda, ""
 
 
@@ -113,11 +121,18 @@ def _emulator() -> Any:
     return importlib.import_module("stage4_numba_cuda.emulator").cuda
 
 
+def _compiler() -> Any:
+    if importlib.util.find_spec("numba_cuda") is None:  # Numba's own numba.cuda, which is there, makes other code
+        raise BackendError(f"{VARIABLE}={COMPILER}, but numba-cuda is not installed", INSTALL)
+    return importlib.import_module("numba.cuda")
+
+
 def _simulator() -> Any:
     from numba.core import config
 
     loaded = sys.modules.get("numba.cuda")
-    if loaded is not None and not config.ENABLE_CUDASIM:
+    emulated = getattr(loaded, "__groundup_emulator__", False)
+    if loaded is not None and (emulated or not config.ENABLE_CUDASIM):
         raise BackendError(
             f"{VARIABLE}=simulator comes too late: numba.cuda was imported before; set it before Python starts"
         )
@@ -126,7 +141,7 @@ def _simulator() -> Any:
 
 
 def _remedy(missing: str) -> str | None:
-    return "pip install 'groundup[cu13]'" if "not installed" in missing else None
+    return INSTALL if "not installed" in missing or "cannot be imported" in missing else None
 
 
 def _first_line(error: Any) -> str:

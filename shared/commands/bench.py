@@ -28,7 +28,7 @@ from shared.benchmark import BenchRow
 from shared.charts_style import save
 from shared.contract import Stage
 from shared.datasets import DataError, Dataset, load_dataset
-from shared.environment import busy, describe, environment
+from shared.environment import busy, describe, emulation, environment
 from shared.race import stages_for
 from shared.results import as_json, results_folder, write_json
 
@@ -218,7 +218,7 @@ def _draw(rows: Sequence[BenchRow], facts: Mapping[str, Any], out: Path) -> list
     footer = f"{describe(facts)} · {threads} thread{'' if threads == 1 else 's'}"
     if facts.get("pytorch"):
         footer += f" · PyTorch {facts['pytorch']}"
-    measured = [row for row in rows if row.measurement]
+    measured = benchmark.drawable(rows)
     ladders = [row for row in measured if row.kind == "ladder"]
     drawn = []
     if charts.common_size(ladders) is not None:
@@ -254,6 +254,8 @@ def _show(
         say(f"warning: {unsteady} of {len(rows)} spread by more than {UNSTEADY:.0%}; do not trust those")
     if warning := busy(facts):
         say(f"warning: {warning}")
+    if any(row.emulated for row in rows):
+        say(f"emulated: {emulation(facts)}; they are compared with nothing, and the charts leave them out")
     for row in rows:
         if row.skipped:
             size = f", size {row.shape[0]}" if row.kind == "ladder" else ""

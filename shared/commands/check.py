@@ -50,6 +50,15 @@ def check(
     ] = False,
     seed: Annotated[int, typer.Option(help="Of the random numbers that everything is checked on.")] = 0,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON instead of tables.")] = False,
+    compile_: Annotated[
+        bool, typer.Option("--compile", help="Instead: compile stage 4's kernels for every GPU architecture.")
+    ] = False,
+    kernel: Annotated[
+        list[str] | None, typer.Option(help="With --compile: only kernels with this in their name. Repeatable.")
+    ] = None,
+    arch: Annotated[
+        list[str] | None, typer.Option(help="With --compile: only for this one, like 9.0. Repeatable.")
+    ] = None,
 ) -> None:
     """Check that the stages compute the same, and that their gradients are right.
 
@@ -63,9 +72,17 @@ def check(
       groundup check                               all stages, seconds
       groundup check 2 --dtype float32 --full      one stage, thoroughly
       groundup check --reference stage2 --json     compare with stage 2 in float64
+      groundup check --compile --kernel matmul     registers, spills, occupancy; needs no GPU
     """
     if dtype is not None and dtype not in DTYPES:
         raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+    if compile_:
+        if stages:
+            raise ValueError("--compile takes no stages: it compiles the kernels of stage 4; --kernel chooses among them")
+        _compile(kernel or (), arch or (), dtype, as_json_)
+        return
+    if kernel or arch:
+        raise ValueError(f"{'--kernel' if kernel else '--arch'} belongs to --compile")
     if seed < 0:
         raise ValueError(f"seed: expected a whole number of at least 0, got {seed}")
     chosen, left_out = _choose(stages)
@@ -77,6 +94,13 @@ def check(
     if not found.ok:
         typer.echo(_failure_report(found), err=True)
         raise typer.Exit(1)
+
+
+def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | None, json: bool) -> None:
+    # Stage 4 is loaded only where it is asked for: on some machines it cannot be.
+    from shared.commands.compile_table import check_kernels
+
+    check_kernels(kernels, architectures, dtype, json)
 
 
 def _choose(names: Sequence[str] | None) -> tuple[list[Stage], dict[str, str]]:

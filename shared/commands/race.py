@@ -16,9 +16,9 @@ from rich.table import Table
 from shared import race as racing
 from shared.bench_ladders import ladder_rows
 from shared.charts_style import three_digits
-from shared.contract import Stage
+from shared.contract import Stage, is_emulated, short_title
 from shared.datasets import Dataset, load_dataset
-from shared.environment import busy, describe, environment
+from shared.environment import busy, describe, emulation, environment
 from shared.results import as_json, results_folder, write_json
 
 LADDER_SIZE = 128
@@ -127,8 +127,10 @@ def _run(
         found = racing.agreements(laps, settings, steps)
         progress.add_task("matmul ladders, charts", total=None, numbers="a few seconds")
         progress.refresh()
-        # One product, few rounds: enough for a chart. `groundup bench` measures the ladders properly.
-        rows = list(ladder_rows(stages, sizes=[LADDER_SIZE], repeats=5, group_limit=2.0))
+        # One product, few rounds: enough for a chart. `groundup bench` measures the ladders properly. Speeds beside
+        # which no GPU's may stand are not even taken.
+        compared = [stage for stage in stages if not is_emulated(stage.name)]
+        rows = list(ladder_rows(compared, sizes=[LADDER_SIZE], repeats=5, group_limit=2.0))
         document = racing.results(settings, laps, found, unavailable, rows, facts)
         drawn = racing.draw(out, settings, laps, document["agree"], rows, facts)
     document["charts"] = [path.name for path in drawn]
@@ -150,7 +152,7 @@ def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
     for stage in document["stages"]:
         compared = stage["stage"] != document["reference"]
         table.add_row(
-            stage["title"],
+            short_title(stage["stage"], True) if stage["emulated"] else stage["title"],
             f"{stage['test_accuracy']:.2%}",
             three_digits(stage["seconds_per_epoch"]),
             f"{stage['samples_per_second']:,.0f}",
@@ -166,6 +168,8 @@ def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         "in units of what rounding may do; 1 is the limit.",
         highlight=False,
     )
+    if note := emulation(document["environment"]):
+        console.print(f"emulated: {note}", highlight=False, soft_wrap=True)
     for reason in document["unavailable"].values():
         console.print(f"not raced: {reason}", markup=False, highlight=False, soft_wrap=True)
     if document["agree"] and len(document["stages"]) > 1:

@@ -1,0 +1,124 @@
+"""The memory of a training step: what the kernels of a step hand on to each other, made once and kept.
+
+    output, dropped, grad    for each layer (rows, out_features): the activation's output, the same after dropout, and
+                             the slope of the loss at xW + b
+    row_losses               (READ_EVERY, rows): for each step since the last reading, and each row of its batch, one
+                             number; those of a step add up to its loss
+    parts                    for each hidden layer (splits, rows, out_features): xW in parts
+
+A batch of fewer rows uses the first rows of the same memory. Views of device arrays cost more to make than a kernel
+costs to launch, so the views for each number of rows are kept, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import launch
+from .arrays import Array, check_dtype, empty, zeros
+from .backend import BACKEND, cuda
+from .graphs import Graphs
+from .kernels import fused
+
+if TYPE_CHECKING:
+    from .network import Network
+
+READ_EVERY = 64
+"""Steps of a training run between two readings of the losses: a reading waits for the device to finish."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A step's memory for one number of rows, for each layer one array. losses: the first line of row_losses."""
+
+    x: Array
+    labels: Array
+    targets: Array
+    output: list[Array]
+    dropped: list[Array]
+    masks: list[Array]
+    grad: list[Array]
+    parts: list[Array]
+    losses: Array
+
+
+class Buffers:
+    """What a step of up to `capacity` rows of this network needs."""
+
+    def __init__(self, network: Network, capacity: int) -> None:
+        self.capacity, self.shape = capacity, network_shape(network)
+        self.dtype = np.dtype(network.dtype)
+        self.network = network
+        sizes = [layer.out_features for layer in network.layers]
+        self.x = self._empty(network.layers[0].in_features)
+        self.labels = zeros((capacity,), np.int32)
+        self.targets = self._empty(sizes[-1])
+        self.output = [self._empty(size) for size in sizes]
+        self.dropped = [self._empty(size) for size in sizes[:-1]]
+        self.masks = [self._empty(size) for size in sizes[:-1]]
+        self.grad = [self._empty(size) for size in sizes]
+        self.row_losses = empty((READ_EVERY, capacity), self.dtype)
+        self.counters = zeros((3,), np.int64)
+        self.no_buffer = zeros((1,), self.dtype)
+        """What a kernel gets in the place of an array that it will not touch."""
+        self.graphs = Graphs()
+        self._rows: dict[int, Rows] = {}
+        self._flat: dict[int, tuple[Array, Array]] = {}
+
+    def rows(self, count: int) -> Rows:
+        """The memory of a batch of `count` rows."""
+        if count not in self._rows:
+            first = [[array[:count] for array in arrays] for arrays in (self.output, self.dropped, self.masks, self.grad)]
+            parts = [self._part(i, count) for i in range(len(self.output) - 1)]
+            self._rows[count] = Rows(
+                self.x[:count], self.labels[:count], self.targets[:count], *first, parts, self.row_losses[0][:count]
+            )
+        return self._rows[count]
+
+    def flat(self, array: Array) -> Array:
+        """The array as a vector, without a copy."""
+        kept = self._flat.get(id(array))
+        if kept is None or kept[0] is not array:
+            kept = self._flat[id(array)] = (array, array.reshape(array.size))
+        return kept[1]
+
+    def _part(self, layer: int, count: int) -> Array:
+        inputs, columns = self.shape[1 + layer]
+        shape = (splits(count, inputs, columns), count, columns)
+        return empty(shape, self.dtype)
+
+    def _empty(self, columns: int) -> Array:
+        return empty((self.capacity, columns), self.dtype)
+
+
+def splits(rows: int, inputs: int, columns: int) -> int:
+    """Into how many parts a product's sum over `inputs` is cut, so that its blocks can fill the device.
+
+    On the CPU one: a core has one block at a time anyhow.
+    """
+    if BACKEND.name != "gpu":
+        return 1
+    across, down = launch.tiles(rows, columns, fused.TILE_GPU, fused.TILE_GPU)
+    wanted = launch.divided(2 * cuda.get_current_device().MULTIPROCESSOR_COUNT, across * down)
+    return max(1, min(wanted, inputs // (2 * fused.TILE_GPU)))
+
+
+def network_shape(network: Network) -> tuple[Any, ...]:
+    """What the buffers depend on: the dtype and each layer's sizes."""
+    return (network.dtype, *[(layer.in_features, layer.out_features) for layer in network.layers])
+
+
+def check_shape(network: Network) -> None:
+    """ValueError unless there is a layer, and each fits on the one before: anybody may change `layers`, a list."""
+    check_dtype("Network", network.dtype)
+    if not network.layers:
+        raise ValueError("Network: there is no layer left in `layers`")
+    for i, (layer, following) in enumerate(zip(network.layers, network.layers[1:], strict=False), start=1):
+        if layer.out_features != following.in_features:
+            raise ValueError(
+                f"Network: layer {i} has {layer.out_features} outputs "
+                f"but layer {i + 1} takes {following.in_features} inputs"
+            )

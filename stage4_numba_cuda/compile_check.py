@@ -1,0 +1,232 @@
+"""Every kernel through the compiler that devices use, for every architecture, on a machine that needs no GPU.
+
+    measurements = compile_all(jobs(TABLE, CAPABILITIES))
+    faults = [fault for measurement in measurements for fault in measurement.faults]
+
+It shows what no emulator can: how many registers a thread takes and so how many threads fit, whether any are spilled
+to memory, whether a float64 slipped into a kernel of float32, and how dense a product's inner loop is. Compiling is
+spread over processes of its own (compile_worker.py), as many as there are cores.
+
+    compile_kernels.py     the table: each kernel's arguments, block and budget
+    compile_worker.py      the process that compiles
+    compile_log.py         registers and spills out of the compiler's log
+    compile_sass.py        the inner loop out of the machine code
+    compile_occupancy.py   how many blocks fit on a multiprocessor
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from shared.environment import usable_cores
+
+from .compile_kernels import DTYPES, NO_DTYPE, Entry
+from .compile_log import Usage
+from .compile_occupancy import LIMITS, Capability, Occupancy, occupancy
+from .compile_sass import HotLoop
+
+CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
+
+LEVELS_AT: tuple[Capability, ...] = ((8, 0), (9, 0))
+"""Where the inner loops of the products are looked at: reading machine code takes longer than making it."""
+
+FIX = "pip install 'groundup[cu13]'"
+
+
+class CompilerMissing(ValueError):
+    """numba-cuda or its compile libraries are not here; the message says what to install."""
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What one kernel of one dtype became on one architecture.
+
+    usage: None where it does not compile; hot_loop: where it was looked at and nvdisasm is here
+    faults: what is wrong with it, each a sentence that begins with the kernel
+    """
+
+    kernel: str
+    dtype: str
+    capability: Capability
+    usage: Usage | None
+    occupancy: Occupancy | None
+    hot_loop: HotLoop | None
+    faults: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One kernel to compile, for one dtype and architecture."""
+
+    entry: Entry
+    dtype: str
+    capability: Capability
+
+    @property
+    def title(self) -> str:
+        """'matmul_basic.naive, float32, sm_90'."""
+        dtype = "" if self.dtype == NO_DTYPE else f", {self.dtype}"
+        return f"{self.entry.kernel}{dtype}, sm_{self.capability[0]}{self.capability[1]}"
+
+    def question(self) -> dict[str, Any]:
+        """What the worker is asked."""
+        looked_at = self.entry.share is not None and self.dtype != "float64" and self.capability in LEVELS_AT
+        return {
+            "package": self.entry.package,
+            "kernel": self.entry.kernel,
+            "arguments": self.entry.arguments,
+            "dtype": self.dtype,
+            "capability": self.capability,
+            "hot_loop": looked_at,
+        }
+
+
+def jobs(entries: Iterable[Entry], capabilities: Iterable[Capability], dtypes: Sequence[str] = DTYPES) -> list[Job]:
+    """Everything to compile. A kernel that needs a newer architecture is left out on the older ones."""
+    return [
+        Job(entry, dtype, capability)
+        for entry in entries
+        for dtype in entry.dtypes
+        if dtype in dtypes or dtype == NO_DTYPE
+        for capability in capabilities
+        if capability >= entry.needs
+    ]
+
+
+def compile_all(
+    work: Sequence[Job], on_done: Callable[[Job, int], None] | None = None, workers: int | None = None
+) -> list[Measurement]:
+    """Compile them, several at a time; the measurements in the order of the jobs.
+
+    on_done: called after each with the job and how many are done
+    Raises CompilerMissing where there is nothing to compile with.
+    """
+    # One process compiles a kernel for all architectures: the functions that it calls are then ready from the first.
+    waiting: queue.SimpleQueue[list[tuple[int, Job]]] = queue.SimpleQueue()
+    for _, group in groupby(enumerate(work), key=lambda pair: (pair[1].entry, pair[1].dtype)):
+        waiting.put(list(group))
+    results: dict[int, Measurement] = {}
+    failures: list[Exception] = []
+    lock = threading.Lock()
+    crew = [Worker() for _ in range(min(workers or usable_cores(), len(work)))]
+
+    def run(worker: Worker) -> None:
+        try:
+            worker.wait_until_ready()
+            while not failures:
+                try:
+                    group = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                for number, job in group:
+                    measurement = judge(job, worker.ask(job.question()))
+                    with lock:
+                        results[number] = measurement
+                        if on_done is not None:
+                            on_done(job, len(results))
+        except Exception as error:  # told by the thread that waits for all of them
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in crew]
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        for worker in crew:
+            worker.close()
+    if failures:
+        raise failures[0]
+    return [results[number] for number in range(len(work))]
+
+
+class Worker:
+    """A compiler in a process of its own. One that dies over a kernel is replaced for the next."""
+
+    def __init__(self) -> None:
+        self._process = self._start()
+
+    def wait_until_ready(self) -> None:
+        """Raises CompilerMissing where it has nothing to compile with."""
+        first = self._read()
+        missing = first.get("missing", first.get("error"))
+        if missing is not None:
+            raise CompilerMissing(f"{missing}; compiling the kernels needs it, though no GPU: {FIX}")
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        """The answer of the process; {"error": ...} where it did not survive the question."""
+        if self._process.poll() is not None:
+            self._process = self._start()
+            self.wait_until_ready()
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            return {"error": "the compiler's process ended before it was asked"}
+        return self._read()
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            return {"error": f"the compiler's process ended with exit code {self._process.wait()}"}
+        return json.loads(line)
+
+    @staticmethod
+    def _start() -> subprocess.Popen[str]:
+        # What this process can import, the other can too, wherever it was started from.
+        environment = os.environ | {"GROUNDUP_CUDA": "compiler", "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment.pop("NUMBA_ENABLE_CUDASIM", None)
+        return subprocess.Popen(
+            [sys.executable, "-m", "stage4_numba_cuda.compile_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            env=environment,
+        )
+
+
+def judge(job: Job, answer: dict[str, Any]) -> Measurement:
+    """The worker's answer with the job's budget laid against it."""
+    entry = job.entry
+    if "error" in answer:
+        fault = f"{job.title}: does not compile: {answer['error']}"
+        return Measurement(entry.kernel, job.dtype, job.capability, None, None, None, (fault,))
+    usage = Usage(*(answer[name] for name in ("registers", "stack", "spills", "shared")))
+    loop = HotLoop(**answer["hot_loop"]) if answer["hot_loop"] else None
+    fits = occupancy(job.capability, entry.threads, usage.registers, usage.shared)
+    faults = []
+    if usage.spills:
+        faults.append(f"{usage.spills} bytes of registers are spilled to memory")
+    if usage.stack:
+        faults.append(f"{usage.stack} bytes of stack frame, expected none")
+    budget = entry.budget(job.dtype)
+    if usage.registers > budget:
+        faults.append(f"{usage.registers} registers, its budget is {budget}")
+    if not fits.blocks:
+        faults.append(f"no block of {entry.threads} threads fits on a multiprocessor: out of {fits.limit}")
+    if answer["float64"] and job.dtype != "float64":
+        faults.append(f"computes with float64: {answer['float64'][0]}")
+    if loop is not None and entry.share is not None and loop.share < entry.share:
+        faults.append(f"{loop.share:.1%} of its inner loop multiply and add, expected {entry.share:.0%}")
+    if loop is not None and loop.wide_loads < entry.wide_loads:
+        faults.append(f"{loop.wide_loads} loads of 128 bits in its inner loop, expected {entry.wide_loads}")
+    told = tuple(f"{job.title}: {fault}" for fault in faults)
+    return Measurement(entry.kernel, job.dtype, job.capability, usage, fits, loop, told)

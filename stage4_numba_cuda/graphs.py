@@ -1,0 +1,82 @@
+"""CUDA graphs: a list of launches recorded once, then given to the device as one order.
+
+Numba launches a kernel in some ten to fifty microseconds of the host's time, most of it spent on the arguments; a
+small network's kernels take less than that. A captured graph has its arguments inside and is launched by one call of
+the driver (cuGraphLaunch). The price: it repeats the very same addresses and numbers for ever. What changes from step
+to step has to lie in device memory, where the kernels look for it.
+
+Needs a GPU. The calls are those of the CUDA driver API, section "Graph Management", through cuda.bindings, which
+comes with numba-cuda.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from .backend import BACKEND, cuda
+
+MOST = 16
+"""Graphs that are kept: one for each batch size, optimizer and so on that is in use."""
+
+
+def available() -> bool:
+    """Whether this backend has graphs."""
+    return BACKEND.name == "gpu"
+
+
+class Graphs:
+    """Captured steps by a key of whatever their arguments depend on, on one stream."""
+
+    def __init__(self) -> None:
+        self.stream = cuda.stream() if available() else 0
+        self._captured: dict[Hashable, Any] = {}
+        self._seen: set[Hashable] = set()
+
+    def launch(self, key: Hashable, launches: Callable[[Any], None]) -> None:
+        """Launch what `launches(stream)` launches: as it stands the first time, from a graph after that.
+
+        The first time compiles the kernels and loads them, which must not happen while a graph is captured.
+        """
+        if key not in self._captured:
+            if key not in self._seen:
+                self._seen.add(key)
+                launches(self.stream)
+                return
+            if len(self._captured) >= MOST:
+                self._captured.pop(next(iter(self._captured)))
+            self._captured[key] = capture(self.stream, launches)
+        replay(self._captured[key], self.stream)
+
+
+def capture(stream: Any, launches: Callable[[Any], None]) -> Any:
+    """What `launches(stream)` launches, as a graph that can be replayed. Nothing runs yet."""
+    from cuda.bindings import driver
+
+    handle = int(stream.handle)
+    _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
+    try:
+        launches(stream)
+    finally:
+        (graph,) = _check(driver.cuStreamEndCapture(handle))
+    (executable,) = _check(driver.cuGraphInstantiate(graph, 0))
+    _check(driver.cuGraphDestroy(graph))
+    return executable
+
+
+def replay(executable: Any, stream: Any) -> None:
+    """Give the captured launches to the device; returns at once."""
+    from cuda.bindings import driver
+
+    _check(driver.cuGraphLaunch(executable, int(stream.handle)))
+
+
+def _check(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A driver call's results; RuntimeError with the driver's own name for what went wrong."""
+    from cuda.bindings import driver
+
+    error, *results = answer
+    if error != driver.CUresult.CUDA_SUCCESS:
+        _, name = driver.cuGetErrorName(error)
+        raise RuntimeError(f"CUDA graphs: the driver says {name.decode() if name else error}")
+    return tuple(results)

@@ -1,0 +1,165 @@
+"""What an optimizer remembers between steps, on the device, and what is checked before a kernel may write there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Sized
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, is_packed, on_device, overlap, to_host, zeros
+from .backend import cuda
+from .kernels import optimizers as kernels
+
+DTYPES = (np.dtype("float32"), np.dtype("float64"))
+
+PLACES = {
+    "learning_rate": kernels.RATE,
+    "step_size": kernels.RATE,
+    "weight_decay": kernels.DECAY,
+    "momentum": kernels.KEEP_FIRST,
+    "alpha": kernels.KEEP_FIRST,
+    "beta1": kernels.KEEP_FIRST,
+    "beta2": kernels.KEEP_SECOND,
+    "epsilon": kernels.EPSILON,
+    "root_correction": kernels.ROOT_CORRECTION,
+}
+"""Which of the eight numbers on the device each hyperparameter is."""
+
+
+class Kept:
+    """What an optimizer remembers between steps: how many there were, and named buffers shaped like the parameters.
+
+    After the first step the buffers lie on the device, each in its parameter's dtype. What `load` took stays on the
+    host until then: it may come in another stage's dtype.
+    """
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.steps = 0
+        self.buffers: dict[str, list[Array]] = {}
+        self._numbers: dict[np.dtype, tuple[np.ndarray, Array]] = {}
+
+    def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:
+        """Check everything, make the buffers on the first step, count the step. Returns the gradients, contiguous."""
+        _check_same_shapes("gradients", gradients, parameters)
+        for name, buffers in self.buffers.items():
+            _check_same_shapes(f"the optimizer's {name}", buffers, parameters)
+        slopes = [_as_pair(i, p, gradient) for i, (p, gradient) in enumerate(zip(parameters, gradients, strict=True))]
+        self.memory(parameters)
+        self.steps += 1
+        return slopes
+
+    def memory(self, parameters: Sequence[Array]) -> dict[str, list[Array]]:
+        """By name the buffers on the device, one array per parameter, made on the first step."""
+        for name in self.names:
+            if name not in self.buffers:
+                self.buffers[name] = [zeros(p.shape, p.dtype) for p in parameters]
+            buffers = self.buffers[name]
+            _check_same_shapes(f"the optimizer's {name}", buffers, parameters)
+            for i, p in enumerate(parameters):
+                if not on_device(buffers[i]) or buffers[i].dtype != p.dtype:
+                    buffers[i] = _to_device(buffers[i], p.dtype)
+        return {name: self.buffers[name] for name in self.names}
+
+    def device_numbers(self, numbers: Mapping[str, float], dtype: Any) -> Array:
+        """What an optimizer's numbers() returned, on the device, in the order that the kernels read.
+
+        There is one vector for each dtype, always the same one, so that a captured graph may hold on to it. It is
+        written only where a number has changed since this wrote it last, so nobody else may write to it.
+        """
+        vector = in_order(numbers, dtype)
+        if vector.dtype not in self._numbers:
+            self._numbers[vector.dtype] = vector, cuda.to_device(vector)
+        written, array = self._numbers[vector.dtype]
+        if not np.array_equal(written, vector):
+            array.copy_to_device(vector)
+            self._numbers[vector.dtype] = vector, array
+        return array
+
+    def save(self) -> dict[str, Any]:
+        buffers = {name: [np.array(to_host(array)) for array in arrays] for name, arrays in self.buffers.items()}
+        return {"steps": self.steps, "buffers": buffers}
+
+    def load(self, state: Mapping[str, Any]) -> None:
+        if not isinstance(state, Mapping):
+            raise TypeError(f"load_state: expected what state() returns, got {type(state).__name__}")
+        steps, buffers = state.get("steps"), state.get("buffers")
+        if not isinstance(steps, Integral) or steps < 0 or not isinstance(buffers, Mapping):
+            raise ValueError(f'load_state: expected {{"steps": at least 0, "buffers": …}}, got {dict(state)}')
+        if buffers and set(buffers) != set(self.names):
+            raise ValueError(
+                f"load_state: expected buffers {sorted(self.names)}, got {sorted(map(str, buffers))}: "
+                "this state is another optimizer's"
+            )
+        self.buffers = {name: _loaded(name, arrays) for name, arrays in buffers.items()}
+        self.steps = int(steps)
+
+
+def _loaded(name: str, arrays: Any) -> list[np.ndarray]:
+    """Copies of one name's buffers on the host, whatever stage wrote them."""
+    copies = []
+    for i, values in enumerate(arrays if isinstance(arrays, Iterable) else [arrays]):
+        try:
+            array = np.asarray(to_host(values))
+        except ValueError as error:
+            raise ValueError(f"load_state: number {i} of {name} is ragged, expected rows of equal length") from error
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"load_state: number {i} of {name} holds {array.dtype}, expected real numbers")
+        copies.append(np.array(array, array.dtype if array.dtype in DTYPES else np.float64))
+    return copies
+
+
+def _to_device(values: Array, dtype: Any) -> Array:
+    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+        return cuda.to_device(np.ascontiguousarray(to_host(values), dtype))
+
+
+def _as_pair(i: int, p: Array, gradient: Array) -> Array:
+    """The gradient, contiguous, after checking that a kernel may change this parameter by it."""
+    if p.dtype not in DTYPES:
+        raise TypeError(f"step: parameter {i} is {p.dtype}, expected float32 or float64; see asarray")
+    if p.size == 0:
+        raise ValueError(f"step: parameter {i} is {p.shape}, expected at least one value")
+    if not is_packed(p):
+        raise ValueError(
+            f"step: parameter {i} is not C-contiguous (strides {p.strides}); pass an array that is, not such a view"
+        )
+    if gradient.dtype != p.dtype:
+        raise TypeError(
+            f"step: parameter {i} is {p.dtype} but number {i} of gradients is {gradient.dtype}; convert one of them"
+        )
+    slope = gradient if is_packed(gradient) else _to_device(gradient, p.dtype)
+    if overlap(p, slope):
+        raise ValueError(f"step: parameter {i} overlaps number {i} of gradients; give each memory of its own")
+    return slope
+
+
+def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[Array]) -> None:
+    """A kernel believes its arguments' sizes. Only buffers may still be on the host."""
+    for name, given in (("parameters", parameters), (what, arrays)):
+        if not isinstance(given, Sized):
+            raise TypeError(f"step: {name} is a {type(given).__name__}, expected a list of device arrays")
+    if len(arrays) != len(parameters):
+        raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {what}")
+    for i, (array, p) in enumerate(zip(arrays, parameters, strict=True)):
+        for name, one in ((f"number {i} of {what}", array), (f"parameter {i}", p)):
+            is_buffer = one is array and what != "gradients"
+            if not (on_device(one) or (is_buffer and isinstance(one, np.ndarray))):
+                where = " on the host" if isinstance(one, np.ndarray) else ""
+                raise TypeError(f"step: {name} is a {type(one).__name__}{where}, expected a device array; see asarray")
+        if array.shape != p.shape:
+            raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {array.shape}")
+
+
+def in_order(numbers: Mapping[str, float], dtype: Any) -> np.ndarray:
+    """What an optimizer's numbers() returned as a vector of kernels.COUNT; what it does not have is 0, and not read."""
+    vector = np.zeros(kernels.COUNT)
+    for name, place in PLACES.items():
+        if name in numbers:
+            vector[place] = numbers[name]
+    vector[kernels.ADD_FIRST] = 1.0 - vector[kernels.KEEP_FIRST]
+    vector[kernels.ADD_SECOND] = 1.0 - vector[kernels.KEEP_SECOND]
+    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+        return vector.astype(dtype)

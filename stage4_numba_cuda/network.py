@@ -1,0 +1,209 @@
+"""A stack of dense layers with an activation between them, a loss at the end, and one training step.
+
+    x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
+
+Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
+Everything stays on the device: parameters, gradients, what the layers hand on (buffers.py), what an optimizer keeps.
+`train_step` is the last rung of the step ladder in steps.py. `forward` and `gradients` return arrays that are yours.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+
+from shared.initialize import initialize_parameters
+
+from . import losses, matmul
+from .activations import softmax
+from .arrays import Array, as_labels, asarray, check_dtype, copy
+from .buffers import Buffers, check_shape, network_shape
+from .dense import ACTIVATIONS, Dense
+from .resident import Resident
+from .steps import LABEL_LOSSES, LOSSES, SOFTMAX, STEP_LADDER, graph, multiply
+
+__all__ = ["STEP_LADDER", "Network"]
+
+
+class Stepper(Protocol):
+    """Anything with an optimizer's `step`."""
+
+    def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None: ...
+
+
+class Network:
+    """A multilayer perceptron in CUDA kernels.
+
+    layer_sizes: [in_features, hidden, …, out_features]
+    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax
+    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
+    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
+    dtype: "float32" or "float64"; inputs of another dtype are converted
+    Raises ValueError for an unknown name or impossible sizes, listing what is possible.
+    A network works in memory of its own, so only one thread at a time may use it; different networks do not mind.
+
+    >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
+    >>> network.forward([[0.5, -0.5]]).shape
+    (1, 1)
+    """
+
+    def __init__(
+        self,
+        layer_sizes: Sequence[int],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> None:
+        self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
+
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Sequence[Any],
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        dtype: str = "float32",
+    ) -> "Network":
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype."""
+        network = cls.__new__(cls)
+        network._build(parameters, activation, loss, dtype)
+        return network
+
+    def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
+        if activation not in ACTIVATIONS:
+            raise ValueError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
+        if loss not in LOSSES:
+            raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
+        check_dtype("Network", dtype)
+        if not hasattr(parameters, "__len__"):
+            raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
+        if len(parameters) < 2 or len(parameters) % 2:
+            raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
+        self.activation, self.loss_name, self.dtype = activation, loss, dtype
+        self.layers = [
+            Dense(asarray(w, dtype), asarray(b, dtype)) for w, b in zip(parameters[::2], parameters[1::2], strict=True)
+        ]
+        for i, (layer, following) in enumerate(pairwise(self.layers), start=1):
+            if layer.out_features != following.in_features:
+                raise ValueError(
+                    f"parameters: layer {i} has {layer.out_features} outputs "
+                    f"but layer {i + 1} takes {following.in_features} inputs"
+                )
+        self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
+        self._buffers: Buffers | None = None
+
+    @property
+    def parameters(self) -> list[Array]:
+        """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
+        return [array for layer in self.layers for array in (layer.weights, layer.bias)]
+
+    @property
+    def layer_gradients(self) -> list[Array]:
+        """The layers' own gradient arrays in the order of `parameters`; the next step overwrites them."""
+        return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
+
+    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None) -> Array:
+        """x (batch, features) -> the last layer's raw outputs (batch, out_features).
+
+        dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
+        """
+        return copy(self._forward(x, dropout_masks))
+
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
+        outputs = self._forward(x, dropout_masks)
+        targets = y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
+        return getattr(losses, self.loss_name)(outputs, targets)
+
+    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
+        """dL/dparameter for every parameter, in the order of `parameters`."""
+        graph(self, x, y, None, dropout_masks)
+        return [copy(grad) for grad in self.layer_gradients]
+
+    def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
+        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        return graph(self, x, y, optimizer, dropout_masks)
+
+    def predict(self, x: Any) -> Array:
+        """The class of each row: the column of its largest output. With a single output column, 1 where it
+        is above 0 (for mean_squared_error: above 0.5), else 0."""
+        outputs = self._forward(x, None).copy_to_host()
+        if outputs.shape[1] == 1:
+            return (outputs[:, 0] > (0.5 if self.loss_name == "mean_squared_error" else 0.0)).astype(np.int64)
+        return outputs.argmax(axis=1)
+
+    def resident(self, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int) -> Resident:
+        """A training run whose data stays on the device: see resident.py."""
+        return Resident(self, x, labels, optimizer, batch_size, dropout, seed)
+
+    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]:
+        """x, y and the masks on the device, or an error that says what is wrong with them."""
+        x = self._checked_x(x)
+        masks = self._checked_masks(dropout_masks, x.shape[0])
+        shape = (x.shape[0], self.layers[-1].out_features)
+        if self.loss_name in LABEL_LOSSES:
+            return x, as_labels(self.loss_name, y, *shape), masks
+        targets = asarray(y, self.dtype)
+        if targets.shape != shape:
+            raise ValueError(
+                f"{self.loss_name}: targets is {targets.shape} but outputs is {shape}; they must have the same shape"
+            )
+        return x, targets, masks
+
+    def buffers(self, rows: int) -> Buffers:
+        """The network's memory for a batch of this many rows, pointing to its arrays as they are now: the same as the
+        last time if it is large enough and the layers have not changed."""
+        if self._buffers is None or self._buffers.capacity < rows or self._buffers.shape != network_shape(self):
+            check_shape(self)
+            self._buffers = Buffers(self, rows)
+        for i, layer in enumerate(self.layers, start=1):
+            layer.check_memory(f"Network: layer {i}", self._buffers.dtype)
+        return self._buffers
+
+    def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
+        """The last layer's outputs, in the network's buffers."""
+        signal = self._checked_x(x)
+        rows = self.buffers(signal.shape[0]).rows(signal.shape[0])
+        masks = self._checked_masks(dropout_masks, signal.shape[0])
+        activation, last = ACTIVATIONS.index(self.activation), len(self.layers) - 1
+        for i, layer in enumerate(self.layers):
+            in_epilogue = activation if i < last and activation != SOFTMAX else 0
+            matmul.forward_fused(signal, layer.weights, layer.bias, in_epilogue, rows.output[i])
+            signal = rows.output[i]
+            if i < last and activation == SOFTMAX:
+                softmax(signal, out=signal)
+            if i < last and masks:
+                signal = multiply(signal, masks[i], rows.dropped[i])
+        return signal
+
+    def _checked_x(self, x: Any) -> Array:
+        x = asarray(x, self.dtype)
+        if x.ndim != 2:
+            raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
+        if not self.layers or self.layers[0].in_features != x.shape[1]:
+            check_shape(self)
+            raise ValueError(
+                f"Network: x is {x.shape} but weights are {self.layers[0].weights.shape}; "
+                "x's columns must equal the first layer's in_features"
+            )
+        return x
+
+    def _checked_masks(self, dropout_masks: Sequence[Any] | None, rows: int) -> list[Array]:
+        """One array for each hidden layer, or none at all."""
+        if dropout_masks is None:
+            return []
+        if len(dropout_masks) != len(self.layers) - 1:
+            raise ValueError(
+                f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
+            )
+        masks = [asarray(mask, self.dtype) for mask in dropout_masks]
+        for mask, layer in zip(masks, self.layers, strict=False):
+            width = layer.out_features
+            if mask.shape != (rows, width):
+                raise ValueError(
+                    f"dropout: mask is {mask.shape} but outputs is {(rows, width)}; they must have the same shape"
+                )
+        return masks

@@ -1,0 +1,286 @@
+"""One training step, four ways: forward, loss, backward, optimizer, in fewer and fewer launches.
+
+    op_by_op      a kernel for every operation, as on stages 2 and 3     about 18 launches for two layers
+    fused         bias and activation join the product, mask and slope   every number is written once, and not read
+                  the product of the way back, the loss its gradient     again only to be changed a little
+    few_kernels   three kernels for two layers (kernels/fused.py)        what blocks would wait for is cut into fewer
+                                                                         pieces; the optimizer needs no gradient in memory
+    graph         the same, captured once and replayed as a CUDA graph   the device gets one order a step, not three
+
+All work in the network's buffers, so that only the launches differ. Each takes (network, x, y, optimizer, masks)
+and returns the loss before the step. With optimizer=None nothing moves: the gradients are left in the layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import activations, graphs, launch, losses, matmul
+from .arrays import Array, address
+from .backend import BACKEND
+from .buffers import Buffers, Rows
+from .dense import ACTIVATIONS, Dense
+from .kernels import dense as dense_kernels
+from .kernels import fused as kernels
+from .optimizers import SGD, Adam, RMSProp
+from .reductions import launch_column_sums
+
+if TYPE_CHECKING:
+    from .network import Network
+
+LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
+"""In the order of the numbers in kernels/fused.py."""
+
+LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+OPTIMIZERS = (SGD, RMSProp, Adam)
+SOFTMAX = len(ACTIVATIONS) - 1
+TILE = kernels.TILE_GPU if BACKEND.name == "gpu" else kernels.TILE_CPU
+
+
+def op_by_op(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """A launch for every operation: product, bias, activation, mask, loss, its gradient, and so back."""
+    x, y, masks, _, rows = _prepare(network, x, y, masks)
+    activate = getattr(activations, network.activation)
+    slope = getattr(activations, f"{network.activation}_backward")
+    layers, last = network.layers, len(network.layers) - 1
+    signal = x
+    for i, layer in enumerate(layers):
+        signal = layer.forward(signal, out=rows.output[i])
+        if i < last:
+            signal = activate(signal, out=signal)  # in place: every derivative can be told from the output
+            if masks:
+                signal = multiply(signal, masks[i], rows.dropped[i])
+    loss = getattr(losses, network.loss_name)(signal, y)
+    getattr(losses, f"{network.loss_name}_backward")(signal, y, out=rows.grad[-1])
+    for i in reversed(range(1, len(layers))):
+        below = rows.grad[i - 1]
+        layers[i].backward(rows.grad[i], out=below)
+        if masks:
+            multiply(below, masks[i - 1], below)
+        slope(below, rows.output[i - 1], rows.output[i - 1], out=below)
+    layers[0].backward(rows.grad[0], needs_grad_input=False)
+    if optimizer is not None:
+        optimizer.step(network.parameters, network.layer_gradients)
+    return loss
+
+
+def fused(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """A launch for each layer's way forward, one for loss and gradient, three for each layer's way back."""
+    x, y, masks, _, rows = _prepare(network, x, y, masks)
+    launch_fused(network, rows, x, y, masks, rows.losses)
+    if optimizer is not None:
+        optimizer.step(network.parameters, network.layer_gradients)
+    return read_loss(rows)
+
+
+def few_kernels(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """`forward_partial`, `head` and `update`; two kernels more for each further hidden layer.
+
+    What they cannot do takes the rung below: softmax between the layers, which needs whole rows; more than 32 outputs;
+    a network without a hidden layer.
+    """
+    if not has_few_kernels(network):
+        return fused(network, x, y, optimizer, masks)
+    x, y, masks, buffers, rows = _prepare(network, x, y, masks)
+    move = Move(network, buffers, optimizer)
+    launch_few(network, buffers, rows, x, y, masks, move)
+    move.done()
+    return read_loss(rows)
+
+
+def graph(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """`few_kernels` from a CUDA graph. Where there is no GPU there are no graphs, and this is that rung."""
+    if not (graphs.available() and has_few_kernels(network)):
+        return few_kernels(network, x, y, optimizer, masks)
+    x, y, masks, buffers, rows = _prepare(network, x, y, masks)
+    move = Move(network, buffers, optimizer)
+    # A graph repeats its arguments, addresses included: what is new in every step goes where it will look.
+    own_y = rows.labels if network.loss_name in LABEL_LOSSES else rows.targets
+    own_masks = rows.masks[: len(masks)]
+    for own, given in zip([rows.x, own_y, *own_masks], [x, y, *masks], strict=True):
+        own.copy_to_device(given)
+    key = ("step", rows.x.shape[0], bool(masks), move.key())
+    buffers.graphs.launch(
+        key, lambda stream: launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
+    )
+    move.done()
+    return read_loss(rows)
+
+
+STEP_LADDER: dict[str, Callable[..., float]] = {
+    "op_by_op": op_by_op,
+    "fused": fused,
+    "few_kernels": few_kernels,
+    "graph": graph,
+}
+
+
+def has_few_kernels(network: Network) -> bool:
+    """Whether kernels/fused.py can do this network's step."""
+    return (
+        len(network.layers) > 1
+        and network.activation != "softmax"
+        and network.layers[-1].out_features <= kernels.HEAD_LANES
+    )
+
+
+class Move:
+    """What an optimizer's step is to the kernels: its kind, its numbers, and what it keeps for each parameter.
+
+    An optimizer that is not one of this floor's gets the gradients, and takes its step itself when `done` is called.
+    """
+
+    def __init__(self, network: Network, buffers: Buffers, optimizer: Any, numbers: Array | None = None) -> None:
+        # numbers: where the kernels find them, in a training run that changes them itself
+        self.network, self.optimizer = network, optimizer
+        self.ours = type(optimizer) in OPTIMIZERS
+        self.kind = kernels.ONLY_GRADIENTS
+        self.numbers = buffers.no_buffer
+        nothing = [buffers.no_buffer] * (2 * len(network.layers))
+        self.first, self.second = nothing, nothing
+        if self.ours:
+            self.kind = optimizer.kind
+            self.numbers = optimizer.device_numbers(network.dtype) if numbers is None else numbers
+            memory = [[buffers.flat(a) for a in kept] for kept in optimizer.kept.memory(network.parameters).values()]
+            self.first, self.second, *_ = *memory, nothing, nothing
+
+    def key(self) -> tuple[Any, ...]:
+        """Changes when a captured graph no longer fits: another optimizer, or arrays put in the place of others."""
+        arrays = [self.numbers, *self.first, *self.second, *self.network.parameters, *self.network.layer_gradients]
+        return (self.kind, *map(address, arrays))
+
+    def done(self) -> None:
+        """The step's kernels were launched."""
+        if self.ours:
+            self.optimizer.kept.steps += 1
+        elif self.optimizer is not None:
+            self.optimizer.step(self.network.parameters, self.network.layer_gradients)
+
+
+def launch_fused(
+    network: Network, rows: Rows, x: Array, y: Array, masks: Sequence[Array], row_losses: Array
+) -> None:
+    """The launches of `fused`, without the optimizer; nothing is read back."""
+    layers, last = network.layers, len(network.layers) - 1
+    activation = ACTIVATIONS.index(network.activation)
+    inputs = [x]
+    for i, layer in enumerate(layers):
+        output = rows.output[i]
+        in_epilogue = activation if i < last and activation != SOFTMAX else 0
+        matmul.forward_fused(inputs[-1], layer.weights, layer.bias, in_epilogue, output)
+        if i < last:
+            if activation == SOFTMAX:
+                activations.softmax(output, out=output)
+            inputs.append(multiply(output, masks[i], rows.dropped[i]) if masks else output)
+    losses.row_losses_and_gradient(network.loss_name, rows.output[-1], y, row_losses, rows.grad[-1])
+    for i in reversed(range(len(layers))):
+        layer, grad = layers[i], rows.grad[i]
+        matmul.multiply("tn", inputs[i], grad, layer.grad_weights)
+        launch_column_sums(grad, layer.grad_bias)
+        if i > 0:
+            below, mask = rows.grad[i - 1], masks[i - 1] if masks else None
+            if activation == SOFTMAX:
+                matmul.backward_fused(grad, layer.weights, rows.output[i - 1], 0, mask, below)
+                activations.softmax_backward(below, rows.output[i - 1], rows.output[i - 1], out=below)
+            else:
+                matmul.backward_fused(grad, layer.weights, rows.output[i - 1], activation, mask, below)
+
+
+def launch_few(
+    network: Network,
+    buffers: Buffers,
+    rows: Rows,
+    x: Array,
+    y: Array,
+    masks: Sequence[Array],
+    move: Move,
+    *,
+    stream: Any = 0,
+    advance: int = 0,
+    first: Callable[[], None] | None = None,
+) -> None:
+    """The launches of `few_kernels`.
+
+    advance: the rows that the counters move on by, in a training run; else 0
+    first: launches the first layer's product where x has to be gathered for it; None: the plain product
+    """
+    layers, last = network.layers, len(network.layers) - 1
+    activation, batch = ACTIVATIONS.index(network.activation), x.shape[0]
+    inputs = [x]
+    for i, layer in enumerate(layers[:-1]):
+        if i == 0 and first is not None:
+            first()
+        else:
+            launch_product(inputs[-1], layer.weights, rows.parts[i], stream)
+        mask = masks[i] if masks else rows.output[i]  # any matrix will do where none is read
+        if i < last - 1:
+            output = rows.output[i]
+            grid, block = launch.elementwise(output.size)
+            kernels.combine[grid, block, stream](
+                activation, rows.parts[i], layer.bias, output, rows.dropped[i], mask, bool(masks)
+            )
+        inputs.append(rows.dropped[i] if masks else rows.output[i])
+    labels, targets = (y, rows.targets) if network.loss_name in LABEL_LOSSES else (rows.labels, y)
+    below, top = layers[-2], layers[-1]
+    mask = masks[-1] if masks else rows.output[last - 1]
+    block = kernels.HEAD_LANES, kernels.HEAD_ROWS
+    kernels.head[launch.divided(batch, kernels.HEAD_ROWS), block, stream](
+        activation, LOSSES.index(network.loss_name), rows.parts[-1], below.bias, rows.output[last - 1],
+        rows.dropped[last - 1], mask, bool(masks), top.weights, top.bias, labels, targets,
+        rows.grad[last], rows.grad[last - 1], buffers.row_losses, buffers.counters,
+    )  # fmt: skip
+    for i in reversed(range(1, last)):
+        mask_below = masks[i - 1] if masks else None
+        matmul.backward_fused(
+            rows.grad[i], layers[i].weights, rows.output[i - 1], activation, mask_below, rows.grad[i - 1], stream
+        )
+    for i in range(0, len(layers), 2):
+        pair = [i, i + 1] if i + 1 < len(layers) else [i, i]
+        blocks = [launch.divided(layers[j].in_features, TILE) * launch.divided(layers[j].out_features, TILE) for j in pair]
+        arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
+        grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
+        moves_on = advance if i + 2 >= len(layers) else 0
+        kernels.UPDATE[TILE][grid, (TILE, TILE), stream](
+            move.kind, move.numbers, buffers.counters, moves_on, blocks[0], *arrays
+        )
+
+
+def launch_product(x: Array, weights: Array, parts: Array, stream: Any = 0) -> None:
+    """xW in parts: x (rows, K), weights (K, columns), parts (splits, rows, columns)."""
+    splits, rows, columns = parts.shape
+    grid = (*launch.tiles(rows, columns, TILE, TILE), splits)
+    kernels.FORWARD_PARTIAL[TILE][grid, (TILE, TILE), stream](x, weights, parts)
+
+
+def read_loss(rows: Rows) -> float:
+    """The loss of a step that was just launched: waits for the device."""
+    return float(np.sum(rows.losses.copy_to_host(), dtype=np.float64))
+
+
+def _of_layer(buffers: Buffers, layer: Dense, x: Array, grad: Array, move: Move, i: int) -> tuple[Array, ...]:
+    """A layer's arguments of `update`."""
+    return (
+        x, grad,
+        buffers.flat(layer.weights), move.first[2 * i], move.second[2 * i],
+        layer.bias, move.first[2 * i + 1], move.second[2 * i + 1],
+        layer.grad_weights, layer.grad_bias,
+    )  # fmt: skip
+
+
+def _prepare(
+    network: Network, x: Any, y: Any, masks: Any
+) -> tuple[Array, Array, list[Array], Buffers, Rows]:
+    """x, y and masks on the device, checked, and the memory for them."""
+    x, y, masks = network.checked(x, y, masks)
+    buffers = network.buffers(x.shape[0])
+    return x, y, masks, buffers, buffers.rows(x.shape[0])
+
+
+def multiply(a: Array, mask: Array, out: Array) -> Array:
+    """a times the dropout mask, element by element; out may be a."""
+    count = a.size
+    dense_kernels.multiply[launch.elementwise(count)](a.reshape(count), mask.reshape(count), out.reshape(count))
+    return out
