@@ -111,7 +111,8 @@ def train(
     checkpoint_every: also save after every so many steps
     notes: kept in the checkpoints for the caller, as JSON
     on_start: called once all arguments are found good, before the first step
-    on_epoch: called with each epoch's record; on_batch: with (epoch, step of the epoch, loss), both from 1
+    on_epoch: called with each epoch's record; on_batch: with (epoch, step of the epoch, loss), both from 1. On a stage
+        that takes several steps at once the losses of those come one after the other, when all have been taken
     progress_bar: None shows one where stderr is a terminal
 
     Raises ValueError for an argument out of its range, and where the loss stops being a finite number; CheckpointError
@@ -136,7 +137,7 @@ def train(
         step_epochs=step_epochs,
         gamma=gamma,
     )
-    stepper = _Stepper(stage, network, optimizer, fitted, batch_size, seed, dropout, rates)
+    stepper = _Stepper(stage, network, optimizer, fitted, batch_size, seed, dropout, rates, checkpoint_every)
 
     run, position = None, Progress()
     if run_dir is not None:
@@ -180,6 +181,8 @@ def train(
                     bar.step(position.epoch, stepper.steps_done(position), mean_loss)
                     if on_batch is not None:
                         on_batch(position.epoch + 1, position.step, loss)
+                    if not stepper.settled:
+                        continue
                     if note.requested or (checkpoint_every and position.step % checkpoint_every == 0):
                         save()
                     if note.requested and run is not None:
@@ -205,7 +208,12 @@ def train(
 
 
 class _Stepper:
-    """Takes the steps of an epoch: the batch, the learning rate and the masks of each follow from its number."""
+    """Takes the steps of an epoch: the batch, the learning rate and the masks of each follow from its number.
+
+    A stage whose network has `resident` keeps the data on its device and takes several steps at once; their losses are
+    told one by one all the same. settled: whether the network stands where the step told last left it; only then can
+    it be saved.
+    """
 
     def __init__(
         self,
@@ -217,12 +225,17 @@ class _Stepper:
         seed: int,
         dropout: float,
         rates: Callable[[int, int], float],
+        checkpoint_every: int | None,
     ) -> None:
         self.stage, self.network, self.optimizer, self.data = stage, network, optimizer, data
         self.batch_size, self.seed, self.dropout, self.rates = batch_size, seed, dropout, rates
         self.steps_per_epoch = math.ceil(len(data) / batch_size)
         self._feeder = BatchFeeder(stage, network, data, batch_size)
         self._hidden_sizes = list(network.layer_sizes[1:-1])
+        self._checkpoint_every = checkpoint_every
+        self.settled = True
+        resident = getattr(network, "resident", None)
+        self._resident = resident and resident(data.x, data.y, optimizer, batch_size, dropout, seed)
 
     def steps_done(self, position: Progress) -> int:
         """Optimizer steps since the training began."""
@@ -234,20 +247,45 @@ class _Stepper:
         Raises ValueError where a loss is not finite.
         """
         order = batch_order(len(self.data), self.seed, position.epoch)
+        take = self._take_one if self._resident is None else self._take_some
+        if self._resident is not None:
+            self._resident.begin_epoch(order)
         while position.step < self.steps_per_epoch:
-            start = position.step * self.batch_size
-            indices = order[start : start + self.batch_size]
             started = time.perf_counter()
-            loss = self._step(indices, self.steps_done(position))
+            losses = take(order, position)
             position.seconds += time.perf_counter() - started
-            if not math.isfinite(loss):
-                raise ValueError(
-                    f"the loss is {loss} at epoch {position.epoch + 1}, step {position.step + 1}: the training "
-                    "diverged; lower the learning rate (the last checkpoint, if any, is from before that)"
-                )
-            position.loss_sum += loss * len(indices)
-            position.step += 1
-            yield position.loss_sum / (start + len(indices)), loss
+            for i, loss in enumerate(losses, start=1):
+                if not math.isfinite(loss):
+                    raise ValueError(
+                        f"the loss is {loss} at epoch {position.epoch + 1}, step {position.step + 1}: the training "
+                        "diverged; lower the learning rate (the last checkpoint, if any, is from before that)"
+                    )
+                start = position.step * self.batch_size
+                count = min(self.batch_size, len(order) - start)
+                position.loss_sum += loss * count
+                position.step += 1
+                self.settled = i == len(losses)
+                yield position.loss_sum / (start + count), loss
+
+    def _take_one(self, order: np.ndarray, position: Progress) -> list[float]:
+        start = position.step * self.batch_size
+        return [self._step(order[start : start + self.batch_size], self.steps_done(position))]
+
+    def _take_some(self, order: np.ndarray, position: Progress) -> list[float]:
+        """As many steps as the stage takes at once, but no further than where the network is to be saved."""
+        last = min(position.step + self._resident.interval, self.steps_per_epoch)
+        if self._checkpoint_every:
+            last = min(last, position.step - position.step % self._checkpoint_every + self._checkpoint_every)
+        done = self.steps_done(position)
+        rates = [self.rates(done + i, self.steps_per_epoch) for i in range(last - position.step)]
+
+        def meanwhile() -> None:
+            """While the device works on the epoch's last steps: the next one's order."""
+            if last == self.steps_per_epoch:
+                self._resident.prefetch(batch_order(len(self.data), self.seed, position.epoch + 1))
+
+        losses: list[float] = self._resident.take(position.step, rates, done, meanwhile)
+        return losses
 
     def _step(self, indices: np.ndarray, step: int) -> float:
         dtype, convert = self.network.dtype, self.stage.arrays.asarray

@@ -137,6 +137,29 @@ ELEMENTWISE = (
     entry("dense.multiply", "T[1] T[1] T[1]", 256, 40, 40),
 )
 
+LOSSES = tuple(
+    entry(f"losses.{name}{part}", f"T[2] {targets} {written}", 256, 64, 80)
+    for name, targets in (
+        ("mean_squared_error", "T[2]"),
+        ("softmax_cross_entropy", "int32[1]"),
+        ("sigmoid_cross_entropy", "T[2]"),
+        ("hinge", "int32[1]"),
+    )
+    for part, written in (("", "T[1]"), ("_backward", "T[2]"), ("_fused", "T[1] T[2]"))
+)
+
+BATCHES = (
+    entry("gather.gather_bytes", "uint8[2] int32[1] int64[1] T[2]", 256, 40, 40),
+    entry("gather.gather_rows", "float32[2] int32[1] int64[1] T[2]", 256, 40, 40),
+    entry("gather.gather_labels", "int32[1] int32[1] int64[1] int32[1]", 256, 40, 40),
+    entry("gather.gather_targets", "int32[1] int32[1] int64[1] T[2]", 256, 40, 40),
+    entry("dropout.dropout_mask", "uint64 int64[1] uint64 uint64 T T[2]", 256, 40, 40),
+    entry("interchange.leaky_relu", "T[1] T T[1]", 256, 40, 40),
+    entry("interchange.leaky_relu_backward", "T[1] T[1] T T[1]", 256, 40, 40),
+    entry("resident.begin_step", "T[2] int64[1] T[1]", 256, 40, 40),
+    entry("resident.end_step", "int64[1] int64", 256, 40, 40),
+)
+
 SUMS = (
     entry("sums.columns_by_thread", "T[2] T[1]", 256, 40, 40),
     entry("sums.columns_by_atomics", "T[2] T[1]", 256, 40, 40),
@@ -182,4 +205,4 @@ FUSED = (
     ),
 )
 
-TABLE: tuple[Entry, ...] = (*MATMUL, *ELEMENTWISE, *SUMS, *OPTIMIZERS, *FUSED)
+TABLE: tuple[Entry, ...] = (*MATMUL, *ELEMENTWISE, *LOSSES, *BATCHES, *SUMS, *OPTIMIZERS, *FUSED)

@@ -25,18 +25,13 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Plan:
-    """seconds: what the part may take; quick: fewer sizes; data_dir: where the full data sets are, None for the usual
-    places; emulated: no GPU, so tiny sizes, to see that everything works."""
+    """seconds: what the part may take; quick: fewer sizes and rounds; data_dir: where the full data sets are, None for
+    the usual places; tiny: sizes that the emulator, or a GPU under compute-sanitizer, is done with in seconds."""
 
     seconds: float
     quick: bool = False
     data_dir: Path | None = None
-    emulated: bool = BACKEND.emulated
-
-    @property
-    def small(self) -> bool:
-        """Whether this is not the whole measurement."""
-        return self.quick or self.emulated
+    tiny: bool = BACKEND.emulated
 
 
 class Part:
@@ -60,9 +55,9 @@ class Part:
 
     def add(self, line: str = "", **row: Any) -> None:
         """Keep a row. line: the same for the screen."""
-        self.rows.append(row | ({"emulated": True} if self.plan.emulated else {}))
+        self.rows.append(row | ({"emulated": True} if BACKEND.emulated else {}))
         if line:
-            print(f"  {line}{'  (emulated on the CPU)' if self.plan.emulated else ''}", flush=True)
+            print(f"  {line}{'  (emulated on the CPU)' if BACKEND.emulated else ''}", flush=True)
         self.write()
 
     def skip(self, what: str, reason: str) -> None:
@@ -84,6 +79,7 @@ class Part:
             "error": self.error,
             "taken": round(time.monotonic() - self._begin, 2),
             **plan,
+            "emulated": BACKEND.emulated,
             **self.facts,
             "skipped": self.skipped,
             "rows": self.rows,

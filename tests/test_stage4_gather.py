@@ -85,9 +85,7 @@ def test_targets_are_what_the_host_makes_of_the_labels(classes: int, dtype: str)
 def test_a_small_grid_covers_many_rows() -> None:
     values = np.arange(3 * 40, dtype=np.float32).reshape(40, 3)
     x = poisoned((40, 3), "float32")
-    gather.kernels.gather_rows[(1, 1), (2, 3)](
-        asarray(values), device(np.arange(40), "int32"), device([0], "int64"), x
-    )
+    gather.kernels.gather_rows[(1, 1), (2, 3)](asarray(values), device(np.arange(40), "int32"), device([0], "int64"), x)
     assert np.array_equal(x.copy_to_host(), values)
 
 

@@ -199,9 +199,7 @@ def refused(error: type[Exception], message: str, parameters: Any, gradients: An
 def test_arrays_on_the_host_are_refused() -> None:
     here, there = np.ones(3, np.float32), asarray(np.ones(3))
     refused(TypeError, "step: parameter 0 is a ndarray on the host, expected a device array", [here], [there])
-    refused(
-        TypeError, "step: number 0 of gradients is a ndarray on the host, expected a device array", [there], [here]
-    )
+    refused(TypeError, "step: number 0 of gradients is a ndarray on the host, expected a device array", [there], [here])
     refused(TypeError, "step: number 0 of gradients is a list, expected a device array; see asarray", [there], [[1.0]])
     assert (here == 1).all()
 
@@ -227,9 +225,7 @@ def test_memory_that_a_kernel_must_not_write_is_refused() -> None:
     wide = asarray(np.ones((3, 4)))
     refused(ValueError, "step: parameter 0 is not C-contiguous", [wide[:, ::2]], [asarray(np.ones((3, 2)))])
     flat = asarray(np.ones(8))
-    refused(
-        ValueError, "step: parameter 0 overlaps number 0 of gradients; give each memory of its own", [flat], [flat]
-    )
+    refused(ValueError, "step: parameter 0 overlaps number 0 of gradients; give each memory of its own", [flat], [flat])
     refused(ValueError, "step: parameter 0 overlaps number 0 of gradients", [flat[:5]], [flat[3:]])
 
 
