@@ -48,8 +48,8 @@ def training_curves(curves: Mapping[str, Curve], footer: str, *, agree: bool) ->
         left, right = figure.subplots(1, 2)
         for place, (stage, curve) in enumerate(curves.items()):
             style = _overlay(stage, place, len(curves))
-            left.plot(curve.epochs, curve.loss, label=display_title(stage), **style)
-            right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=display_title(stage), **style)
+            left.plot(curve.epochs, curve.loss, label=_in_lines(stage), **style)
+            right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=_in_lines(stage), **style)
         left.set(title="Training loss", xlabel="epoch", ylabel="cross-entropy, mean of the epoch (nats)")
         right.set(title="Test accuracy", xlabel="epoch", ylabel="test images classified rightly (%)")
         left.set_ylim(bottom=0)
@@ -85,13 +85,7 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
                     "",
                     (here, row),
                     (first, row),
-                    arrowprops={
-                        "arrowstyle": "-|>",
-                        "color": QUIET,
-                        "shrinkA": 0,
-                        "shrinkB": 6,
-                        "linestyle": (0, (2, 2)) if emulated else "-",
-                    },
+                    arrowprops={"arrowstyle": "-|>", "color": QUIET, "shrinkA": 0, "shrinkB": 6},
                 )
                 middle = (here * first) ** 0.5  # half-way on a log axis
                 axes.annotate(
@@ -118,7 +112,7 @@ def time_per_stage(seconds: Mapping[str, float], footer: str, *, network: str) -
             )
         if len(stages) > 1:
             axes.axvline(first, color=STAGE_COLOURS[stages[0]], linewidth=1, linestyle=":", zorder=0)
-        axes.set_yticks(range(len(stages)), [display_title(stage) for stage in stages])
+        axes.set_yticks(range(len(stages)), [_in_lines(stage) for stage in stages])
         axes.set_ylim(len(stages) - 0.35, -0.5)
         axes.set_xlabel(f"seconds per epoch, log scale ({network})")
         _log_x(axes, list(seconds.values()), margin=2.0, suffix=" s")
@@ -259,6 +253,11 @@ def common_size(rows: Sequence[BenchRow]) -> int | None:
     stages = {row.stage for row in rows}
     common = [n for n in {row.shape[0] for row in rows} if {row.stage for row in rows if row.shape[0] == n} == stages]
     return max(common, default=None)
+
+
+def _in_lines(stage: str) -> str:
+    """The stage's title where there is room for a short line: 'stage 4: CUDA,' above 'emulated on the CPU'."""
+    return display_title(stage).replace(", ", ",\n")
 
 
 def _by_numpy(row: BenchRow) -> bool:

@@ -16,11 +16,13 @@ spread over processes of its own (compile_worker.py), as many as there are cores
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import queue
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -39,6 +41,7 @@ CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
 LEVELS_AT: tuple[Capability, ...] = ((8, 0), (9, 0))
 """Where the inner loops of the products are looked at: reading machine code takes longer than making it."""
 
+WORKER = "stage4_numba_cuda.compile_worker"
 FIX = "pip install 'groundup[cu13]'"
 
 
@@ -110,6 +113,8 @@ def compile_all(
     on_done: called after each with the job and how many are done
     Raises CompilerMissing where there is nothing to compile with.
     """
+    if importlib.util.find_spec("numba_cuda") is None:
+        raise CompilerMissing(_missing("numba-cuda is not installed"))
     # One process compiles a kernel for all architectures: the functions that it calls are then ready from the first.
     waiting: queue.SimpleQueue[list[tuple[int, Job]]] = queue.SimpleQueue()
     for _, group in groupby(enumerate(work), key=lambda pair: (pair[1].entry, pair[1].dtype)):
@@ -154,53 +159,60 @@ class Worker:
     """A compiler in a process of its own. One that dies over a kernel is replaced for the next."""
 
     def __init__(self) -> None:
-        self._process = self._start()
+        self._start()
 
     def wait_until_ready(self) -> None:
         """Raises CompilerMissing where it has nothing to compile with."""
         first = self._read()
         missing = first.get("missing", first.get("error"))
         if missing is not None:
-            raise CompilerMissing(f"{missing}; compiling the kernels needs it, though no GPU: {FIX}")
+            raise CompilerMissing(_missing(missing))
 
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer of the process; {"error": ...} where it did not survive the question."""
         if self._process.poll() is not None:
-            self._process = self._start()
+            self.close()
+            self._start()
             self.wait_until_ready()
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(question) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
-            return {"error": "the compiler's process ended before it was asked"}
+        self._questions.write(json.dumps(question) + "\n")
+        self._questions.flush()
         return self._read()
 
     def close(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.communicate()
+        self._complaints.close()
 
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
-        if not line:
-            return {"error": f"the compiler's process ended with exit code {self._process.wait()}"}
-        return json.loads(line)
-
-    @staticmethod
-    def _start() -> subprocess.Popen[str]:
+    def _start(self) -> None:
         # What this process can import, the other can too, wherever it was started from.
         environment = os.environ | {"GROUNDUP_CUDA": "compiler", "PYTHONPATH": os.pathsep.join(sys.path)}
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
-        return subprocess.Popen(
-            [sys.executable, "-m", "stage4_numba_cuda.compile_worker"],
+        self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", WORKER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._complaints,
             encoding="utf-8",
             env=environment,
         )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._questions, self._answers = self._process.stdin, self._process.stdout
+
+    def _read(self) -> dict[str, Any]:
+        line = self._answers.readline()
+        if line:
+            return json.loads(line)
+        code = self._process.wait()
+        self._complaints.seek(0)
+        said = self._complaints.read().strip().splitlines()[-1:]
+        return {"error": "; ".join([f"the compiler's process ended with exit code {code}", *said])}
+
+
+def _missing(what: str) -> str:
+    return f"{what}; compiling the kernels needs it, though no GPU: {FIX}"
 
 
 def judge(job: Job, answer: dict[str, Any]) -> Measurement:

@@ -106,9 +106,9 @@ MATMUL = (
             f"matmul_basic.tiled({tile}, '{form}').{name}",
             arguments,
             tile * tile,
-            40 if tile == 32 and name == "multiply" else 64,
             64,
-            share=0.23,
+            64,
+            share=0.15 if tile == 16 else 0.21,
         )
         for tile in (16, 32)
         for form, name, arguments in (
@@ -128,9 +128,9 @@ ELEMENTWISE = (
         entry(f"activations.BACKWARD['{name}']", "T[1] T[1] T[1]", 256, 40, 64)
         for name in ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
     ),
-    *(entry(f"softmax.softmax_{name}", "T[2] T[2]", 256, 40, 64) for name in ("thread", "warp", "block")),
+    *(entry(f"softmax.softmax_{name}", "T[2] T[2]", 256, 72, 80) for name in ("thread", "warp", "block")),
     *(
-        entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 40, 64)
+        entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 64, 64)
         for name in ("thread", "warp", "block")
     ),
     entry("dense.add_bias", "T[2] T[1]", 256, 40, 40),
@@ -149,11 +149,11 @@ LOSSES = tuple(
 )
 
 BATCHES = (
-    entry("gather.gather_bytes", "uint8[2] int32[1] int64[1] T[2]", 256, 40, 40),
-    entry("gather.gather_rows", "float32[2] int32[1] int64[1] T[2]", 256, 40, 40),
+    entry("gather.gather_bytes", "uint8[2] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry("gather.gather_rows", "float32[2] int32[1] int64[1] T[2]", 256, 64, 64),
     entry("gather.gather_labels", "int32[1] int32[1] int64[1] int32[1]", 256, 40, 40),
-    entry("gather.gather_targets", "int32[1] int32[1] int64[1] T[2]", 256, 40, 40),
-    entry("dropout.dropout_mask", "uint64 int64[1] uint64 uint64 T T[2]", 256, 40, 40),
+    entry("gather.gather_targets", "int32[1] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry("dropout.dropout_mask", "uint64 int64[1] uint64 uint64 T T[2]", 256, 64, 64),
     entry("interchange.leaky_relu", "T[1] T T[1]", 256, 40, 40),
     entry("interchange.leaky_relu_backward", "T[1] T[1] T T[1]", 256, 40, 40),
     entry("resident.begin_step", "T[2] int64[1] T[1]", 256, 40, 40),

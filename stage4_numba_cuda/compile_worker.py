@@ -12,7 +12,6 @@ The first answer is {"missing": null}, or a sentence that says what is missing; 
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import json
 import os
 import sys
@@ -51,8 +50,6 @@ def main() -> None:
 
 def what_is_missing() -> str | None:
     """What keeps this process from compiling, as the rest of a sentence; None where it can."""
-    if importlib.util.find_spec("numba_cuda") is None:
-        return "numba-cuda is not installed"
     try:
         dispatcher = importlib.import_module("numba.cuda.dispatcher")
         importlib.import_module("cuda.bindings.nvjitlink")

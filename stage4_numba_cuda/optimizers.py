@@ -20,11 +20,9 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from . import launch
 from .arrays import Array
-from .kept import Kept, in_order
+from .kept import Kept
 from .kernels import optimizers as kernels
 
 
@@ -63,7 +61,7 @@ class SGD:
         take_step(self, parameters, gradients)
 
     def numbers(self, ahead: int = 0) -> dict[str, float]:
-        """What the next step multiplies with, and as long as nobody sets another, every later one."""
+        """What the next step multiplies with, and the one `ahead` steps after it."""
         if self.momentum and not self.kept.names:
             raise ValueError(f"momentum: was 0 when this SGD was made and is {self.momentum} now; make a new SGD")
         return {
@@ -76,10 +74,6 @@ class SGD:
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
         return self.kept.device_numbers(self.numbers(), dtype)
-
-    def numbers_ahead(self, count: int, dtype: Any) -> np.ndarray:
-        """The same for each of the next `count` steps, (count, 8) on the host."""
-        return rows_ahead(self, count, dtype)
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"velocity": [one NumPy array per parameter]}}."""
@@ -112,7 +106,7 @@ class RMSProp:
         take_step(self, parameters, gradients)
 
     def numbers(self, ahead: int = 0) -> dict[str, float]:
-        """What the next step multiplies with, and as long as nobody sets another, every later one."""
+        """What the next step multiplies with, and the one `ahead` steps after it."""
         return {
             "learning_rate": _number("learning_rate", self.learning_rate),
             "alpha": self.alpha,
@@ -123,10 +117,6 @@ class RMSProp:
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
         return self.kept.device_numbers(self.numbers(), dtype)
-
-    def numbers_ahead(self, count: int, dtype: Any) -> np.ndarray:
-        """The same for each of the next `count` steps, (count, 8) on the host."""
-        return rows_ahead(self, count, dtype)
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"square_average": [one NumPy array per parameter]}}."""
@@ -182,10 +172,6 @@ class Adam:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
         return self.kept.device_numbers(self.numbers(), dtype)
 
-    def numbers_ahead(self, count: int, dtype: Any) -> np.ndarray:
-        """The same for each of the next `count` steps, (count, 8) on the host."""
-        return rows_ahead(self, count, dtype)
-
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"first_moment": […], "second_moment": […]}}, one NumPy array per parameter."""
         return self.kept.save()
@@ -203,14 +189,6 @@ def take_step(optimizer: SGD | RMSProp | Adam, parameters: Sequence[Array], grad
     for p, slope, *mine in zip(parameters, slopes, *buffers, strict=True):
         kernel = kernels.KERNELS[kind][launch.elementwise(p.size)]
         kernel(*(array.reshape(p.size) for array in (p, slope, *mine)), kept.device_numbers(numbers, p.dtype))
-
-
-def rows_ahead(optimizer: SGD | RMSProp | Adam, count: int, dtype: Any) -> np.ndarray:
-    """What each of the next `count` steps multiplies with, in the order that the kernels read, (count, 8).
-
-    For several steps in one captured graph, which cannot come back to the host between them.
-    """
-    return np.array([in_order(optimizer.numbers(ahead), dtype) for ahead in range(count)])
 
 
 def _at_least_zero(name: str, value: float) -> float:

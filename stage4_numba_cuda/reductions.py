@@ -59,8 +59,8 @@ def columns_by_atomics(matrix: Array, out: Array) -> None:
 
 
 def columns_by_block(matrix: Array, out: Array) -> None:
-    """1,024 threads for 32 columns."""
-    sums.columns_by_block[launch.divided(out.size, sums.LANES), (sums.LANES, sums.LANES)](matrix, out)
+    """A block of 512 threads for 32 columns."""
+    sums.columns_by_block[launch.divided(out.size, sums.LANES), (sums.LANES, sums.WARPS)](matrix, out)
 
 
 def total_by_thread(vector: Array, out: Array) -> None:

@@ -1,5 +1,7 @@
 """What all tests share: which stages exist, and the sizes that catch wrong indexing."""
 
+import importlib
+
 import pytest
 
 from shared import contract
@@ -33,3 +35,17 @@ STAGE_PARAMS = [
 @pytest.fixture(params=STAGE_PARAMS)
 def stage(request: pytest.FixtureRequest) -> contract.Stage:
     return contract.load_stage(request.param)
+
+
+@pytest.fixture
+def one_step_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A training loop that takes a step only when the one before has been told, on every stage: on a GPU stage 4 would
+    order many at once."""
+    if "stage4_numba_cuda" in USABLE_STAGES:
+        resident = importlib.import_module("stage4_numba_cuda.resident")
+        monkeypatch.setattr(resident.Resident, "interval", 1)
+
+
+def without_announcement(stderr: str) -> str:
+    """What a command said besides the line in which stage 4 says what it runs on."""
+    return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("stage 4 runs its kernels"))

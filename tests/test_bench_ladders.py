@@ -1,13 +1,16 @@
 """shared.bench_ladders and bench_peak: which rungs are timed, against what, and what is skipped and why."""
 
 import time
+import types
 from typing import Any
 
 import numpy as np
 import pytest
-from fake_stages import fake_stage, product
+from fake_stages import fake_stage, product, say_of_stage_4
 
-from shared import bench_ladders, bench_peak, benchmark, contract
+from shared import bench_gpu, bench_ladders, bench_peak, benchmark, contract
+
+FOUR = "stage4_numba_cuda"
 
 
 def nap(a: Any, b: Any, out: Any = None) -> None:
@@ -139,3 +142,45 @@ def test_a_real_peak_does_as_much_as_it_is_asked_for(stage: contract.Stage) -> N
 def test_every_rung_of_a_real_ladder_is_timed(stage: contract.Stage) -> None:
     rows = list(bench_ladders.ladder_rows([stage], sizes=[8], dtypes=["float64"], repeats=1, threads=1))
     assert [row.name for row in rows] == list(stage.matmul.LADDER)
+
+
+def test_emulated_rungs_are_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "emulator")
+    stages = [fake_stage({"a": product}), fake_stage({"b": product}, FOUR, peak=lambda dtype, rounds: 10.0)]
+    numpy_row, row = bench_ladders.ladder_rows(stages, sizes=[4], dtypes=["float32"], repeats=1, threads=1)
+    assert (row.emulated, row.ratio, row.peak, row.reference) == (True, None, None, "nothing: emulated on the CPU")
+    assert row.as_dict()["emulated"] is True
+    assert row.contender == "stage 4 (emulated)"
+    assert numpy_row.ratio is not None
+    assert not numpy_row.emulated
+
+
+def test_rungs_on_a_gpu_are_waited_for_and_set_beside_cublas(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "gpu")
+    stage = fake_stage({"slow": nap, "fast": product}, FOUR)
+    waited: list[int] = []
+    stage.arrays.cuda = types.SimpleNamespace(synchronize=lambda: waited.append(1))  # type: ignore[attr-defined]
+    library = bench_gpu.Cublas("PyTorch 2.11.0", lambda: time.sleep(0.001), lambda: np.zeros((4, 4)))
+    monkeypatch.setattr(bench_ladders, "cublas", lambda a, b, precision: library)
+    rows = list(bench_ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], repeats=3, threads=1))
+    assert {row.reference for row in rows} == {"cuBLAS through PyTorch 2.11.0, float32"}
+    slow, fast = (row.ratio for row in rows)
+    assert slow is not None
+    assert fast is not None
+    assert slow > 1 > fast
+    assert waited
+    monkeypatch.setattr(bench_ladders, "cublas", lambda a, b, precision: None)  # neither PyTorch nor CuPy
+    row, _ = bench_ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], repeats=1, threads=1)
+    assert row.reference == "NumPy a @ b, float32"
+
+
+def test_the_ladder_has_sizes_for_where_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for backend, sizes in (("gpu", bench_ladders.GPU_SIZES), ("emulator", bench_ladders.EMULATED_SIZES)):
+        say_of_stage_4(monkeypatch, backend)
+        monkeypatch.setattr(bench_ladders, "_ladder_at", lambda stages, size, *_: iter([size]))
+        assert tuple(bench_ladders.ladder_rows([fake_stage({}, FOUR)], dtypes=["float32"])) == sizes  # type: ignore[comparison-overlap]
+
+
+def test_cublas_knows_its_precisions() -> None:
+    with pytest.raises(ValueError, match="cublas: unknown precision 'fp8'; choose one of float32, float64, tf32, bf16"):
+        bench_gpu.cublas(np.zeros((2, 2)), np.zeros((2, 2)), "fp8")

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from fake_stages import fake_stage
+import pytest
+from fake_stages import fake_stage, say_of_stage_4
 
 from shared import bench_steps, contract
 from shared.bench_steps import Case
@@ -62,3 +63,11 @@ def test_a_case_that_nobody_takes_gives_no_row() -> None:
 
 def step(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> float:
     return float(network.train_step(x, y, optimizer, masks))
+
+
+def test_emulated_steps_are_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "emulator")
+    stages = [fake_stage({}), fake_stage({}, "stage4_numba_cuda", step_ladder={"graph": step})]
+    _, row = bench_steps.step_rows(stages, cases=[SMALL], repeats=1, threads=1)
+    assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated) graph", True, None, {})
+    assert row.reference == "nothing: emulated on the CPU"

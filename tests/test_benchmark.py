@@ -137,3 +137,21 @@ def test_the_document_is_json_with_environment_and_schema() -> None:
     assert {"cpu", "cores", "python", "numpy", "blas", "os", "date", "groundup", "revision"} <= set(facts)
     assert facts["numpy"] == np.__version__
     assert facts["cores"] >= 1
+
+
+def test_what_runs_behind_the_callers_back_is_waited_for_once_a_sample_and_inside_its_time() -> None:
+    now, log = [0.0], []
+
+    def launch() -> None:
+        log.append("launch")
+        now[0] += 1.0
+
+    def wait() -> None:
+        log.append("wait")
+        now[0] += 10.0
+
+    measured = benchmark.measure(
+        {"gpu": launch}, repeats=1, minimum_sample=0.0, finish={"gpu": wait}, clock=lambda: now[0]
+    )
+    assert measured["gpu"].median == 11.0
+    assert log == ["launch", "wait"] * 3  # the warm-up, the calibration, the sample

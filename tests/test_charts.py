@@ -1,10 +1,12 @@
 """shared.charts: what the figures say, that curves which coincide are all seen, and that the files are whole."""
 
+import dataclasses
 from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from fake_stages import say_of_stage_4
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
@@ -13,7 +15,7 @@ from shared.benchmark import BenchRow, Measurement
 from shared.charts_style import DPI, STAGE_COLOURS, save
 
 FOOTER = "some CPU · 2 cores · 2026-01-31"
-ONE, TWO = "stage1_pure_python", "stage2_numpy"
+ONE, TWO, FOUR = "stage1_pure_python", "stage2_numpy", "stage4_numba_cuda"
 CURVE = charts.Curve([1, 2, 3], [0.9, 0.5, 0.4], [0.8, 0.9, 0.92])
 
 
@@ -140,3 +142,36 @@ def test_nothing_is_cut_off_at_the_edges(tmp_path: Path) -> None:
         pixels = imread(save(figure, tmp_path / str(i))[0])[..., :3]
         edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
         assert (edges == 1).all(), f"ink at the edge of: {headline(figure)}"
+
+
+def test_an_emulated_stage_is_named_so_hatched_and_kept_out_of_the_headline(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "emulator")
+    figure = charts.time_per_stage({ONE: 10.0, TWO: 0.05, FOUR: 0.01}, FOOTER, network="784-32-10")
+    assert headline(figure) == "NumPy trains 200 times as fast as pure Python"
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()][2] == "stage 4: CUDA,\nemulated on the CPU"
+    assert [points.get_hatch() for points in axes.collections] == [None, None, "//////"]
+    figure = charts.training_curves({ONE: CURVE, FOUR: CURVE}, FOOTER, agree=True)
+    assert figure.axes[1].get_legend_handles_labels()[1][1] == "stage 4: CUDA,\nemulated on the CPU"
+
+
+def test_on_a_gpu_stage_4_is_drawn_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "gpu")
+    figure = charts.time_per_stage({ONE: 10.0, FOUR: 0.01}, FOOTER, network="784-32-10")
+    assert headline(figure) == "CUDA trains 1,000 times as fast as pure Python"
+    assert {points.get_hatch() for points in figure.axes[0].collections} == {None}
+
+
+def test_charts_of_speeds_leave_emulated_rungs_out() -> None:
+    emulated = dataclasses.replace(row(FOUR, "warp_tiled", 64, 1e4), ratio=None, emulated=True)
+    rungs = charts.ladders([*ROWS, emulated], FOOTER).axes[0].get_yticklabels()
+    assert "stage 4" not in " ".join(label.get_text() for label in rungs)
+    assert len(charts.ladder_sizes([*ROWS, emulated], FOOTER).axes) == 2
+
+
+def test_a_ladder_beside_cublas_says_so_and_has_no_numpy_line() -> None:
+    gpu = dataclasses.replace(row(FOUR, "warp_tiled", 64, 1e4), reference="cuBLAS through PyTorch 2.11.0, float64")
+    panel = charts.ladder_sizes([*ROWS, gpu], FOOTER).axes[2]
+    assert [line.get_label() for line in panel.lines] == ["warp_tiled", "cuBLAS"]
+    alone = charts.ladders([gpu], FOOTER).axes[0]
+    assert "NumPy a @ b, float64" not in [text.get_text() for text in alone.get_legend().get_texts()]

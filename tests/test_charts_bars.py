@@ -125,3 +125,11 @@ def test_nothing_is_cut_off_at_the_edges(tmp_path: Path) -> None:
         pixels = imread(save(figure, tmp_path / str(i))[0])[..., :3]
         edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
         assert (edges == 1).all(), f"ink at the edge of: {figure.get_suptitle()}"
+
+
+def test_emulated_steps_and_products_are_left_out() -> None:
+    emulated = timed("step", "stage4_numba_cuda", "784-128-10, batch 64", 0.1, variant="graph", emulated=True)
+    assert labels(charts_bars.steps([*STEPS, emulated], FOOTER)) == ["stage 2", "stage 3 one_call", "PyTorch"]
+    emulated = timed("product", "stage4_numba_cuda", "xW 2x3x4", 0.1, emulated=True)
+    assert "stage 4 (emulated)" not in labels(charts_bars.products([*PRODUCTS, emulated], FOOTER))
+    assert emulated.contender == "stage 4 (emulated)"

@@ -7,11 +7,13 @@ import sys
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import typer
 from conftest import USABLE_STAGES
+from fake_stages import say_of_stage_4
 from typer.testing import CliRunner
 
 from shared import contract, doctor, environment
@@ -249,3 +251,35 @@ def test_a_revision_is_only_told_for_a_checkout_of_this_package(
 def test_a_numpy_that_does_not_name_its_blas_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(environment.np, "show_config", lambda mode: {})
     assert environment.blas() == "unknown BLAS"
+
+
+def stage_4(monkeypatch: pytest.MonkeyPatch, backend: str, **variables: str) -> Finding:
+    """The doctor's line about stage 4, loaded with this backend."""
+    facts = say_of_stage_4(monkeypatch, backend)
+    monkeypatch.setattr(doctor, "load_stage", stage_loader("", Exception()))
+    monkeypatch.setattr(doctor, "stage_facts", lambda name: facts if name == "stage4_numba_cuda" else {})
+    monkeypatch.setitem(
+        sys.modules, "stage4_numba_cuda.backend", SimpleNamespace(BACKEND=SimpleNamespace(reason="why"))
+    )
+    monkeypatch.delenv("GROUNDUP_CUDA", raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    return by_name(doctor.stages())["stage4_numba_cuda"]
+
+
+def test_stage_4_tells_what_runs_its_kernels_and_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_programs(monkeypatch, {})
+    finding = stage_4(monkeypatch, "emulator")
+    assert (finding.status, finding.fix) == ("ok", None)  # without a GPU, no command brings one
+    assert finding.text == "stage 4: CUDA, emulated on the CPU; emulator; numba-cuda finds no GPU; why"
+
+
+@pytest.mark.parametrize(("driver", "libraries"), [("580.159.04", "cu13"), ("550.54", "cu12"), ("?", "cu12")])
+def test_a_gpu_that_is_not_used_comes_with_the_command_for_it(
+    monkeypatch: pytest.MonkeyPatch, driver: str, libraries: str
+) -> None:
+    fake_programs(monkeypatch, {"nvidia-smi": f"NVIDIA T4, {driver}, 15360 MiB"})
+    finding = stage_4(monkeypatch, "emulator")
+    assert finding.fix == f'"{sys.executable}" -m pip install "numba-cuda[{libraries}]"'
+    assert stage_4(monkeypatch, "emulator", GROUNDUP_CUDA="emulator").fix == "unset GROUNDUP_CUDA"
+    assert stage_4(monkeypatch, "gpu").fix is None

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from shared import contract, race
 from shared.commands import race as command
 from shared.datasets import Dataset, Split, load_dataset
+from shared.environment import environment as command_environment
 
 SETTINGS = race.Settings(hidden=5, epochs=2, batch_size=7)
 
@@ -249,3 +250,28 @@ def test_the_defaults_reach_92_percent_for_several_seeds() -> None:
     data = load_dataset()
     for seed in range(3):
         assert race.run_lap(stage, data, race.Settings(seed=seed)).test_accuracy >= 0.92
+
+
+def test_an_emulated_stage_is_marked_in_json_table_and_charts(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # Stage 2 stands in for stage 4: nothing but the marking is looked at here.
+    facts = {"backend": "emulator", "device": "no GPU", "emulated": True}
+    monkeypatch.setattr(contract, "stage_facts", lambda name: facts if name == "stage2_numpy" else {})
+    monkeypatch.setattr(command, "environment", lambda: command_environment() | {"stage4_numba_cuda": facts})
+    output = run().stdout
+    assert "stage 2 (emulated)" in output
+    assert "emulated: stage 4's CUDA kernels were emulated on the CPU: its times say nothing about a GPU" in output
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert [stage["emulated"] for stage in document["stages"]] == [False, True]
+    assert document["stages"][1]["title"] == "stage 2: NumPy, emulated on the CPU"
+    assert {row["stage"] for row in document["ladders"]} == {"stage1_pure_python"}
+    assert "emulated" in (tmp_path / "out" / "time_per_stage.svg").read_text()
+
+
+def test_an_emulated_stage_alone_has_no_chart_of_ladders(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(contract, "stage_facts", lambda name: {"emulated": True})
+    assert run("--stages", "2").exit_code == 0
+    assert not (tmp_path / "out" / "ladders.png").exists()

@@ -22,6 +22,7 @@ def numpy_stage() -> contract.Stage:
     return contract.load_stage("stage2_numpy")
 
 
+@pytest.mark.usefixtures("one_step_at_a_time")
 @pytest.mark.parametrize("stop_after", [1, 5, 6, 13, 20])
 def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
     stage: contract.Stage, stop_after: int, tmp_path: Path
@@ -47,6 +48,7 @@ def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
     assert_same_run(tmp_path / "r", tmp_path / "whole")
 
 
+@pytest.mark.usefixtures("one_step_at_a_time")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("at", [(1, 1), (2, 3), (3, 5)])
 def test_a_signal_lets_the_step_finish_saves_it_and_says_where(

@@ -70,8 +70,9 @@ def test_other_numbers_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match=r"dropout: expected at least one row and one column, got \(0, 2\)"):
         dropout_mask(0, 2, 0.5, 0, 0, 0)
     for name in ("seed", "step", "layer"):
+        seed, step, layer = (-1 if name == this else 0 for this in ("seed", "step", "layer"))
         with pytest.raises(ValueError, match=f"dropout: {name} must be at least 0, got -1"):
-            dropout_mask(2, 2, 0.5, **{"seed": 0, "step": 0, "layer": 0, name: -1})
+            dropout_mask(2, 2, 0.5, seed, step, layer)
     with pytest.raises(ValueError, match=r"dropout: step must be below 2\^63"):
         dropout_mask(2, 2, 0.5, 0, 2**63, 0)
     with pytest.raises(ValueError, match="unknown dtype 'float16'"):

@@ -62,9 +62,12 @@ def gradients(function: Any, tensors: list[Any], grad_output: Any) -> list[Any]:
 
 
 @needs_torch
-@pytest.mark.parametrize(("shape", "outputs"), SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_dense_and_its_gradients_are_the_formulas(dtype: str, shape: tuple[int, ...], outputs: int) -> None:
+@pytest.mark.parametrize(
+    ("dtype", "name"),
+    [("float32", name) for name in SHAPES] + [("float64", name) for name in SHAPES if "tile" not in name],
+)
+def test_dense_and_its_gradients_are_the_formulas(dtype: str, name: str) -> None:
+    shape, outputs = SHAPES[name]
     x, weight = random(*shape, dtype=dtype), random(outputs, shape[-1], dtype=dtype, seed=1)
     bias, grad_output = random(outputs, dtype=dtype, seed=2), random(*shape[:-1], outputs, dtype=dtype, seed=3)
     got = gradients(dense, [x, weight, bias], grad_output)

@@ -122,6 +122,7 @@ def test_a_progress_bar_goes_to_stderr_when_asked_for(
     assert shown.out == ""
 
 
+@pytest.mark.usefixtures("one_step_at_a_time")
 def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(
     stage: contract.Stage, tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(
     assert (tmp_path / "last.safetensors").read_bytes() == good
 
 
+@pytest.mark.usefixtures("one_step_at_a_time")
 def test_parameters_that_are_not_finite_are_never_saved(stage: contract.Stage, tmp_path: Path) -> None:
     network, optimizer = make(stage)
 

@@ -78,7 +78,9 @@ def check(
         raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
     if compile_:
         if stages:
-            raise ValueError("--compile takes no stages: it compiles the kernels of stage 4; --kernel chooses among them")
+            raise ValueError(
+                "--compile takes no stages: it compiles the kernels of stage 4; --kernel chooses among them"
+            )
         _compile(kernel or (), arch or (), dtype, as_json_)
         return
     if kernel or arch:

@@ -35,7 +35,9 @@ def check_kernels(
     work = jobs(entries, capabilities, DTYPES if dtype is None else (dtype,))
     if not work:
         raise ValueError("there is nothing to compile: these kernels need a newer architecture or another dtype")
-    with Console(stderr=True).status("starting the compiler") as status:  # a moving line on a terminal, nothing elsewhere
+    with Console(stderr=True).status(
+        "starting the compiler"
+    ) as status:  # a moving line on a terminal, nothing elsewhere
         measurements = compile_all(work, lambda job, done: status.update(f"{done} of {len(work)}: {job.title}"))
     faults = [fault for measurement in measurements for fault in measurement.faults]
     if json:

@@ -4,13 +4,13 @@ Columns of a (rows, columns) matrix:
 
     columns_by_thread    one thread a column                      neighbours read neighbours, but the threads are few
     columns_by_atomics   and one for each piece of 32 rows too    fills the device; adds in whatever order they come
-    columns_by_block     1,024 threads for 32 columns             32 rows at once, added by a tree in shared memory
+    columns_by_block     512 threads for 32 columns               16 rows at once, added by a tree in shared memory
 
 All of a vector:
 
     total_by_thread      one thread, one addition after the other   every addition waits for a read and the one before
-    total_by_tree        1,024 threads, a tree in shared memory     1,024 reads under way; ten barriers
-    total_by_warps       the same, and shuffles for the tree        a warp's lanes add in registers; two barriers
+    total_by_tree        512 threads, a tree in shared memory       512 reads under way; ten barriers
+    total_by_warps       the same, and shuffles for the tree        a warp's lanes add in registers; one barrier
 
 A float addition rounds, so another order gives other bits. Atomic additions come in the order in which the device
 happens to run its blocks: two runs of the same program differ, and then no difference means anything any more. The
@@ -22,10 +22,13 @@ The warps' rung needs shuffles, which Numba's simulator lacks.
 from ..backend import cuda
 
 LANES = 32
-"""The columns of a block, and the rows that it adds at once: one warp reads one row's 32 neighbours."""
+"""Threads of a warp, and columns of a block: one warp reads 32 neighbours of one row."""
 
-BLOCK = 1024
-"""Threads that add up a vector: the most that a block can have, since there is only one."""
+WARPS = 16
+"""Rows that a block adds at once. With 32, a thread could have 64 registers and no more, or no block would start."""
+
+BLOCK = WARPS * LANES
+"""Threads that add up a vector."""
 
 PIECE = 32
 """Rows that one thread of columns_by_atomics adds before it goes to memory."""
@@ -65,8 +68,8 @@ def columns_by_atomics(matrix, sums):
 
 @cuda.jit
 def columns_by_block(matrix, sums):
-    """The same, deterministic. Blocks of (LANES, LANES) threads, one for each 32 columns."""
-    partial = cuda.shared.array((LANES, LANES), matrix.dtype)
+    """The same, deterministic. Blocks of (LANES, WARPS) threads, one for each 32 columns."""
+    partial = cuda.shared.array((WARPS, LANES), matrix.dtype)
     rows, columns = matrix.shape
     lane = cuda.threadIdx.x
     row = cuda.threadIdx.y
@@ -75,11 +78,11 @@ def columns_by_block(matrix, sums):
     if column < columns:
         while row < rows:
             total += matrix[row, column]
-            row += LANES
+            row += WARPS
     row = cuda.threadIdx.y
     partial[row, lane] = total
     cuda.syncthreads()
-    half = LANES // 2
+    half = WARPS // 2
     while half > 0:
         if row < half:
             partial[row, lane] += partial[row + half, lane]
@@ -125,18 +128,21 @@ def total_by_tree(vector, total):
 
 @cuda.jit(device=True)
 def warp_sum(value):
-    """The sum of `value` over the 32 lanes of a warp, in every lane; all of them must call it."""
+    """The sum of `value` over a warp, in its first lane; all 32 lanes must call it."""
     offset = LANES // 2
     while offset > 0:
-        value += cuda.shfl_xor_sync(EVERY_LANE, value, offset)
+        value += cuda.shfl_down_sync(EVERY_LANE, value, offset)
         offset //= 2
     return value
 
 
 @cuda.jit
 def total_by_warps(vector, total):
-    """The same. One block of BLOCK threads: each warp adds its lanes, then the first warp adds the warps."""
-    partial = cuda.shared.array(LANES, vector.dtype)
+    """The same. One block of BLOCK threads: each warp adds its lanes, then the warps' sums are added by one warp.
+
+    In the second half every warp does what only the first is asked for, which costs nothing and needs no branch.
+    """
+    partial = cuda.shared.array(WARPS, vector.dtype)
     thread = cuda.threadIdx.x
     own = vector.dtype.type(0)
     i = thread
@@ -147,7 +153,7 @@ def total_by_warps(vector, total):
     if thread % LANES == 0:
         partial[thread // LANES] = own
     cuda.syncthreads()
-    if thread < LANES:
-        own = warp_sum(partial[thread])
-        if thread == 0:
-            total[0] = own
+    lane = thread % LANES
+    own = warp_sum(partial[lane] if lane < WARPS else vector.dtype.type(0))
+    if thread == 0:
+        total[0] = own

@@ -1,0 +1,188 @@
+"""Everything that is to be known of stage 4 on a GPU, in one command and one file.
+
+    python3 -m stage4_numba_cuda.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER]
+
+From the repository root, with nothing installed but numba, numba-cuda and numpy; PyTorch or CuPy, matplotlib and
+pytest add what needs them. The parts, in this order, so that whoever stops it early has the numbers:
+
+    device         what it runs on: GPU, driver, versions, revision, day
+    correctness    every rung against float64                                     report_correctness.py
+    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096                 report_ladder.py
+    launches       what a launch costs, and a CUDA graph's replay                 report_launches.py
+    steps          the training step beside PyTorch, eager and captured           report_steps.py
+    training       MNIST and Fashion-MNIST, accuracy and time to 97 %             report_training.py
+    sanitizer      compute-sanitizer over every kernel                            report_sanitizer.py
+    suite          the tests of stage 4                                           report_suite.py
+
+Each part is a process of its own with a share of the time; one that fails, crashes or hangs costs only itself. The
+results are written after every part. Without a GPU (or with GROUNDUP_CUDA=emulator) all of it runs on the emulator at
+tiny sizes: to see that it works. Whatever was measured there is marked so, and drawn in no chart of times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from shared.results import results_folder, write_json
+
+from .report_process import ROOT, run_limited
+
+SCHEMA = 1
+SHARES = {
+    "device": 20,
+    "correctness": 110,
+    "ladder": 80,
+    "launches": 20,
+    "steps": 80,
+    "training": 60,
+    "sanitizer": 100,
+    "suite": 110,
+}
+"""Of the time: what a part leaves over goes to those after it. They add up to less than 10 minutes."""
+
+MODULES = {"device": "report_facts"}
+GRACE = 3.0
+"""Seconds that a part may take to end by itself before it is stopped."""
+
+RECORDED = ROOT / "docs" / "benchmarks" / "gpu"
+JSON_NAME = "gpu_report.json"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the parts; 0 where all went well, 1 where one did not, 2 where there was nothing to run on."""
+    given = _arguments(argv)
+    if given.part:
+        return run_part(given)
+    parts = _parts(given.only)
+    out = results_folder(given.out)
+    document: dict[str, Any] = {
+        "schema": SCHEMA,
+        "kind": "groundup gpu report",
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "complete": False,
+        "emulated": None,
+        "quick": given.quick,
+        "parts": {},
+        "charts": [],
+    }
+    begin = time.monotonic()
+    try:
+        for i, name in enumerate(parts):
+            left = given.seconds - (time.monotonic() - begin)
+            budget = left * SHARES[name] / sum(SHARES[each] for each in parts[i:])
+            print(f"{name}: up to {budget:.0f} s", flush=True)
+            found = _in_process(name, budget, given)
+            document["parts"][name] = found
+            document["emulated"] = found.get("emulated", document["emulated"])
+            if name == "device":
+                document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
+            write_json(out / JSON_NAME, document)
+            print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
+            if name == "device" and found["status"] != "ok":
+                return 2
+        document["complete"] = True
+    finally:
+        document["seconds"] = round(time.monotonic() - begin, 1)
+        _charts(document, out)
+        write_json(out / JSON_NAME, document)
+    print(f"Written: {out / JSON_NAME}" + "".join(f", {chart['file']}" for chart in document["charts"]))
+    if given.record:
+        print(f"Recorded in {record(out, document)}")
+    return 0 if all(part["status"] in ("ok", "skipped") for part in document["parts"].values()) else 1
+
+
+def run_part(given: argparse.Namespace) -> int:
+    """One part, in this process. The document of what it found goes to --result."""
+    from .report_part import Part, Plan  # chooses the backend, which the process that starts the parts does not need
+
+    plan = Plan(given.seconds, given.quick, given.data_dir, **({"tiny": True} if given.tiny else {}))
+    part = Part(given.part, plan, given.result)
+    try:
+        importlib.import_module(f".{MODULES.get(given.part, f'report_{given.part}')}", __package__).run(part)
+    except Exception as error:  # whatever it is, it is what the report has to tell
+        traceback.print_exc()
+        part.finish("error", f"{type(error).__name__}: {error}")
+    if part.status == "running":
+        part.finish("ok")
+    return 0 if part.status in ("ok", "skipped") else 1
+
+
+def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str, Any]:
+    """What a part found, in a process of its own, however that ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "part.json"
+        command = [sys.executable, "-m", "stage4_numba_cuda.gpu_report", "--part", name, "--result", str(result)]
+        command += ["--seconds", f"{max(budget - GRACE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
+        command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
+        begin = time.monotonic()
+        code = run_limited(command, budget)
+        found: dict[str, Any] = {"status": "running", "error": "", "rows": []}
+        if result.is_file():
+            found = json.loads(result.read_text(encoding="utf-8"))
+        if code is None:
+            found |= {"status": "out of time", "error": f"stopped after {budget:.0f} s; what it had is kept"}
+        elif found["status"] == "running":
+            found |= {"status": "error", "error": f"its process ended with code {code}"}
+        return found | {"seconds_taken": round(time.monotonic() - begin, 1), "budget": round(budget, 1)}
+
+
+def _charts(document: dict[str, Any], out: Path) -> None:
+    """Draw what there is to draw; without matplotlib, or where a chart fails, the numbers are there all the same."""
+    try:
+        from .report_charts import draw
+
+        document["charts"] = draw(document, out)
+    except Exception as error:
+        document["charts_error"] = f"{type(error).__name__}: {error}"
+        print(f"charts: not drawn: {document['charts_error']}", flush=True)
+
+
+def record(out: Path, document: dict[str, Any], folder: Path = RECORDED) -> Path:
+    """Copy the results and the charts to where the documentation keeps them; ValueError for what no GPU measured."""
+    if document["emulated"] is not False:
+        raise ValueError("record: these are not results of a GPU; docs/benchmarks keeps no others under that name")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in [JSON_NAME, *(chart["file"] for chart in document["charts"])]:
+        shutil.copy(out / name, folder / name)
+    return folder
+
+
+def _parts(only: str | None) -> list[str]:
+    """The chosen parts in their order; the device is always among them, for no number means anything without it."""
+    if only is None:
+        return list(SHARES)
+    chosen = {name.strip() for name in only.split(",") if name.strip()}
+    if not chosen or chosen - set(SHARES):
+        raise SystemExit(f"only: expected some of {', '.join(SHARES)} with commas between, got {only!r}")
+    return [name for name in SHARES if name in chosen | {"device"}]
+
+
+def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python3 -m stage4_numba_cuda.gpu_report", description="Stage 4 on this machine's GPU, all of it."
+    )
+    parser.add_argument("--only", metavar="PART,...", help=f"some of {', '.join(SHARES)}")
+    parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: to see that it works")
+    parser.add_argument("--out", type=Path, default=Path("runs/gpu_report"), help="folder for the JSON and the charts")
+    parser.add_argument("--seconds", type=float, default=570.0, help="for everything together")
+    parser.add_argument("--data-dir", type=Path, help="folder with the IDX files of the full data sets")
+    parser.add_argument("--record", action="store_true", help="copy JSON and charts to docs/benchmarks/gpu")
+    parser.add_argument("--part", choices=SHARES, help=argparse.SUPPRESS)
+    parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,443 @@
+"""groundup check --compile: every kernel through a GPU's compiler. How its log and code are read is tested everywhere,
+what it says of the kernels wherever numba-cuda's compile libraries are installed."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shared.commands import compile_table
+from shared.commands.check import check
+from stage4_numba_cuda import compile_check, kernels
+from stage4_numba_cuda.compile_check import CAPABILITIES, LEVELS_AT, CompilerMissing, Job, Measurement, judge
+from stage4_numba_cuda.compile_kernels import TABLE, Entry, argument_types, entry, words
+from stage4_numba_cuda.compile_log import Usage, float64_lines, read_log
+from stage4_numba_cuda.compile_occupancy import LIMITS, Capability, occupancy
+from stage4_numba_cuda.compile_sass import HotLoop, find_nvdisasm, hot_loop
+from stage4_numba_cuda.compile_worker import find
+
+# The log
+
+
+LOG = """INFO: NVVM70 LTOIR Container created (9728 bytes)
+ptxas info    : 0 bytes gmem
+ptxas info    : Compiling entry function '_ZN4sums13total_by_treeB2v3' for 'sm_80'
+ptxas info    : Function properties for _ZN4sums13total_by_treeB2v3
+ptxas         .     16 bytes stack frame, 20 bytes spill stores, 24 bytes spill loads
+ptxas info    : Used 128 registers, used 1 barriers, 16 bytes cumulative stack size, 32768 bytes smem, 568 bytes cmem[0]
+ptxas info    : Compile time = 16.383 ms
+"""
+
+
+def test_log_gives_registers_stack_spills_and_shared_memory() -> None:
+    assert read_log(LOG) == Usage(registers=128, stack=16, spills=44, shared=32768)
+
+
+def test_log_without_shared_memory_and_stack_gives_zeros() -> None:
+    log = LOG.replace("16 bytes stack frame, 20 bytes spill stores, 24 bytes spill", "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill")  # fmt: skip
+    log = log.replace("used 1 barriers, 16 bytes cumulative stack size, 32768 bytes smem, 568 bytes cmem[0]", "used 0 barriers")  # fmt: skip
+    assert read_log(log) == Usage(registers=128, stack=0, spills=0, shared=0)
+
+
+def test_log_counts_the_functions_that_were_not_inlined() -> None:
+    called = """ptxas info    : Function properties for helper
+ptxas         .     8 bytes stack frame, 4 bytes spill stores, 4 bytes spill loads
+"""
+    assert read_log(LOG + called).spills == 52
+
+
+@pytest.mark.parametrize(("log", "count"), [("", 0), (LOG + LOG, 2)])
+def test_log_of_no_kernel_or_of_two_is_an_error(log: str, count: int) -> None:
+    with pytest.raises(ValueError, match=f"tells of {count} kernels, expected one"):
+        read_log(log)
+
+
+def test_float64_is_found_in_ptx_and_not_in_its_comments_or_in_64_bit_integers() -> None:
+    ptx = """
+        .reg .b64 %rd<4>;           // no .f64 here
+        cvt.f64.f32     %fd1, %f1;
+        ld.global.b64   %rd1, [%rd2];
+        fma.rn.f32      %f2, %f1, %f1, %f1;
+    """
+    assert float64_lines(ptx) == ["cvt.f64.f32     %fd1, %f1;"]
+
+
+# The machine code
+
+SASS = """
+.text.product:
+        /*0000*/                   LDC R1, c[0x0][0x28] ;
+        /*0010*/                   S2R R2, SR_TID.X ;
+.L_x_0:
+        /*0020*/                   LDG.E.CONSTANT R3, [R4.64] ;
+        /*0030*/                   STS [R5], R3 ;
+.L_x_1:
+        /*0040*/                   LDS.128 R8, [R6] ;
+        /*0050*/                   LDS R7, [R6+0x100] ;
+        /*0060*/                   FFMA R12, R7, R8, R12 ;
+        /*0070*/                   FFMA R13, R7.reuse, R9, R13 ;
+        /*0080*/              @!P1 FFMA R14, R7, R10, R14 ;
+        /*0090*/               @P0 BRA `(.L_x_1) ;
+        /*00a0*/             @!UP0 BRA `(.L_x_0) ;
+.L_x_2:
+        /*00b0*/                   FFMA R15, R7, R11, R15 ;
+        /*00c0*/              @!P0 BRA.U `(.L_x_2) ;
+        /*00d0*/              @!P0 BRA `(.L_x_4) ;
+        /*00e0*/                   FFMA R15, R7, R11, R15 ;
+.L_x_4:
+        /*00f0*/                   EXIT ;
+.L_x_3:
+        /*0100*/                   BRA `(.L_x_3);
+"""
+
+
+def test_hot_loop_is_the_innermost_with_the_most_multiplications() -> None:
+    loop = hot_loop(SASS)
+    assert loop == HotLoop(instructions=6, multiply_adds=3, wide_loads=1)
+    assert loop.share == 0.5
+
+
+def test_hot_loop_of_code_that_multiplies_nowhere_in_a_loop_is_none() -> None:
+    assert hot_loop(SASS.replace("FFMA", "IADD3")) is None
+    assert hot_loop("") is None
+
+
+def test_tensor_cores_count_as_multiplications_and_ldmatrix_as_a_wide_load() -> None:
+    sass = SASS.replace("FFMA", "HMMA.16816.F32.BF16").replace("LDS.128", "LDSM.16.M88.4")
+    assert hot_loop(sass) == HotLoop(instructions=6, multiply_adds=3, wide_loads=1)
+
+
+# Occupancy
+
+
+@pytest.mark.parametrize(
+    ("capability", "threads", "registers", "shared", "blocks", "limit"),
+    [
+        # Textbook: 64 registers a thread are 65,536 for four blocks of 256.
+        ((8, 0), 256, 64, 0, 4, "registers"),
+        ((9, 0), 1024, 32, 0, 2, "threads"),
+        ((9, 0), 32, 16, 0, 32, "blocks"),
+        ((12, 0), 32, 16, 0, 24, "blocks"),
+        # 130 registers become 136, and 15 warps of them would fit where two blocks have 16.
+        ((9, 0), 256, 130, 32768, 1, "registers"),
+        ((7, 5), 256, 32, 16640, 3, "shared"),
+        # The kilobyte that the system takes: 8,192 + 1,024 bytes eleven times in 100 KB, but 1,536 threads are seven.
+        ((8, 6), 200, 72, 8192, 4, "registers"),
+        ((9, 0), 96, 16, 49152, 4, "shared"),
+        # Registers for a block's every warp are judged by the quarter that has most of them.
+        ((10, 0), 96, 255, 0, 2, "registers"),
+        ((9, 0), 1024, 65, 0, 0, "registers"),
+        ((8, 0), 32, 256, 0, 0, "registers"),
+    ],
+)
+def test_occupancy_is_what_cuda_occupancy_h_computes(
+    capability: Capability, threads: int, registers: int, shared: int, blocks: int, limit: str
+) -> None:
+    found = occupancy(capability, threads, registers, shared)
+    assert (found.blocks, found.limit) == (blocks, limit)
+    assert found.share == blocks * -(-threads // 32) * 32 / LIMITS[capability].threads
+
+
+def test_occupancy_refuses_what_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match=r"no limits for compute capability \(3, 5\); known are 7.5, 8.0"):
+        occupancy((3, 5), 256, 32, 0)
+    with pytest.raises(ValueError, match="expected 1 to 1024 threads a block, got 2048"):
+        occupancy((8, 0), 2048, 32, 0)
+
+
+# The table
+
+
+def test_argument_notation_is_numbers_and_arrays_of_any_type() -> None:
+    from numba import float64, int32, types
+
+    assert words("T[2] int32[1] T int64") == [("T", 2), ("int32", 1), ("T", 0), ("int64", 0)]
+    made = argument_types("T[2] int32[1] T", "float64")
+    assert made == (types.Array(float64, 2, "C"), types.Array(int32, 1, "C"), float64)
+
+
+@pytest.mark.parametrize("wrong", ["T[2", "T[]", "float", "int31[1]", "[2]"])
+def test_argument_notation_refuses_what_it_is_not(wrong: str) -> None:
+    with pytest.raises(ValueError, match="unknown argument type '.*; expected T or one of float32"):
+        words(f"T[1] {wrong}")
+
+
+def test_kernel_without_the_dtype_among_its_arguments_is_compiled_once() -> None:
+    line = entry("sums.of_labels", "int32[1] int64[1]", 256, 32, 64)
+    (job,) = compile_check.jobs([line], [(9, 0)])
+    assert job.title == "sums.of_labels, sm_90"
+    assert compile_check.jobs([line], [(9, 0)], ("float64",)) == [job]
+
+
+def test_kernel_is_left_out_where_the_architecture_is_too_old() -> None:
+    line = entry("matmul.tensor", "T[2]", 256, 128, 128, needs=(8, 0), dtypes=("float32",))
+    assert [job.capability for job in compile_check.jobs([line], CAPABILITIES)] == list(CAPABILITIES[1:])
+
+
+def is_kernel(value: Any) -> bool:
+    return hasattr(value, "py_func") and not getattr(value, "targetoptions", {"device": True}).get("device")
+
+
+def kernels_within(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """All kernels in a module's attribute, also inside dictionaries and sequences, with how to reach them."""
+    if is_kernel(value):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from kernels_within(inner, f"{name}[{key!r}]")
+    elif isinstance(value, list | tuple):
+        for i, inner in enumerate(value):
+            yield from kernels_within(inner, f"{name}[{i}]")
+    elif type(value).__name__ == "SimpleNamespace":
+        for key, inner in vars(value).items():
+            yield from kernels_within(inner, f"{name}.{key}")
+
+
+FILES = [name for _, name, _ in pkgutil.iter_modules(kernels.__path__)]
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_every_kernel_is_in_the_table(file: str) -> None:
+    listed = [find(line.package, line.kernel) for line in TABLE if line.kernel.startswith(f"{file}.")]
+    functions = {kernel.py_func for kernel in listed}
+    module = importlib.import_module(f"{kernels.__name__}.{file}")
+    reachable = [pair for name, value in vars(module).items() for pair in kernels_within(value, name)]
+    missing = [
+        name
+        for name, kernel in reachable
+        if kernel.py_func.__module__ == module.__name__ and kernel.py_func not in functions
+    ]
+    assert not missing
+
+    # What a function makes is reachable from nowhere: at least one product of each has to be there.
+    written = {kernel.py_func.__qualname__.rpartition(".")[2] for kernel in listed}
+    source = ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8"))
+    decorated = {node.name for node in ast.walk(source) if isinstance(node, ast.FunctionDef) and is_decorated(node)}
+    assert decorated <= written
+
+
+def is_decorated(function: ast.FunctionDef) -> bool:
+    """Whether @cuda.jit makes a kernel of it, and no device function."""
+    texts = [ast.unparse(decorator) for decorator in function.decorator_list]
+    return any(text.startswith("cuda.jit") and "device=True" not in text for text in texts)
+
+
+def test_table_has_every_kernel_once_with_as_many_arguments_as_it_takes() -> None:
+    names = [line.kernel for line in TABLE]
+    assert len(names) == len(set(names))
+    for line in TABLE:
+        code = find(line.package, line.kernel).py_func.__code__
+        assert len(words(line.arguments)) == code.co_argcount, line.kernel
+
+
+# What is right and what is wrong
+
+ANSWER = {"registers": 40, "stack": 0, "spills": 0, "shared": 0, "float64": [], "hot_loop": None}
+LINE = entry("matmul.rung", "T[2]", 1024, 64, 64, share=0.5, wide_loads=4)
+
+
+def faults(dtype: str = "float32", **answer: Any) -> tuple[str, ...]:
+    return judge(Job(LINE, dtype, (9, 0)), ANSWER | answer).faults
+
+
+def test_kernel_within_its_budget_has_no_faults() -> None:
+    assert faults() == ()
+    assert faults(hot_loop={"instructions": 8, "multiply_adds": 4, "wide_loads": 4}) == ()
+    assert faults("float64", float64=["add.rn.f64 %fd1, %fd2, %fd3;"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "fault"),
+    [
+        ({"spills": 20, "stack": 0}, "20 bytes of registers are spilled to memory"),
+        ({"stack": 16}, "16 bytes of stack frame, expected none"),
+        ({"registers": 65}, "65 registers, its budget is 64"),
+        ({"registers": 65}, "no block of 1024 threads fits on a multiprocessor: out of registers"),
+        ({"shared": 240_000}, "no block of 1024 threads fits on a multiprocessor: out of shared"),
+        ({"float64": ["cvt.f64.f32 %fd1, %f1;"]}, "computes with float64: cvt.f64.f32 %fd1, %f1;"),
+        (
+            {"hot_loop": {"instructions": 100, "multiply_adds": 49, "wide_loads": 3}},
+            "49.0% of its inner loop multiply and add, expected 50%",
+        ),
+        (
+            {"hot_loop": {"instructions": 100, "multiply_adds": 50, "wide_loads": 3}},
+            "3 loads of 128 bits in its inner loop, expected 4",
+        ),
+        ({"error": "TypingError: unknown attribute"}, "does not compile: TypingError: unknown attribute"),
+    ],
+)
+def test_every_fault_is_a_sentence_that_names_the_kernel(answer: dict[str, Any], fault: str) -> None:
+    assert f"matmul.rung, float32, sm_90: {fault}" in faults(**answer)
+
+
+# The command
+
+app = typer.Typer(rich_markup_mode=None)
+app.command()(check)
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, ["--compile", *arguments], env={"COLUMNS": "100"})
+
+
+def single_spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What the compiler is made to say of every kernel; change it to have it say something else."""
+    said = ANSWER | {"hot_loop": {"instructions": 100, "multiply_adds": 90, "wide_loads": 32}}
+
+    def compiled(work: list[Job], on_done: Any) -> list[Measurement]:
+        for done, job in enumerate(work):
+            on_done(job, done + 1)
+        return [judge(job, said) for job in work]
+
+    monkeypatch.setattr(compile_table, "compile_all", compiled)
+    return said
+
+
+def test_table_shows_registers_spills_shared_memory_occupancy_and_the_inner_loop(answers: dict[str, Any]) -> None:
+    answers["registers"], answers["shared"] = 24, 4224
+    result = run("--kernel", "matmul_basic.naive", "--arch", "8.0", "--arch", "sm_75", "--dtype", "float32")
+    assert result.exit_code == 0, result.output
+    assert "matmul_basic.naive float32 24/40 0 4224 100% 100% 90%, 32" in single_spaced(result.stdout)
+    assert "All 2 compile and stay within their budgets." in result.stdout
+
+
+def test_kernel_that_needs_a_newer_architecture_says_so(
+    answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, needs=(8, 0))
+    monkeypatch.setattr(compile_table, "TABLE", (line,))
+    assert "needs 8.0 75%" in single_spaced(run("--arch", "7.5", "--arch", "8.0").stdout)
+    error = run("--arch", "7.5").exception
+    assert isinstance(error, ValueError)
+    assert "there is nothing to compile" in str(error)
+
+
+def test_broken_budget_ends_in_exit_code_1_and_names_the_kernel(answers: dict[str, Any]) -> None:
+    answers["registers"] = 250
+    result = run("--kernel", "sums.total_by_tree", "--arch", "9.0", "--dtype", "float32")
+    assert result.exit_code == 1
+    assert "sums.total_by_tree, float32, sm_90: 250 registers, its budget is" in result.stderr
+    assert "within their budgets" not in result.stdout
+
+
+def test_json_has_one_entry_for_every_kernel_dtype_and_architecture(answers: dict[str, Any]) -> None:
+    result = run("--kernel", "dense.add_bias", "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert document["ok"] is True
+    assert len(document["kernels"]) == 2 * len(CAPABILITIES)
+    first = document["kernels"][0]
+    assert (first["kernel"], first["dtype"], first["architecture"]) == ("dense.add_bias", "float32", "7.5")
+    assert first["usage"]["registers"] == 40
+    assert first["occupancy"]["limit"] in ("threads", "registers")
+    assert first["inner_loop"]["share"] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kernel", "fortran"], "no kernel has 'fortran' in its name; the files are activations, "),
+        (["--arch", "3.5"], "unknown architecture '3.5'; choose one of 7.5, 8.0, 8.6, 8.9, 9.0, 10.0, 12.0"),
+        (["--dtype", "float16"], "unknown dtype 'float16'"),
+        (["stage2"], "--compile takes no stages"),
+    ],
+)
+def test_mistake_is_an_error_that_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    error = run(*arguments).exception
+    assert isinstance(error, ValueError)
+    assert message in str(error)
+
+
+@pytest.mark.parametrize("option", ["--kernel", "--arch"])
+def test_options_of_compile_without_it_are_an_error(option: str) -> None:
+    error = CliRunner().invoke(app, [option, "9.0"]).exception
+    assert isinstance(error, ValueError)
+    assert f"{option} belongs to --compile" in str(error)
+
+
+def test_missing_compiler_is_an_error_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_check.importlib.util, "find_spec", lambda name: None)
+    error = run("--kernel", "sums", "--arch", "9.0").exception
+    assert isinstance(error, CompilerMissing)
+    assert "numba-cuda is not installed; " in str(error)
+    assert "pip install 'groundup[cu13]'" in str(error)
+
+
+def test_compiler_that_does_not_start_is_an_error_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compile_check.importlib.util, "find_spec", lambda name: "here")
+    monkeypatch.setattr(compile_check, "WORKER", "no_such_module")
+    with pytest.raises(CompilerMissing, match=r"exit code 1; .*No module named no_such_module; compiling the kernels"):
+        compile_check.compile_all(compile_check.jobs(TABLE[:1], [(9, 0)]))
+
+
+# The real compiler, from here on
+
+
+def compiled(entries: list[Entry], capabilities: tuple[Capability, ...], dtypes: tuple[str, ...]) -> list[Measurement]:
+    try:
+        return compile_check.compile_all(compile_check.jobs(entries, capabilities, dtypes))
+    except CompilerMissing as reason:
+        pytest.skip(str(reason))
+
+
+def wrong(name: str, arguments: str = "T[1] T[1]", registers: int = 255, **more: Any) -> Entry:
+    return entry(f"compile_wrong_kernels.{name}", arguments, 256, registers, registers, package="", **more)
+
+
+def test_wrong_kernels_are_caught_and_right_ones_are_not() -> None:
+    entries = [
+        wrong("right"),
+        wrong("right", registers=8),
+        wrong("tenth_in_float64"),
+        wrong("spilling"),
+        wrong("framed"),
+        wrong("mistyped"),
+        wrong("ends_the_process()"),
+        wrong("dense", "T[1] T[1] T[1]", share=0.5, wide_loads=1),
+        wrong("right"),
+    ]
+    found = compiled(entries, ((8, 0),), ("float32",))
+    expected = [
+        [],
+        ["registers, its budget is 8"],
+        ["computes with float64: "],
+        ["bytes of registers are spilled to memory", "bytes of stack frame"],
+        ["bytes of stack frame, expected none"],
+        ["does not compile: TypingError: ", "no_such_attribute"],
+        ["does not compile: the compiler's process ended with exit code 70"],
+        ["of its inner loop multiply and add, expected 50%"] if find_nvdisasm() else [],
+        [],
+    ]
+    for measurement, parts in zip(found, expected, strict=True):
+        text = "\n".join(measurement.faults)
+        assert bool(measurement.faults) == bool(parts), text
+        assert all(part in text for part in parts), text
+
+
+@pytest.mark.slow
+def test_every_kernel_compiles_for_float32_on_every_architecture_within_its_budget() -> None:
+    found = compiled(list(TABLE), CAPABILITIES, ("float32",))
+    assert [fault for measurement in found for fault in measurement.faults] == []
+    products = [m for m in found if m.capability in LEVELS_AT and m.kernel.startswith("matmul")]
+    assert all((m.hot_loop is not None) == (find_nvdisasm() is not None) for m in products)
+
+
+@pytest.mark.slow
+def test_every_kernel_compiles_for_float64_within_its_budget() -> None:
+    with_dtype = [line for line in TABLE if "float64" in line.dtypes]
+    found = compiled(with_dtype, LEVELS_AT, ("float64",))
+    assert [fault for measurement in found for fault in measurement.faults] == []
