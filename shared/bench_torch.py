@@ -11,12 +11,12 @@ import importlib
 import importlib.util
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shared.batches import batch_order
-from shared.datasets import Dataset
+if TYPE_CHECKING:
+    from shared.datasets import Dataset
 
 
 def load_torch(threads: int) -> tuple[Any | None, str]:
@@ -76,6 +76,8 @@ def epoch(
 
     The clock runs where it runs in `train`: over the gathering of each batch and its step, not over the evaluation.
     """
+    from shared.batches import batch_order  # here, because it needs more packages than a step does
+
     model = network(torch, parameters)
     step = stepper(torch, model, learning_rate)
     dtype = getattr(torch, str(np.asarray(parameters[0]).dtype))

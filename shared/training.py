@@ -235,7 +235,7 @@ class _Stepper:
         self._checkpoint_every = checkpoint_every
         self.settled = True
         resident = getattr(network, "resident", None)
-        self._resident = resident and resident(data.x, data.y, optimizer, batch_size, dropout, seed)
+        self._resident: Any = resident and resident(data.x, data.y, optimizer, batch_size, dropout, seed)
 
     def steps_done(self, position: Progress) -> int:
         """Optimizer steps since the training began."""

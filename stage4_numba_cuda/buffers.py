@@ -71,10 +71,19 @@ class Buffers:
     def rows(self, count: int) -> Rows:
         """The memory of a batch of `count` rows."""
         if count not in self._rows:
-            first = [[array[:count] for array in arrays] for arrays in (self.output, self.dropped, self.masks, self.grad)]
+            matrices = (self.output, self.dropped, self.masks, self.grad)
+            output, dropped, masks, grad = ([array[:count] for array in arrays] for arrays in matrices)
             parts = [self._part(i, count) for i in range(len(self.output) - 1)]
             self._rows[count] = Rows(
-                self.x[:count], self.labels[:count], self.targets[:count], *first, parts, self.row_losses[0][:count]
+                x=self.x[:count],
+                labels=self.labels[:count],
+                targets=self.targets[:count],
+                output=output,
+                dropped=dropped,
+                masks=masks,
+                grad=grad,
+                parts=parts,
+                losses=self.row_losses[0][:count],
             )
         return self._rows[count]
 

@@ -117,6 +117,23 @@ MATMUL = (
             ("nt", "backward", "T[2] T[2] T[2] int64 T[2] int64 T[2]"),
         )
     ),
+    *(entry(f"matmul_register.register_1d('{form}')", "T[2] T[2] T[2]", 512, 128, 128, share=0.3) for form in FORMS),
+    *(entry(f"matmul_register.register_2d('{form}')", "T[2] T[2] T[2]", 256, 168, 255, share=0.5) for form in FORMS),
+    *(
+        entry(f"matmul_register.{rung}('{form}', {vector})", "T[2] T[2] T[2]", 256, 128, 255, share=0.85, wide_loads=32)
+        for rung in ("vectorised", "conflict_free")
+        for form in FORMS
+        for vector in (True, False)
+    ),
+    *(
+        entry(f"matmul_warp.{call}", arguments, 256, 128, 255, share=0.85, wide_loads=64, dtypes=(dtype,)) 
+        for dtype, depth in (("float32", 16), ("float64", 8))
+        for call, arguments in (
+            *((f"multiply('{form}', {vector}, {depth})", "T[2] T[2] T[2]") for form in FORMS for vector in (True, False)),
+            *((f"forward({vector}, {depth}, {activation})", "T[2] T[2] T[1] T[2]") for activation in range(5) for vector in (True, False)),
+            *((f"backward({vector}, {depth}, {activation}, {masked})", "T[2] T[2] T[2] T[2] T[2]") for activation in range(5) for vector in (True, False) for masked in (True, False)),
+        )
+    ),
 )
 
 ELEMENTWISE = (

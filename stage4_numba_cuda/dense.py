@@ -84,7 +84,9 @@ class Dense:
                 "output"
             )
         if grad_output.dtype != x.dtype:
-            raise TypeError(f"Dense.backward: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+            raise TypeError(
+                f"Dense.backward: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them"
+            )
         self.check_memory("Dense.backward", x.dtype)
         if needs_grad_input:
             apart = {"grad_output": grad_output, "x": x, "weights": self.weights}

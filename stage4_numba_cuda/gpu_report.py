@@ -2,8 +2,8 @@
 
     python3 -m stage4_numba_cuda.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER]
 
-From the repository root, with nothing installed but numba, numba-cuda and numpy; PyTorch or CuPy, matplotlib and
-pytest add what needs them. The parts, in this order, so that whoever stops it early has the numbers:
+From the repository root, with nothing installed but numba, numba-cuda and numpy; PyTorch or CuPy, matplotlib, pytest,
+and for the training rich and safetensors add what needs them. The parts, in this order, so that whoever stops it early has the numbers:
 
     device         what it runs on: GPU, driver, versions, revision, day
     correctness    every rung against float64                                     report_correctness.py
@@ -104,12 +104,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run_part(given: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
-    from .report_part import Part, Plan  # chooses the backend, which the process that starts the parts does not need
-
+    try:
+        from .report_part import Part, Plan  # chooses the backend, which the process that starts the parts need not
+    except RuntimeError as error:
+        print(f"{given.part}: {error}", file=sys.stderr)
+        if given.result:
+            write_json(given.result, {"status": "error", "error": str(error), "rows": []})
+        return 2
     plan = Plan(given.seconds, given.quick, given.data_dir, **({"tiny": True} if given.tiny else {}))
     part = Part(given.part, plan, given.result)
     try:
         importlib.import_module(f".{MODULES.get(given.part, f'report_{given.part}')}", __package__).run(part)
+    except ModuleNotFoundError as error:
+        part.finish("skipped", f"it needs the package {error.name}, which is not installed")
     except Exception as error:  # whatever it is, it is what the report has to tell
         traceback.print_exc()
         part.finish("error", f"{type(error).__name__}: {error}")

@@ -33,20 +33,21 @@ class Graphs:
         self._captured: dict[Hashable, Any] = {}
         self._seen: set[Hashable] = set()
 
-    def launch(self, key: Hashable, launches: Callable[[Any], None]) -> None:
-        """Launch what `launches(stream)` launches: as it stands the first time, from a graph after that.
+    def launch(self, key: Hashable, launches: Callable[[Any], None], times: int = 1) -> None:
+        """Launch what `launches(stream)` launches, so many times: as it stands the first time, from a graph after that.
 
         The first time compiles the kernels and loads them, which must not happen while a graph is captured.
         """
-        if key not in self._captured:
-            if key not in self._seen:
-                self._seen.add(key)
-                launches(self.stream)
-                return
+        if key not in self._captured and key not in self._seen:
+            self._seen.add(key)
+            launches(self.stream)
+            times -= 1
+        if times and key not in self._captured:
             if len(self._captured) >= MOST:
                 self._captured.pop(next(iter(self._captured)))
             self._captured[key] = capture(self.stream, launches)
-        replay(self._captured[key], self.stream)
+        for _ in range(times):
+            replay(self._captured[key], self.stream)
 
 
 def capture(stream: Any, launches: Callable[[Any], None]) -> Any:
@@ -54,11 +55,13 @@ def capture(stream: Any, launches: Callable[[Any], None]) -> Any:
     from cuda.bindings import driver
 
     handle = int(stream.handle)
-    _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_THREAD_LOCAL))
-    try:
-        launches(stream)
-    finally:
-        (graph,) = _check(driver.cuStreamEndCapture(handle))
+    # Relaxed, and with Numba's freeing of memory put off: a call that waits for the device would end the capture.
+    with cuda.defer_cleanup():
+        _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+        try:
+            launches(stream)
+        finally:
+            (graph,) = _check(driver.cuStreamEndCapture(handle))
     (executable,) = _check(driver.cuGraphInstantiate(graph, 0))
     _check(driver.cuGraphDestroy(graph))
     return executable

@@ -1,8 +1,8 @@
 """How many blocks of how many threads: the arithmetic of every launch, in one place.
 
-    elementwise   one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
-    rows          one warp (or one block) for each row
-    tiles         one block for each tile of the result
+elementwise   one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
+rows          one warp (or one block) for each row
+tiles         one block for each tile of the result
 """
 
 from __future__ import annotations

@@ -12,6 +12,8 @@ that lie there too. So the host can order many steps without waiting for one, an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count as count_up
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,14 +24,17 @@ from .backend import cuda
 from .buffers import READ_EVERY, Rows
 from .dropout import threshold_and_scale
 from .gather import over_matrix
+from .kept import in_order
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
-from .kept import in_order
-from .steps import LABEL_LOSSES, TILE, Move, has_few_kernels, launch_few, launch_fused
+from .steps import LABEL_LOSSES, OPTIMIZERS, TILE, Move, has_few_kernels, launch_few, launch_fused
 
 if TYPE_CHECKING:
     from .network import Network
+
+_serials = count_up()
+"""A run's number tells its captured graphs from those of every other, of which the memory may be gone."""
 
 
 class Resident:
@@ -41,23 +46,27 @@ class Resident:
     """
 
     interval = READ_EVERY if graphs.available() else 1
-    """The most steps that `take` takes at once. On the CPU nothing is gained by not looking, and Ctrl-C is heard sooner."""
+    """The most steps that `take` takes at once. On the CPU nothing is gained by waiting, and Ctrl-C is heard sooner."""
 
     def __init__(
         self, network: Network, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
     ) -> None:
         self.network, self.optimizer, self.count, self.batch_size = network, optimizer, len(x), batch_size
         self.dropout, self.seed = dropout, seed
+        self._serial = next(_serials)
         as_bytes = bytes_of(np.asarray(x))
         self.is_bytes = as_bytes is not None
         self.values = cuda.to_device(np.ascontiguousarray(x) if as_bytes is None else as_bytes)
         self.labels = cuda.to_device(np.ascontiguousarray(labels, np.int32))
         self.schedule = zeros((READ_EVERY, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
+        # Two, and on a GPU a stream of their own and memory that the system may not move: so the next epoch's order
+        # travels while this one's last steps still compute.
         self._orders = [empty((self.count,), np.int32) for _ in range(2)]
-        self._current, self._ahead = 0, None
-        # On a GPU a stream of its own lets the next epoch's order travel while this one's steps still compute.
-        self._copies = cuda.stream() if graphs.available() else 0
+        self._current = 0
+        self._ahead: np.ndarray | None = None
+        self._pinned = cuda.pinned_array((self.count,), np.int32)
+        self._copies: Any = cuda.stream() if graphs.available() else 0
 
     def begin_epoch(self, order: np.ndarray) -> None:
         """The order (n,) in which the coming steps visit the data."""
@@ -69,8 +78,9 @@ class Resident:
 
     def prefetch(self, order: np.ndarray) -> None:
         """Send the order of the next epoch ahead of its `begin_epoch`."""
-        self._ahead = np.ascontiguousarray(order, np.int32)
-        self._orders[1 - self._current].copy_to_device(self._ahead, stream=self._copies)
+        self._pinned[...] = order
+        self._ahead = self._pinned
+        self._orders[1 - self._current].copy_to_device(self._pinned, stream=self._copies)
 
     def take(
         self, first: int, rates: Sequence[float], steps_before: int, meanwhile: Callable[[], None] | None = None
@@ -88,13 +98,12 @@ class Resident:
         counts = [min(self.batch_size, self.count - start) for start in starts]
         buffers = network.buffers(self.batch_size)
         buffers.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
-        few = has_few_kernels(network) and Move(network, buffers, self.optimizer).ours
-        if few:
+        if has_few_kernels(network) and type(self.optimizer) in OPTIMIZERS:
             self._send_schedule(rates)
-        for slot, (count, rate) in enumerate(zip(counts, rates, strict=True)):
-            if few:
-                self._few(buffers.rows(count), count)
-            else:
+            for count, alike in groupby(counts):  # all of one size, but for the last batch of an epoch
+                self._few(buffers.rows(count), count, len(list(alike)))
+        else:
+            for slot, (count, rate) in enumerate(zip(counts, rates, strict=True)):
                 self.optimizer.learning_rate = rate
                 self._fused(buffers.rows(count), count, buffers.row_losses[slot][:count])
         if meanwhile is not None:
@@ -109,8 +118,8 @@ class Resident:
             table[i] = in_order(self.optimizer.numbers(i), table.dtype)
         self.schedule.copy_to_device(table)
 
-    def _few(self, rows: Rows, count: int) -> None:
-        """One step of the three kernels, from a graph where there are graphs."""
+    def _few(self, rows: Rows, count: int, steps: int) -> None:
+        """Steps of the three kernels, each from the same graph where there are graphs."""
         network, order = self.network, self._orders[self._current]
         buffers = network.buffers(count)
         move = Move(network, buffers, self.optimizer, self.numbers)
@@ -136,11 +145,12 @@ class Resident:
             launch_few(network, buffers, rows, rows.x, y, masks, move, stream=stream, advance=count, first=first)
 
         if graphs.available():
-            key = ("resident", id(self), count, self._current, bool(masks), move.key())
-            buffers.graphs.launch(key, launches)
+            key = ("resident", self._serial, count, self._current, bool(masks), move.key())
+            buffers.graphs.launch(key, launches, times=steps)
         else:
-            launches(0)
-        move.done()
+            for _ in range(steps):
+                launches(0)
+        move.done(steps)
 
     def _fused(self, rows: Rows, count: int, row_losses: Array) -> None:
         """One step of the `fused` rung, for what the three kernels cannot do."""
@@ -162,9 +172,7 @@ class Resident:
         if self.network.loss_name in LABEL_LOSSES:
             gather.gather_labels[*launch.elementwise(count), stream](self.labels, order, position, rows.labels)
         else:
-            gather.gather_targets[*over_matrix(rows.targets), stream](
-                self.labels, order, position, rows.targets
-            )
+            gather.gather_targets[*over_matrix(rows.targets), stream](self.labels, order, position, rows.targets)
 
     def _draw_masks(self, masks: Sequence[Array], counters: Array, stream: Any) -> None:
         """A mask for each hidden layer, from the seed and the step that the counters stand at."""
@@ -176,7 +184,7 @@ class Resident:
 
 
 def bytes_of(x: np.ndarray) -> np.ndarray | None:
-    """The images as uint8 where every number is a byte over 255 in float32, as shared.datasets makes them; else None."""
+    """The images as uint8 where all are bytes over 255 in float32, as shared.datasets makes them; else None."""
     if x.dtype != np.float32:
         return None
     scaled = np.rint(x * np.float32(255))

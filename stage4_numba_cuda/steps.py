@@ -3,8 +3,8 @@
     op_by_op      a kernel for every operation, as on stages 2 and 3     about 18 launches for two layers
     fused         bias and activation join the product, mask and slope   every number is written once, and not read
                   the product of the way back, the loss its gradient     again only to be changed a little
-    few_kernels   three kernels for two layers (kernels/fused.py)        what blocks would wait for is cut into fewer
-                                                                         pieces; the optimizer needs no gradient in memory
+    few_kernels   three kernels for two layers (kernels/fused.py)        blocks meet where they must and nowhere else;
+                                                                         the optimizer needs no gradient in memory
     graph         the same, captured once and replayed as a CUDA graph   the device gets one order a step, not three
 
 All work in the network's buffers, so that only the launches differ. Each takes (network, x, y, optimizer, masks)
@@ -140,29 +140,28 @@ class Move:
         self.kind = kernels.ONLY_GRADIENTS
         self.numbers = buffers.no_buffer
         nothing = [buffers.no_buffer] * (2 * len(network.layers))
-        self.first, self.second = nothing, nothing
+        self.first: list[Array] = nothing
+        self.second: list[Array] = nothing
         if self.ours:
             self.kind = optimizer.kind
             self.numbers = optimizer.device_numbers(network.dtype) if numbers is None else numbers
             memory = [[buffers.flat(a) for a in kept] for kept in optimizer.kept.memory(network.parameters).values()]
-            self.first, self.second, *_ = *memory, nothing, nothing
+            self.first, self.second = [*memory, nothing, nothing][:2]
 
     def key(self) -> tuple[Any, ...]:
         """Changes when a captured graph no longer fits: another optimizer, or arrays put in the place of others."""
         arrays = [self.numbers, *self.first, *self.second, *self.network.parameters, *self.network.layer_gradients]
         return (self.kind, *map(address, arrays))
 
-    def done(self) -> None:
-        """The step's kernels were launched."""
+    def done(self, steps: int = 1) -> None:
+        """The kernels of so many steps were launched."""
         if self.ours:
-            self.optimizer.kept.steps += 1
+            self.optimizer.kept.steps += steps
         elif self.optimizer is not None:
             self.optimizer.step(self.network.parameters, self.network.layer_gradients)
 
 
-def launch_fused(
-    network: Network, rows: Rows, x: Array, y: Array, masks: Sequence[Array], row_losses: Array
-) -> None:
+def launch_fused(network: Network, rows: Rows, x: Array, y: Array, masks: Sequence[Array], row_losses: Array) -> None:
     """The launches of `fused`, without the optimizer; nothing is read back."""
     layers, last = network.layers, len(network.layers) - 1
     activation = ACTIVATIONS.index(network.activation)
@@ -226,8 +225,8 @@ def launch_few(
     labels, targets = (y, rows.targets) if network.loss_name in LABEL_LOSSES else (rows.labels, y)
     below, top = layers[-2], layers[-1]
     mask = masks[-1] if masks else rows.output[last - 1]
-    block = kernels.HEAD_LANES, kernels.HEAD_ROWS
-    kernels.head[launch.divided(batch, kernels.HEAD_ROWS), block, stream](
+    threads = kernels.HEAD_LANES, kernels.HEAD_ROWS
+    kernels.head[launch.divided(batch, kernels.HEAD_ROWS), threads, stream](
         activation, LOSSES.index(network.loss_name), rows.parts[-1], below.bias, rows.output[last - 1],
         rows.dropped[last - 1], mask, bool(masks), top.weights, top.bias, labels, targets,
         rows.grad[last], rows.grad[last - 1], buffers.row_losses, buffers.counters,
@@ -239,7 +238,9 @@ def launch_few(
         )
     for i in range(0, len(layers), 2):
         pair = [i, i + 1] if i + 1 < len(layers) else [i, i]
-        blocks = [launch.divided(layers[j].in_features, TILE) * launch.divided(layers[j].out_features, TILE) for j in pair]
+        blocks = [
+            launch.divided(layers[j].in_features, TILE) * launch.divided(layers[j].out_features, TILE) for j in pair
+        ]
         arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
         moves_on = advance if i + 2 >= len(layers) else 0
@@ -270,9 +271,7 @@ def _of_layer(buffers: Buffers, layer: Dense, x: Array, grad: Array, move: Move,
     )  # fmt: skip
 
 
-def _prepare(
-    network: Network, x: Any, y: Any, masks: Any
-) -> tuple[Array, Array, list[Array], Buffers, Rows]:
+def _prepare(network: Network, x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers, Rows]:
     """x, y and masks on the device, checked, and the memory for them."""
     x, y, masks = network.checked(x, y, masks)
     buffers = network.buffers(x.shape[0])

@@ -22,7 +22,8 @@ def test_every_upper_stage_trains_the_same_epoch() -> None:
     stages = [contract.load_stage(name) for name in USABLE_STAGES]
     data = small_data()
     rows = list(bench_epochs.epoch_rows(stages, data, rounds=2, threads=1))
-    assert [row.stage for row in rows] == USABLE_STAGES[1:]
+    timed = [name for name in USABLE_STAGES[1:] if not contract.is_emulated(name)]
+    assert [row.stage for row in rows] == timed
     for row in rows:
         assert (row.kind, row.name, row.dtype) == ("epoch", "6-128-3, batch 64, blobs", "float32")
         assert row.measurement is not None

@@ -18,9 +18,12 @@ def test_step_rows_time_every_stage_against_the_bare_products(stage: contract.St
         assert (row.kind, row.stage, row.name, row.skipped) == ("step", stage.name, "5-4-3, batch 2", None)
         # xW: 2·5·4 + 2·4·3; xᵀg: the same counts; gWᵀ of the second layer: 2·3·4. Two operations each.
         assert row.flops == 2 * (40 + 24 + 40 + 24 + 24)
-        assert row.reference == "its matrix products alone, NumPy a @ b, float64"
-        assert row.ratio is not None
-        assert row.ratio > 0
+        if contract.is_emulated(stage.name):
+            assert (row.reference, row.ratio) == ("nothing: emulated on the CPU", None)
+        else:
+            assert row.reference == "its matrix products alone, NumPy a @ b, float64"
+            assert row.ratio is not None
+            assert row.ratio > 0
 
 
 def test_rungs_are_set_against_stage_2() -> None:

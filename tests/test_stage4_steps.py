@@ -163,7 +163,9 @@ def test_weights_put_in_the_place_of_others_are_used(rung: str) -> None:
 def test_a_hosts_array_in_the_place_of_the_weights_is_refused() -> None:
     network = STAGE.network.Network([3, 2], dtype="float64")
     network.layers[0].weights = np.zeros((3, 2))
-    with pytest.raises(ValueError, match=r"layer 1: the layer's weights was replaced by ndarray, expected a C-contiguous"):
+    with pytest.raises(
+        ValueError, match=r"layer 1: the layer's weights was replaced by ndarray, expected a C-contiguous"
+    ):
         network.train_step(np.zeros((1, 3)), [0], STAGE.optimizers.SGD(0.1))
 
 

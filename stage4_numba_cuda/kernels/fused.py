@@ -16,7 +16,7 @@ import math
 from numba import float32
 
 from ..backend import cuda
-from .activations import activate, slope
+from .activations import activate, back
 from .optimizers import update as optimizer_update
 
 TILE_GPU, TILE_CPU = 16, 32
@@ -119,7 +119,7 @@ def make_forward_bytes(tile):
 
 @cuda.jit
 def combine(activation, parts, bias, output, dropped, mask, masked):
-    """output = activate(sum of the parts + bias), and dropped = output * mask where there is one; one thread a number."""
+    """output = activate(sum of the parts + bias), dropped = output * mask where there is one; one thread a number."""
     columns = output.shape[1]
     count = output.shape[0] * columns
     i = cuda.grid(1)
@@ -196,13 +196,14 @@ def head(
     cuda.syncthreads()
 
     gradient = zero
+    slot = counters[SLOT]
     if inside:
         if loss == SOFTMAX_CE:
-            gradient = softmax_cross_entropy(logits, local, lane, classes, rows, labels[row], row_losses, counters[SLOT], row)
+            gradient = softmax_cross_entropy(logits, local, lane, classes, rows, labels[row], row_losses, slot, row)
         elif loss == HINGE:
-            gradient = hinge(logits, local, lane, classes, rows, labels[row], row_losses, counters[SLOT], row)
+            gradient = hinge(logits, local, lane, classes, rows, labels[row], row_losses, slot, row)
         else:
-            gradient = elementwise_loss(loss, logits, local, lane, classes, rows, targets, row_losses, counters[SLOT], row)
+            gradient = elementwise_loss(loss, logits, local, lane, classes, rows, targets, row_losses, slot, row)
         grad_logits[row, lane] = gradient
     slopes[local, lane] = gradient
     cuda.syncthreads()
@@ -217,13 +218,16 @@ def head(
                 j += 1
             if masked:
                 grad *= mask[row, k]
-            grad_hidden[row, k] = grad * slope(activation, hidden[row, k])
+            grad_hidden[row, k] = back(activation, grad, hidden[row, k])
         k += HEAD_LANES
 
 
 @cuda.jit(device=True)
 def softmax_cross_entropy(logits, local, lane, classes, rows, label, row_losses, slot, row):
-    """(softmax - one_hot) / batch for one class; the first lane writes the row's loss, log(sum exp(z - m)) - (z_y - m)."""
+    """(softmax - one_hot) / batch for one class.
+
+    The first lane writes the row's loss, log(sum exp(z - m)) - (z_y - m) with m the largest z: finite for any finite z.
+    """
     largest = logits[local, 0]
     j = 1
     while j < classes:

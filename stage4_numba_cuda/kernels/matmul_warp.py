@@ -1,213 +1,185 @@
-"""warp"""
+"""Matrix multiplication on the GPU, the last rung on ordinary cores, and what a layer does with its product.
+
+    warp_tiled    a warp's threads stand 4 x 8       its 16 x 32 numbers, four times, need the fewest words of the tiles
+                  two tiles of each operand          the next is on its way while the last is multiplied: one barrier
+                  bias, activation and mask          on the sums in their registers, before they are first written
+
+A block of 256 threads computes 128 x 128 numbers, each thread 8 x 8 as 2 x 2 blocks of 4 x 4. depth, the length of K in
+shared memory at a time, is 16 in float32 and 8 in float64, whose numbers are twice as long: two tiles of each operand
+must fit into 48 KB.
+"""
+
 from __future__ import annotations
 
 from functools import cache
-from types import SimpleNamespace
+from typing import Any
+
+from numba import int32
 
 from ..backend import cuda
 from .activations import activate, back
-from .ptx import load4, store4
+from .matmul_tiles import SIDE, mover, outer_products, reader, writer
+from .ptx import REAL
 
-SIDE = 128
-THREADS = 256
-PAD = 4
+GAP = SIDE // 2
+PITCH = SIDE + 4
+"""Four words more a row than it needs: what is stored turned meets two banks' worth of neighbours and not four."""
 
 
-def operand(turned: bool, vector: bool, depth: int) -> SimpleNamespace:
-    lanes = depth // 4
-    reach = THREADS // lanes if turned else 0
+def depth_of(dtype: Any) -> int:
+    """The depth that fits for numbers of that dtype."""
+    return 16 if dtype.itemsize == 4 else 8
 
-    @cuda.jit(device=True)
-    def clamped(i, size):
-        return min(i, size - (4 if vector and not turned else 1))
 
-    if turned:
+def options(vector: bool, depth: int) -> dict[str, Any]:
+    """What to tell the compiler: in float32 two blocks of 256 threads can share a multiprocessor, at 128 registers each.
 
-        @cuda.jit(device=True)
-        def place(thread, part):
-            return thread // lanes + part * (THREADS // lanes), thread % lanes * 4
-
-        @cuda.jit(device=True)
-        def put(tile, base, i, k, v0, v1, v2, v3):
-            tile[base + k, i] = v0
-            tile[base + k + 1, i] = v1
-            tile[base + k + 2, i] = v2
-            tile[base + k + 3, i] = v3
-
-        if vector:
-
-            @cuda.jit(device=True)
-            def fetch(source, i, k):
-                return load4(source, min(i, source.shape[0] - 1), k)
-        else:
-
-            @cuda.jit(device=True)
-            def fetch(source, i, k):
-                i = min(i, source.shape[0] - 1)
-                return source[i, k], source[i, k + 1], source[i, k + 2], source[i, k + 3]
-
-        @cuda.jit(device=True)
-        def fetch_some(source, i, k, limit):
-            i = min(i, source.shape[0] - 1)
-            zero = source.dtype.type(0)
-            return (
-                source[i, k] if k < limit else zero,
-                source[i, k + 1] if k + 1 < limit else zero,
-                source[i, k + 2] if k + 2 < limit else zero,
-                source[i, k + 3] if k + 3 < limit else zero,
-            )
-
-    else:
-
-        @cuda.jit(device=True)
-        def place(thread, part):
-            return thread % 32 * 4, thread // 32 + part * 8
-
-        @cuda.jit(device=True)
-        def put(tile, base, i, k, v0, v1, v2, v3):
-            store4(tile, base + k, i, v0, v1, v2, v3)
-
-        if vector:
-
-            @cuda.jit(device=True)
-            def fetch(source, i, k):
-                return load4(source, k, min(i, source.shape[1] - 4))
-        else:
-
-            @cuda.jit(device=True)
-            def fetch(source, i, k):
-                last = source.shape[1] - 1
-                return source[k, min(i, last)], source[k, min(i + 1, last)], source[k, min(i + 2, last)], source[k, min(i + 3, last)]
-
-        @cuda.jit(device=True)
-        def fetch_some(source, i, k, limit):
-            last = source.shape[1] - 1
-            zero = source.dtype.type(0)
-            if k < limit:
-                return source[k, min(i, last)], source[k, min(i + 1, last)], source[k, min(i + 2, last)], source[k, min(i + 3, last)]
-            return zero, zero, zero, zero
-
-    return SimpleNamespace(place=place, fetch=fetch, fetch_some=fetch_some, put=put)
+    With scalar loads or in float64 more registers are needed than that, and holding them to it would spill.
+    """
+    return {"launch_bounds": (256, 2)} if REAL and vector and depth == 16 else {}
 
 
 @cache
-def warp_tiled(form: str, vector: bool, depth: int, activation: int = 0):
-    one, two = operand(form != "tn", vector, depth), operand(form == "nt", vector, depth)
-    place_a, fetch_a, some_a, put_a = one.place, one.fetch, one.fetch_some, one.put
-    place_b, fetch_b, some_b, put_b = two.place, two.fetch, two.fetch_some, two.put
-    inner = 0 if form == "tn" else 1
-    parts = depth // 8
-    stages = 2 * depth
-    pitch = SIDE + PAD
+def multiply(form: str, vector: bool, depth: int) -> Any:
+    """The kernel (a, b, c): c = the product of that form.
 
-    @cuda.jit(device=True)
-    def step(tiles_a, tiles_b, acc, k, y, x):
-        left = cuda.local.array(8, tiles_a.dtype)
-        right = cuda.local.array(8, tiles_a.dtype)
-        left[0], left[1], left[2], left[3] = load4(tiles_a, k, y)
-        left[4], left[5], left[6], left[7] = load4(tiles_a, k, y + 64)
-        right[0], right[1], right[2], right[3] = load4(tiles_b, k, x)
-        right[4], right[5], right[6], right[7] = load4(tiles_b, k, x + 64)
-        for i in range(8):
-            for j in range(8):
-                acc[i, j] += left[i] * right[j]
+    vector: whether memory may be read 128 bits at a time: rows of a multiple of four numbers, 16-byte addresses
+    """
+    product, write = _product(form, vector, depth), writer(vector, GAP)
+    rows, parts = 2 * depth, depth // 8
 
-    @cuda.jit(device=True)
-    def eight(tiles_a, tiles_b, acc, k, y, x):
-        step(tiles_a, tiles_b, acc, k, y, x)
-        step(tiles_a, tiles_b, acc, k + 1, y, x)
-        step(tiles_a, tiles_b, acc, k + 2, y, x)
-        step(tiles_a, tiles_b, acc, k + 3, y, x)
-        step(tiles_a, tiles_b, acc, k + 4, y, x)
-        step(tiles_a, tiles_b, acc, k + 5, y, x)
-        step(tiles_a, tiles_b, acc, k + 6, y, x)
-        step(tiles_a, tiles_b, acc, k + 7, y, x)
-
-    @cuda.jit(device=True)
-    def stage(tiles_a, tiles_b, acc, base, y, x):
-        eight(tiles_a, tiles_b, acc, base, y, x)
-        if depth == 16:
-            eight(tiles_a, tiles_b, acc, base + 8, y, x)
-
-    @cuda.jit(device=True)
-    def product(a, b, tiles_a, tiles_b, acc, y, x):
+    @cuda.jit(**options(vector, depth))
+    def kernel(a, b, c):
+        tiles_a = cuda.shared.array((rows, PITCH), a.dtype, alignment=16)
+        tiles_b = cuda.shared.array((rows, PITCH), a.dtype, alignment=16)
         staged_a = cuda.local.array((parts, 4), a.dtype)
         staged_b = cuda.local.array((parts, 4), a.dtype)
+        sums = cuda.local.array((8, 8), a.dtype)
+        left = cuda.local.array(8, a.dtype)
+        right = cuda.local.array(8, a.dtype)
+        product(a, b, tiles_a, tiles_b, staged_a, staged_b, sums, left, right)
+        row, column = corner()
+        write(c, sums, row, column)
+
+    return kernel
+
+
+@cache
+def forward(vector: bool, depth: int, activation: int) -> Any:
+    """The kernel (x, weights, bias, out): out = activate(xW + b). The activation is a constant of the kernel: a choice at
+    run time, unrolled for 64 numbers, would be five times the code."""
+    product, write = _product("nn", vector, depth), writer(vector, GAP)
+    rows, parts = 2 * depth, depth // 8
+
+    @cuda.jit(**options(vector, depth))
+    def kernel(x, weights, bias, out):
+        tiles_a = cuda.shared.array((rows, PITCH), x.dtype, alignment=16)
+        tiles_b = cuda.shared.array((rows, PITCH), x.dtype, alignment=16)
+        staged_a = cuda.local.array((parts, 4), x.dtype)
+        staged_b = cuda.local.array((parts, 4), x.dtype)
+        sums = cuda.local.array((8, 8), x.dtype)
+        left = cuda.local.array(8, x.dtype)
+        right = cuda.local.array(8, x.dtype)
+        product(x, weights, tiles_a, tiles_b, staged_a, staged_b, sums, left, right)
+        row, column = corner()
+        for j in range(8):
+            added = bias[min(column + (j & 3) + (j >> 2) * GAP, bias.size - 1)]
+            for i in range(8):
+                sums[i, j] = activate(activation, sums[i, j] + added)
+        write(out, sums, row, column)
+
+    return kernel
+
+
+@cache
+def backward(vector: bool, depth: int, activation: int, masked: bool) -> Any:
+    """The kernel (grad, weights, output, mask, out): out = (grad Wᵀ) · mask, back through the activation that gave output.
+
+    Where not masked, `mask` is not read.
+    """
+    product, write, read = _product("nt", vector, depth), writer(vector, GAP), reader(False, vector)
+    rows, parts = 2 * depth, depth // 8
+
+    @cuda.jit(**options(vector, depth))
+    def kernel(grad, weights, output, mask, out):
+        tiles_a = cuda.shared.array((rows, PITCH), grad.dtype, alignment=16)
+        tiles_b = cuda.shared.array((rows, PITCH), grad.dtype, alignment=16)
+        staged_a = cuda.local.array((parts, 4), grad.dtype)
+        staged_b = cuda.local.array((parts, 4), grad.dtype)
+        sums = cuda.local.array((8, 8), grad.dtype)
+        left = cuda.local.array(8, grad.dtype)
+        right = cuda.local.array(8, grad.dtype)
+        product(grad, weights, tiles_a, tiles_b, staged_a, staged_b, sums, left, right)
+        row, column = corner()
         for i in range(8):
+            source = min(row + (i & 3) + (i >> 2) * GAP, out.shape[0] - 1)
+            if masked:
+                left[0], left[1], left[2], left[3] = read(mask, column, source)
+                left[4], left[5], left[6], left[7] = read(mask, column + GAP, source)
+                for j in range(8):
+                    sums[i, j] *= left[j]
+            right[0], right[1], right[2], right[3] = read(output, column, source)
+            right[4], right[5], right[6], right[7] = read(output, column + GAP, source)
             for j in range(8):
-                acc[i, j] = a.dtype.type(0)
-        thread = cuda.threadIdx.x
-        row = cuda.blockIdx.y * SIDE
-        column = cuda.blockIdx.x * SIDE
-        count = a.shape[inner]
-        start = count % depth
-        if start == 0:
-            start = depth
-        for part in range(parts):
-            i, k = place_a(thread, part)
-            v0, v1, v2, v3 = some_a(a, row + i, k, start)
-            put_a(tiles_a, 0, i, k, v0, v1, v2, v3)
-            i, k = place_b(thread, part)
-            v0, v1, v2, v3 = some_b(b, column + i, k, start)
-            put_b(tiles_b, 0, i, k, v0, v1, v2, v3)
-        cuda.syncthreads()
-        base = 0
-        while start < count:
-            for part in range(parts):
-                i, k = place_a(thread, part)
-                v0, v1, v2, v3 = fetch_a(a, row + i, start + k)
-                staged_a[part, 0] = v0
-                staged_a[part, 1] = v1
-                staged_a[part, 2] = v2
-                staged_a[part, 3] = v3
-                i, k = place_b(thread, part)
-                v0, v1, v2, v3 = fetch_b(b, column + i, start + k)
-                staged_b[part, 0] = v0
-                staged_b[part, 1] = v1
-                staged_b[part, 2] = v2
-                staged_b[part, 3] = v3
-            stage(tiles_a, tiles_b, acc, base, y, x)
-            base = depth - base
-            for part in range(parts):
-                i, k = place_a(thread, part)
-                put_a(tiles_a, base, i, k, staged_a[part, 0], staged_a[part, 1], staged_a[part, 2], staged_a[part, 3])
-                i, k = place_b(thread, part)
-                put_b(tiles_b, base, i, k, staged_b[part, 0], staged_b[part, 1], staged_b[part, 2], staged_b[part, 3])
-            cuda.syncthreads()
-            start += depth
-        stage(tiles_a, tiles_b, acc, base, y, x)
+                sums[i, j] = back(activation, sums[i, j], right[j])
+        write(out, sums, row, column)
+
+    return kernel
+
+
+@cuda.jit(device=True)
+def inside():
+    """This thread's first row and column within the block's: eight warps 4 x 2, and 4 x 8 threads in each."""
+    warp = cuda.threadIdx.x >> 5
+    lane = cuda.threadIdx.x & 31
+    return (warp >> 1) * 16 + (lane >> 3) * 4, (warp & 1) * 32 + (lane & 7) * 4
+
+
+@cuda.jit(device=True)
+def corner():
+    """This thread's first row and column of the result."""
+    y, x = inside()
+    return cuda.blockIdx.y * SIDE + y, cuda.blockIdx.x * SIDE + x
+
+
+def _product(form: str, vector: bool, depth: int) -> Any:
+    """The device function that leaves a thread's 8 x 8 numbers of the product in `sums`."""
+    a_tiles, b_tiles = mover(form != "tn", vector, depth), mover(form == "nt", vector, depth)
+    first_a, load_a, unload_a = a_tiles.first, a_tiles.load, a_tiles.unload
+    first_b, load_b, unload_b = b_tiles.first, b_tiles.load, b_tiles.unload
+    eight = outer_products(GAP)
+    inner = 0 if form == "tn" else 1
 
     @cuda.jit(device=True)
-    def put_row(c, row, column, v0, v1, v2, v3):
-        if vector:
-            if column < c.shape[1]:
-                store4(c, row, column, v0, v1, v2, v3)
-        else:
-            if column < c.shape[1]:
-                c[row, column] = v0
-            if column + 1 < c.shape[1]:
-                c[row, column + 1] = v1
-            if column + 2 < c.shape[1]:
-                c[row, column + 2] = v2
-            if column + 3 < c.shape[1]:
-                c[row, column + 3] = v3
+    def multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x):
+        eight(tiles_a, tiles_b, sums, left, right, base, y, x)
+        if depth == 16:
+            eight(tiles_a, tiles_b, sums, left, right, base + 8, y, x)
 
-    @cuda.jit
-    def multiply(a, b, c):
-        tiles_a = cuda.shared.array((stages, pitch), a.dtype, alignment=16)
-        tiles_b = cuda.shared.array((stages, pitch), a.dtype, alignment=16)
-        acc = cuda.local.array((8, 8), a.dtype)
-        warp = cuda.threadIdx.x // 32
-        lane = cuda.threadIdx.x % 32
-        y = warp // 2 * 16 + lane // 8 * 4
-        x = warp % 2 * 32 + lane % 8 * 4
-        product(a, b, tiles_a, tiles_b, acc, y, x)
-        row = cuda.blockIdx.y * SIDE + y
-        column = cuda.blockIdx.x * SIDE + x
+    @cuda.jit(device=True)
+    def product(a, b, tiles_a, tiles_b, staged_a, staged_b, sums, left, right):
         for i in range(8):
-            r = row + i % 4 + i // 4 * 64
-            if r < c.shape[0]:
-                put_row(c, r, column, acc[i, 0], acc[i, 1], acc[i, 2], acc[i, 3])
-                put_row(c, r, column + 64, acc[i, 4], acc[i, 5], acc[i, 6], acc[i, 7])
+            for j in range(8):
+                sums[i, j] = a.dtype.type(0)
+        y, x = inside()
+        row = cuda.blockIdx.y * SIDE
+        column = cuda.blockIdx.x * SIDE
+        count = int32(a.shape[inner])
+        start = int32((count - 1) & (depth - 1)) + int32(1)  # what is over when K is cut into tiles, or a whole one
+        first_a(tiles_a, a, row, start)
+        first_b(tiles_b, b, column, start)
+        cuda.syncthreads()
+        base = int32(0)  # which half of the tiles' rows is being multiplied: 0 or depth
+        while start < count:
+            load_a(staged_a, a, row, start)
+            load_b(staged_b, b, column, start)
+            multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x)
+            base = int32(depth) - base
+            unload_a(tiles_a, base, staged_a)
+            unload_b(tiles_b, base, staged_b)
+            cuda.syncthreads()
+            start += int32(depth)
+        multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x)
+        cuda.syncthreads()
 
-    return SimpleNamespace(multiply=multiply)
+    return product

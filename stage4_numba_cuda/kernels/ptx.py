@@ -1,20 +1,34 @@
 """What Python has no word for: 128-bit loads and stores, and the tensor cores. The one module that speaks LLVM and PTX.
 
-Everything here exists twice. On a GPU it is an intrinsic, a function that emits instructions for the arguments that it is
+Everything here exists twice. On a GPU it is an intrinsic: a function that emits the instructions for the arguments it is
 given. On the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition.
 
-    load4(array, row, column)                 four neighbours of a row by one 128-bit load (two in float64)
-    store4(array, row, column, v0 … v3)       and back
+    load4(array, row, column)               four neighbours of a row in one 128-bit load (two of them in float64)
+    store4(array, row, column, v0 … v3)     and back
+    to_tf32(x), to_bf16(x)                  the nearest number that a tensor core can take, still as a float32
+    multiply_tf32, multiply_bf16            a warp multiplies 16 x 8 (x 8) and 8 (16) x 8 numbers from shared memory
 
-Both want an address that is a multiple of 16: an aligned array, rows of a multiple of four numbers, and such a column.
+load4 and store4 want an address that is a multiple of 16 bytes: an aligned array whose rows are a multiple of four
+numbers, and a column that is one.
 """
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
+import numpy as np
+
 from ..backend import BACKEND, cuda
 
 REAL = BACKEND.name in ("gpu", "compiler")
-"""Whether a compiler for GPUs reads the kernels, so that they may hold its instructions."""
+"""Whether kernels are compiled for a GPU, and so may hold its instructions."""
+
+BYTES = 16
+LANES = 4
+
+MOST_NUMBERS = 2**31 - 1
+"""Of an array that load4 and store4 reach into."""
 
 if REAL:
     from llvmlite import ir
@@ -22,42 +36,137 @@ if REAL:
     from numba.cuda import cgutils
     from numba.cuda.extending import intrinsic
 
-    BYTES = 16
-    LANES = 4
+    INT = ir.IntType(32)
+    FLOAT = ir.FloatType()
 
-    def _address(context, builder, array_type, array, row, column):
-        """A pointer to array[row, column], as one to four numbers."""
+    def _element(context, builder, array_type, array, row, column):
+        """A pointer to array[row, column]. Rows are contiguous, and nothing is checked: no negative index either.
+
+        The arithmetic is of 32 bits, half the registers of 64: arrays of at most MOST_NUMBERS.
+        """
         view = context.make_array(array_type)(context, builder, array)
-        columns = builder.extract_value(view.shape, 1)
-        index = builder.add(builder.mul(row, columns), column)
-        pointer = builder.gep(view.data, [index])
-        vector = ir.VectorType(pointer.type.pointee, LANES)
-        return builder.bitcast(pointer, vector.as_pointer()), vector
+        row, column, columns = (
+            builder.trunc(number, INT) for number in (row, column, builder.extract_value(view.shape, 1))
+        )
+        return builder.gep(view.data, [builder.add(builder.mul(row, columns), column)])
+
+    def _four(pointer):
+        return ir.VectorType(pointer.type.pointee, LANES)
 
     @intrinsic
     def load4(typing, array, row, column):
         def emit(context, builder, signature, arguments):
-            pointer, _ = _address(context, builder, signature.args[0], *arguments)
-            loaded = builder.load(pointer)
+            pointer = _element(context, builder, signature.args[0], *arguments)
+            loaded = builder.load(builder.bitcast(pointer, _four(pointer).as_pointer()))
             loaded.align = BYTES
-            lanes = [builder.extract_element(loaded, ir.Constant(ir.IntType(32), i)) for i in range(LANES)]
-            return cgutils.pack_array(builder, lanes)
+            return cgutils.pack_array(builder, [builder.extract_element(loaded, INT(i)) for i in range(LANES)])
 
         return types.UniTuple(array.dtype, LANES)(array, types.intp, types.intp), emit
 
     @intrinsic
     def store4(typing, array, row, column, v0, v1, v2, v3):
         def emit(context, builder, signature, arguments):
-            pointer, vector = _address(context, builder, signature.args[0], *arguments[:3])
-            value = ir.Constant(vector, ir.Undefined)
-            for i, lane in enumerate(arguments[3:]):
-                value = builder.insert_element(value, lane, ir.Constant(ir.IntType(32), i))
-            stored = builder.store(value, pointer)
-            stored.align = BYTES
+            pointer = _element(context, builder, signature.args[0], *arguments[:3])
+            value = ir.Constant(_four(pointer), ir.Undefined)
+            for i, number in enumerate(arguments[3:]):
+                value = builder.insert_element(value, number, INT(i))
+            builder.store(value, builder.bitcast(pointer, _four(pointer).as_pointer())).align = BYTES
             return context.get_dummy_value()
 
-        number = array.dtype
-        return types.void(array, types.intp, types.intp, number, number, number, number), emit
+        return types.void(array, types.intp, types.intp, *[array.dtype] * LANES), emit
+
+    def _rounding(instruction):
+        """An intrinsic for a PTX instruction that makes 32 bits of a float32; they are read as a float32 again."""
+
+        @intrinsic
+        def rounded(typing, x):
+            def emit(context, builder, signature, arguments):
+                function = ir.FunctionType(INT, [FLOAT])
+                bits = builder.call(ir.InlineAsm(function, instruction, "=r,f"), arguments)
+                return builder.bitcast(bits, FLOAT)
+
+            return types.float32(types.float32), emit
+
+        return rounded
+
+    to_tf32 = _rounding("cvt.rna.tf32.f32 $0, $1;")
+    # cvt makes two bf16 at once: the first becomes the upper half, which is where a float32 keeps what bf16 keeps of it.
+    to_bf16 = _rounding("{ .reg .f32 zero; mov.f32 zero, 0f00000000; cvt.rn.bf16x2.f32 $0, $1, zero; }")
+
+    @intrinsic
+    def _bits(typing, x):
+        def emit(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], INT)
+
+        return types.uint32(types.float32), emit
+
+    @intrinsic
+    def _halves(typing, first, second):
+        """Two numbers rounded by to_bf16 in one register, the first in the lower half."""
+
+        def emit(context, builder, signature, arguments):
+            function = ir.FunctionType(INT, [INT, INT])
+            numbers = [builder.bitcast(number, INT) for number in arguments]
+            return builder.call(ir.InlineAsm(function, "prmt.b32 $0, $1, $2, 0x7632;", "=r,r,r"), numbers)
+
+        return types.uint32(types.float32, types.float32), emit
+
+    def _mma(instruction):
+        """An intrinsic d = a b + c for a warp: a four registers a thread, b two, c and d four float32."""
+        text = f"{instruction} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"
+        constraints = ",".join(["=f"] * 4 + ["r"] * 6 + ["f"] * 4)
+
+        @intrinsic
+        def mma(typing, a0, a1, a2, a3, b0, b1, c0, c1, c2, c3):
+            def emit(context, builder, signature, arguments):
+                function = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [INT] * 6 + [FLOAT] * 4)
+                made = builder.call(ir.InlineAsm(function, text, constraints), arguments)
+                return cgutils.pack_array(builder, [builder.extract_value(made, i) for i in range(4)])
+
+            return types.UniTuple(types.float32, 4)(*[types.uint32] * 6, *[types.float32] * 4), emit
+
+        return mma
+
+    _mma_tf32 = _mma("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    _mma_bf16 = _mma("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+
+    @cuda.jit(device=True)
+    def multiply_tf32(tile_a, tile_b, k, y, x, c0, c1, c2, c3):
+        lane = cuda.threadIdx.x & 31
+        y += lane >> 2
+        x += lane >> 2
+        k += lane & 3
+        return _mma_tf32(
+            _bits(tile_a[k, y]),
+            _bits(tile_a[k, y + 8]),
+            _bits(tile_a[k + 4, y]),
+            _bits(tile_a[k + 4, y + 8]),
+            _bits(tile_b[k, x]),
+            _bits(tile_b[k + 4, x]),
+            c0,
+            c1,
+            c2,
+            c3,
+        )
+
+    @cuda.jit(device=True)
+    def multiply_bf16(tile_a, tile_b, k, y, x, c0, c1, c2, c3):
+        lane = cuda.threadIdx.x & 31
+        y += lane >> 2
+        x += lane >> 2
+        k += (lane & 3) * 2
+        return _mma_bf16(
+            _halves(tile_a[k, y], tile_a[k + 1, y]),
+            _halves(tile_a[k, y + 8], tile_a[k + 1, y + 8]),
+            _halves(tile_a[k + 8, y], tile_a[k + 9, y]),
+            _halves(tile_a[k + 8, y + 8], tile_a[k + 9, y + 8]),
+            _halves(tile_b[k, x], tile_b[k + 1, x]),
+            _halves(tile_b[k + 8, x], tile_b[k + 9, x]),
+            c0,
+            c1,
+            c2,
+            c3,
+        )
 
 else:
 
@@ -71,3 +180,59 @@ else:
         array[row, column + 1] = v1
         array[row, column + 2] = v2
         array[row, column + 3] = v3
+
+    @cuda.jit(device=True)
+    def to_tf32(x):
+        """To 11 significant bits, a tie away from zero: half a unit is added to the bits, and the last 13 are dropped."""
+        number = cuda.local.array(1, np.float32)
+        number[0] = x
+        bits = number.view(np.uint32)
+        if x == x:  # a NaN's bits could overflow
+            bits[0] = (bits[0] + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+        return number[0]
+
+    @cuda.jit(device=True)
+    def to_bf16(x):
+        """To 8 significant bits, a tie to the even one: a little less than half a unit, and one more where odd."""
+        number = cuda.local.array(1, np.float32)
+        number[0] = x
+        bits = number.view(np.uint32)
+        if x == x:
+            odd = (bits[0] >> np.uint32(16)) & np.uint32(1)
+            bits[0] = (bits[0] + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)
+        return number[0]
+
+    def _multiply(depth: int) -> Any:
+        """Numbers 2t and 2t + 1 of rows g and g + 8, where lane = 4g + t: where mma leaves its results."""
+
+        @cuda.jit(device=True)
+        def multiply(tile_a, tile_b, k, y, x, c0, c1, c2, c3):
+            lane = cuda.threadIdx.x & 31
+            y += lane >> 2
+            x += (lane & 3) * 2
+            for i in range(depth):
+                c0 += tile_a[k + i, y] * tile_b[k + i, x]
+                c1 += tile_a[k + i, y] * tile_b[k + i, x + 1]
+                c2 += tile_a[k + i, y + 8] * tile_b[k + i, x]
+                c3 += tile_a[k + i, y + 8] * tile_b[k + i, x + 1]
+            return c0, c1, c2, c3
+
+        return multiply
+
+    multiply_tf32 = _multiply(8)
+    multiply_bf16 = _multiply(16)
+
+if BACKEND.name == "simulator":
+    from numba.cuda.simulator.kernelapi import FakeCUDAShared
+
+    _without_alignment = FakeCUDAShared.array
+
+    def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> np.ndarray:
+        """The simulator knows no alignment=, which on a GPU is what makes load4 legal. Here it is let pass."""
+        if alignment is None:
+            return _without_alignment(self, shape, dtype)
+        caller = sys._getframe(1)
+        place = (caller.f_code.co_filename, caller.f_lineno)
+        return self._allocations.setdefault(place, np.empty(shape, dtype))
+
+    FakeCUDAShared.array = _shared_array
