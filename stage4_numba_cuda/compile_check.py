@@ -80,8 +80,8 @@ class Job:
         dtype = "" if self.dtype == NO_DTYPE else f", {self.dtype}"
         return f"{self.entry.kernel}{dtype}, sm_{self.capability[0]}{self.capability[1]}"
 
-    def question(self) -> dict[str, Any]:
-        """What the worker is asked."""
+    def question(self, ptx: bool) -> dict[str, Any]:
+        """What the worker is asked. ptx: whether to look for float64 in it."""
         looked_at = self.entry.share is not None and self.dtype != "float64" and self.capability in LEVELS_AT
         return {
             "package": self.entry.package,
@@ -89,6 +89,7 @@ class Job:
             "arguments": self.entry.arguments,
             "dtype": self.dtype,
             "capability": self.capability,
+            "ptx": ptx,
             "hot_loop": looked_at,
         }
 
@@ -133,7 +134,9 @@ def compile_all(
                 except queue.Empty:
                     return
                 for number, job in group:
-                    measurement = judge(job, worker.ask(job.question()))
+                    # A float64 comes from the source: what one architecture's PTX lacks, the others' lack, too.
+                    question = job.question(ptx=number == group[0][0])
+                    measurement = judge(job, worker.ask(question))
                     with lock:
                         results[number] = measurement
                         if on_done is not None:
@@ -188,7 +191,7 @@ class Worker:
         # What this process can import, the other can too, wherever it was started from.
         environment = os.environ | {"GROUNDUP_CUDA": "compiler", "PYTHONPATH": os.pathsep.join(sys.path)}
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
-        self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - close() does
         self._process = subprocess.Popen(
             [sys.executable, "-m", WORKER],
             stdin=subprocess.PIPE,

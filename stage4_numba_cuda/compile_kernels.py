@@ -4,7 +4,7 @@ The arguments, in order, one word each:
 
     T[2]        a C-contiguous matrix of the dtype that the kernel is compiled for; T[1] a vector, T[3] a stack of them
     T           one number of that dtype
-    int32[1]    a vector of int32, whatever the dtype; int64 one such number, which is what Python's whole numbers become
+    int32[1]    a vector of int32, whatever the dtype; int64 one such number, as Python's whole numbers become
 
 A kernel is named by its file in kernels/ and an expression in that file: `sums.total_by_tree`, or for what a function
 makes, `matmul_basic.tiled(32, 'nn').multiply`.
@@ -19,6 +19,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import Any
+
+from shared.contract import ACTIVATIONS
 
 from .compile_occupancy import Capability
 
@@ -44,6 +46,7 @@ class Entry:
     needs: the oldest architecture whose instructions it uses
     share: for a matrix product in float32, the least share of its inner loop that multiplies and adds, on 8.0 and 9.0;
     wide_loads: the least number of 128-bit loads from shared memory there
+    variant: it differs from another line in a constant only; the test suite leaves it to `groundup check --compile`
     """
 
     kernel: str
@@ -54,6 +57,7 @@ class Entry:
     needs: Capability = (7, 5)
     share: float | None = None
     wide_loads: int = 0
+    variant: bool = False
     package: str = PACKAGE
 
     def budget(self, dtype: str) -> int:
@@ -97,10 +101,15 @@ def argument_types(arguments: str, dtype: str) -> tuple[Any, ...]:
 
 
 FORMS = ("nn", "tn", "nt")
+VECTOR = (True, False)
+"""Whether a kernel reads memory 128 bits at a time, as aligned rows allow."""
+
+RELU, SOFTMAX = ACTIVATIONS.index("relu"), ACTIVATIONS.index("softmax")
+"""Activations by number; softmax, the last, is none that a product ends in."""
 
 MATMUL = (
-    entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, share=0.13),
-    entry("matmul_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 40, share=0.13),
+    entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, share=0.12),
+    entry("matmul_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 40, share=0.12),
     *(
         entry(
             f"matmul_basic.tiled({tile}, '{form}').{name}",
@@ -117,21 +126,65 @@ MATMUL = (
             ("nt", "backward", "T[2] T[2] T[2] int64 T[2] int64 T[2]"),
         )
     ),
-    *(entry(f"matmul_register.register_1d('{form}')", "T[2] T[2] T[2]", 512, 128, 128, share=0.3) for form in FORMS),
-    *(entry(f"matmul_register.register_2d('{form}')", "T[2] T[2] T[2]", 256, 168, 255, share=0.5) for form in FORMS),
     *(
-        entry(f"matmul_register.{rung}('{form}', {vector})", "T[2] T[2] T[2]", 256, 128, 255, share=0.85, wide_loads=32)
-        for rung in ("vectorised", "conflict_free")
+        entry(
+            f"matmul_register.{rung}('{form}')",
+            "T[2] T[2] T[2]",
+            threads,
+            *registers,
+            share=share,
+            variant=form != "nn",
+        )
+        for rung, threads, registers, share in (
+            ("register_1d", 512, (64, 64), 0.15),
+            ("register_2d", 256, (128, 232), 0.6),
+        )
         for form in FORMS
-        for vector in (True, False)
     ),
     *(
-        entry(f"matmul_warp.{call}", arguments, 256, 128, 255, share=0.85, wide_loads=64, dtypes=(dtype,)) 
+        entry(
+            f"matmul_register.{rung}('{form}', {vector})",
+            "T[2] T[2] T[2]",
+            256,
+            168,
+            255,
+            share=0.85 if vector else 0.8,
+            wide_loads=32,
+            variant=(form, vector) != ("nn", True),
+        )
+        for rung in ("vectorised", "conflict_free")
+        for form in FORMS
+        for vector in VECTOR
+    ),
+    *(
+        entry(
+            f"matmul_warp.{call}",
+            arguments,
+            256,
+            128 if vector else 208,
+            255,
+            share=0.85 if vector else 0.8,
+            wide_loads=64,
+            dtypes=(dtype,),
+            variant=variant,
+        )
         for dtype, depth in (("float32", 16), ("float64", 8))
-        for call, arguments in (
-            *((f"multiply('{form}', {vector}, {depth})", "T[2] T[2] T[2]") for form in FORMS for vector in (True, False)),
-            *((f"forward({vector}, {depth}, {activation})", "T[2] T[2] T[1] T[2]") for activation in range(5) for vector in (True, False)),
-            *((f"backward({vector}, {depth}, {activation}, {masked})", "T[2] T[2] T[2] T[2] T[2]") for activation in range(5) for vector in (True, False) for masked in (True, False)),
+        for vector in VECTOR
+        for call, arguments, variant in (
+            *((f"multiply('{form}', {vector}, {depth})", "T[2] T[2] T[2]", False) for form in FORMS),
+            *(
+                (f"forward({vector}, {depth}, {activation})", "T[2] T[2] T[1] T[2]", activation != RELU)
+                for activation in range(SOFTMAX)
+            ),
+            *(
+                (
+                    f"backward({vector}, {depth}, {activation}, {masked})",
+                    "T[2] T[2] T[2] T[2] T[2]",
+                    (activation, masked) != (RELU, True),
+                )
+                for activation in range(SOFTMAX)
+                for masked in (False, True)
+            ),
         )
     ),
 )
@@ -146,10 +199,7 @@ ELEMENTWISE = (
         for name in ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
     ),
     *(entry(f"softmax.softmax_{name}", "T[2] T[2]", 256, 72, 80) for name in ("thread", "warp", "block")),
-    *(
-        entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 64, 64)
-        for name in ("thread", "warp", "block")
-    ),
+    *(entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 64, 64) for name in ("thread", "warp", "block")),
     entry("dense.add_bias", "T[2] T[1]", 256, 40, 40),
     entry("dense.multiply", "T[1] T[1] T[1]", 256, 40, 40),
 )
@@ -178,12 +228,12 @@ BATCHES = (
 )
 
 SUMS = (
-    entry("sums.columns_by_thread", "T[2] T[1]", 256, 40, 40),
-    entry("sums.columns_by_atomics", "T[2] T[1]", 256, 40, 40),
-    entry("sums.columns_by_block", "T[2] T[1]", 1024, 40, 40),
-    entry("sums.total_by_thread", "T[1] T[1]", 1, 40, 40),
-    entry("sums.total_by_tree", "T[1] T[1]", 1024, 40, 40),
-    entry("sums.total_by_warps", "T[1] T[1]", 1024, 40, 40),
+    entry("sums.columns_by_thread", "T[2] T[1]", 256, 64, 64),
+    entry("sums.columns_by_atomics", "T[2] T[1]", 256, 64, 64),
+    entry("sums.columns_by_block", "T[2] T[1]", 1024, 64, 64),
+    entry("sums.total_by_thread", "T[1] T[1]", 1, 64, 64),
+    entry("sums.total_by_tree", "T[1] T[1]", 1024, 64, 64),
+    entry("sums.total_by_warps", "T[1] T[1]", 1024, 64, 64),
 )
 
 OPTIMIZERS = (
@@ -209,16 +259,24 @@ FUSED = (
                 64,
                 64,
             ),
-            entry(f"fused.UPDATE[{tile}]", f"int64 T[1] int64[1] int64 int64 {_LAYER} {_LAYER}", tile * tile, 64, 64),
+            entry(
+                f"fused.UPDATE[{tile}]",
+                f"int64 T[1] int64[1] int64 int64 {_LAYER} {_LAYER}",
+                tile * tile,
+                64,
+                64,
+                # Tiles of 32 are for the emulator: in float64 no device has the registers for such a block.
+                dtypes=DTYPES if tile == 16 else ("float32",),
+            ),
         )
     ),
-    entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 64, 64),
+    entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 80, 80),
     entry(
         "fused.head",
         "int64 int64 T[3] T[1] T[2] T[2] T[2] int64 T[2] T[1] int32[1] T[2] T[2] T[2] T[2] int64[1]",
         256,
         64,
-        128,
+        80,
     ),
 )
 

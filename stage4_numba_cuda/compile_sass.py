@@ -74,7 +74,7 @@ def _loops(sass: str) -> tuple[list[str], set[tuple[int, int]]]:
 
 def _describe(instructions: list[str]) -> HotLoop:
     counts = Counter(name.partition(".")[0] for name in instructions)
-    wide = sum(name.startswith("LDS.") and ".128" in name or name.startswith("LDSM") for name in instructions)
+    wide = sum((name.startswith("LDS.") and ".128" in name) or name.startswith("LDSM") for name in instructions)
     return HotLoop(len(instructions), sum(counts[name] for name in MULTIPLY_ADDS), wide)
 
 

@@ -69,17 +69,17 @@ def what_is_missing() -> str | None:
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
-    """What the compiler makes of one kernel: compile_log.Usage, the float64 instructions of its PTX, and its hot loop
-    where that is asked for; or {"error": why it does not compile}."""
+    """What the compiler makes of one kernel: compile_log.Usage, and where they are asked for the float64
+    instructions of its PTX and its hot loop; or {"error": why it does not compile}."""
     capability = tuple(question["capability"])
     try:
         kernel = find(question["package"], question["kernel"])
         options = dict(kernel.targetoptions)
         code = _ltoir(kernel.py_func, argument_types(question["arguments"], question["dtype"]), capability, options)
         cubin, log = _link(code, capability, options)
-        ptx, _ = _link(code, capability, options, "-ptx")
         found: dict[str, Any] = asdict(read_log(log))
-        found["float64"] = float64_lines(ptx.decode())[:SHOWN]
+        ptx = _link(code, capability, options, "-ptx")[0].decode() if question["ptx"] else ""
+        found["float64"] = float64_lines(ptx)[:SHOWN]
         found["hot_loop"] = _hot_loop(cubin) if question["hot_loop"] else None
     except Exception as error:  # every refusal of the compiler is an answer, whatever its type
         return {"error": f"{type(error).__name__}: {error}".strip()}

@@ -2,8 +2,9 @@
 
     python3 -m stage4_numba_cuda.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER]
 
-From the repository root, with nothing installed but numba, numba-cuda and numpy; PyTorch or CuPy, matplotlib, pytest,
-and for the training rich and safetensors add what needs them. The parts, in this order, so that whoever stops it early has the numbers:
+From the repository root, with nothing installed but numba, numba-cuda and numpy. PyTorch or CuPy, matplotlib and
+pytest add what needs them, and the training needs rich and safetensors. The parts, in this order, so that whoever
+stops it early has the numbers:
 
     device         what it runs on: GPU, driver, versions, revision, day
     correctness    every rung against float64                                     report_correctness.py
@@ -92,6 +93,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             if name == "device" and found["status"] != "ok":
                 return 2
         document["complete"] = True
+    except KeyboardInterrupt:
+        print("interrupted: the parts that were done are kept", file=sys.stderr)
+        return 2
     finally:
         document["seconds"] = round(time.monotonic() - begin, 1)
         _charts(document, out)

@@ -184,6 +184,9 @@ def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
             cuda.syncthreads()
             eight(tile_a, tile_b, sums, left, right, 0, y, x)
             start += int32(DEPTH)
-        write(c, sums, row + y, column + x)
+        for i in range(8):
+            target = row + y + (i & 3) + (i >> 2) * gap
+            if target < c.shape[0]:
+                write(c, target, column + x, sums, i)
 
     return multiply

@@ -20,7 +20,7 @@ from typing import Any
 from numba import uint32
 
 from ..backend import cuda
-from .ptx import load4, store4
+from .ptx import REAL, load4, store4
 
 SIDE = 128
 """Rows and columns of the result that a block computes."""
@@ -159,24 +159,32 @@ def outer_products(gap: int) -> Any:
             for j in range(8):
                 sums[i, j] += left[i] * right[j]
 
-    @cuda.jit(device=True)
-    def eight(tile_a, tile_b, sums, left, right, k, y, x):
+    if REAL:
         # Eight calls and no loop: 512 multiply-adds are more than the compiler unrolls of itself, and an index into
         # `sums` that is not a constant would put all of it into local memory.
-        add(tile_a, tile_b, sums, left, right, k, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 1, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 2, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 3, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 4, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 5, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 6, y, x)
-        add(tile_a, tile_b, sums, left, right, k + 7, y, x)
+        @cuda.jit(device=True)
+        def eight(tile_a, tile_b, sums, left, right, k, y, x):
+            add(tile_a, tile_b, sums, left, right, k, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 1, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 2, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 3, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 4, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 5, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 6, y, x)
+            add(tile_a, tile_b, sums, left, right, k + 7, y, x)
+    else:
+
+        @cuda.jit(device=True)
+        def eight(tile_a, tile_b, sums, left, right, k, y, x):
+            for i in range(8):  # a CPU keeps nothing of it in registers either way, and compiles the loop sooner
+                add(tile_a, tile_b, sums, left, right, k + i, y, x)
 
     return eight
 
 
 def writer(vector: bool, gap: int) -> Any:
-    """The device function write(c, sums, row, column): a thread's 8 x 8 numbers to where they belong, inside c."""
+    """The device function write(c, row, column, sums, i): row i of a thread's 8 x 8 numbers into that row of c, four from
+    `column` on and four from column + gap on, as far as c reaches."""
     if vector:
 
         @cuda.jit(device=True)
@@ -197,11 +205,8 @@ def writer(vector: bool, gap: int) -> Any:
                 c[row, column + 3] = v3
 
     @cuda.jit(device=True)
-    def write(c, sums, row, column):
-        for i in range(8):
-            target = row + (i & 3) + (i >> 2) * gap
-            if target < c.shape[0]:
-                put(c, target, column, sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3])
-                put(c, target, column + gap, sums[i, 4], sums[i, 5], sums[i, 6], sums[i, 7])
+    def write(c, row, column, sums, i):
+        put(c, row, column, sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3])
+        put(c, row, column + gap, sums[i, 4], sums[i, 5], sums[i, 6], sums[i, 7])
 
     return write

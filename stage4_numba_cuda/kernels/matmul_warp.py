@@ -18,8 +18,8 @@ from numba import int32
 
 from ..backend import cuda
 from .activations import activate, back
-from .matmul_tiles import SIDE, mover, outer_products, reader, writer
-from .ptx import REAL
+from .matmul_tiles import SIDE, mover, outer_products, writer
+from .ptx import REAL, load4, store4
 
 GAP = SIDE // 2
 PITCH = SIDE + 4
@@ -59,7 +59,10 @@ def multiply(form: str, vector: bool, depth: int) -> Any:
         right = cuda.local.array(8, a.dtype)
         product(a, b, tiles_a, tiles_b, staged_a, staged_b, sums, left, right)
         row, column = corner()
-        write(c, sums, row, column)
+        for i in range(8):
+            target = row + (i & 3) + (i >> 2) * GAP
+            if target < c.shape[0]:
+                write(c, target, column, sums, i)
 
     return kernel
 
@@ -83,10 +86,13 @@ def forward(vector: bool, depth: int, activation: int) -> Any:
         product(x, weights, tiles_a, tiles_b, staged_a, staged_b, sums, left, right)
         row, column = corner()
         for j in range(8):
-            added = bias[min(column + (j & 3) + (j >> 2) * GAP, bias.size - 1)]
-            for i in range(8):
-                sums[i, j] = activate(activation, sums[i, j] + added)
-        write(out, sums, row, column)
+            right[j] = bias[min(column + (j & 3) + (j >> 2) * GAP, bias.size - 1)]
+        for i in range(8):
+            target = row + (i & 3) + (i >> 2) * GAP
+            if target < out.shape[0]:
+                for j in range(8):
+                    sums[i, j] = activate(activation, sums[i, j] + right[j])
+                write(out, target, column, sums, i)
 
     return kernel
 
@@ -97,8 +103,39 @@ def backward(vector: bool, depth: int, activation: int, masked: bool) -> Any:
 
     Where not masked, `mask` is not read.
     """
-    product, write, read = _product("nt", vector, depth), writer(vector, GAP), reader(False, vector)
+    product = _product("nt", vector, depth)
     rows, parts = 2 * depth, depth // 8
+
+    if vector:
+
+        @cuda.jit(device=True)
+        def finish(out, output, mask, row, column, sums, i, j):
+            if column < out.shape[1]:
+                v0, v1, v2, v3 = sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3]
+                if masked:
+                    m0, m1, m2, m3 = load4(mask, row, column)
+                    v0, v1, v2, v3 = v0 * m0, v1 * m1, v2 * m2, v3 * m3
+                o0, o1, o2, o3 = load4(output, row, column)
+                store4(
+                    out,
+                    row,
+                    column,
+                    back(activation, v0, o0),
+                    back(activation, v1, o1),
+                    back(activation, v2, o2),
+                    back(activation, v3, o3),
+                )
+    else:
+
+        @cuda.jit(device=True)
+        def finish(out, output, mask, row, column, sums, i, j):
+            for following in range(4):
+                x = column + following
+                if x < out.shape[1]:
+                    number = sums[i, j + following]
+                    if masked:
+                        number *= mask[row, x]
+                    out[row, x] = back(activation, number, output[row, x])
 
     @cuda.jit(**options(vector, depth))
     def kernel(grad, weights, output, mask, out):
@@ -112,17 +149,10 @@ def backward(vector: bool, depth: int, activation: int, masked: bool) -> Any:
         product(grad, weights, tiles_a, tiles_b, staged_a, staged_b, sums, left, right)
         row, column = corner()
         for i in range(8):
-            source = min(row + (i & 3) + (i >> 2) * GAP, out.shape[0] - 1)
-            if masked:
-                left[0], left[1], left[2], left[3] = read(mask, column, source)
-                left[4], left[5], left[6], left[7] = read(mask, column + GAP, source)
-                for j in range(8):
-                    sums[i, j] *= left[j]
-            right[0], right[1], right[2], right[3] = read(output, column, source)
-            right[4], right[5], right[6], right[7] = read(output, column + GAP, source)
-            for j in range(8):
-                sums[i, j] = back(activation, sums[i, j], right[j])
-        write(out, sums, row, column)
+            target = row + (i & 3) + (i >> 2) * GAP
+            if target < out.shape[0]:
+                finish(out, output, mask, target, column, sums, i, 0)
+                finish(out, output, mask, target, column + GAP, sums, i, 4)
 
     return kernel
 
