@@ -7,13 +7,13 @@ pytest add what needs them, and the training needs rich and safetensors. The par
 stops it early has the numbers:
 
     device         what it runs on: GPU, driver, versions, revision, day
-    correctness    every rung against float64                                     report_correctness.py
-    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096                 report_ladder.py
-    launches       what a launch costs, and a CUDA graph's replay                 report_launches.py
-    steps          the training step beside PyTorch, eager and captured           report_steps.py
-    training       MNIST and Fashion-MNIST, accuracy and time to 97 %             report_training.py
-    sanitizer      compute-sanitizer over every kernel                            report_sanitizer.py
-    suite          the tests of stage 4                                           report_suite.py
+    correctness    every rung against float64                                     report/correctness.py
+    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096                 report/ladder.py
+    launches       what a launch costs, and a CUDA graph's replay                 report/launches.py
+    steps          the training step beside PyTorch, eager and captured           report/steps.py
+    training       MNIST and Fashion-MNIST, accuracy and time to 97 %             report/training.py
+    sanitizer      compute-sanitizer over every kernel                            report/sanitizer.py
+    suite          the tests of stage 4                                           report/suite.py
 
 Each part is a process of its own with a share of the time; one that fails, crashes or hangs costs only itself. The
 results are written after every part. Without a GPU (or with GROUNDUP_CUDA=emulator) all of it runs on the emulator at
@@ -37,7 +37,7 @@ from typing import Any
 
 from shared.results import results_folder, write_json
 
-from .report_process import ROOT, run_limited
+from .report.process import ROOT, run_limited
 
 SCHEMA = 1
 SHARES = {
@@ -52,7 +52,7 @@ SHARES = {
 }
 """Of the time: what a part leaves over goes to those after it. They add up to less than 10 minutes."""
 
-MODULES = {"device": "report_facts"}
+MODULES = {"device": "facts"}
 GRACE = 3.0
 """Seconds that a part may take to end by itself before it is stopped."""
 
@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_part(given: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
     try:
-        from .report_part import Part, Plan  # chooses the backend, which the process that starts the parts need not
+        from .report.part import Part, Plan  # chooses the backend, which the process that starts the parts need not
     except RuntimeError as error:
         print(f"{given.part}: {error}", file=sys.stderr)
         if given.result:
@@ -118,7 +118,7 @@ def run_part(given: argparse.Namespace) -> int:
     plan = Plan(given.seconds, given.quick, given.data_dir, **({"tiny": True} if given.tiny else {}))
     part = Part(given.part, plan, given.result)
     try:
-        importlib.import_module(f".{MODULES.get(given.part, f'report_{given.part}')}", __package__).run(part)
+        importlib.import_module(f".report.{MODULES.get(given.part, given.part)}", __package__).run(part)
     except ModuleNotFoundError as error:
         part.finish("skipped", f"it needs the package {error.name}, which is not installed")
     except Exception as error:  # whatever it is, it is what the report has to tell
@@ -151,7 +151,7 @@ def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str
 def _charts(document: dict[str, Any], out: Path) -> None:
     """Draw what there is to draw; without matplotlib, or where a chart fails, the numbers are there all the same."""
     try:
-        from .report_charts import draw
+        from .report.charts import draw
 
         document["charts"] = draw(document, out)
     except Exception as error:

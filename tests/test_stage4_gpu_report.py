@@ -14,24 +14,22 @@ import pytest
 from matplotlib.image import imread
 
 from shared.bench_gpu import Cublas
-from stage4_numba_cuda import (
-    gpu_report,
-    report_charts,
-    report_correctness,
-    report_facts,
-    report_ladder,
-    report_launches,
-    report_process,
-    report_sanitizer,
-    report_steps,
-    report_suite,
-    report_timing,
-    report_torch,
-    report_training,
-)
+from stage4_numba_cuda import gpu_report
 from stage4_numba_cuda.arrays import asarray
 from stage4_numba_cuda.backend import BACKEND
-from stage4_numba_cuda.report_part import Part, Plan
+from stage4_numba_cuda.report import beside_torch
+from stage4_numba_cuda.report import charts as report_charts
+from stage4_numba_cuda.report import correctness as report_correctness
+from stage4_numba_cuda.report import facts as report_facts
+from stage4_numba_cuda.report import ladder as report_ladder
+from stage4_numba_cuda.report import launches as report_launches
+from stage4_numba_cuda.report import process as report_process
+from stage4_numba_cuda.report import sanitizer as report_sanitizer
+from stage4_numba_cuda.report import steps as report_steps
+from stage4_numba_cuda.report import suite as report_suite
+from stage4_numba_cuda.report import timing as report_timing
+from stage4_numba_cuda.report import training as report_training
+from stage4_numba_cuda.report.part import Part, Plan
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
 
@@ -231,9 +229,9 @@ def test_steps_have_their_ratio_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> N
 def test_pytorchs_steps_have_stage_2s_losses(resident: bool) -> None:
     torch = pytest.importorskip("torch")
     random = np.random.default_rng(1)
-    batches = report_torch.Batches(random.integers(0, 256, (24, 12), np.uint8), random.integers(0, 4, 24), 8)
+    batches = beside_torch.Batches(random.integers(0, 256, (24, 12), np.uint8), random.integers(0, 4, 24), 8)
     parameters = [random.standard_normal(shape).astype(np.float32) for shape in ((12, 8), (8,), (8, 4), (4,))]
-    trainer = report_torch._Trainer(torch, parameters, batches, report_steps.RATE, False, resident, "cpu")
+    trainer = beside_torch._Trainer(torch, parameters, batches, report_steps.RATE, False, resident, "cpu")
     assert report_steps.off(trainer, report_steps.expected_losses(parameters, batches, resident), resident) == ""
 
 

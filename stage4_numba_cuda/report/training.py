@@ -15,7 +15,7 @@ from shared.datasets import DataError, Dataset, Split, load_dataset
 from shared.race import limited
 from shared.training import EpochRecord, train
 
-from .report_part import Part
+from .part import Part
 
 DATASETS = ("mnist", "fashion-mnist")
 SUBSET = "mnist-subset"

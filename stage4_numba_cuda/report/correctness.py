@@ -22,9 +22,9 @@ from shared.contract import load_stage
 from shared.equivalence import check_stage, compare_parameters
 from shared.tolerance import C, Comparison, compare, describe_tolerances, eps, failed, in_tolerances
 
-from . import activations, matmul, network, optimizers, reductions
-from .arrays import asarray, to_host
-from .report_part import Part
+from .. import activations, matmul, network, optimizers, reductions
+from ..arrays import asarray, to_host
+from .part import Part
 
 SIZES = (
     *((1, 1, 1), (1, 7, 3), (13, 17, 11), (31, 2, 29), (33, 65, 17), (5, 97, 2)),

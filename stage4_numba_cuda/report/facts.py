@@ -7,8 +7,8 @@ from typing import Any
 
 from shared.environment import environment, nvidia_gpus
 
-from .backend import BACKEND, cuda
-from .report_part import Part
+from ..backend import BACKEND, cuda
+from .part import Part
 
 DISTRIBUTIONS = (
     *("numba", "numba-cuda", "llvmlite", "cuda-bindings", "cuda-core", "nvidia-cublas", "nvidia-cuda-nvvm"),

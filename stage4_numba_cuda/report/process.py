@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds the packages: where `python -m stage4_numba_cuda...` finds them without an installation."""
 
 WITHOUT_SESSIONS = sys.platform == "win32"

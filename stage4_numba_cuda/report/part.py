@@ -14,7 +14,7 @@ from typing import Any
 
 from shared.results import write_json
 
-from .backend import BACKEND
+from ..backend import BACKEND
 
 NO_GPU = "no GPU"
 

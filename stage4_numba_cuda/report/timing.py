@@ -19,7 +19,7 @@ import numpy as np
 
 from shared.benchmark import Measurement, Name, summarise
 
-from .backend import BACKEND, cuda
+from ..backend import BACKEND, cuda
 
 MINIMUM_SAMPLE = 0.005
 MOST_CALLS = 200

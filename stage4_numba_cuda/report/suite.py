@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 from shared.contract import STAGES
 from shared.environment import usable_cores
 
-from .backend import BACKEND, VARIABLE
-from .report_part import Part
-from .report_process import ROOT, run_limited
+from ..backend import BACKEND, VARIABLE
+from .part import Part
+from .process import ROOT, run_limited
 
 TESTS = ("tests", "-k", "stage4", "-m", "not slow")
 MOST_WORKERS = 8

@@ -21,10 +21,10 @@ import numpy as np
 
 from shared.benchmark import summarise
 
-from . import graphs
-from .arrays import zeros
-from .backend import cuda
-from .report_part import NO_GPU, Part
+from .. import graphs
+from ..arrays import zeros
+from ..backend import cuda
+from .part import NO_GPU, Part
 
 LAUNCHES = 200
 """In one sample: far fewer than the queue holds, so that the host never waits for it."""

@@ -16,9 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .backend import BACKEND
-from .report_part import NO_GPU, Part
-from .report_process import run_limited
+from ..backend import BACKEND
+from .part import NO_GPU, Part
+from .process import run_limited
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 86

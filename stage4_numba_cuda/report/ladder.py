@@ -1,6 +1,6 @@
 """The matmul ladder beside cuBLAS: every rung at 1,024, 2,048 and 4,096, in TFLOP/s and as a share of cuBLAS.
 
-All rungs of one size and their references are measured in turns, on the device's own clock (report_timing.py). The
+All rungs of one size and their references are measured in turns, on the device's own clock (timing.py). The
 FP32 rungs are set beside cuBLAS with TF32 switched off. The tensor-core rungs stand apart, each beside cuBLAS in its
 own precision; ours read float32 and round on the way, cuBLAS gets bf16 operands ready made.
 
@@ -18,11 +18,11 @@ import numpy as np
 
 from shared.bench_gpu import Cublas, cublas
 
-from . import matmul
-from .arrays import asarray, empty, to_host
-from .backend import BACKEND
-from .report_part import NO_GPU, Part
-from .report_timing import measure_device
+from .. import matmul
+from ..arrays import asarray, empty, to_host
+from ..backend import BACKEND
+from .part import NO_GPU, Part
+from .timing import measure_device
 
 SIZES = (1024, 2048, 4096)
 QUICK_SIZES = (1024,)

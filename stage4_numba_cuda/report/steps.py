@@ -24,11 +24,11 @@ from shared.benchmark import Measurement, measure
 from shared.contract import load_stage
 from shared.initialize import initialize_parameters
 
-from . import network, optimizers
-from .arrays import asarray
-from .backend import BACKEND, cuda
-from .report_part import NO_GPU, Part
-from .report_torch import Batches, Steps, contenders
+from .. import network, optimizers
+from ..arrays import asarray
+from ..backend import BACKEND, cuda
+from .beside_torch import Batches, Steps, contenders
+from .part import NO_GPU, Part
 
 NETWORKS = ((784, 128, 10), (784, 512, 512, 10))
 BATCHES = (64, 256, 1024)
