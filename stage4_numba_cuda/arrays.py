@@ -31,6 +31,15 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     >>> asarray([(1, 2), (3, 4)]).shape
     (2, 2)
     """
+    array = checked_array(values, dtype)
+    return array if on_device(array) else cuda.to_device(array)
+
+
+def checked_array(values: Any, dtype: str) -> Array:
+    """What `asarray` copies to the device: a C-contiguous NumPy array of this dtype, or the device array itself.
+
+    Raises as `asarray` does.
+    """
     check_dtype("asarray", dtype)
     if on_device(values) and values.dtype == dtype and values.ndim in (1, 2) and values.size and is_packed(values):
         return values
@@ -47,7 +56,15 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
     with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
-        return cuda.to_device(np.ascontiguousarray(array, dtype))
+        return np.ascontiguousarray(array, dtype)
+
+
+def sent(array: Array, own: Array) -> Array:
+    """The array on the device: itself where it is there, else `own`, of the same shape and dtype, with its numbers."""
+    if on_device(array):
+        return array
+    own.copy_to_device(array)
+    return own
 
 
 def to_host(array: Array) -> np.ndarray:
@@ -163,10 +180,12 @@ def check_dtype(function: str, dtype: str) -> None:
 
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
-    """Labels as int32 on the device, one a row and each in 0 … classes - 1, or an error that says which is not.
+    """Labels as int32 on the device, one a row and each in 0 … classes - 1, or an error that says which is not."""
+    return cuda.to_device(checked_labels(function, labels, rows, classes))
 
-    They are checked on the host, where they come from: a kernel uses a label as an index.
-    """
+
+def checked_labels(function: str, labels: Any, rows: int, classes: int) -> np.ndarray:
+    """The same on the host: they are checked there, where they come from, for a kernel uses a label as an index."""
     try:
         array = _unmasked(labels)
     except ValueError:
@@ -181,7 +200,7 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     if wrong.any():
         i = int(np.argmax(wrong))
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
-    return cuda.to_device(array.astype(np.int32))
+    return array.astype(np.int32)
 
 
 def _unmasked(values: Any) -> np.ndarray:

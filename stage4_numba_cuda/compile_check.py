@@ -1,7 +1,7 @@
-"""Every kernel through the compiler that devices use, for every architecture, on a machine that needs no GPU.
+r"""Every kernel through the compiler that devices use, for every architecture, on a machine that needs no GPU.
 
     measurements = compile_all(jobs(TABLE, CAPABILITIES))
-    faults = [fault for measurement in measurements for fault in measurement.faults]
+    print("\n".join(all_faults(measurements)))
 
 It shows what no emulator can: how many registers a thread takes and so how many threads fit, whether any are spilled
 to memory, whether a float64 slipped into a kernel of float32, and how dense a product's inner loop is. Compiling is
@@ -54,7 +54,7 @@ class Measurement:
     """What one kernel of one dtype became on one architecture.
 
     usage: None where it does not compile; hot_loop: where it was looked at and nvdisasm is here
-    faults: what is wrong with it, each a sentence that begins with the kernel
+    faults: what is wrong with it
     """
 
     kernel: str
@@ -77,8 +77,7 @@ class Job:
     @property
     def title(self) -> str:
         """'matmul_basic.naive, float32, sm_90'."""
-        dtype = "" if self.dtype == NO_DTYPE else f", {self.dtype}"
-        return f"{self.entry.kernel}{dtype}, sm_{self.capability[0]}{self.capability[1]}"
+        return f"{_title(self.entry.kernel, self.dtype)}, {architecture(self.capability)}"
 
     def question(self, ptx: bool) -> dict[str, Any]:
         """What the worker is asked. ptx: whether to look for float64 in it."""
@@ -122,18 +121,21 @@ def compile_all(
         waiting.put(list(group))
     results: dict[int, Measurement] = {}
     failures: list[Exception] = []
+    over = threading.Event()  # for the others, when one has failed, and for all at an interruption
     lock = threading.Lock()
     crew = [Worker() for _ in range(min(workers or usable_cores(), len(work)))]
 
     def run(worker: Worker) -> None:
         try:
             worker.wait_until_ready()
-            while not failures:
+            while not over.is_set():
                 try:
                     group = waiting.get_nowait()
                 except queue.Empty:
                     return
                 for number, job in group:
+                    if over.is_set():
+                        return
                     # A float64 comes from the source: what one architecture's PTX lacks, the others' lack, too.
                     question = job.question(ptx=number == group[0][0])
                     measurement = judge(job, worker.ask(question))
@@ -143,6 +145,7 @@ def compile_all(
                             on_done(job, len(results))
         except Exception as error:  # told by the thread that waits for all of them
             failures.append(error)
+            over.set()
 
     threads = [threading.Thread(target=run, args=(worker,), daemon=True) for worker in crew]
     try:
@@ -151,6 +154,7 @@ def compile_all(
         for thread in threads:
             thread.join()
     finally:
+        over.set()
         for worker in crew:
             worker.close()
     if failures:
@@ -220,19 +224,18 @@ def _missing(what: str) -> str:
 
 def judge(job: Job, answer: dict[str, Any]) -> Measurement:
     """The worker's answer with the job's budget laid against it."""
-    entry = job.entry
+    entry, named = job.entry, (job.entry.kernel, job.dtype, job.capability)
     if "error" in answer:
-        fault = f"{job.title}: does not compile: {answer['error']}"
-        return Measurement(entry.kernel, job.dtype, job.capability, None, None, None, (fault,))
+        return Measurement(*named, None, None, None, (f"does not compile: {answer['error']}",))
     usage = Usage(*(answer[name] for name in ("registers", "stack", "spills", "shared")))
     loop = HotLoop(**answer["hot_loop"]) if answer["hot_loop"] else None
     fits = occupancy(job.capability, entry.threads, usage.registers, usage.shared)
+    budget = entry.budget(job.dtype)
     faults = []
     if usage.spills:
         faults.append(f"{usage.spills} bytes of registers are spilled to memory")
     if usage.stack:
         faults.append(f"{usage.stack} bytes of stack frame, expected none")
-    budget = entry.budget(job.dtype)
     if usage.registers > budget:
         faults.append(f"{usage.registers} registers, its budget is {budget}")
     if not fits.blocks:
@@ -243,5 +246,23 @@ def judge(job: Job, answer: dict[str, Any]) -> Measurement:
         faults.append(f"{loop.share:.1%} of its inner loop multiply and add, expected {entry.share:.0%}")
     if loop is not None and loop.wide_loads < entry.wide_loads:
         faults.append(f"{loop.wide_loads} loads of 128 bits in its inner loop, expected {entry.wide_loads}")
-    told = tuple(f"{job.title}: {fault}" for fault in faults)
-    return Measurement(entry.kernel, job.dtype, job.capability, usage, fits, loop, told)
+    return Measurement(*named, usage, fits, loop, tuple(faults))
+
+
+def all_faults(measurements: Iterable[Measurement]) -> list[str]:
+    """Every fault as a sentence that names kernel, dtype and the architectures that have it."""
+    where: dict[tuple[str, str], list[str]] = {}
+    for measurement in measurements:
+        for fault in measurement.faults:
+            title = _title(measurement.kernel, measurement.dtype)
+            where.setdefault((title, fault), []).append(architecture(measurement.capability))
+    return [f"{title}, {' '.join(found)}: {fault}" for (title, fault), found in where.items()]
+
+
+def architecture(capability: Capability) -> str:
+    """Its name for a compiler: sm_90."""
+    return f"sm_{capability[0]}{capability[1]}"
+
+
+def _title(kernel: str, dtype: str) -> str:
+    return kernel if dtype == NO_DTYPE else f"{kernel}, {dtype}"

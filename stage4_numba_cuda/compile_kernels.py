@@ -7,7 +7,7 @@ The arguments, in order, one word each:
     int32[1]    a vector of int32, whatever the dtype; int64 one such number, as Python's whole numbers become
 
 A kernel is named by its file in kernels/ and an expression in that file: `sums.total_by_tree`, or for what a function
-makes, `matmul_basic.tiled(32, 'nn').multiply`.
+makes, `matmul_basic.tiled(32, 'nn').multiply`; `dtype` in it is the dtype that it is compiled for.
 
 The budget is the most registers that a thread may take on any architecture. It is chosen by what it leaves room for:
 a multiprocessor has 65,536 registers, so 32 a thread let 2,048 threads live there, 64 let 1,024, 128 let 512. float64
@@ -118,6 +118,7 @@ MATMUL = (
             64,
             64,
             share=0.15 if tile == 16 else 0.21,
+            variant=tile == 16 and (form, name) != ("nn", "multiply"),
         )
         for tile in (16, 32)
         for form, name, arguments in (
@@ -143,12 +144,12 @@ MATMUL = (
     ),
     *(
         entry(
-            f"matmul_register.{rung}('{form}', {vector})",
+            f"matmul_register.{rung}('{form}', {vector}, dtype)",
             "T[2] T[2] T[2]",
             256,
             168,
             255,
-            share=0.85 if vector else 0.8,
+            share=0.89 if vector else 0.8,
             wide_loads=32,
             variant=(form, vector) != ("nn", True),
         )
@@ -163,29 +164,50 @@ MATMUL = (
             256,
             128 if vector else 208,
             255,
-            share=0.85 if vector else 0.8,
-            wide_loads=64,
-            dtypes=(dtype,),
+            share=0.87 if vector else 0.8,
+            wide_loads=32,
             variant=variant,
         )
-        for dtype, depth in (("float32", 16), ("float64", 8))
         for vector in VECTOR
         for call, arguments, variant in (
-            *((f"multiply('{form}', {vector}, {depth})", "T[2] T[2] T[2]", False) for form in FORMS),
             *(
-                (f"forward({vector}, {depth}, {activation})", "T[2] T[2] T[1] T[2]", activation != RELU)
+                (f"multiply('{form}', {vector}, dtype)", "T[2] T[2] T[2]", not vector and form != "nn")
+                for form in FORMS
+            ),
+            *(
+                (
+                    f"forward({vector}, dtype, {activation})",
+                    "T[2] T[2] T[1] T[2]",
+                    (vector, activation) != (True, RELU),
+                )
                 for activation in range(SOFTMAX)
             ),
             *(
                 (
-                    f"backward({vector}, {depth}, {activation}, {masked})",
+                    f"backward({vector}, dtype, {activation}, {masked})",
                     "T[2] T[2] T[2] T[2] T[2]",
-                    (activation, masked) != (RELU, True),
+                    (vector, activation, masked) != (True, RELU, True),
                 )
                 for activation in range(SOFTMAX)
                 for masked in (False, True)
             ),
         )
+    ),
+    *(
+        entry(
+            f"matmul_tensor.multiply('{form}', {vector}, '{precision}')",
+            "T[2] T[2] T[2]",
+            256,
+            168,
+            168,
+            share=0.1,
+            dtypes=("float32",),
+            needs=(8, 0),
+            variant=(form, vector) != ("nn", True),
+        )
+        for precision in ("tf32", "bf16")
+        for form in FORMS
+        for vector in VECTOR
     ),
 )
 
@@ -251,13 +273,14 @@ FUSED = (
         line
         for tile in (16, 32)
         for line in (
-            entry(f"fused.FORWARD_PARTIAL[{tile}]", "T[2] T[2] T[3]", tile * tile, 64, 64),
+            entry(f"fused.FORWARD_PARTIAL[{tile}]", "T[2] T[2] T[3]", tile * tile, 64, 64, variant=tile == 32),
             entry(
                 f"fused.FORWARD_BYTES[{tile}]",
                 "uint8[2] int32[1] int32[1] int64[1] T[2] T[1] T[2] T[2] int32[1] T[3]",
                 tile * tile,
                 64,
                 64,
+                variant=tile == 32,
             ),
             entry(
                 f"fused.UPDATE[{tile}]",
@@ -267,6 +290,7 @@ FUSED = (
                 64,
                 # Tiles of 32 are for the emulator: in float64 no device has the registers for such a block.
                 dtypes=DTYPES if tile == 16 else ("float32",),
+                variant=tile == 32,
             ),
         )
     ),
@@ -275,7 +299,7 @@ FUSED = (
         "fused.head",
         "int64 int64 T[3] T[1] T[2] T[2] T[2] int64 T[2] T[1] int32[1] T[2] T[2] T[2] T[2] int64[1]",
         256,
-        64,
+        80,
         80,
     ),
 )

@@ -73,7 +73,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
     instructions of its PTX and its hot loop; or {"error": why it does not compile}."""
     capability = tuple(question["capability"])
     try:
-        kernel = find(question["package"], question["kernel"])
+        kernel = find(question["package"], question["kernel"], question["dtype"])
         options = dict(kernel.targetoptions)
         code = _ltoir(kernel.py_func, argument_types(question["arguments"], question["dtype"]), capability, options)
         cubin, log = _link(code, capability, options)
@@ -87,10 +87,11 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 
 
 @cache
-def find(package: str, name: str) -> Any:
-    """The kernel that a name in the table stands for: a file, a dot, and an expression in that file."""
+def find(package: str, name: str, dtype: str) -> Any:
+    """The kernel that a name in the table stands for: a file, a dot, and an expression of what is in that file."""
     module, _, expression = name.partition(".")
-    return eval(expression, vars(importlib.import_module(f"{package}.{module}" if package else module)))
+    names = vars(importlib.import_module(f"{package}.{module}" if package else module))
+    return eval(expression, names, {"dtype": dtype})
 
 
 def _ltoir(function: Callable[..., Any], arguments: tuple[Any, ...], capability: Any, options: dict[str, Any]) -> bytes:

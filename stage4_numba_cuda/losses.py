@@ -29,7 +29,7 @@ def mean_squared_error(outputs: Array, targets: Array) -> float:
     outputs, targets: (batch, features)
     """
     outputs, targets = as_same_shape("mean_squared_error", outputs=outputs, targets=targets)
-    return _loss("mean_squared_error", outputs, targets)
+    return loss_of("mean_squared_error", outputs, targets)
 
 
 def mean_squared_error_backward(outputs: Array, targets: Array, out: Array | None = None) -> Array:
@@ -38,7 +38,7 @@ def mean_squared_error_backward(outputs: Array, targets: Array, out: Array | Non
     out = output_like(
         "mean_squared_error_backward", out, outputs.shape, outputs.dtype, outputs=outputs, targets=targets
     )
-    return _gradient("mean_squared_error", outputs, targets, out)
+    return gradient_of("mean_squared_error", outputs, targets, out)
 
 
 def softmax_cross_entropy(logits: Array, labels: Any) -> float:
@@ -48,14 +48,14 @@ def softmax_cross_entropy(logits: Array, labels: Any) -> float:
     -log(exp(z_y) / sum exp(z)) = log(sum exp(z - m)) - (z_y - m) with m the largest z: finite for any finite z.
     """
     logits, labels = _with_labels("softmax_cross_entropy", "logits", logits, labels)
-    return _loss("softmax_cross_entropy", logits, labels)
+    return loss_of("softmax_cross_entropy", logits, labels)
 
 
 def softmax_cross_entropy_backward(logits: Array, labels: Any, out: Array | None = None) -> Array:
     """(softmax(logits) - one_hot(labels)) / batch: what was predicted minus what should have been."""
     logits, labels = _with_labels("softmax_cross_entropy_backward", "logits", logits, labels)
     out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits)
-    return _gradient("softmax_cross_entropy", logits, labels, out)
+    return gradient_of("softmax_cross_entropy", logits, labels, out)
 
 
 def softmax_cross_entropy_fused(logits: Array, labels: Any, out: Array | None = None) -> tuple[float, Array]:
@@ -75,14 +75,14 @@ def sigmoid_cross_entropy(logits: Array, targets: Array) -> float:
     max(z, 0) - z t + log(1 + exp(-|z|)), which is the same and finite for any finite z.
     """
     logits, targets = as_same_shape("sigmoid_cross_entropy", logits=logits, targets=targets)
-    return _loss("sigmoid_cross_entropy", logits, targets)
+    return loss_of("sigmoid_cross_entropy", logits, targets)
 
 
 def sigmoid_cross_entropy_backward(logits: Array, targets: Array, out: Array | None = None) -> Array:
     """(sigmoid(z) - t) / elements."""
     logits, targets = as_same_shape("sigmoid_cross_entropy_backward", logits=logits, targets=targets)
     out = output_like("sigmoid_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits, targets=targets)
-    return _gradient("sigmoid_cross_entropy", logits, targets, out)
+    return gradient_of("sigmoid_cross_entropy", logits, targets, out)
 
 
 def hinge(scores: Array, labels: Any) -> float:
@@ -92,14 +92,14 @@ def hinge(scores: Array, labels: Any) -> float:
     Same as torch.nn.functional.multi_margin_loss with p=1 and margin=1, except that a NaN score gives a NaN loss.
     """
     scores, labels = _with_labels("hinge", "scores", scores, labels)
-    return _loss("hinge", scores, labels)
+    return loss_of("hinge", scores, labels)
 
 
 def hinge_backward(scores: Array, labels: Any, out: Array | None = None) -> Array:
     """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes."""
     scores, labels = _with_labels("hinge_backward", "scores", scores, labels)
     out = output_like("hinge_backward", out, scores.shape, scores.dtype, scores=scores)
-    return _gradient("hinge", scores, labels, out)
+    return gradient_of("hinge", scores, labels, out)
 
 
 def row_losses(name: str, outputs: Array, targets: Array, rows_out: Array, lanes: int = LANES) -> None:
@@ -118,13 +118,15 @@ def row_losses_and_gradient(
     kernels.FUSED[name][_grid(len(outputs), lanes)](outputs, targets, rows_out, grad)
 
 
-def _loss(name: str, outputs: Array, targets: Array) -> float:
+def loss_of(name: str, outputs: Array, targets: Array) -> float:
+    """The loss of that name, unchecked: arguments as `row_losses` takes them."""
     rows = empty(outputs.shape[:1], outputs.dtype)
     row_losses(name, outputs, targets, rows)
     return reductions.total(rows)
 
 
-def _gradient(name: str, outputs: Array, targets: Array, grad: Array) -> Array:
+def gradient_of(name: str, outputs: Array, targets: Array, grad: Array) -> Array:
+    """Its gradient alone into grad, unchecked."""
     kernels.BACKWARD[name][_grid(len(outputs), LANES)](outputs, targets, grad)
     return grad
 

@@ -109,7 +109,9 @@ def backward_fused(
     kernels, grid, block = _choose("nt", out)
     masked = 0 if mask is None else 1
     # A kernel takes an array in every place; without a mask it is one that is never read.
-    kernels.backward[grid, block, stream](grad, weights, output, activation, output if mask is None else mask, masked, out)
+    kernels.backward[grid, block, stream](
+        grad, weights, output, activation, output if mask is None else mask, masked, out
+    )
     return out
 
 

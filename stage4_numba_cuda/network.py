@@ -17,7 +17,7 @@ from shared.initialize import initialize_parameters
 
 from . import losses, matmul
 from .activations import softmax
-from .arrays import Array, as_labels, asarray, check_dtype, copy
+from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, copy, sent
 from .buffers import Buffers, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
 from .resident import Resident
@@ -140,13 +140,14 @@ class Network:
         return Resident(self, x, labels, optimizer, batch_size, dropout, seed)
 
     def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]:
-        """x, y and the masks on the device, or an error that says what is wrong with them."""
+        """x, y and the masks as NumPy arrays to be sent to the device, or the device arrays that they are; or an error
+        that says what is wrong with them."""
         x = self._checked_x(x)
         masks = self._checked_masks(dropout_masks, x.shape[0])
         shape = (x.shape[0], self.layers[-1].out_features)
         if self.loss_name in LABEL_LOSSES:
-            return x, as_labels(self.loss_name, y, *shape), masks
-        targets = asarray(y, self.dtype)
+            return x, checked_labels(self.loss_name, y, *shape), masks
+        targets = checked_array(y, self.dtype)
         if targets.shape != shape:
             raise ValueError(
                 f"{self.loss_name}: targets is {targets.shape} but outputs is {shape}; they must have the same shape"
@@ -166,8 +167,9 @@ class Network:
     def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
         """The last layer's outputs, in the network's buffers."""
         signal = self._checked_x(x)
-        rows = self.buffers(signal.shape[0]).rows(signal.shape[0])
         masks = self._checked_masks(dropout_masks, signal.shape[0])
+        rows = self.buffers(signal.shape[0]).rows(signal.shape[0])
+        signal, masks = sent(signal, rows.x), [sent(mask, own) for mask, own in zip(masks, rows.masks, strict=False)]
         activation, last = ACTIVATIONS.index(self.activation), len(self.layers) - 1
         for i, layer in enumerate(self.layers):
             in_epilogue = activation if i < last and activation != SOFTMAX else 0
@@ -180,7 +182,7 @@ class Network:
         return signal
 
     def _checked_x(self, x: Any) -> Array:
-        x = asarray(x, self.dtype)
+        x = checked_array(x, self.dtype)
         if x.ndim != 2:
             raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
         if not self.layers or self.layers[0].in_features != x.shape[1]:
@@ -199,7 +201,7 @@ class Network:
             raise ValueError(
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
             )
-        masks = [asarray(mask, self.dtype) for mask in dropout_masks]
+        masks = [checked_array(mask, self.dtype) for mask in dropout_masks]
         for mask, layer in zip(masks, self.layers, strict=False):
             width = layer.out_features
             if mask.shape != (rows, width):

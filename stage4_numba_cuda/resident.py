@@ -108,7 +108,7 @@ class Resident:
                 self._fused(buffers.rows(count), count, buffers.row_losses[slot][:count])
         if meanwhile is not None:
             meanwhile()
-        rows = buffers.row_losses.copy_to_host()
+        rows = buffers.row_losses[: len(counts)].copy_to_host()
         return [float(np.sum(rows[slot, :count], dtype=np.float64)) for slot, count in enumerate(counts)]
 
     def _send_schedule(self, rates: Sequence[float]) -> None:

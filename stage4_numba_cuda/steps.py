@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import activations, graphs, launch, losses, matmul
-from .arrays import Array, address
+from .arrays import Array, address, sent
 from .backend import BACKEND
 from .buffers import Buffers, Rows
 from .dense import ACTIVATIONS, Dense
@@ -53,8 +53,8 @@ def op_by_op(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[A
             signal = activate(signal, out=signal)  # in place: every derivative can be told from the output
             if masks:
                 signal = multiply(signal, masks[i], rows.dropped[i])
-    loss = getattr(losses, network.loss_name)(signal, y)
-    getattr(losses, f"{network.loss_name}_backward")(signal, y, out=rows.grad[-1])
+    loss = losses.loss_of(network.loss_name, signal, y)
+    losses.gradient_of(network.loss_name, signal, y, rows.grad[-1])
     for i in reversed(range(1, len(layers))):
         below = rows.grad[i - 1]
         layers[i].backward(rows.grad[i], out=below)
@@ -101,7 +101,8 @@ def graph(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any]
     own_y = rows.labels if network.loss_name in LABEL_LOSSES else rows.targets
     own_masks = rows.masks[: len(masks)]
     for own, given in zip([rows.x, own_y, *own_masks], [x, y, *masks], strict=True):
-        own.copy_to_device(given)
+        if given is not own:
+            own.copy_to_device(given)
     key = ("step", rows.x.shape[0], bool(masks), move.key())
     buffers.graphs.launch(
         key, lambda stream: launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
@@ -275,7 +276,10 @@ def _prepare(network: Network, x: Any, y: Any, masks: Any) -> tuple[Array, Array
     """x, y and masks on the device, checked, and the memory for them."""
     x, y, masks = network.checked(x, y, masks)
     buffers = network.buffers(x.shape[0])
-    return x, y, masks, buffers, buffers.rows(x.shape[0])
+    rows = buffers.rows(x.shape[0])
+    own_y = rows.labels if network.loss_name in LABEL_LOSSES else rows.targets
+    masks = [sent(mask, own) for mask, own in zip(masks, rows.masks, strict=False)]
+    return sent(x, rows.x), sent(y, own_y), masks, buffers, rows
 
 
 def multiply(a: Array, mask: Array, out: Array) -> Array:

@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from shared.results import as_json
-from stage4_numba_cuda.compile_check import CAPABILITIES, Measurement, compile_all, jobs
+from stage4_numba_cuda.compile_check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
 from stage4_numba_cuda.compile_kernels import DTYPES, TABLE, Entry
 from stage4_numba_cuda.compile_occupancy import Capability
 
@@ -39,7 +39,7 @@ def check_kernels(
         "starting the compiler"
     ) as status:  # a moving line on a terminal, nothing elsewhere
         measurements = compile_all(work, lambda job, done: status.update(f"{done} of {len(work)}: {job.title}"))
-    faults = [fault for measurement in measurements for fault in measurement.faults]
+    faults = all_faults(measurements)
     if json:
         typer.echo(as_json(_document(entries, measurements)), nl=False)
     else:
@@ -58,7 +58,9 @@ def _entries(kernels: Sequence[str]) -> list[Entry]:
 
 
 def _capabilities(architectures: Sequence[str]) -> list[Capability]:
-    known = {text: capability for capability in CAPABILITIES for text in (_dotted(capability), _sm(capability))}
+    known = {
+        text: capability for capability in CAPABILITIES for text in (_dotted(capability), architecture(capability))
+    }
     for text in architectures:
         if text not in known:
             raise ValueError(f"unknown architecture {text!r}; choose one of {', '.join(map(_dotted, CAPABILITIES))}")
@@ -159,7 +161,3 @@ def _document(entries: Sequence[Entry], measurements: Sequence[Measurement]) -> 
 
 def _dotted(capability: Capability) -> str:
     return ".".join(map(str, capability))
-
-
-def _sm(capability: Capability) -> str:
-    return f"sm_{capability[0]}{capability[1]}"

@@ -17,7 +17,7 @@ from typing import Any
 from numba import int32, uint32
 
 from ..backend import cuda
-from .matmul_tiles import SIDE, THREADS, mover, outer_products, writer
+from .matmul_tiles import SIDE, THREADS, mover, outer_products, two_blocks, writer
 
 DEPTH = 8
 """How much of K a block has in shared memory at a time."""
@@ -70,7 +70,8 @@ def register_1d(form: str) -> Any:
             fill_a(tile_a, a, row, start)
             fill_b(tile_b, b, start, column)
             cuda.syncthreads()
-            for k in range(DEPTH):
+            for step in range(DEPTH):
+                k = uint32(step)  # unsigned, as in matmul_basic.py
                 right = tile_b[k, x]
                 for i in range(each):
                     sums[i] += tile_a[y + i, k] * right
@@ -110,7 +111,8 @@ def register_2d(form: str) -> Any:
             fill_a(tile_a, a, row, start)
             fill_b(tile_b, b, start, column)
             cuda.syncthreads()
-            for k in range(DEPTH):
+            for step in range(DEPTH):
+                k = uint32(step)
                 for i in range(each):
                     left[i] = tile_a[y + i, k]
                     right[i] = tile_b[k, x + i]
@@ -128,32 +130,32 @@ def register_2d(form: str) -> Any:
 
 
 @cache
-def vectorised(form: str, vector: bool) -> Any:
+def vectorised(form: str, vector: bool, dtype: str) -> Any:
     """register_2d with loads and stores of 128 bits. A thread's 8 columns are neighbours: a warp's wide loads of b's tile
     begin 8 words apart, so that two of every eight threads want the same bank.
 
     vector: whether global memory may be read so, too: rows of a multiple of four numbers, 16-byte addresses
     """
-    return _wide(form, vector, each=8, gap=4, pitch=SIDE)
+    return _wide(form, vector, dtype, each=8, gap=4, pitch=SIDE)
 
 
 @cache
-def conflict_free(form: str, vector: bool) -> Any:
+def conflict_free(form: str, vector: bool, dtype: str) -> Any:
     """vectorised, arranged for the 32 banks. A thread's columns are 4 and 4 more, 64 further on: eight threads' wide
     loads are 32 neighbouring words. Rows of a tile are 4 words longer: what is stored turned goes to other banks."""
-    return _wide(form, vector, each=4, gap=SIDE // 2, pitch=SIDE + 4)
+    return _wide(form, vector, dtype, each=4, gap=SIDE // 2, pitch=SIDE + 4)
 
 
-def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
+def _wide(form: str, vector: bool, dtype: str, each: int, gap: int, pitch: int) -> Any:
     """each: how far apart neighbouring threads' first rows and columns are; gap: from a thread's first four to its others;
     pitch: numbers from one row of a tile to the next"""
     a_tiles, b_tiles = mover(form != "tn", vector, DEPTH), mover(form == "nt", vector, DEPTH)
-    first_a, load_a, unload_a = a_tiles.first, a_tiles.load, a_tiles.unload
-    first_b, load_b, unload_b = b_tiles.first, b_tiles.load, b_tiles.unload
+    place_a, first_a, load_a, unload_a = a_tiles.place, a_tiles.first, a_tiles.load, a_tiles.unload
+    place_b, first_b, load_b, unload_b = b_tiles.place, b_tiles.first, b_tiles.load, b_tiles.unload
     eight, write = outer_products(gap), writer(vector, gap)
     inner = 0 if form == "tn" else 1
 
-    @cuda.jit
+    @cuda.jit(**two_blocks(vector, dtype))
     def multiply(a, b, c):
         tile_a = cuda.shared.array((DEPTH, pitch), a.dtype, alignment=16)
         tile_b = cuda.shared.array((DEPTH, pitch), a.dtype, alignment=16)
@@ -171,19 +173,24 @@ def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
         column = cuda.blockIdx.x * int32(SIDE)
         count = int32(a.shape[inner])
         start = int32((count - 1) & (DEPTH - 1)) + int32(1)  # what is over when K is cut into tiles, or a whole one
-        first_a(tile_a, a, row, start)
-        first_b(tile_b, b, column, start)
+        i_a, k_a = place_a()
+        i_b, k_b = place_b()
+        first_a(staged_a, a, row + i_a, k_a, start)
+        first_b(staged_b, b, column + i_b, k_b, start)
+        unload_a(tile_a, i_a, k_a, staged_a)
+        unload_b(tile_b, i_b, k_b, staged_b)
         cuda.syncthreads()
-        eight(tile_a, tile_b, sums, left, right, 0, y, x)
         while start < count:
-            load_a(staged_a, a, row, start)
-            load_b(staged_b, b, column, start)
-            cuda.syncthreads()  # all have read the last tiles
-            unload_a(tile_a, 0, staged_a)
-            unload_b(tile_b, 0, staged_b)
-            cuda.syncthreads()
             eight(tile_a, tile_b, sums, left, right, 0, y, x)
+            cuda.syncthreads()  # nobody may overwrite a tile that another thread still reads
+            load_a(staged_a, a, row + i_a, start + k_a)
+            load_b(staged_b, b, column + i_b, start + k_b)
+            unload_a(tile_a, i_a, k_a, staged_a)
+            unload_b(tile_b, i_b, k_b, staged_b)
+            cuda.syncthreads()
             start += int32(DEPTH)
+        eight(tile_a, tile_b, sums, left, right, 0, y, x)
+        cuda.syncthreads()
         for i in range(8):
             target = row + y + (i & 3) + (i >> 2) * gap
             if target < c.shape[0]:

@@ -14,134 +14,123 @@ with zeros behind them, so that all others are full.
 
 from __future__ import annotations
 
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from numba import uint32
 
 from ..backend import cuda
-from .ptx import REAL, load4, store4
+from .ptx import REAL, fetch4, load4, store4
 
 SIDE = 128
 """Rows and columns of the result that a block computes."""
 
 THREADS = 256
+WARP = 32
 
 WIDE = 4
 """Numbers that a thread moves at once."""
 
 
+def two_blocks(vector: bool, dtype: str) -> dict[str, Any]:
+    """What to tell the compiler: in float32, that two blocks of THREADS shall fit on a multiprocessor, which leaves 128
+    registers to a thread. With scalar loads or in float64 that is not enough, and it would keep numbers in memory."""
+    return {"launch_bounds": (THREADS, 2)} if REAL and vector and dtype == "float32" else {}
+
+
+@cache
 def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
     """The device functions that bring tiles of one operand from memory to shared memory, in blocks of THREADS threads.
 
     along_k: whether a row of the operand runs along k; vector: whether four of its numbers may be loaded at once
-    first(tile, source, origin, count): the first `count` rows of k, at most depth, and zeros behind them
-    load(staged, source, origin, k): rows k … k + depth - 1 into this thread's registers, staged[depth / 8, 4]
-    unload(tile, base, staged): from there to rows base … base + depth - 1 of the tile
+    place(): the (i, k) of a tile from which on this thread moves its numbers, depth / 8 times four of them
+    first(staged, source, i, k, count): four by four into its registers, staged[depth / 8, 4]; zeros from row `count` of
+    k on
+    load(staged, source, i, k): the same with nothing to guard in k
+    unload(tile, i, k, staged): from there to the tile
     """
     parts = depth * SIDE // (THREADS * WIDE)
-    groups = depth // WIDE  # of four numbers along k
-    shift = groups.bit_length() - 1
-    last = WIDE if vector and not along_k else 1
 
     if along_k:
+        groups = depth // WIDE  # of four numbers along k
+        shift = groups.bit_length() - 1
+        further = THREADS // groups  # rows that all threads together have read, and so the way to a thread's next part
 
         @cuda.jit(device=True)
-        def place(part):
-            thread = cuda.threadIdx.x
-            return (thread >> shift) + part * (THREADS // groups), (thread & (groups - 1)) * WIDE
+        def place():
+            return cuda.threadIdx.x >> shift, (cuda.threadIdx.x & (groups - 1)) * WIDE
 
         @cuda.jit(device=True)
-        def put(tile, k, i, v0, v1, v2, v3):
-            # Unsigned, for an index that may be negative is tested, and counted from the end: two more instructions.
-            tile[uint32(k), uint32(i)] = v0
-            tile[uint32(k + 1), uint32(i)] = v1
-            tile[uint32(k + 2), uint32(i)] = v2
-            tile[uint32(k + 3), uint32(i)] = v3
+        def first(staged, source, i, k, count):
+            for part in range(parts):
+                row = min(i + part * further, source.shape[0] - 1)
+                for lane in range(WIDE):
+                    staged[part, lane] = source[row, k + lane] if k + lane < count else source.dtype.type(0)
+
+        if vector:
+
+            @cuda.jit(device=True)
+            def load(staged, source, i, k):
+                for part in range(parts):
+                    row = min(i + part * further, source.shape[0] - 1)
+                    staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, row, k)
+        else:
+
+            @cuda.jit(device=True)
+            def load(staged, source, i, k):
+                for part in range(parts):
+                    row = min(i + part * further, source.shape[0] - 1)
+                    for lane in range(WIDE):
+                        staged[part, lane] = source[row, k + lane]
+
+        @cuda.jit(device=True)
+        def unload(tile, i, k, staged):
+            for part in range(parts):
+                for lane in range(WIDE):
+                    # Unsigned, for an index that may be negative is tested, and counts from the end: more instructions.
+                    tile[uint32(k + lane), uint32(i + part * further)] = staged[part, lane]
     else:
+        further = THREADS // WARP  # rows of k, one to a warp
 
         @cuda.jit(device=True)
-        def place(part):
-            thread = cuda.threadIdx.x
-            return (thread & 31) * WIDE, (thread >> 5) + part * (THREADS // 32)
+        def place():
+            return (cuda.threadIdx.x & 31) * WIDE, cuda.threadIdx.x >> 5
 
         @cuda.jit(device=True)
-        def put(tile, k, i, v0, v1, v2, v3):
-            store4(tile, k, i, v0, v1, v2, v3)
+        def first(staged, source, i, k, count):
+            for part in range(parts):
+                row = k + part * further
+                for lane in range(WIDE):
+                    column = min(i + lane, source.shape[1] - 1)
+                    staged[part, lane] = source[row, column] if row < count else source.dtype.type(0)
 
-    fetch = reader(along_k, vector)
+        if vector:
 
-    @cuda.jit(device=True)
-    def fetch_first(source, i, k, count):
-        """fetch with zeros from row `count` of k on."""
-        zero = source.dtype.type(0)
-        if along_k and not vector:
-            i = min(i, source.shape[0] - 1)
-            return (
-                source[i, k] if k < count else zero,
-                source[i, k + 1] if k + 1 < count else zero,
-                source[i, k + 2] if k + 2 < count else zero,
-                source[i, k + 3] if k + 3 < count else zero,
-            )
-        if k < count:  # then all four are: rows of a multiple of four numbers leave a multiple of four
-            return fetch(source, i, k)
-        return zero, zero, zero, zero
+            @cuda.jit(device=True)
+            def load(staged, source, i, k):
+                column = min(i, source.shape[1] - WIDE)
+                for part in range(parts):
+                    row = k + part * further
+                    staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, row, column)
+        else:
 
-    @cuda.jit(device=True)
-    def first(tile, source, origin, count):
-        for part in range(parts):
-            i, k = place(part)
-            v0, v1, v2, v3 = fetch_first(source, origin + i, k, count)
-            put(tile, k, i, v0, v1, v2, v3)
-
-    @cuda.jit(device=True)
-    def load(staged, source, origin, start):
-        for part in range(parts):
-            i, k = place(part)
-            staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch(source, origin + i, start + k)
-
-    @cuda.jit(device=True)
-    def unload(tile, base, staged):
-        for part in range(parts):
-            i, k = place(part)
-            put(tile, base + k, i, staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3])
-
-    return SimpleNamespace(first=first, load=load, unload=unload, parts=parts, last=last)
-
-
-def reader(along_k: bool, vector: bool) -> Any:
-    """The device function fetch(source, i, k): four numbers of a row, from its i and k on, moved back to the edge of i."""
-    if along_k and vector:
+            @cuda.jit(device=True)
+            def load(staged, source, i, k):
+                for part in range(parts):
+                    for lane in range(WIDE):
+                        staged[part, lane] = source[k + part * further, min(i + lane, source.shape[1] - 1)]
 
         @cuda.jit(device=True)
-        def fetch(source, i, k):
-            return load4(source, min(i, source.shape[0] - 1), k)
-    elif along_k:
+        def unload(tile, i, k, staged):
+            for part in range(parts):
+                row = k + part * further
+                store4(tile, row, i, staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3])
 
-        @cuda.jit(device=True)
-        def fetch(source, i, k):
-            i = min(i, source.shape[0] - 1)
-            return source[i, k], source[i, k + 1], source[i, k + 2], source[i, k + 3]
-    elif vector:
-
-        @cuda.jit(device=True)
-        def fetch(source, i, k):
-            return load4(source, k, min(i, source.shape[1] - WIDE))
-    else:
-
-        @cuda.jit(device=True)
-        def fetch(source, i, k):
-            last = source.shape[1] - 1
-            return (
-                source[k, min(i, last)],
-                source[k, min(i + 1, last)],
-                source[k, min(i + 2, last)],
-                source[k, min(i + 3, last)],
-            )
-
-    return fetch
+    return SimpleNamespace(place=place, first=first, load=load, unload=unload)
 
 
+@cache
 def outer_products(gap: int) -> Any:
     """The device function eight(...): adds eight rows of k, from row k of the tiles on, to a thread's 8 x 8 numbers.
 
@@ -182,31 +171,26 @@ def outer_products(gap: int) -> Any:
     return eight
 
 
+@cache
 def writer(vector: bool, gap: int) -> Any:
     """The device function write(c, row, column, sums, i): row i of a thread's 8 x 8 numbers into that row of c, four from
     `column` on and four from column + gap on, as far as c reaches."""
     if vector:
 
         @cuda.jit(device=True)
-        def put(c, row, column, v0, v1, v2, v3):
+        def write(c, row, column, sums, i):
             if column < c.shape[1]:
-                store4(c, row, column, v0, v1, v2, v3)
+                store4(c, row, column, sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3])
+            if column + gap < c.shape[1]:
+                store4(c, row, column + gap, sums[i, 4], sums[i, 5], sums[i, 6], sums[i, 7])
     else:
 
         @cuda.jit(device=True)
-        def put(c, row, column, v0, v1, v2, v3):
-            if column < c.shape[1]:
-                c[row, column] = v0
-            if column + 1 < c.shape[1]:
-                c[row, column + 1] = v1
-            if column + 2 < c.shape[1]:
-                c[row, column + 2] = v2
-            if column + 3 < c.shape[1]:
-                c[row, column + 3] = v3
-
-    @cuda.jit(device=True)
-    def write(c, row, column, sums, i):
-        put(c, row, column, sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3])
-        put(c, row, column + gap, sums[i, 4], sums[i, 5], sums[i, 6], sums[i, 7])
+        def write(c, row, column, sums, i):
+            for lane in range(WIDE):
+                if column + lane < c.shape[1]:
+                    c[row, column + lane] = sums[i, lane]
+                if column + gap + lane < c.shape[1]:
+                    c[row, column + gap + lane] = sums[i, WIDE + lane]
 
     return write

@@ -18,37 +18,29 @@ from numba import int32
 
 from ..backend import cuda
 from .activations import activate, back
-from .matmul_tiles import SIDE, mover, outer_products, writer
-from .ptx import REAL, load4, store4
+from .matmul_tiles import SIDE, mover, outer_products, two_blocks, writer
+from .ptx import load4, store4
 
 GAP = SIDE // 2
 PITCH = SIDE + 4
 """Four words more a row than it needs: what is stored turned meets two banks' worth of neighbours and not four."""
 
 
-def depth_of(dtype: Any) -> int:
-    """The depth that fits for numbers of that dtype."""
-    return 16 if dtype.itemsize == 4 else 8
-
-
-def options(vector: bool, depth: int) -> dict[str, Any]:
-    """What to tell the compiler: in float32 two blocks of 256 threads can share a multiprocessor, at 128 registers each.
-
-    With scalar loads or in float64 more registers are needed than that, and holding them to it would spill.
-    """
-    return {"launch_bounds": (256, 2)} if REAL and vector and depth == 16 else {}
+def depth_of(dtype: str) -> int:
+    """The length of K in shared memory at a time."""
+    return 16 if dtype == "float32" else 8
 
 
 @cache
-def multiply(form: str, vector: bool, depth: int) -> Any:
+def multiply(form: str, vector: bool, dtype: str) -> Any:
     """The kernel (a, b, c): c = the product of that form.
 
     vector: whether memory may be read 128 bits at a time: rows of a multiple of four numbers, 16-byte addresses
     """
-    product, write = _product(form, vector, depth), writer(vector, GAP)
-    rows, parts = 2 * depth, depth // 8
+    product, write = _product(form, vector, depth_of(dtype)), writer(vector, GAP)
+    rows, parts = 2 * depth_of(dtype), depth_of(dtype) // 8
 
-    @cuda.jit(**options(vector, depth))
+    @cuda.jit(**two_blocks(vector, dtype))
     def kernel(a, b, c):
         tiles_a = cuda.shared.array((rows, PITCH), a.dtype, alignment=16)
         tiles_b = cuda.shared.array((rows, PITCH), a.dtype, alignment=16)
@@ -68,13 +60,13 @@ def multiply(form: str, vector: bool, depth: int) -> Any:
 
 
 @cache
-def forward(vector: bool, depth: int, activation: int) -> Any:
+def forward(vector: bool, dtype: str, activation: int) -> Any:
     """The kernel (x, weights, bias, out): out = activate(xW + b). The activation is a constant of the kernel: a choice at
     run time, unrolled for 64 numbers, would be five times the code."""
-    product, write = _product("nn", vector, depth), writer(vector, GAP)
-    rows, parts = 2 * depth, depth // 8
+    product, write = _product("nn", vector, depth_of(dtype)), writer(vector, GAP)
+    rows, parts = 2 * depth_of(dtype), depth_of(dtype) // 8
 
-    @cuda.jit(**options(vector, depth))
+    @cuda.jit(**two_blocks(vector, dtype))
     def kernel(x, weights, bias, out):
         tiles_a = cuda.shared.array((rows, PITCH), x.dtype, alignment=16)
         tiles_b = cuda.shared.array((rows, PITCH), x.dtype, alignment=16)
@@ -98,13 +90,13 @@ def forward(vector: bool, depth: int, activation: int) -> Any:
 
 
 @cache
-def backward(vector: bool, depth: int, activation: int, masked: bool) -> Any:
+def backward(vector: bool, dtype: str, activation: int, masked: bool) -> Any:
     """The kernel (grad, weights, output, mask, out): out = (grad Wᵀ) · mask, back through the activation that gave output.
 
     Where not masked, `mask` is not read.
     """
-    product = _product("nt", vector, depth)
-    rows, parts = 2 * depth, depth // 8
+    product = _product("nt", vector, depth_of(dtype))
+    rows, parts = 2 * depth_of(dtype), depth_of(dtype) // 8
 
     if vector:
 
@@ -137,7 +129,7 @@ def backward(vector: bool, depth: int, activation: int, masked: bool) -> Any:
                         number *= mask[row, x]
                     out[row, x] = back(activation, number, output[row, x])
 
-    @cuda.jit(**options(vector, depth))
+    @cuda.jit(**two_blocks(vector, dtype))
     def kernel(grad, weights, output, mask, out):
         tiles_a = cuda.shared.array((rows, PITCH), grad.dtype, alignment=16)
         tiles_b = cuda.shared.array((rows, PITCH), grad.dtype, alignment=16)
@@ -175,8 +167,8 @@ def corner():
 def _product(form: str, vector: bool, depth: int) -> Any:
     """The device function that leaves a thread's 8 x 8 numbers of the product in `sums`."""
     a_tiles, b_tiles = mover(form != "tn", vector, depth), mover(form == "nt", vector, depth)
-    first_a, load_a, unload_a = a_tiles.first, a_tiles.load, a_tiles.unload
-    first_b, load_b, unload_b = b_tiles.first, b_tiles.load, b_tiles.unload
+    place_a, first_a, load_a, unload_a = a_tiles.place, a_tiles.first, a_tiles.load, a_tiles.unload
+    place_b, first_b, load_b, unload_b = b_tiles.place, b_tiles.first, b_tiles.load, b_tiles.unload
     eight = outer_products(GAP)
     inner = 0 if form == "tn" else 1
 
@@ -196,17 +188,21 @@ def _product(form: str, vector: bool, depth: int) -> Any:
         column = cuda.blockIdx.x * SIDE
         count = int32(a.shape[inner])
         start = int32((count - 1) & (depth - 1)) + int32(1)  # what is over when K is cut into tiles, or a whole one
-        first_a(tiles_a, a, row, start)
-        first_b(tiles_b, b, column, start)
+        i_a, k_a = place_a()
+        i_b, k_b = place_b()
+        first_a(staged_a, a, row + i_a, k_a, start)
+        first_b(staged_b, b, column + i_b, k_b, start)
+        unload_a(tiles_a, i_a, k_a, staged_a)
+        unload_b(tiles_b, i_b, k_b, staged_b)
         cuda.syncthreads()
         base = int32(0)  # which half of the tiles' rows is being multiplied: 0 or depth
         while start < count:
-            load_a(staged_a, a, row, start)
-            load_b(staged_b, b, column, start)
+            load_a(staged_a, a, row + i_a, start + k_a)
+            load_b(staged_b, b, column + i_b, start + k_b)
             multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x)
             base = int32(depth) - base
-            unload_a(tiles_a, base, staged_a)
-            unload_b(tiles_b, base, staged_b)
+            unload_a(tiles_a, i_a, base + k_a, staged_a)
+            unload_b(tiles_b, i_b, base + k_b, staged_b)
             cuda.syncthreads()
             start += int32(depth)
         multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x)

@@ -4,6 +4,7 @@ Everything here exists twice. On a GPU it is an intrinsic: a function that emits
 given. On the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition.
 
     load4(array, row, column)               four neighbours of a row in one 128-bit load (two of them in float64)
+    fetch4(array, row, column)              the same with 32-bit arithmetic: arrays of at most MOST_NUMBERS
     store4(array, row, column, v0 … v3)     and back
     to_tf32(x), to_bf16(x)                  the nearest number that a tensor core can take, still as a float32
     multiply_tf32, multiply_bf16            a warp multiplies 16 x 8 (x 8) and 8 (16) x 8 numbers from shared memory
@@ -28,7 +29,7 @@ BYTES = 16
 LANES = 4
 
 MOST_NUMBERS = 2**31 - 1
-"""Of an array that load4 and store4 reach into."""
+"""Of an array that fetch4 reads: its arithmetic takes half the registers, and ends there."""
 
 if REAL:
     from llvmlite import ir
@@ -40,28 +41,31 @@ if REAL:
     FLOAT = ir.FloatType()
 
     def _element(context, builder, array_type, array, row, column):
-        """A pointer to array[row, column]. Rows are contiguous, and nothing is checked: no negative index either.
-
-        The arithmetic is of 32 bits, half the registers of 64: arrays of at most MOST_NUMBERS.
-        """
+        """A pointer to array[row, column]. Rows are contiguous, and nothing is checked: no negative index either."""
         view = context.make_array(array_type)(context, builder, array)
-        row, column, columns = (
-            builder.trunc(number, INT) for number in (row, column, builder.extract_value(view.shape, 1))
-        )
+        columns = builder.trunc(builder.extract_value(view.shape, 1), row.type)
         return builder.gep(view.data, [builder.add(builder.mul(row, columns), column)])
 
     def _four(pointer):
         return ir.VectorType(pointer.type.pointee, LANES)
 
-    @intrinsic
-    def load4(typing, array, row, column):
-        def emit(context, builder, signature, arguments):
-            pointer = _element(context, builder, signature.args[0], *arguments)
-            loaded = builder.load(builder.bitcast(pointer, _four(pointer).as_pointer()))
-            loaded.align = BYTES
-            return cgutils.pack_array(builder, [builder.extract_element(loaded, INT(i)) for i in range(LANES)])
+    def _loading(index):
+        """An intrinsic that loads four numbers, with row and column of that type."""
 
-        return types.UniTuple(array.dtype, LANES)(array, types.intp, types.intp), emit
+        @intrinsic
+        def load(typing, array, row, column):
+            def emit(context, builder, signature, arguments):
+                pointer = _element(context, builder, signature.args[0], *arguments)
+                loaded = builder.load(builder.bitcast(pointer, _four(pointer).as_pointer()))
+                loaded.align = BYTES
+                return cgutils.pack_array(builder, [builder.extract_element(loaded, INT(i)) for i in range(LANES)])
+
+            return types.UniTuple(array.dtype, LANES)(array, index, index), emit
+
+        return load
+
+    load4 = _loading(types.intp)
+    fetch4 = _loading(types.int32)
 
     @intrinsic
     def store4(typing, array, row, column, v0, v1, v2, v3):
@@ -94,22 +98,24 @@ if REAL:
     to_bf16 = _rounding("{ .reg .f32 zero; mov.f32 zero, 0f00000000; cvt.rn.bf16x2.f32 $0, $1, zero; }")
 
     @intrinsic
-    def _bits(typing, x):
-        def emit(context, builder, signature, arguments):
-            return builder.bitcast(arguments[0], INT)
+    def _bits(typing, array, row, column):
+        """The 32 bits of array[row, column]."""
 
-        return types.uint32(types.float32), emit
+        def emit(context, builder, signature, arguments):
+            pointer = _element(context, builder, signature.args[0], *arguments)
+            return builder.bitcast(builder.load(pointer), INT)
+
+        return types.uint32(array, types.intp, types.intp), emit
 
     @intrinsic
     def _halves(typing, first, second):
-        """Two numbers rounded by to_bf16 in one register, the first in the lower half."""
+        """Two numbers that to_bf16 has rounded in one register: the upper half of the first below that of the second."""
 
         def emit(context, builder, signature, arguments):
-            function = ir.FunctionType(INT, [INT, INT])
-            numbers = [builder.bitcast(number, INT) for number in arguments]
-            return builder.call(ir.InlineAsm(function, "prmt.b32 $0, $1, $2, 0x7632;", "=r,r,r"), numbers)
+            low, high = arguments
+            return builder.or_(builder.lshr(low, INT(16)), builder.and_(high, INT(0xFFFF0000)))
 
-        return types.uint32(types.float32, types.float32), emit
+        return types.uint32(types.uint32, types.uint32), emit
 
     def _mma(instruction):
         """An intrinsic d = a b + c for a warp: a four registers a thread, b two, c and d four float32."""
@@ -136,18 +142,13 @@ if REAL:
         y += lane >> 2
         x += lane >> 2
         k += lane & 3
-        return _mma_tf32(
-            _bits(tile_a[k, y]),
-            _bits(tile_a[k, y + 8]),
-            _bits(tile_a[k + 4, y]),
-            _bits(tile_a[k + 4, y + 8]),
-            _bits(tile_b[k, x]),
-            _bits(tile_b[k + 4, x]),
-            c0,
-            c1,
-            c2,
-            c3,
-        )
+        a0, a1 = _bits(tile_a, k, y), _bits(tile_a, k, y + 8)
+        a2, a3 = _bits(tile_a, k + 4, y), _bits(tile_a, k + 4, y + 8)
+        return _mma_tf32(a0, a1, a2, a3, _bits(tile_b, k, x), _bits(tile_b, k + 4, x), c0, c1, c2, c3)
+
+    @cuda.jit(device=True)
+    def _pair(tile, k, i):
+        return _halves(_bits(tile, k, i), _bits(tile, k + 1, i))
 
     @cuda.jit(device=True)
     def multiply_bf16(tile_a, tile_b, k, y, x, c0, c1, c2, c3):
@@ -155,24 +156,17 @@ if REAL:
         y += lane >> 2
         x += lane >> 2
         k += (lane & 3) * 2
-        return _mma_bf16(
-            _halves(tile_a[k, y], tile_a[k + 1, y]),
-            _halves(tile_a[k, y + 8], tile_a[k + 1, y + 8]),
-            _halves(tile_a[k + 8, y], tile_a[k + 9, y]),
-            _halves(tile_a[k + 8, y + 8], tile_a[k + 9, y + 8]),
-            _halves(tile_b[k, x], tile_b[k + 1, x]),
-            _halves(tile_b[k + 8, x], tile_b[k + 9, x]),
-            c0,
-            c1,
-            c2,
-            c3,
-        )
+        a0, a1 = _pair(tile_a, k, y), _pair(tile_a, k, y + 8)
+        a2, a3 = _pair(tile_a, k + 8, y), _pair(tile_a, k + 8, y + 8)
+        return _mma_bf16(a0, a1, a2, a3, _pair(tile_b, k, x), _pair(tile_b, k + 8, x), c0, c1, c2, c3)
 
 else:
 
     @cuda.jit(device=True)
     def load4(array, row, column):
         return array[row, column], array[row, column + 1], array[row, column + 2], array[row, column + 3]
+
+    fetch4 = load4
 
     @cuda.jit(device=True)
     def store4(array, row, column, v0, v1, v2, v3):
