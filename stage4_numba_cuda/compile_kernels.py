@@ -200,12 +200,12 @@ MATMUL = (
             256,
             168,
             168,
-            share=0.1,
+            share=least[0 if vector else 1],
             dtypes=("float32",),
             needs=(8, 0),
             variant=(form, vector) != ("nn", True),
         )
-        for precision in ("tf32", "bf16")
+        for precision, least in (("tf32", (0.15, 0.1)), ("bf16", (0.09, 0.05)))
         for form in FORMS
         for vector in VECTOR
     ),

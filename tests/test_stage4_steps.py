@@ -8,6 +8,7 @@ import pytest
 
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.dropout import step_masks
+from stage4_numba_cuda import backend
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
@@ -193,3 +194,18 @@ def test_a_step_of_a_smaller_batch_leaves_no_trace_of_the_larger_one() -> None:
     used.gradients(x * 100, y)
     for got, expected in zip(used.gradients(x[:3], y[:3]), fresh.gradients(x[:3], y[:3]), strict=True):
         np.testing.assert_array_equal(got.copy_to_host(), expected.copy_to_host())
+
+
+@pytest.mark.parametrize("rung", ["fused", "few_kernels", "graph"])
+def test_a_second_step_makes_no_new_arrays_on_the_device(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
+    optimizer = STAGE.optimizers.Adam(0.01)
+    x, y = batch("softmax_cross_entropy", 9, SIZES)
+    masks = step_masks(9, SIZES[1:-1], 0.3, seed=0, step=0, dtype="float64")
+    RUNGS[rung](network, x, y, optimizer, masks)
+    made = []
+    for name in ("device_array", "to_device"):
+        monkeypatch.setattr(backend.cuda, name, lambda *arguments, name=name, **options: made.append(name))
+    optimizer.learning_rate = 0.02
+    RUNGS[rung](network, x, y, optimizer, masks)
+    assert made == []

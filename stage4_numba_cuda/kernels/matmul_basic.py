@@ -21,7 +21,7 @@ from .activations import activate, back
 
 @cuda.jit
 def naive(a, b, c):
-    """c = ab, one thread an output; neighbouring threads write rows apart. Grid: x down the rows, y along the columns."""
+    """c = ab, one thread an output; neighbouring threads are rows apart. Grid: x down the rows, y along the columns."""
     row, column = cuda.grid(2)
     if row < c.shape[0] and column < c.shape[1]:
         total = a.dtype.type(0)
@@ -34,7 +34,7 @@ def naive(a, b, c):
 
 @cuda.jit
 def coalesced(a, b, c):
-    """c = ab, one thread an output; neighbouring threads write neighbours. Grid: x along the columns, y down the rows."""
+    """c = ab, one thread an output; neighbouring threads are neighbours. Grid: x along the columns, y down the rows."""
     column, row = cuda.grid(2)
     if row < c.shape[0] and column < c.shape[1]:
         total = a.dtype.type(0)
@@ -47,7 +47,7 @@ def coalesced(a, b, c):
 
 @cuda.jit(device=True)
 def fill(tile, source, row, column):
-    """tile = the part of `source` that begins at (row, column), zeros beyond its edge; each thread copies one number."""
+    """tile = what of `source` begins at (row, column), zeros beyond its edge; each thread copies one number."""
     y = cuda.threadIdx.y
     x = cuda.threadIdx.x
     inside = row + y < source.shape[0] and column + x < source.shape[1]
@@ -56,7 +56,7 @@ def fill(tile, source, row, column):
 
 @cuda.jit(device=True)
 def fill_transposed(tile, source, row, column):
-    """The same part of sourceᵀ. Read along the rows of `source`, so that a warp reads whole sectors; turned on writing."""
+    """The same of sourceᵀ. Read along the rows of `source`, so that a warp reads whole sectors; turned on writing."""
     y = cuda.threadIdx.y
     x = cuda.threadIdx.x
     inside = column + y < source.shape[0] and row + x < source.shape[1]

@@ -24,8 +24,8 @@ DEPTH = 8
 
 
 def filler(rows: int, columns: int, threads: int, turned: bool) -> Any:
-    """The device function fill(tile, source, row, column): rows x columns numbers of `source`, or of its transpose where
-    `turned`, zeros beyond its edge. Neighbouring threads read neighbours, whichever way they write."""
+    """The device function fill(tile, source, row, column): rows x columns numbers of `source`, or where `turned` of its
+    transpose, zeros beyond the edge. Neighbouring threads read neighbours, whichever way they write."""
     numbers = rows * columns // threads
 
     @cuda.jit(device=True)
@@ -131,8 +131,8 @@ def register_2d(form: str) -> Any:
 
 @cache
 def vectorised(form: str, vector: bool, dtype: str) -> Any:
-    """register_2d with loads and stores of 128 bits. A thread's 8 columns are neighbours: a warp's wide loads of b's tile
-    begin 8 words apart, so that two of every eight threads want the same bank.
+    """register_2d with loads and stores of 128 bits. A thread's 8 columns are neighbours, so a warp's wide loads of b's
+    tile begin 8 words apart, and two of every eight threads want the same bank.
 
     vector: whether global memory may be read so, too: rows of a multiple of four numbers, 16-byte addresses
     """
@@ -147,8 +147,8 @@ def conflict_free(form: str, vector: bool, dtype: str) -> Any:
 
 
 def _wide(form: str, vector: bool, dtype: str, each: int, gap: int, pitch: int) -> Any:
-    """each: how far apart neighbouring threads' first rows and columns are; gap: from a thread's first four to its others;
-    pitch: numbers from one row of a tile to the next"""
+    """each: how far apart neighbouring threads' first rows and columns are; gap: how far a thread's first four are from
+    its others; pitch: numbers from one row of a tile to the next."""
     a_tiles, b_tiles = mover(form != "tn", vector, DEPTH), mover(form == "nt", vector, DEPTH)
     place_a, first_a, load_a, unload_a = a_tiles.place, a_tiles.first, a_tiles.load, a_tiles.unload
     place_b, first_b, load_b, unload_b = b_tiles.place, b_tiles.first, b_tiles.load, b_tiles.unload

@@ -1,15 +1,15 @@
 """Matrix multiplication on tensor cores: a warp multiplies small matrices as one instruction, of rounded numbers.
 
-    tf32    16 x 8 by 8 x 8 at a time      factors rounded to 11 significant bits, an eighth of float32's precision of 24
-    bf16    16 x 16 by 16 x 8 at a time    factors rounded to 8 bits; twice as many of them in a register
+    tf32    16 x 8 by 8 x 8 at a time      factors rounded to 11 significant bits of float32's 24
+    bf16    16 x 16 by 16 x 8 at a time    factors rounded to 8 bits, two of them to a register
 
 Products and sums are float32. So a result is off by what rounding the factors does, up to 2⁻¹¹ or 2⁻⁸ of each product:
-that is enough for training, and not the arithmetic of the other stages, which is why these rungs stand beside the ladder.
+that is enough for training, but it is not the arithmetic of the other stages: these rungs stand beside the ladder.
 
 Blocks, tiles and double buffering are the warp tile's. A number is rounded once, on its way into shared memory. Eight
 warps stand 2 x 4, and each computes 64 x 32 numbers as 4 x 4 times 16 x 8, whose factors it reads from shared memory as
-the instruction wants them: numbers k, k + 4 (or pairs of neighbours) of rows g and g + 8, for lane 4g + k. The rows of a
-tile are padded so that these 32 words lie in 32 banks. Needs compute capability 8.0.
+the instruction wants them: numbers k and k + 4 (or pairs of neighbours) of rows g and g + 8, for lane 4g + k. A tile's
+rows are padded so that these 32 words lie in 32 banks. Needs compute capability 8.0.
 """
 
 from __future__ import annotations

@@ -173,8 +173,8 @@ def outer_products(gap: int) -> Any:
 
 @cache
 def writer(vector: bool, gap: int) -> Any:
-    """The device function write(c, row, column, sums, i): row i of a thread's 8 x 8 numbers into that row of c, four from
-    `column` on and four from column + gap on, as far as c reaches."""
+    """The device function write(c, row, column, sums, i): row i of a thread's 8 x 8 numbers into that row of c, four
+    from `column` on and four from column + gap on, as far as c reaches."""
     if vector:
 
         @cuda.jit(device=True)

@@ -61,8 +61,8 @@ def multiply(form: str, vector: bool, dtype: str) -> Any:
 
 @cache
 def forward(vector: bool, dtype: str, activation: int) -> Any:
-    """The kernel (x, weights, bias, out): out = activate(xW + b). The activation is a constant of the kernel: a choice at
-    run time, unrolled for 64 numbers, would be five times the code."""
+    """The kernel (x, weights, bias, out): out = activate(xW + b). The activation is a constant of the kernel: a choice
+    at run time, unrolled for 64 numbers, would be five times the code."""
     product, write = _product("nn", vector, depth_of(dtype)), writer(vector, GAP)
     rows, parts = 2 * depth_of(dtype), depth_of(dtype) // 8
 
@@ -91,7 +91,7 @@ def forward(vector: bool, dtype: str, activation: int) -> Any:
 
 @cache
 def backward(vector: bool, dtype: str, activation: int, masked: bool) -> Any:
-    """The kernel (grad, weights, output, mask, out): out = (grad Wᵀ) · mask, back through the activation that gave output.
+    """The kernel (grad, weights, output, mask, out): out = (grad Wᵀ) · mask, back through what gave `output`.
 
     Where not masked, `mask` is not read.
     """

@@ -1,7 +1,7 @@
-"""What Python has no word for: 128-bit loads and stores, and the tensor cores. The one module that speaks LLVM and PTX.
+"""What Python has no word for: 128-bit loads and stores, and the tensor cores. The one module with LLVM and PTX in it.
 
-Everything here exists twice. On a GPU it is an intrinsic: a function that emits the instructions for the arguments it is
-given. On the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition.
+Everything here exists twice. On a GPU it is an intrinsic: a function that emits the instructions for its arguments. On
+the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition.
 
     load4(array, row, column)               four neighbours of a row in one 128-bit load (two of them in float64)
     fetch4(array, row, column)              the same with 32-bit arithmetic: arrays of at most MOST_NUMBERS
@@ -94,7 +94,7 @@ if REAL:
         return rounded
 
     to_tf32 = _rounding("cvt.rna.tf32.f32 $0, $1;")
-    # cvt makes two bf16 at once: the first becomes the upper half, which is where a float32 keeps what bf16 keeps of it.
+    # cvt makes two bf16 at once. The first becomes the upper half: there a float32 has what a bf16 keeps of it.
     to_bf16 = _rounding("{ .reg .f32 zero; mov.f32 zero, 0f00000000; cvt.rn.bf16x2.f32 $0, $1, zero; }")
 
     @intrinsic
@@ -109,7 +109,7 @@ if REAL:
 
     @intrinsic
     def _halves(typing, first, second):
-        """Two numbers that to_bf16 has rounded in one register: the upper half of the first below that of the second."""
+        """The upper half of the first below that of the second: two numbers that to_bf16 has rounded."""
 
         def emit(context, builder, signature, arguments):
             low, high = arguments
@@ -177,7 +177,7 @@ else:
 
     @cuda.jit(device=True)
     def to_tf32(x):
-        """To 11 significant bits, a tie away from zero: half a unit is added to the bits, and the last 13 are dropped."""
+        """To 11 significant bits, a tie away from zero: half a unit is added to the bits, the last 13 are dropped."""
         number = cuda.local.array(1, np.float32)
         number[0] = x
         bits = number.view(np.uint32)
