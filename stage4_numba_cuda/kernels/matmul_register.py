@@ -180,17 +180,16 @@ def _wide(form: str, vector: bool, dtype: str, each: int, gap: int, pitch: int) 
         unload_a(tile_a, i_a, k_a, staged_a)
         unload_b(tile_b, i_b, k_b, staged_b)
         cuda.syncthreads()
-        while start < count:
+        while start <= count:  # once more than there are tiles to fetch: the last is multiplied when nothing is left
             eight(tile_a, tile_b, sums, left, right, 0, y, x)
             cuda.syncthreads()  # nobody may overwrite a tile that another thread still reads
-            load_a(staged_a, a, row + i_a, start + k_a)
-            load_b(staged_b, b, column + i_b, start + k_b)
-            unload_a(tile_a, i_a, k_a, staged_a)
-            unload_b(tile_b, i_b, k_b, staged_b)
+            if start < count:
+                load_a(staged_a, a, row + i_a, start + k_a)
+                load_b(staged_b, b, column + i_b, start + k_b)
+                unload_a(tile_a, i_a, k_a, staged_a)
+                unload_b(tile_b, i_b, k_b, staged_b)
             cuda.syncthreads()
             start += int32(DEPTH)
-        eight(tile_a, tile_b, sums, left, right, 0, y, x)
-        cuda.syncthreads()
         for i in range(8):
             target = row + y + (i & 3) + (i >> 2) * gap
             if target < c.shape[0]:

@@ -196,16 +196,16 @@ def _product(form: str, vector: bool, depth: int) -> Any:
         unload_b(tiles_b, i_b, k_b, staged_b)
         cuda.syncthreads()
         base = int32(0)  # which half of the tiles' rows is being multiplied: 0 or depth
-        while start < count:
-            load_a(staged_a, a, row + i_a, start + k_a)
-            load_b(staged_b, b, column + i_b, start + k_b)
+        while start <= count:  # once more than there are tiles to fetch: the last is multiplied when nothing is left
+            if start < count:
+                load_a(staged_a, a, row + i_a, start + k_a)
+                load_b(staged_b, b, column + i_b, start + k_b)
             multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x)
             base = int32(depth) - base
-            unload_a(tiles_a, i_a, base + k_a, staged_a)
-            unload_b(tiles_b, i_b, base + k_b, staged_b)
+            if start < count:
+                unload_a(tiles_a, i_a, base + k_a, staged_a)
+                unload_b(tiles_b, i_b, base + k_b, staged_b)
             cuda.syncthreads()
             start += int32(depth)
-        multiply_tile(tiles_a, tiles_b, sums, left, right, base, y, x)
-        cuda.syncthreads()
 
     return product
