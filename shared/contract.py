@@ -219,6 +219,11 @@ def load_emulator() -> Any:
     return importlib.import_module(f"{STAGES[3]}.emulator")
 
 
+def load_compile_check() -> Any:
+    """What `groundup check --compile` is: stage 4's kernels through a GPU's compiler, which no other stage has."""
+    return importlib.import_module(f"{STAGES[3]}.compiling.show")
+
+
 def stage_facts(name: str) -> dict[str, Any]:
     """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
 

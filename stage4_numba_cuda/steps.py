@@ -25,6 +25,8 @@ from .buffers import Buffers, Rows
 from .dense import ACTIVATIONS, Dense
 from .kernels import dense as dense_kernels
 from .kernels import fused as kernels
+from .kernels.head import HEAD_LANES, HEAD_ROWS, head
+from .kernels.update import ONLY_GRADIENTS, UPDATE
 from .optimizers import SGD, Adam, RMSProp
 from .reductions import launch_column_sums
 
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from .network import Network
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
-"""In the order of the numbers in kernels/fused.py."""
+"""In the order of the numbers in kernels/head.py."""
 
 LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
 OPTIMIZERS = (SGD, RMSProp, Adam)
@@ -103,7 +105,7 @@ def graph(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any]
     for own, given in zip([rows.x, own_y, *own_masks], [x, y, *masks], strict=True):
         if given is not own:
             own.copy_to_device(given)
-    key = ("step", rows.x.shape[0], bool(masks), move.key())
+    key = ("step", rows.x.shape[0], int(bool(masks)), move.key())
     buffers.graphs.launch(
         key, lambda stream: launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
     )
@@ -120,12 +122,8 @@ STEP_LADDER: dict[str, Callable[..., float]] = {
 
 
 def has_few_kernels(network: Network) -> bool:
-    """Whether kernels/fused.py can do this network's step."""
-    return (
-        len(network.layers) > 1
-        and network.activation != "softmax"
-        and network.layers[-1].out_features <= kernels.HEAD_LANES
-    )
+    """Whether the three kernels can do this network's step."""
+    return len(network.layers) > 1 and network.activation != "softmax" and network.layers[-1].out_features <= HEAD_LANES
 
 
 class Move:
@@ -138,7 +136,7 @@ class Move:
         # numbers: where the kernels find them, in a training run that changes them itself
         self.network, self.optimizer = network, optimizer
         self.ours = type(optimizer) in OPTIMIZERS
-        self.kind = kernels.ONLY_GRADIENTS
+        self.kind = ONLY_GRADIENTS
         self.numbers = buffers.no_buffer
         nothing = [buffers.no_buffer] * (2 * len(network.layers))
         self.first: list[Array] = nothing
@@ -220,16 +218,16 @@ def launch_few(
             output = rows.output[i]
             grid, block = launch.elementwise(output.size)
             kernels.combine[grid, block, stream](
-                activation, rows.parts[i], layer.bias, output, rows.dropped[i], mask, bool(masks)
+                activation, rows.parts[i], layer.bias, output, rows.dropped[i], mask, int(bool(masks))
             )
         inputs.append(rows.dropped[i] if masks else rows.output[i])
     labels, targets = (y, rows.targets) if network.loss_name in LABEL_LOSSES else (rows.labels, y)
     below, top = layers[-2], layers[-1]
     mask = masks[-1] if masks else rows.output[last - 1]
-    threads = kernels.HEAD_LANES, kernels.HEAD_ROWS
-    kernels.head[launch.divided(batch, kernels.HEAD_ROWS), threads, stream](
+    threads = HEAD_LANES, HEAD_ROWS
+    head[launch.divided(batch, HEAD_ROWS), threads, stream](
         activation, LOSSES.index(network.loss_name), rows.parts[-1], below.bias, rows.output[last - 1],
-        rows.dropped[last - 1], mask, bool(masks), top.weights, top.bias, labels, targets,
+        rows.dropped[last - 1], mask, int(bool(masks)), top.weights, top.bias, labels, targets,
         rows.grad[last], rows.grad[last - 1], buffers.row_losses, buffers.counters,
     )  # fmt: skip
     for i in reversed(range(1, last)):
@@ -245,7 +243,7 @@ def launch_few(
         arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
         moves_on = advance if i + 2 >= len(layers) else 0
-        kernels.UPDATE[TILE][grid, (TILE, TILE), stream](
+        UPDATE[TILE][grid, (TILE, TILE), stream](
             move.kind, move.numbers, buffers.counters, moves_on, blocks[0], *arrays
         )
 

@@ -15,10 +15,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shared.commands import compile_table
 from shared.commands.check import check
-from stage4_numba_cuda import compile_check, kernels
-from stage4_numba_cuda.compile_check import (
+from stage4_numba_cuda import kernels
+from stage4_numba_cuda.compiling import check as compile_check
+from stage4_numba_cuda.compiling import show
+from stage4_numba_cuda.compiling.check import (
     CAPABILITIES,
     LEVELS_AT,
     CompilerMissing,
@@ -29,10 +30,10 @@ from stage4_numba_cuda.compile_check import (
     jobs,
     judge,
 )
-from stage4_numba_cuda.compile_kernels import TABLE, Entry, argument_types, entry, words
-from stage4_numba_cuda.compile_occupancy import Capability
-from stage4_numba_cuda.compile_sass import find_nvdisasm
-from stage4_numba_cuda.compile_worker import find
+from stage4_numba_cuda.compiling.occupancy import Capability
+from stage4_numba_cuda.compiling.sass import find_nvdisasm
+from stage4_numba_cuda.compiling.table import TABLE, Entry, argument_types, entry, words
+from stage4_numba_cuda.compiling.worker import find
 
 # The table
 
@@ -200,7 +201,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
             on_done(job, done + 1)
         return [judge(job, said) for job in work]
 
-    monkeypatch.setattr(compile_table, "compile_all", compiled)
+    monkeypatch.setattr(show, "compile_all", compiled)
     return said
 
 
@@ -216,7 +217,7 @@ def test_kernel_that_needs_a_newer_architecture_says_so(
     answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, needs=(8, 0))
-    monkeypatch.setattr(compile_table, "TABLE", (line,))
+    monkeypatch.setattr(show, "TABLE", (line,))
     assert "needs 8.0 75%" in single_spaced(run("--arch", "7.5", "--arch", "8.0").stdout)
     error = run("--arch", "7.5").exception
     assert isinstance(error, ValueError)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stage4_numba_cuda.compile_log import Usage, float64_lines, read_log
-from stage4_numba_cuda.compile_occupancy import LIMITS, Capability, occupancy
-from stage4_numba_cuda.compile_sass import HotLoop, hot_loop
+from stage4_numba_cuda.compiling.log import Usage, float64_lines, read_log
+from stage4_numba_cuda.compiling.occupancy import LIMITS, Capability, occupancy
+from stage4_numba_cuda.compiling.sass import HotLoop, hot_loop
 
 # The log
 

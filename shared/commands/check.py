@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from shared.contract import ACTIVATIONS, LOSSES, STAGES, Stage, StageUnavailable, load_stage
+from shared.contract import ACTIVATIONS, LOSSES, STAGES, Stage, StageUnavailable, load_compile_check, load_stage
 from shared.equivalence import Comparison, Report, check_stage, computes_in
 from shared.gradient_check import LIMIT, GradientCheck, check_gradients
 from shared.results import as_json
@@ -99,10 +99,7 @@ def check(
 
 
 def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | None, json: bool) -> None:
-    # Stage 4 is loaded only where it is asked for: on some machines it cannot be.
-    from shared.commands.compile_table import check_kernels
-
-    check_kernels(kernels, architectures, dtype, json)
+    load_compile_check().check_kernels(kernels, architectures, dtype, json)
 
 
 def _choose(names: Sequence[str] | None) -> tuple[list[Stage], dict[str, str]]:

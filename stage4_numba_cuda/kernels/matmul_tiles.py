@@ -18,7 +18,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from numba import uint32
+from numba import int32, uint32
 
 from ..backend import cuda
 from .ptx import REAL, fetch4, load4, store4
@@ -72,8 +72,9 @@ def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
 
             @cuda.jit(device=True)
             def load(staged, source, i, k):
+                last = int32(source.shape[0] - 1)
                 for part in range(parts):
-                    row = min(i + part * further, source.shape[0] - 1)
+                    row = min(int32(i + part * further), last)
                     staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, row, k)
         else:
 
@@ -109,7 +110,7 @@ def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
 
             @cuda.jit(device=True)
             def load(staged, source, i, k):
-                column = min(i, source.shape[1] - WIDE)
+                column = min(int32(i), int32(source.shape[1] - WIDE))
                 for part in range(parts):
                     row = k + part * further
                     staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, row, column)

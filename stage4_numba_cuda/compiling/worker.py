@@ -1,8 +1,8 @@
 """A process that compiles kernels as a device would, on a machine that needs no GPU.
 
-    python -m stage4_numba_cuda.compile_worker      one JSON object a line: questions in, answers out
+    python -m stage4_numba_cuda.compiling.worker      one JSON object a line: questions in, answers out
 
-compile_check.py starts it with GROUNDUP_CUDA=compiler, so that the kernels' `cuda` is numba-cuda's. What happens on a
+check.py starts it with GROUNDUP_CUDA=compiler, so that the kernels' `cuda` is numba-cuda's. What happens on a
 device at the first launch happens here: numba-cuda compiles the kernel to LTO-IR, NVVM's form for optimising while
 linking, and nvJitLink makes the machine code of one architecture, whose log (-verbose) tells registers and spills.
 
@@ -24,9 +24,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .compile_kernels import argument_types
-from .compile_log import float64_lines, read_log
-from .compile_sass import disassemble, find_nvdisasm, hot_loop
+from .log import float64_lines, read_log
+from .sass import disassemble, find_nvdisasm, hot_loop
+from .table import argument_types
 
 SHOWN = 3
 """So many float64 instructions are sent along, to show where to look."""
@@ -69,7 +69,7 @@ def what_is_missing() -> str | None:
 
 
 def answer(question: dict[str, Any]) -> dict[str, Any]:
-    """What the compiler makes of one kernel: compile_log.Usage, and where they are asked for the float64
+    """What the compiler makes of one kernel: log.Usage, and where they are asked for the float64
     instructions of its PTX and its hot loop; or {"error": why it does not compile}."""
     capability = tuple(question["capability"])
     try:

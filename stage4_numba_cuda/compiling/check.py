@@ -5,13 +5,14 @@ r"""Every kernel through the compiler that devices use, for every architecture, 
 
 It shows what no emulator can: how many registers a thread takes and so how many threads fit, whether any are spilled
 to memory, whether a float64 slipped into a kernel of float32, and how dense a product's inner loop is. Compiling is
-spread over processes of its own (compile_worker.py), as many as there are cores.
+spread over processes of its own (worker.py), as many as there are cores.
 
-    compile_kernels.py     the table: each kernel's arguments, block and budget
-    compile_worker.py      the process that compiles
-    compile_log.py         registers and spills out of the compiler's log
-    compile_sass.py        the inner loop out of the machine code
-    compile_occupancy.py   how many blocks fit on a multiprocessor
+    table.py       the table: each kernel's arguments, block and budget
+    worker.py      the process that compiles
+    log.py         registers and spills out of the compiler's log
+    sass.py        the inner loop out of the machine code
+    occupancy.py   how many blocks fit on a multiprocessor
+    show.py        what `groundup check --compile` prints
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from typing import Any
 
 from shared.environment import usable_cores
 
-from .compile_kernels import DTYPES, NO_DTYPE, Entry
-from .compile_log import Usage
-from .compile_occupancy import LIMITS, Capability, Occupancy, occupancy
-from .compile_sass import HotLoop
+from .log import Usage
+from .occupancy import LIMITS, Capability, Occupancy, occupancy
+from .sass import HotLoop
+from .table import DTYPES, NO_DTYPE, Entry
 
 CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
 
 LEVELS_AT: tuple[Capability, ...] = ((8, 0), (9, 0))
 """Where the inner loops of the products are looked at: reading machine code takes longer than making it."""
 
-WORKER = "stage4_numba_cuda.compile_worker"
+WORKER = "stage4_numba_cuda.compiling.worker"
 FIX = "pip install 'groundup[cu13]'"
 
 

@@ -22,7 +22,7 @@ from typing import Any
 
 from shared.contract import ACTIVATIONS
 
-from .compile_occupancy import Capability
+from .occupancy import Capability
 
 PACKAGE = "stage4_numba_cuda.kernels"
 
@@ -283,7 +283,7 @@ FUSED = (
                 variant=tile == 32,
             ),
             entry(
-                f"fused.UPDATE[{tile}]",
+                f"update.UPDATE[{tile}]",
                 f"int64 T[1] int64[1] int64 int64 {_LAYER} {_LAYER}",
                 tile * tile,
                 64,
@@ -296,7 +296,7 @@ FUSED = (
     ),
     entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 80, 80),
     entry(
-        "fused.head",
+        "head.head",
         "int64 int64 T[3] T[1] T[2] T[2] T[2] int64 T[2] T[1] int32[1] T[2] T[2] T[2] T[2] int64[1]",
         256,
         80,

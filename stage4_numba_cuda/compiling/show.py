@@ -14,9 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from shared.results import as_json
-from stage4_numba_cuda.compile_check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
-from stage4_numba_cuda.compile_kernels import DTYPES, TABLE, Entry
-from stage4_numba_cuda.compile_occupancy import Capability
+
+from .check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
+from .occupancy import Capability
+from .table import DTYPES, TABLE, Entry
 
 SASS = "pip install 'groundup[sass]'"
 NARROWEST = 100
