@@ -106,6 +106,10 @@ def find_gpu() -> tuple[Any, str]:
     if not cuda.is_available():
         reason = cuda.cuda_error()
         return None, f"numba-cuda finds no GPU ({_first_line(reason)})" if reason else "numba-cuda finds no GPU"
+    try:
+        device_name(cuda)
+    except Exception as error:  # numba-cuda's own kinds of error: a GPU that another program keeps to itself, say
+        return None, f"numba-cuda cannot use the GPU ({_first_line(error)})"
     return cuda, ""
 
 

@@ -12,13 +12,16 @@ costs to launch, so the views for each number of rows are kept, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import launch
-from .arrays import Array, check_dtype, empty, zeros
+from .arrays import Array, address, check_dtype, empty, zeros
 from .backend import BACKEND, cuda
 from .graphs import Graphs
 from .kernels import fused
@@ -28,6 +31,10 @@ if TYPE_CHECKING:
 
 READ_EVERY = 64
 """Steps of a training run between two readings of the losses: a reading waits for the device to finish."""
+
+
+MOST_FLAT = 16
+"""Vectors that are kept for each layer: of its parameters, and of what two or three optimizers keep for them."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,6 @@ class Buffers:
     def __init__(self, network: Network, capacity: int) -> None:
         self.capacity, self.shape = capacity, network_shape(network)
         self.dtype = np.dtype(network.dtype)
-        self.network = network
         sizes = [layer.out_features for layer in network.layers]
         self.x = self._empty(network.layers[0].in_features)
         self.labels = zeros((capacity,), np.int32)
@@ -61,10 +67,11 @@ class Buffers:
         self.masks = [self._empty(size) for size in sizes[:-1]]
         self.grad = [self._empty(size) for size in sizes]
         self.row_losses = empty((READ_EVERY, capacity), self.dtype)
-        self.counters = zeros((3,), np.int64)
+        self.no_counters = zeros((3,), np.int64)
         self.no_buffer = zeros((1,), self.dtype)
         """What a kernel gets in the place of an array that it will not touch."""
         self.graphs = Graphs()
+        self._parts = [self._part_memory(*shape) for shape in self.shape[1:-1]]
         self._rows: dict[int, Rows] = {}
         self._flat: dict[int, tuple[Array, Array]] = {}
 
@@ -90,14 +97,23 @@ class Buffers:
     def flat(self, array: Array) -> Array:
         """The array as a vector, without a copy."""
         kept = self._flat.get(id(array))
-        if kept is None or kept[0] is not array:
+        if kept is None:
+            if len(self._flat) > MOST_FLAT * len(self.output):  # arrays of optimizers that are gone, most likely
+                self._flat.clear()
             kept = self._flat[id(array)] = (array, array.reshape(array.size))
         return kept[1]
 
+    def _part_memory(self, inputs: int, columns: int) -> Array:
+        """Room for the parts of a product of any number of rows, a vector: fewer rows are cut into more parts."""
+        tile = fused.TILE_GPU
+        counts = [min(count, self.capacity) for count in range(tile, self.capacity + tile, tile)]
+        most = max(count * splits(count, inputs, columns) for count in counts)
+        return empty((most * columns,), self.dtype)
+
     def _part(self, layer: int, count: int) -> Array:
         inputs, columns = self.shape[1 + layer]
-        shape = (splits(count, inputs, columns), count, columns)
-        return empty(shape, self.dtype)
+        parts = splits(count, inputs, columns)
+        return self._parts[layer][: parts * count * columns].reshape(parts, count, columns)
 
     def _empty(self, columns: int) -> Array:
         return empty((self.capacity, columns), self.dtype)
@@ -108,11 +124,15 @@ def splits(rows: int, inputs: int, columns: int) -> int:
 
     On the CPU one: a core has one block at a time anyhow.
     """
-    if BACKEND.name != "gpu":
-        return 1
-    across, down = launch.tiles(rows, columns, fused.TILE_GPU, fused.TILE_GPU)
-    wanted = launch.divided(2 * cuda.get_current_device().MULTIPROCESSOR_COUNT, across * down)
+    blocks = launch.divided(rows, fused.TILE_GPU) * launch.divided(columns, fused.TILE_GPU)
+    wanted = launch.divided(2 * multiprocessors(), blocks)
     return max(1, min(wanted, inputs // (2 * fused.TILE_GPU)))
+
+
+@cache
+def multiprocessors() -> int:
+    """Of the device; none where the CPU takes its place."""
+    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) if BACKEND.name == "gpu" else 0
 
 
 def network_shape(network: Network) -> tuple[Any, ...]:
@@ -130,4 +150,14 @@ def check_shape(network: Network) -> None:
             raise ValueError(
                 f"Network: layer {i} has {layer.out_features} outputs "
                 f"but layer {i + 1} takes {following.in_features} inputs"
+            )
+
+
+def check_apart(arrays: Sequence[Array]) -> None:
+    """ValueError where two of a network's parameters and gradients share memory: kernels write them at once."""
+    ranges = sorted((address(array), address(array) + array.nbytes) for array in arrays)
+    for (_, end), (begin, _) in pairwise(ranges):
+        if begin < end:
+            raise ValueError(
+                "Network: two of the layers' weights, biases and gradients share memory; give each memory of its own"
             )

@@ -11,18 +11,23 @@ comes with numba-cuda.
 
 from __future__ import annotations
 
+import os
+import weakref
 from collections.abc import Callable, Hashable
 from typing import Any
 
 from .backend import BACKEND, cuda
+
+PER_THREAD = ("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
+"""Switches that give each thread a default stream of its own, which waits for no other."""
 
 MOST = 16
 """Graphs that are kept: one for each batch size, optimizer and so on that is in use."""
 
 
 def available() -> bool:
-    """Whether this backend has graphs."""
-    return BACKEND.name == "gpu"
+    """Whether this backend has graphs, and its default stream waits for the others, which copies here rely on."""
+    return BACKEND.name == "gpu" and not any(os.environ.get(name, "0") not in ("", "0") for name in PER_THREAD)
 
 
 class Graphs:
@@ -32,6 +37,8 @@ class Graphs:
         self.stream = cuda.stream() if available() else 0
         self._captured: dict[Hashable, Any] = {}
         self._seen: set[Hashable] = set()
+        # Not at exit: the driver may be gone by then, and takes everything with it anyway.
+        weakref.finalize(self, _destroy_all, self._captured).atexit = False
 
     def launch(self, key: Hashable, launches: Callable[[Any], None], times: int = 1) -> None:
         """Launch what `launches(stream)` launches, so many times: as it stands the first time, from a graph after that.
@@ -39,29 +46,34 @@ class Graphs:
         The first time compiles the kernels and loads them, which must not happen while a graph is captured.
         """
         if key not in self._captured and key not in self._seen:
-            self._seen.add(key)
             launches(self.stream)
+            self._seen.add(key)
             times -= 1
         if times and key not in self._captured:
             if len(self._captured) >= MOST:
-                self._captured.pop(next(iter(self._captured)))
-            self._captured[key] = capture(self.stream, launches)
+                destroy(self._captured.pop(next(iter(self._captured))))
+            self._captured[key] = capture(launches)
         for _ in range(times):
             replay(self._captured[key], self.stream)
 
 
-def capture(stream: Any, launches: Callable[[Any], None]) -> Any:
-    """What `launches(stream)` launches, as a graph that can be replayed. Nothing runs yet."""
+def capture(launches: Callable[[Any], None]) -> Any:
+    """What `launches(stream)` launches, as a graph that can be replayed. Nothing runs yet.
+
+    The stream is one for this alone, and waits for no other: a capture on a stream that does would be broken by any
+    copy on the default stream, another thread's too. Numba's freeing of memory is put off for the same reason.
+    """
     from cuda.bindings import driver
 
-    handle = int(stream.handle)
-    # Relaxed, and with Numba's freeing of memory put off: a call that waits for the device would end the capture.
+    (made,) = _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
+    handle = int(made)
     with cuda.defer_cleanup():
         _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
         try:
-            launches(stream)
+            launches(cuda.external_stream(handle))
         finally:
             (graph,) = _check(driver.cuStreamEndCapture(handle))
+    _check(driver.cuStreamDestroy(handle))
     (executable,) = _check(driver.cuGraphInstantiate(graph, 0))
     _check(driver.cuGraphDestroy(graph))
     return executable
@@ -72,6 +84,18 @@ def replay(executable: Any, stream: Any) -> None:
     from cuda.bindings import driver
 
     _check(driver.cuGraphLaunch(executable, int(stream.handle)))
+
+
+def destroy(executable: Any) -> None:
+    """Give back what a captured graph holds."""
+    from cuda.bindings import driver
+
+    _check(driver.cuGraphExecDestroy(executable))
+
+
+def _destroy_all(captured: dict[Hashable, Any]) -> None:
+    for executable in captured.values():
+        destroy(executable)
 
 
 def _check(answer: tuple[Any, ...]) -> tuple[Any, ...]:

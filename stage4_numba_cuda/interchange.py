@@ -119,10 +119,11 @@ class _Dense(torch.autograd.Function):
         ctx.save_for_backward(x, weight)
         output = x.new_empty(len(x), len(weight))
         if len(x):
+            if bias is not None:
+                bias = _packed(bias)  # kept in a name until after the launch: an array does not own its memory
             with _torch_stream(x):
                 result = multiply("nt", _array(x), _array(weight), _array(output))
                 if bias is not None:
-                    bias = _packed(bias)  # kept in a name until after the launch: an array does not own its memory
                     dense_kernels.add_bias[launch.elementwise(result.size)](result, _array(bias))
         return output
 

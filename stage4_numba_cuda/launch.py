@@ -1,8 +1,8 @@
 """How many blocks of how many threads: the arithmetic of every launch, in one place.
 
-elementwise   one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
-rows          one warp (or one block) for each row
-tiles         one block for each tile of the result
+elementwise     one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
+warp_per_row    one warp for each row
+tiles           one block for each tile of the result
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ THREADS = 256
 
 MOST_BLOCKS = 1024
 """Enough to fill the largest GPU several times over (132 multiprocessors of 8 such blocks on an H100)."""
+
+MOST_DOWN = 65_535
+"""Blocks along y or z of a grid, on every device (CUDA programming guide, table of technical specifications)."""
 
 
 def divided(count: int, size: int) -> int:
@@ -31,5 +34,13 @@ def warp_per_row(rows: int, warps: int = 4) -> tuple[int, tuple[int, int]]:
 
 
 def tiles(rows: int, columns: int, tile_rows: int, tile_columns: int) -> tuple[int, int]:
-    """Blocks of a two-dimensional grid, x along the columns, one for each tile."""
+    """Blocks of a two-dimensional grid, x along the columns, one for each tile.
+
+    Raises ValueError where a device could not launch so many: it numbers at most MOST_DOWN blocks along y.
+    """
+    if divided(rows, tile_rows) > MOST_DOWN:
+        raise ValueError(
+            f"a result of {rows:,} rows has more than {MOST_DOWN:,} tiles of {tile_rows} rows, which is the most that "
+            "a grid can have along y; work on it in pieces"
+        )
     return divided(columns, tile_columns), divided(rows, tile_rows)

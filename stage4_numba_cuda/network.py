@@ -18,7 +18,7 @@ from shared.initialize import initialize_parameters
 from . import losses, matmul
 from .activations import softmax
 from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, copy, sent
-from .buffers import Buffers, check_shape, network_shape
+from .buffers import Buffers, check_apart, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
 from .resident import Resident
 from .steps import LABEL_LOSSES, LOSSES, SOFTMAX, STEP_LADDER, graph, multiply
@@ -94,6 +94,7 @@ class Network:
                 )
         self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
         self._buffers: Buffers | None = None
+        self._checked: list[Array] = []
 
     @property
     def parameters(self) -> list[Array]:
@@ -160,8 +161,12 @@ class Network:
         if self._buffers is None or self._buffers.capacity < rows or self._buffers.shape != network_shape(self):
             check_shape(self)
             self._buffers = Buffers(self, rows)
-        for i, layer in enumerate(self.layers, start=1):
-            layer.check_memory(f"Network: layer {i}", self._buffers.dtype)
+        arrays = [*self.parameters, *self.layer_gradients]
+        if len(arrays) != len(self._checked) or any(a is not b for a, b in zip(arrays, self._checked, strict=True)):
+            for i, layer in enumerate(self.layers, start=1):
+                layer.check_memory(f"Network: layer {i}", self._buffers.dtype)
+            check_apart(arrays)
+            self._checked = arrays
         return self._buffers
 
     def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
@@ -197,6 +202,8 @@ class Network:
         """One array for each hidden layer, or none at all."""
         if dropout_masks is None:
             return []
+        if not hasattr(dropout_masks, "__len__"):
+            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
         if len(dropout_masks) != len(self.layers) - 1:
             raise ValueError(
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"

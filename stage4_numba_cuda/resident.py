@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import graphs, launch
-from .arrays import Array, empty, zeros
+from .arrays import Array, checked_labels, empty, zeros
 from .backend import cuda
 from .buffers import READ_EVERY, Rows
 from .dropout import threshold_and_scale
@@ -32,6 +32,9 @@ from .steps import LABEL_LOSSES, OPTIMIZERS, TILE, Move, has_few_kernels, launch
 
 if TYPE_CHECKING:
     from .network import Network
+
+MASK64 = (1 << 64) - 1
+FLOATS = (np.dtype("float32"), np.dtype("float64"))
 
 _serials = count_up()
 """A run's number tells its captured graphs from those of every other, of which the memory may be gone."""
@@ -51,33 +54,55 @@ class Resident:
     def __init__(
         self, network: Network, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
     ) -> None:
-        self.network, self.optimizer, self.count, self.batch_size = network, optimizer, len(x), batch_size
+        x = np.asarray(x)
+        if x.ndim != 2 or not len(x) or x.shape[1] != network.layer_sizes[0]:
+            raise ValueError(
+                f"resident: x is {x.shape}, expected (samples, {network.layer_sizes[0]}), at least one sample"
+            )
+        if batch_size < 1:
+            raise ValueError(f"resident: batch_size: expected at least 1, got {batch_size}")
+        self.network, self.optimizer, self.count = network, optimizer, len(x)
+        self.batch_size = min(batch_size, self.count)
+        self.steps = launch.divided(self.count, self.batch_size)
         self.dropout, self.seed = dropout, seed
         self._serial = next(_serials)
-        as_bytes = bytes_of(np.asarray(x))
+        as_bytes = bytes_of(x)
         self.is_bytes = as_bytes is not None
-        self.values = cuda.to_device(np.ascontiguousarray(x) if as_bytes is None else as_bytes)
-        self.labels = cuda.to_device(np.ascontiguousarray(labels, np.int32))
+        if as_bytes is None:
+            x = np.ascontiguousarray(x, x.dtype if x.dtype in FLOATS else network.dtype)
+        self.values = cuda.to_device(x if as_bytes is None else as_bytes)
+        classes = max(2, network.layer_sizes[-1])
+        self.labels = cuda.to_device(checked_labels("resident", labels, self.count, classes))
         self.schedule = zeros((READ_EVERY, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
+        self.counters = zeros((3,), np.int64)
         # Two, and on a GPU a stream of their own and memory that the system may not move: so the next epoch's order
         # travels while this one's last steps still compute.
         self._orders = [empty((self.count,), np.int32) for _ in range(2)]
         self._current = 0
+        self._begun = False
         self._ahead: np.ndarray | None = None
         self._pinned = cuda.pinned_array((self.count,), np.int32)
         self._copies: Any = cuda.stream() if graphs.available() else 0
 
     def begin_epoch(self, order: np.ndarray) -> None:
-        """The order (n,) in which the coming steps visit the data."""
+        """The order in which the coming steps visit the data: each index once, (n,).
+
+        Raises ValueError for anything else.
+        """
         if self._ahead is None or not np.array_equal(self._ahead, order):
             self.prefetch(order)
         if self._copies:
             self._copies.synchronize()
-        self._current, self._ahead = 1 - self._current, None
+        self._current, self._ahead, self._begun = 1 - self._current, None, True
 
     def prefetch(self, order: np.ndarray) -> None:
         """Send the order of the next epoch ahead of its `begin_epoch`."""
+        order = np.asarray(order)
+        if order.shape != (self.count,) or not np.array_equal(np.sort(order), np.arange(self.count)):
+            raise ValueError(f"resident: order: expected each index from 0 to {self.count - 1} once")
+        if self._copies:
+            self._copies.synchronize()  # what it sent before lies in the same memory
         self._pinned[...] = order
         self._ahead = self._pinned
         self._orders[1 - self._current].copy_to_device(self._pinned, stream=self._copies)
@@ -89,15 +114,21 @@ class Resident:
 
         steps_before: of the whole training, which the dropout masks depend on
         meanwhile: called while the device computes
-        Raises ValueError for more than READ_EVERY steps.
+        Raises ValueError before `begin_epoch`, for more than READ_EVERY steps, and past the epoch's end.
         """
+        if not self._begun:
+            raise ValueError("take: there is no order yet; call begin_epoch first")
+        if not 0 <= first <= first + len(rates) <= self.steps:
+            raise ValueError(f"take: steps {first} to {first + len(rates)} of an epoch that has {self.steps}")
+        if not rates:
+            return []
         if len(rates) > READ_EVERY:
             raise ValueError(f"take: {len(rates)} steps at once; the losses of at most {READ_EVERY} can be kept")
         network = self.network
         starts = [(first + i) * self.batch_size for i in range(len(rates))]
         counts = [min(self.batch_size, self.count - start) for start in starts]
         buffers = network.buffers(self.batch_size)
-        buffers.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
+        self.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
         if has_few_kernels(network) and type(self.optimizer) in OPTIMIZERS:
             self._send_schedule(rates)
             for count, alike in groupby(counts):  # all of one size, but for the last batch of an epoch
@@ -127,25 +158,37 @@ class Resident:
         masks = rows.masks if self.dropout else []
 
         def launches(stream: Any) -> None:
-            self._draw_masks(masks, buffers.counters, stream)
+            self._draw_masks(masks, stream)
             first = None
             if self.is_bytes and label_loss:
                 grid = (*launch.tiles(count, network.layers[0].out_features, TILE, TILE), rows.parts[0].shape[0])
 
                 def first() -> None:
                     fused.FORWARD_BYTES[TILE][grid, (TILE, TILE), stream](
-                        self.values, self.labels, order, buffers.counters, self.schedule, self.numbers,
+                        self.values, self.labels, order, self.counters, self.schedule, self.numbers,
                         network.layers[0].weights, rows.x, rows.labels, rows.parts[0],
                     )  # fmt: skip
 
             else:
-                kernels.begin_step[1, launch.WARP, stream](self.schedule, buffers.counters, self.numbers)
-                self._gather(rows, count, buffers.counters, stream)
+                kernels.begin_step[1, launch.WARP, stream](self.schedule, self.counters, self.numbers)
+                self._gather(rows, count, stream)
             y = rows.labels if label_loss else rows.targets
-            launch_few(network, buffers, rows, rows.x, y, masks, move, stream=stream, advance=count, first=first)
+            launch_few(
+                network,
+                buffers,
+                rows,
+                rows.x,
+                y,
+                masks,
+                move,
+                stream=stream,
+                counters=self.counters,
+                advance=count,
+                first=first,
+            )
 
         if graphs.available():
-            key = ("resident", self._serial, count, self._current, bool(masks), move.key())
+            key = ("resident", self._serial, count, self._current, self.dropout, self.seed, move.key())
             buffers.graphs.launch(key, launches, times=steps)
         else:
             for _ in range(steps):
@@ -155,18 +198,17 @@ class Resident:
     def _fused(self, rows: Rows, count: int, row_losses: Array) -> None:
         """One step of the `fused` rung, for what the three kernels cannot do."""
         network = self.network
-        buffers = network.buffers(count)
         masks = rows.masks if self.dropout else []
-        self._draw_masks(masks, buffers.counters, 0)
-        self._gather(rows, count, buffers.counters, 0)
+        self._draw_masks(masks, 0)
+        self._gather(rows, count, 0)
         y = rows.labels if network.loss_name in LABEL_LOSSES else rows.targets
         launch_fused(network, rows, rows.x, y, masks, row_losses)
         self.optimizer.step(network.parameters, network.layer_gradients)
-        kernels.end_step[1, launch.WARP](buffers.counters, count)
+        kernels.end_step[1, launch.WARP](self.counters, count)
 
-    def _gather(self, rows: Rows, count: int, counters: Array, stream: Any) -> None:
+    def _gather(self, rows: Rows, count: int, stream: Any) -> None:
         """The batch's x, and y as the loss takes it."""
-        order, position = self._orders[self._current], counters[:1]
+        order, position = self._orders[self._current], self.counters[fused.POSITION : fused.POSITION + 1]
         pick = gather.gather_bytes if self.is_bytes else gather.gather_rows
         pick[*over_matrix(rows.x), stream](self.values, order, position, rows.x)
         if self.network.loss_name in LABEL_LOSSES:
@@ -174,12 +216,18 @@ class Resident:
         else:
             gather.gather_targets[*over_matrix(rows.targets), stream](self.labels, order, position, rows.targets)
 
-    def _draw_masks(self, masks: Sequence[Array], counters: Array, stream: Any) -> None:
+    def _draw_masks(self, masks: Sequence[Array], stream: Any) -> None:
         """A mask for each hidden layer, from the seed and the step that the counters stand at."""
+        steps = self.counters[fused.STEP : fused.STEP + 1]
         for layer, mask in enumerate(masks):
             threshold, scale = threshold_and_scale(self.dropout, self.network.dtype)
             dropout_kernels.dropout_mask[*over_matrix(mask), stream](
-                np.uint64(self.seed), counters[1:2], np.uint64(layer), threshold, scale, mask
+                np.uint64(self.seed & MASK64),
+                steps,
+                np.uint64(layer),
+                threshold,
+                scale,
+                mask,
             )
 
 

@@ -105,7 +105,7 @@ def graph(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any]
     for own, given in zip([rows.x, own_y, *own_masks], [x, y, *masks], strict=True):
         if given is not own:
             own.copy_to_device(given)
-    key = ("step", rows.x.shape[0], int(bool(masks)), move.key())
+    key = ("step", rows.x.shape[0], bool(masks), move.key())
     buffers.graphs.launch(
         key, lambda stream: launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
     )
@@ -150,7 +150,7 @@ class Move:
     def key(self) -> tuple[Any, ...]:
         """Changes when a captured graph no longer fits: another optimizer, or arrays put in the place of others."""
         arrays = [self.numbers, *self.first, *self.second, *self.network.parameters, *self.network.layer_gradients]
-        return (self.kind, *map(address, arrays))
+        return (self.network.activation, self.network.loss_name, self.kind, *map(address, arrays))
 
     def done(self, steps: int = 1) -> None:
         """The kernels of so many steps were launched."""
@@ -197,16 +197,19 @@ def launch_few(
     move: Move,
     *,
     stream: Any = 0,
+    counters: Array | None = None,
     advance: int = 0,
     first: Callable[[], None] | None = None,
 ) -> None:
     """The launches of `few_kernels`.
 
+    counters: of a training run, where its losses are written and how far it is; None: the first line, and no run
     advance: the rows that the counters move on by, in a training run; else 0
     first: launches the first layer's product where x has to be gathered for it; None: the plain product
     """
     layers, last = network.layers, len(network.layers) - 1
     activation, batch = ACTIVATIONS.index(network.activation), x.shape[0]
+    counters = buffers.no_counters if counters is None else counters
     inputs = [x]
     for i, layer in enumerate(layers[:-1]):
         if i == 0 and first is not None:
@@ -228,7 +231,7 @@ def launch_few(
     head[launch.divided(batch, HEAD_ROWS), threads, stream](
         activation, LOSSES.index(network.loss_name), rows.parts[-1], below.bias, rows.output[last - 1],
         rows.dropped[last - 1], mask, int(bool(masks)), top.weights, top.bias, labels, targets,
-        rows.grad[last], rows.grad[last - 1], buffers.row_losses, buffers.counters,
+        rows.grad[last], rows.grad[last - 1], buffers.row_losses, counters,
     )  # fmt: skip
     for i in reversed(range(1, last)):
         mask_below = masks[i - 1] if masks else None
@@ -243,9 +246,7 @@ def launch_few(
         arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
         moves_on = advance if i + 2 >= len(layers) else 0
-        UPDATE[TILE][grid, (TILE, TILE), stream](
-            move.kind, move.numbers, buffers.counters, moves_on, blocks[0], *arrays
-        )
+        UPDATE[TILE][grid, (TILE, TILE), stream](move.kind, move.numbers, counters, moves_on, blocks[0], *arrays)
 
 
 def launch_product(x: Array, weights: Array, parts: Array, stream: Any = 0) -> None:

@@ -27,10 +27,11 @@ class Recorder:
         self.recording: list[Any] | None = None
         self.captured = 0
         self.replayed = 0
+        self.destroyed: list[Any] = []
 
-    def capture(self, stream: Any, launches: Callable[[Any], None]) -> list[Any]:
+    def capture(self, launches: Callable[[Any], None]) -> list[Any]:
         self.recording = recorded = []
-        launches(stream)
+        launches(0)
         self.recording = None
         self.captured += 1
         return recorded
@@ -58,6 +59,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     monkeypatch.setattr(graphs, "available", lambda: True)
     monkeypatch.setattr(graphs, "capture", recorder.capture)
     monkeypatch.setattr(graphs, "replay", recorder.replay)
+    monkeypatch.setattr(graphs, "destroy", recorder.destroyed.append)
     return recorder
 
 
@@ -136,6 +138,7 @@ def test_only_so_many_graphs_are_kept(recorder: Recorder) -> None:
             kept.launch(key, lambda stream: None)
     assert len(kept._captured) == graphs.MOST
     assert recorder.captured == graphs.MOST + 3
+    assert len(recorder.destroyed) == 3
 
 
 def test_without_a_gpu_there_are_no_graphs() -> None:

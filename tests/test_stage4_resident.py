@@ -10,7 +10,7 @@ from shared.contract import Stage, load_stage
 from shared.datasets import Split
 from shared.dropout import step_masks
 from shared.training import train
-from stage4_numba_cuda import resident
+from stage4_numba_cuda import buffers, resident, steps
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 COUNT, FEATURES, BATCH = 53, 21, 8
@@ -118,7 +118,8 @@ def test_bytes_are_recognised_exactly() -> None:
 
 def test_more_steps_than_their_losses_can_be_kept_for_are_refused() -> None:
     x, labels = images()
-    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    run = make().resident(np.tile(x, (2, 1)), np.tile(labels, 2), STAGE.optimizers.SGD(0.1), 1, 0.0, 5)
+    run.begin_epoch(np.arange(2 * COUNT))
     with pytest.raises(ValueError, match="take: 65 steps at once; the losses of at most 64 can be kept"):
         run.take(0, [0.1] * 65, 0)
 
@@ -191,3 +192,94 @@ def test_stage_2_and_stage_4_train_to_the_same_numbers(loss: str) -> None:
         ended.append([np.asarray(stage.arrays.to_host(p)) for p in network.parameters])
     for theirs, ours in zip(*ended, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("at_once", [1, 7])
+def test_a_network_can_be_used_in_every_way_after_a_resident_run(at_once: int) -> None:
+    x, labels = images()
+    network = make()
+    run = network.resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    run.begin_epoch(batch_order(COUNT, seed=3, epoch=0))
+    for first in range(0, 7, at_once):
+        run.take(first, RATES[first : first + at_once], first)
+    expected = network.loss(x[:9], labels[:9])
+    assert network.train_step(x[:9], labels[:9], STAGE.optimizers.SGD(0.0)) == pytest.approx(expected, rel=1e-12)
+    for _ in range(70):  # more often than there are lines for losses
+        network.gradients(x[:9], labels[:9])
+
+
+def test_a_batch_larger_than_the_data_takes_no_more_memory_than_the_data() -> None:
+    x, labels = images()
+    network = make()
+    run = network.resident(x, labels, STAGE.optimizers.SGD(0.1), 10_000_000, 0.0, 5)
+    run.begin_epoch(batch_order(COUNT, seed=3, epoch=0))
+    (loss,) = run.take(0, [0.0], 0)
+    assert loss == pytest.approx(network.loss(x, labels), rel=1e-12)
+    assert network.buffers(1).capacity == COUNT
+
+
+def test_a_product_cut_into_parts_is_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU does with a small batch: tiles of 16, and k cut into parts."""
+    x, labels = images()
+    whole, cut = make(), make()
+    expected = whole.gradients(x[:19], labels[:19])
+    monkeypatch.setattr(buffers, "multiprocessors", lambda: 132)
+    monkeypatch.setattr(steps, "TILE", 16)
+    monkeypatch.setattr(resident, "TILE", 16)
+    wide = STAGE.network.Network([200, 12, 3], seed=1, dtype="float64")
+    assert buffers.splits(19, 200, 12) == 6
+    wide_x = np.random.default_rng(0).standard_normal((19, 200))
+    assert wide.train_step(wide_x, labels[:19], STAGE.optimizers.SGD(0.0)) == pytest.approx(
+        wide.loss(wide_x, labels[:19]), rel=1e-12
+    )
+    for got, wanted in zip(cut.gradients(x[:19], labels[:19]), expected, strict=True):
+        np.testing.assert_allclose(got.copy_to_host(), wanted.copy_to_host(), rtol=1e-10, atol=1e-16)
+
+
+def test_a_large_seed_draws_the_masks_of_shared_dropout() -> None:
+    x, labels = images()
+    network = make()
+    run = network.resident(x, labels, STAGE.optimizers.SGD(0.0), COUNT, 0.3, 2**64 + 1)
+    run.begin_epoch(np.arange(COUNT))
+    (loss,) = run.take(0, [0.0], 6)
+    masks = step_masks(COUNT, [12], 0.3, seed=2**64 + 1, step=6, dtype="float64")
+    assert loss == pytest.approx(network.loss(x, labels, masks), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"x": np.zeros((53, 20))}, r"resident: x is \(53, 20\), expected \(samples, 21\)"),
+        ({"labels": np.full(53, 3)}, r"resident: labels\[0\] is 3, expected 0 to 2"),
+        ({"labels": np.zeros(52, int)}, "resident: expected 53 labels, one a row"),
+        ({"batch_size": 0}, "resident: batch_size: expected at least 1, got 0"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -> None:
+    x, labels = images()
+    given: dict[str, Any] = {"x": x, "labels": labels, "optimizer": STAGE.optimizers.SGD(0.1), "batch_size": BATCH}
+    with pytest.raises(ValueError, match=message):
+        make().resident(**{**given, **what}, dropout=0.0, seed=0)
+
+
+def test_an_order_and_steps_that_do_not_fit_are_refused() -> None:
+    x, labels = images()
+    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    with pytest.raises(ValueError, match="take: there is no order yet; call begin_epoch first"):
+        run.take(0, [0.1], 0)
+    for order in ([0, 1, 9], np.zeros(COUNT, int), np.arange(1, COUNT + 1)):
+        with pytest.raises(ValueError, match="resident: order: expected each index from 0 to 52 once"):
+            run.begin_epoch(order)
+    run.begin_epoch(np.arange(COUNT))
+    with pytest.raises(ValueError, match="take: steps 6 to 8 of an epoch that has 7"):
+        run.take(6, [0.1, 0.1], 0)
+    assert run.take(3, [], 0) == []
+
+
+def test_half_precision_data_is_taken() -> None:
+    x, labels = images()
+    half = x.astype(np.float16)
+    network = make()
+    run = network.resident(half, labels, STAGE.optimizers.SGD(0.0), COUNT, 0.0, 5)
+    run.begin_epoch(np.arange(COUNT))
+    assert run.take(0, [0.0], 0) == [pytest.approx(network.loss(half, labels), rel=1e-12)]

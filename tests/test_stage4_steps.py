@@ -9,6 +9,7 @@ import pytest
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.dropout import step_masks
 from stage4_numba_cuda import backend
+from stage4_numba_cuda.emulator import options
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
@@ -209,3 +210,29 @@ def test_a_second_step_makes_no_new_arrays_on_the_device(rung: str, monkeypatch:
     optimizer.learning_rate = 0.02
     RUNGS[rung](network, x, y, optimizer, masks)
     assert made == []
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_the_slope_of_a_hinge_loss_is_the_same_where_a_score_is_nan(rung: str) -> None:
+    x, y = batch("hinge", 9, SIZES)
+    x[3, 2] = np.nan
+    ours = STAGE.network.Network(SIZES, loss="hinge", seed=1, dtype="float64")
+    theirs = REFERENCE.network.Network(SIZES, loss="hinge", seed=1, dtype="float64")
+    RUNGS[rung](ours, x, y, None)
+    np.testing.assert_allclose(ours.layers[-1].grad_bias.copy_to_host(), theirs.gradients(x, y)[-1], rtol=1e-12)
+
+
+def test_layers_that_share_memory_are_refused() -> None:
+    network = STAGE.network.Network([4, 4, 4], dtype="float64")
+    network.layers[1].weights = network.layers[0].weights
+    with pytest.raises(ValueError, match="two of the layers' weights, biases and gradients share memory"):
+        network.train_step(np.zeros((2, 4)), [0, 1], STAGE.optimizers.SGD(0.1))
+
+
+@pytest.mark.parametrize("rung", RUNGS)
+def test_every_rung_runs_in_step_mode(rung: str) -> None:
+    network = STAGE.network.Network([5, 4, 3], loss="mean_squared_error", seed=1, dtype="float64")
+    x, y = batch("mean_squared_error", 3, [5, 3])
+    expected = network.loss(x, y)
+    with options(step=True):
+        assert RUNGS[rung](network, x, y, STAGE.optimizers.SGD(0.0)) == pytest.approx(expected, rel=1e-12)

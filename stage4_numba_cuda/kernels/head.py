@@ -135,8 +135,9 @@ def hinge(logits, local, lane, classes, rows, label, row_losses, slot, row):
     j = 0
     while j < classes:
         margin = one - logits[local, label] + logits[local, j]
-        if j != label and not margin <= 0:  # so that NaN counts
+        if j != label and not margin <= 0:  # so that a NaN shows in the loss
             total += margin
+        if j != label and margin > 0:
             within += one
         j += 1
     count = type(one)(rows) * type(one)(classes)
@@ -145,9 +146,7 @@ def hinge(logits, local, lane, classes, rows, label, row_losses, slot, row):
     if lane == label:
         return -within / count
     margin = one - logits[local, label] + logits[local, lane]
-    if not margin <= 0:
-        return one / count
-    return one - one
+    return (one if margin > 0 else one - one) / count
 
 
 @cuda.jit(device=True)

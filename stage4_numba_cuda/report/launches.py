@@ -70,7 +70,7 @@ def run(part: Part) -> None:
                     six_arrays[1, 32, on](*arrays)
 
             launches(stream)
-            captured = graphs.capture(stream, launches)
+            captured = graphs.capture(launches)
             kinds[name] = (lambda captured=captured: graphs.replay(captured, stream)), count  # type: ignore[misc]
     else:
         part.skip("replay", NO_GPU)

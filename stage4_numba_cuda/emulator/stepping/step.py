@@ -108,7 +108,7 @@ def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., A
             names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
             names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
             exec(_compiled(source, is_kernel, source.readings), names)
-            loaded[source] = names[source.name]
+            loaded[source] = names[source.tree.name]  # what `def` says: __name__ may have been changed since
         return loaded[source]
 
     def device(value: Any) -> Callable[..., Any]:
