@@ -32,6 +32,21 @@ STAGE_PARAMS = [
 """The names of the installed stages to parametrise over; those that cannot be used here are skipped and say why."""
 
 
+EVERY_KERNEL = {
+    *("test_activations", "test_check_command", "test_classics", "test_equivalence", "test_gradient_check"),
+    *("test_losses", "test_matmul", "test_oracle", "test_properties"),
+    *(f"test_stage4_{room}" for room in ("activations", "losses", "matmul", "optimizers", "reductions", "steps")),
+}
+"""Files whose tests need so many of stage 4's kernels that compiling them for the emulator takes minutes: their tests of
+stage 4 count as slow, so that the further Python versions, which compile everything anew, leave them out."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in EVERY_KERNEL and "stage4" in item.nodeid:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(params=STAGE_PARAMS)
 def stage(request: pytest.FixtureRequest) -> contract.Stage:
     return contract.load_stage(request.param)
