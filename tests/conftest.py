@@ -37,8 +37,8 @@ EVERY_KERNEL = {
     *("test_losses", "test_matmul", "test_oracle", "test_properties"),
     *(f"test_stage4_{room}" for room in ("activations", "losses", "matmul", "optimizers", "reductions", "steps")),
 }
-"""Files whose tests need so many of stage 4's kernels that compiling them for the emulator takes minutes: their tests of
-stage 4 count as slow, so that the further Python versions, which compile everything anew, leave them out."""
+"""Files whose tests need so many of stage 4's kernels that compiling them for the emulator takes minutes: their tests
+of stage 4 count as slow, so that the further Python versions, which compile everything anew, leave them out."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

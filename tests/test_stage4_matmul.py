@@ -3,7 +3,9 @@
 tests/test_matmul.py holds all stages' ladders to one standard; here is what only kernels have.
 """
 
+import os
 import re
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -63,6 +65,20 @@ def test_tiles_multiply_in_every_form_at_any_size(rung: str, form: str) -> None:
     assert_rung_multiplies(rung, form, "float32", False, SIZES)
 
 
+every_kernel = pytest.mark.skipif(
+    not os.environ.get("GROUNDUP_EVERY_KERNEL"),
+    reason="GROUNDUP_EVERY_KERNEL=1 tests the other 60 or so products too: ten minutes of compiling for the emulator",
+)
+
+SOME = {
+    ("tiled_32", "tn", "float32", False),
+    ("register_2d", "nt", "float32", False),
+    ("warp_tiled", "tn", "float32", True),
+    ("warp_tiled", "nt", "float64", False),
+}
+"""Each way of moving a tile once; the ladder's own tests, in test_matmul.py, have every rung's nn."""
+
+
 def cases() -> list[Any]:
     """Every kernel that knows three forms, with scalar loads and with wide ones where it has both."""
     made = []
@@ -70,11 +86,15 @@ def cases() -> list[Any]:
         if rung in ("naive", "coalesced"):
             continue
         flavours = (False, True) if rung in ("vectorised", "conflict_free", "warp_tiled") else (False,)
-        made += [(rung, form, dtype, vector) for form in FORMS for dtype in FLOATS for vector in flavours]
+        made += [
+            pytest.param(rung, form, dtype, vector, marks=() if (rung, form, dtype, vector) in SOME else every_kernel)
+            for form in FORMS
+            for dtype in FLOATS
+            for vector in flavours
+        ]
     return made
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("rung", "form", "dtype", "vector"), cases())
 def test_every_rung_multiplies_in_every_form_with_either_kind_of_loads(
     rung: str, form: str, dtype: str, vector: bool
@@ -189,9 +209,10 @@ def assert_backward(
     assert_close(f"backward_fused {ACTIVATIONS[activation]}", out, expected, dtype, grad.shape[1] + 3, scale)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("vector", [False, True])
-@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("dtype", "vector"),
+    [("float32", True), *(pytest.param(*each, marks=every_kernel) for each in product(FLOATS, (False, True)))],
+)
 def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
     m, k, n = (132, 20, 136) if vector else (131, 21, 37)
     for activation in (1, 4):
@@ -236,7 +257,7 @@ def test_tensor_cores_are_exact_for_small_whole_numbers(precision: str) -> None:
     assert np.array_equal(to_host(got), (a @ b).astype(np.float32))
 
 
-@pytest.mark.slow
+@every_kernel
 @pytest.mark.parametrize("vector", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("precision", products.TENSOR_CORES)

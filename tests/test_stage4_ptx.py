@@ -34,7 +34,7 @@ def added_by_fours(a, b, c):  # type: ignore[no-untyped-def]
     column = cuda.threadIdx.x * 4
     row = cuda.blockIdx.x
     a0, a1, a2, a3 = ptx.load4(a, row, column)
-    b0, b1, b2, b3 = ptx.fetch4(b, row, column)
+    b0, b1, b2, b3 = ptx.fetch4(b, row * b.shape[1] + column)
     ptx.store4(c, row, column, a0 + b0, a1 + b1, a2 + b2, a3 + b3)
 
 

@@ -5,6 +5,9 @@
     tiled_16     a block shares 16 x 16 tiles of a and b            each number is fetched K / 16 times less often
     tiled_32     the same with 32 x 32                              half as many fetches again, half as many barriers
 
+Of the inner loop's instructions, compiled for compute capability 8.0 and 9.0 and float32, these are multiply-adds: 13 %
+in the first two, 15 % and 22 % with tiles (27 % as nt). The rest are reads, and arithmetic with addresses.
+
 nn is ab, tn is aᵀb and nt is abᵀ. No transpose is ever written to memory: a tile is turned around while it is copied
 into shared memory, and from there on the three are one kernel.
 """

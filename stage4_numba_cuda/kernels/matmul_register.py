@@ -6,7 +6,9 @@
     conflict_free    the 8 x 8 as 2 x 2 blocks of 4 x 4   a wide load of a warp meets every bank of shared memory once
 
 A tiled kernel reads two numbers of shared memory for every multiply-add, and so spends its time reading. What decides
-from here on is how many multiply-adds a number serves once it is in a register.
+from here on is how many multiply-adds a number serves once it is in a register. Compiled for compute capability 8.0 and
+9.0, so many of the inner loop's instructions are multiply-adds, in float32: 22 and 18 %, 74 %, 90 %, and 90 % again.
+That the last rung's loads do not wait for each other is not to be seen in a count of instructions. Nothing is spilled.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from typing import Any
 from numba import int32, uint32
 
 from ..backend import cuda
-from .matmul_tiles import SIDE, THREADS, mover, outer_products, two_blocks, writer
+from .matmul_tiles import SIDE, THREADS, mover, outer_products, writer
 
 DEPTH = 8
 """How much of K a block has in shared memory at a time."""
@@ -135,27 +137,28 @@ def vectorised(form: str, vector: bool, dtype: str) -> Any:
     tile begin 8 words apart, and two of every eight threads want the same bank.
 
     vector: whether global memory may be read so, too: rows of a multiple of four numbers, 16-byte addresses
+    dtype: what it is compiled for; all dtypes share the text, but not the object: the wide rungs are asked for alike
     """
-    return _wide(form, vector, dtype, each=8, gap=4, pitch=SIDE)
+    return _wide(form, vector, each=8, gap=4, pitch=SIDE)
 
 
 @cache
 def conflict_free(form: str, vector: bool, dtype: str) -> Any:
     """vectorised, arranged for the 32 banks. A thread's columns are 4 and 4 more, 64 further on: eight threads' wide
     loads are 32 neighbouring words. Rows of a tile are 4 words longer: what is stored turned goes to other banks."""
-    return _wide(form, vector, dtype, each=4, gap=SIDE // 2, pitch=SIDE + 4)
+    return _wide(form, vector, each=4, gap=SIDE // 2, pitch=SIDE + 4)
 
 
-def _wide(form: str, vector: bool, dtype: str, each: int, gap: int, pitch: int) -> Any:
+def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
     """each: how far apart neighbouring threads' first rows and columns are; gap: how far a thread's first four are from
     its others; pitch: numbers from one row of a tile to the next."""
     a_tiles, b_tiles = mover(form != "tn", vector, DEPTH), mover(form == "nt", vector, DEPTH)
-    place_a, first_a, load_a, unload_a = a_tiles.place, a_tiles.first, a_tiles.load, a_tiles.unload
-    place_b, first_b, load_b, unload_b = b_tiles.place, b_tiles.first, b_tiles.load, b_tiles.unload
+    place_a, first_a, aim_a, load_a, unload_a = a_tiles
+    place_b, first_b, aim_b, load_b, unload_b = b_tiles
     eight, write = outer_products(gap), writer(vector, gap)
     inner = 0 if form == "tn" else 1
 
-    @cuda.jit(**two_blocks(vector, dtype))
+    @cuda.jit
     def multiply(a, b, c):
         tile_a = cuda.shared.array((DEPTH, pitch), a.dtype, alignment=16)
         tile_b = cuda.shared.array((DEPTH, pitch), a.dtype, alignment=16)
@@ -164,6 +167,8 @@ def _wide(form: str, vector: bool, dtype: str, each: int, gap: int, pitch: int) 
         right = cuda.local.array(8, a.dtype)
         staged_a = cuda.local.array((1, 4), a.dtype)
         staged_b = cuda.local.array((1, 4), a.dtype)
+        at_a = cuda.local.array(2, int32)
+        at_b = cuda.local.array(2, int32)
         for i in range(8):
             for j in range(8):
                 sums[i, j] = a.dtype.type(0)
@@ -180,16 +185,19 @@ def _wide(form: str, vector: bool, dtype: str, each: int, gap: int, pitch: int) 
         unload_a(tile_a, i_a, k_a, staged_a)
         unload_b(tile_b, i_b, k_b, staged_b)
         cuda.syncthreads()
-        while start <= count:  # once more than there are tiles to fetch: the last is multiplied when nothing is left
+        aim_a(at_a, a, row + i_a, start + k_a)
+        aim_b(at_b, b, column + i_b, start + k_b)
+        while start < count:
             eight(tile_a, tile_b, sums, left, right, 0, y, x)
             cuda.syncthreads()  # nobody may overwrite a tile that another thread still reads
-            if start < count:
-                load_a(staged_a, a, row + i_a, start + k_a)
-                load_b(staged_b, b, column + i_b, start + k_b)
-                unload_a(tile_a, i_a, k_a, staged_a)
-                unload_b(tile_b, i_b, k_b, staged_b)
+            load_a(staged_a, a, at_a)
+            load_b(staged_b, b, at_b)
+            unload_a(tile_a, i_a, k_a, staged_a)
+            unload_b(tile_b, i_b, k_b, staged_b)
             cuda.syncthreads()
             start += int32(DEPTH)
+        if count > 0:  # see matmul_warp.py
+            eight(tile_a, tile_b, sums, left, right, 0, y, x)
         for i in range(8):
             target = row + y + (i & 3) + (i >> 2) * gap
             if target < c.shape[0]:

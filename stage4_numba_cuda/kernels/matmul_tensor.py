@@ -40,10 +40,11 @@ def multiply(form: str, vector: bool, precision: str) -> Any:
         precision
     ]
     a_tiles, b_tiles = mover(form != "tn", vector, DEPTH), mover(form == "nt", vector, DEPTH)
-    place_a, first_a, load_a, unload_a = a_tiles.place, a_tiles.first, a_tiles.load, a_tiles.unload
-    place_b, first_b, load_b, unload_b = b_tiles.place, b_tiles.first, b_tiles.load, b_tiles.unload
+    place_a, first_a, aim_a, load_a, unload_a = a_tiles
+    place_b, first_b, aim_b, load_b, unload_b = b_tiles
     inner = 0 if form == "tn" else 1
     pitch, rows, parts, twice = SIDE + pad, 2 * DEPTH, DEPTH // 8, DEPTH // step
+    places = parts + 1
 
     @cuda.jit(device=True)
     def round_all(staged):
@@ -89,6 +90,8 @@ def multiply(form: str, vector: bool, precision: str) -> Any:
         tiles_b = cuda.shared.array((rows, pitch), a.dtype, alignment=16)
         staged_a = cuda.local.array((parts, 4), a.dtype)
         staged_b = cuda.local.array((parts, 4), a.dtype)
+        at_a = cuda.local.array(places, int32)
+        at_b = cuda.local.array(places, int32)
         sums = cuda.local.array((16, 4), a.dtype)
         for t in range(16):
             for i in range(4):
@@ -111,9 +114,11 @@ def multiply(form: str, vector: bool, precision: str) -> Any:
         unload_a(tiles_a, i_a, k_a, staged_a)
         unload_b(tiles_b, i_b, k_b, staged_b)
         cuda.syncthreads()
+        aim_a(at_a, a, row + i_a, start + k_a)
+        aim_b(at_b, b, column + i_b, start + k_b)
         while start < count:
-            load_a(staged_a, a, row + i_a, start + k_a)
-            load_b(staged_b, b, column + i_b, start + k_b)
+            load_a(staged_a, a, at_a)
+            load_b(staged_b, b, at_b)
             multiply_tile(tiles_a, tiles_b, sums, base, y, x)
             base = int32(DEPTH) - base
             round_all(staged_a)

@@ -15,8 +15,7 @@ with zeros behind them, so that all others are full.
 from __future__ import annotations
 
 from functools import cache
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import int32, uint32
 
@@ -39,17 +38,28 @@ def two_blocks(vector: bool, dtype: str) -> dict[str, Any]:
     return {"launch_bounds": (THREADS, 2)} if REAL and vector and dtype == "float32" else {}
 
 
-@cache
-def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
+class Mover(NamedTuple):
     """The device functions that bring tiles of one operand from memory to shared memory, in blocks of THREADS threads.
 
-    along_k: whether a row of the operand runs along k; vector: whether four of its numbers may be loaded at once
     place(): the (i, k) of a tile from which on this thread moves its numbers, depth / 8 times four of them
-    first(staged, source, i, k, count): four by four into its registers, staged[depth / 8, 4]; zeros from row `count` of
-    k on
-    load(staged, source, i, k): the same with nothing to guard in k
-    unload(tile, i, k, staged): from there to the tile
+    first(staged, source, i, k, count): four by four into its registers, staged[depth / 8, 4], and zeros from row `count`
+    of k on
+    aim(at, source, i, k): notes in `at`, int32[depth / 8 + 1], where a thread's numbers lie, for wide loads as offsets
+    into `source`, else as rows and columns; moved back to the edge where that is passed
+    load(staged, source, at): the numbers from there, with nothing to guard in k; `at` is then one tile further on
+    unload(tile, i, k, staged): from the registers to the tile
     """
+
+    place: Any
+    first: Any
+    aim: Any
+    load: Any
+    unload: Any
+
+
+@cache
+def mover(along_k: bool, vector: bool, depth: int) -> Mover:
+    """along_k: whether a row of the operand runs along k; vector: whether four of its numbers may be loaded at once."""
     parts = depth * SIDE // (THREADS * WIDE)
 
     if along_k:
@@ -68,22 +78,28 @@ def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
                 for lane in range(WIDE):
                     staged[part, lane] = source[row, k + lane] if k + lane < count else source.dtype.type(0)
 
+        @cuda.jit(device=True)
+        def aim(at, source, i, k):
+            for part in range(parts):
+                row = min(i + part * further, source.shape[0] - 1)
+                at[part] = row * source.shape[1] + k if vector else row
+            at[parts] = k
+
         if vector:
 
             @cuda.jit(device=True)
-            def load(staged, source, i, k):
-                last = int32(source.shape[0] - 1)
+            def load(staged, source, at):
                 for part in range(parts):
-                    row = min(int32(i + part * further), last)
-                    staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, row, k)
+                    staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, at[part])
+                    at[part] += int32(depth)
         else:
 
             @cuda.jit(device=True)
-            def load(staged, source, i, k):
+            def load(staged, source, at):
                 for part in range(parts):
-                    row = min(i + part * further, source.shape[0] - 1)
                     for lane in range(WIDE):
-                        staged[part, lane] = source[row, k + lane]
+                        staged[part, lane] = source[uint32(at[part]), uint32(at[parts] + lane)]
+                at[parts] += int32(depth)
 
         @cuda.jit(device=True)
         def unload(tile, i, k, staged):
@@ -106,21 +122,29 @@ def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
                     column = min(i + lane, source.shape[1] - 1)
                     staged[part, lane] = source[row, column] if row < count else source.dtype.type(0)
 
+        @cuda.jit(device=True)
+        def aim(at, source, i, k):
+            for part in range(parts):
+                row = k + part * further
+                at[part] = row * source.shape[1] + min(i, source.shape[1] - WIDE) if vector else row
+            at[parts] = i
+
         if vector:
 
             @cuda.jit(device=True)
-            def load(staged, source, i, k):
-                column = min(int32(i), int32(source.shape[1] - WIDE))
+            def load(staged, source, at):
                 for part in range(parts):
-                    row = k + part * further
-                    staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, row, column)
+                    staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3] = fetch4(source, at[part])
+                    at[part] += int32(depth * source.shape[1])
         else:
 
             @cuda.jit(device=True)
-            def load(staged, source, i, k):
+            def load(staged, source, at):
                 for part in range(parts):
                     for lane in range(WIDE):
-                        staged[part, lane] = source[k + part * further, min(i + lane, source.shape[1] - 1)]
+                        column = min(at[parts] + lane, source.shape[1] - 1)
+                        staged[part, lane] = source[uint32(at[part]), uint32(column)]
+                    at[part] += int32(depth)
 
         @cuda.jit(device=True)
         def unload(tile, i, k, staged):
@@ -128,7 +152,7 @@ def mover(along_k: bool, vector: bool, depth: int) -> SimpleNamespace:
                 row = k + part * further
                 store4(tile, row, i, staged[part, 0], staged[part, 1], staged[part, 2], staged[part, 3])
 
-    return SimpleNamespace(place=place, first=first, load=load, unload=unload)
+    return Mover(place, first, aim, load, unload)
 
 
 @cache

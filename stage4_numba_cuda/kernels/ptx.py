@@ -4,7 +4,7 @@ Everything here exists twice. On a GPU it is an intrinsic: a function that emits
 the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition.
 
     load4(array, row, column)               four neighbours of a row in one 128-bit load (two of them in float64)
-    fetch4(array, row, column)              the same with 32-bit arithmetic: arrays of at most MOST_NUMBERS
+    fetch4(array, offset)                   the same, counted from the first of at most MOST_NUMBERS: in 32 bits
     store4(array, row, column, v0 … v3)     and back
     to_tf32(x), to_bf16(x)                  the nearest number that a tensor core can take, still as a float32
     multiply_tf32, multiply_bf16            a warp multiplies 16 x 8 (x 8) and 8 (16) x 8 numbers from shared memory
@@ -29,7 +29,7 @@ BYTES = 16
 LANES = 4
 
 MOST_NUMBERS = 2**31 - 1
-"""Of an array that fetch4 reads: its arithmetic takes half the registers, and ends there."""
+"""Of an array that fetch4 reads: an offset of 32 bits takes half the registers of an address, and ends there."""
 
 if REAL:
     from llvmlite import ir
@@ -43,29 +43,31 @@ if REAL:
     def _element(context, builder, array_type, array, row, column):
         """A pointer to array[row, column]. Rows are contiguous, and nothing is checked: no negative index either."""
         view = context.make_array(array_type)(context, builder, array)
-        columns = builder.trunc(builder.extract_value(view.shape, 1), row.type)
+        columns = builder.extract_value(view.shape, 1)
         return builder.gep(view.data, [builder.add(builder.mul(row, columns), column)])
 
     def _four(pointer):
         return ir.VectorType(pointer.type.pointee, LANES)
 
-    def _loading(index):
-        """An intrinsic that loads four numbers, with row and column of that type."""
+    def _load(builder, pointer):
+        loaded = builder.load(builder.bitcast(pointer, _four(pointer).as_pointer()))
+        loaded.align = BYTES
+        return cgutils.pack_array(builder, [builder.extract_element(loaded, INT(i)) for i in range(LANES)])
 
-        @intrinsic
-        def load(typing, array, row, column):
-            def emit(context, builder, signature, arguments):
-                pointer = _element(context, builder, signature.args[0], *arguments)
-                loaded = builder.load(builder.bitcast(pointer, _four(pointer).as_pointer()))
-                loaded.align = BYTES
-                return cgutils.pack_array(builder, [builder.extract_element(loaded, INT(i)) for i in range(LANES)])
+    @intrinsic
+    def load4(typing, array, row, column):
+        def emit(context, builder, signature, arguments):
+            return _load(builder, _element(context, builder, signature.args[0], *arguments))
 
-            return types.UniTuple(array.dtype, LANES)(array, index, index), emit
+        return types.UniTuple(array.dtype, LANES)(array, types.intp, types.intp), emit
 
-        return load
+    @intrinsic
+    def fetch4(typing, array, offset):
+        def emit(context, builder, signature, arguments):
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            return _load(builder, builder.gep(view.data, [arguments[1]]))
 
-    load4 = _loading(types.intp)
-    fetch4 = _loading(types.int32)
+        return types.UniTuple(array.dtype, LANES)(array, types.int32), emit
 
     @intrinsic
     def store4(typing, array, row, column, v0, v1, v2, v3):
@@ -166,7 +168,10 @@ else:
     def load4(array, row, column):
         return array[row, column], array[row, column + 1], array[row, column + 2], array[row, column + 3]
 
-    fetch4 = load4
+    @cuda.jit(device=True)
+    def fetch4(array, offset):
+        row = offset // array.shape[1]
+        return load4(array, row, offset - row * array.shape[1])
 
     @cuda.jit(device=True)
     def store4(array, row, column, v0, v1, v2, v3):
@@ -217,14 +222,20 @@ else:
     multiply_bf16 = _multiply(16)
 
 if BACKEND.name == "simulator":
+    from numba.core.types import Type
     from numba.cuda.simulator.kernelapi import FakeCUDAShared
+    from numba.np.numpy_support import as_dtype
 
     _without_alignment = FakeCUDAShared.array
 
     def _shared_array(self: Any, shape: Any, dtype: Any, alignment: int | None = None) -> np.ndarray:
-        """The simulator knows no alignment=, which on a GPU is what makes load4 legal. Here it is let pass."""
-        if alignment is None:
+        """The simulator knows no alignment=, which on a GPU is what makes load4 legal. Here it is let pass.
+
+        Like its own, this tells arrays apart by the line that asks for one, which is why it cannot call that one.
+        """
+        if shape == 0:
             return _without_alignment(self, shape, dtype)
+        dtype = as_dtype(dtype) if isinstance(dtype, Type) else dtype
         caller = sys._getframe(1)
         place = (caller.f_code.co_filename, caller.f_lineno)
         return self._allocations.setdefault(place, np.empty(shape, dtype))
