@@ -42,8 +42,8 @@ class Mover(NamedTuple):
     """The device functions that bring tiles of one operand from memory to shared memory, in blocks of THREADS threads.
 
     place(): the (i, k) of a tile from which on this thread moves its numbers, depth / 8 times four of them
-    first(staged, source, i, k, count): four by four into its registers, staged[depth / 8, 4], and zeros from row `count`
-    of k on
+    first(staged, source, i, k, count): four by four into its registers, staged[depth / 8, 4], and zeros from row
+    `count` of k on
     aim(at, source, i, k): notes in `at`, int32[depth / 8 + 1], where a thread's numbers lie, for wide loads as offsets
     into `source`, else as rows and columns; moved back to the edge where that is passed
     load(staged, source, at): the numbers from there, with nothing to guard in k; `at` is then one tile further on
