@@ -41,9 +41,14 @@ EVERY_KERNEL = {
 of stage 4 count as slow, so that the further Python versions, which compile everything anew, leave them out."""
 
 
+MANY_KERNELS = {"test_emulator_kernels", "test_emulator_check_mode"}
+"""The same for the emulator's own kernels, of which each is compiled several times."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.path.stem in EVERY_KERNEL and "stage4" in item.nodeid:
+        file = item.path.stem
+        if file in MANY_KERNELS or (file in EVERY_KERNEL and "stage4" in item.nodeid):
             item.add_marker(pytest.mark.slow)
 
 

@@ -67,10 +67,11 @@ def test_results_and_charts_are_written(run: Callable[..., Any], tmp_path: Path)
     assert names == {"results.json"} | {f"{chart}.{suffix}" for chart in charts for suffix in ("png", "svg")}
     assert document["environment"]["threads"] == usable_cores()
     assert document["environment"]["pytorch"] is None
-    assert {row["stage"] for row in document["products"]} == {"numpy", *USABLE_STAGES[1:]}
+    measured = [name for name in USABLE_STAGES if not contract.is_emulated(name)]
+    assert {row["stage"] for row in document["products"]} == {"numpy", *measured[1:]}
     assert document["epochs"] == []
-    assert {row["stage"] for row in document["ladders"]} == set(USABLE_STAGES)
-    for stage in USABLE_STAGES:
+    assert {row["stage"] for row in document["ladders"]} == set(measured)
+    for stage in measured:
         rungs = set(contract.load_stage(stage).matmul.LADDER)
         assert {row["name"] for row in document["ladders"] if row["stage"] == stage} == rungs
         assert next(row["name"] for row in document["steps"] if row["stage"] == stage) == "5-4-3, batch 2"
@@ -118,6 +119,14 @@ def test_sizes_that_were_asked_for_are_the_ladders_sizes(
     assert run("--only", "ladders", "--sizes", "8, 4,8").exit_code == 0
     assert asked[0]["sizes"] == [4, 8]
     assert asked[0]["call_limit"] == command.ASKED_FOR
+
+
+def test_an_emulated_stage_is_only_measured_when_it_is_asked_for(run: Callable[..., Any]) -> None:
+    emulated = [name for name in USABLE_STAGES if contract.load_stage(name) and contract.is_emulated(name)]
+    if not emulated:
+        pytest.skip("no stage is emulated here")
+    output = run("--only", "steps").stdout
+    assert "not measured: stage4_numba_cuda: its CUDA kernels are emulated here" in output
 
 
 @pytest.mark.parametrize("sizes", ["", "0", "-4", "8,", "many", "1e3", "100000"])

@@ -59,7 +59,7 @@ def multiply(form: str, vector: bool, dtype: str) -> Any:
         product(a, b, tiles_a, tiles_b, staged_a, staged_b, at_a, at_b, sums, left, right)
         row, column = corner()
         for i in range(8):
-            target = row + (i & 3) + (i >> 2) * GAP
+            target = int32(row + (i & 3) + (i >> 2) * GAP)  # half the registers of an int64, of which none is left
             if target < c.shape[0]:
                 write(c, target, column, sums, i)
 
