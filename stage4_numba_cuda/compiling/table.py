@@ -108,8 +108,8 @@ RELU, SOFTMAX = ACTIVATIONS.index("relu"), ACTIVATIONS.index("softmax")
 """Activations by number; softmax, the last, is none that a product ends in."""
 
 MATMUL = (
-    entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, share=0.12),
-    entry("matmul_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 40, share=0.12),
+    entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
+    entry("matmul_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
     *(
         entry(
             f"matmul_basic.tiled({tile}, '{form}').{name}",
