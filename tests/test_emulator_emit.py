@@ -271,7 +271,7 @@ def test_large_local_arrays_are_not_on_the_stack() -> None:
 
 
 def test_what_only_numba_can_check_is_checked_by_numba() -> None:
-    assert ", boundscheck=True)" in generated("out[0] = A.T[n, 0]", Variant(), MATRIX)
+    assert ", boundscheck=True" in generated("out[0] = A.T[n, 0]", Variant(), MATRIX)
     assert "boundscheck" not in generated("out[0] = A.T[n, 0]", UNCHECKED, MATRIX)
     assert "boundscheck" not in generated("out[A.shape[0]] = A[n, 0]", Variant(), MATRIX)
 

@@ -26,7 +26,8 @@ def assignment(worker: Normaliser, targets: list[ast.expr], value: ast.expr, nod
         return done + [part for each in targets for part in stored(worker, each, load(kept), node)]
     if isinstance(targets[0], ast.Subscript):  # Python evaluates the value first
         new_value, base, index = worker.in_order([value, targets[0].value, targets[0].slice])
-        return [ast.Assign(targets=[ast.Subscript(value=base, slice=index, ctx=ast.Store())], value=new_value)]
+        element = ast.copy_location(ast.Subscript(value=base, slice=index, ctx=ast.Store()), targets[0])
+        return [ast.Assign(targets=[element], value=new_value)]
     return stored(worker, targets[0], worker.expression(value), node)
 
 
@@ -43,7 +44,7 @@ def target(worker: Normaliser, node: ast.expr) -> ast.expr:
         return store(worker.rename(node.id))
     if isinstance(node, ast.Subscript):
         base, index = worker.in_order([node.value, node.slice])
-        return ast.Subscript(value=base, slice=index, ctx=ast.Store())
+        return ast.copy_location(ast.Subscript(value=base, slice=index, ctx=ast.Store()), node)
     if isinstance(node, ast.Attribute):
         return ast.Attribute(value=worker.expression(node.value), attr=node.attr, ctx=ast.Store())
     if isinstance(node, ast.Tuple | ast.List):

@@ -60,6 +60,7 @@ def intrinsic_call(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
     if path in COLLECTIVES:
         return collective(worker, path, node)
     if path in FENCES:
+        worker.unit.fence |= path in ("threadfence", "threadfence_system")
         return constant(None)
     if path in ("grid", "gridsize"):
         return grid(worker, path, node)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import ast
 import linecache
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,6 +53,7 @@ class CompiledKernel:
     places: what `status` counts in: (file, line, what)
     shared_bytes: static shared memory of a block; prints: whether it prints
     may_loop: whether it has a loop whose number of rounds is not known before it runs
+    facts: all names of the generated module; of a traced kernel TRACE, MEMORY and FENCE say what its events mean
     """
 
     name: str
@@ -63,6 +64,7 @@ class CompiledKernel:
     shared_bytes: int
     prints: bool
     may_loop: bool
+    facts: Mapping[str, Any]
 
     def failure(self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...]) -> KernelError:
         """What `status` says after a run that was stopped."""
@@ -105,6 +107,7 @@ def compile_kernel(
         module["SHARED_BYTES"],
         module["PRINTS"],
         module["MAY_LOOP"],
+        module,
     )
 
 
@@ -119,17 +122,23 @@ def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Calla
 
     inputs: how many arguments come before the grid and the block
     """
-    run, block_bytes, thread_bytes = module["run"], module["BLOCK_BYTES"], module["THREAD_BYTES"]
+    run = module["run"]
 
     def checked(*arguments: Any) -> None:
-        x, y, z = arguments[inputs + 1]
-        size = block_bytes + rounded(arguments[inputs + 4]) + sum(rounded(each * x * y * z) for each in thread_bytes)
+        size = workspace_bytes(module, arguments[inputs + 1], arguments[inputs + 4])
         try:
             run(*arguments, workspace(size))
         except errors.NumbaError as error:
             raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
 
     return checked
+
+
+def workspace_bytes(facts: Mapping[str, Any], block: tuple[int, int, int], dynamic_bytes: int) -> int:
+    """What a block of so many threads needs: its shared arrays, and what each thread has an entry in."""
+    x, y, z = block
+    own: int = facts["BLOCK_BYTES"] + rounded(dynamic_bytes)
+    return own + sum(rounded(each * x * y * z) for each in facts["THREAD_BYTES"])
 
 
 def workspace(size: int) -> np.ndarray[Any, Any]:
@@ -206,6 +215,7 @@ class Devices:
         stack = (*stack, caller.source)
         for name, function in caller.devices.items():
             unit = normalise_device(function.source, stack)
+            unit.moves = function.moves
             self.rename_inner(unit, name)
             self.add(unit, stack)
             caller.constants.update(unit.constants)
@@ -213,6 +223,7 @@ class Devices:
             self.contexts[name] = [*context_of(unit, self.contexts, self.variant), *unit.constants]
             self.texts.append(device_function(unit, name, self.contexts[name], self.contexts, self.variant, self.sites))
             self.prints = self.prints or unit.prints
+            caller.fence |= unit.fence
             refuse_reassigned_arrays(unit)
             if unit.local:
                 self.with_arrays[name] = unit

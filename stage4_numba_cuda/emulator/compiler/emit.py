@@ -22,6 +22,7 @@ from .emit_regions import TreeWriter
 from .infer import carried_dtype
 from .regions import ALIVE, Regions
 from .thread_code import Sites, ThreadCode, Variant
+from .trace_code import TracedCode, TracedTree
 from .unit import ArrayDeclaration, Unit
 from .writer import Writer
 
@@ -47,7 +48,7 @@ class Emitter:
         sites: Sites,
     ) -> None:
         self.unit, self.parts, self.variant, self.types, self.sites = unit, parts, variant, variable_types, sites
-        self.code = ThreadCode(unit, variant, sites, variable_types, contexts, per_thread=parts is not None)
+        self.code = code_of(unit, variant, sites, variable_types, contexts, per_thread=parts is not None)
         self.write = Writer(variant.check)
         carried = parts.carried if parts else []
         self.carried = {name: carried_dtype(unit, name, variable_types) for name in carried}
@@ -76,7 +77,8 @@ class Emitter:
     def decorator(self, cached: bool = False) -> str:
         """How a function is compiled: contraction to fused multiply-adds, as on a device, and no other liberty."""
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
-        return f"@njit(fastmath={fast}, {FAST}{', cache=CACHE' if cached else ''})"
+        called = "cache=CACHE" if cached else "no_cpython_wrapper=True, no_cfunc_wrapper=True"
+        return f"@njit(fastmath={fast}, {FAST}, {called})"
 
     def finished(self) -> str:
         """What was written; with Numba's own bounds check where an access needs it, like A.T[i] or A[1:][i]."""
@@ -131,7 +133,8 @@ class Emitter:
                 for name in self.carried:
                     if name in self.unit.parameters:
                         write.for_all(f"_all_{name}", name)
-                TreeWriter(self.parts, self.code, self.carried, self.masks, write).tree(self.parts.tree)
+                writer = TracedTree if isinstance(self.code, TracedCode) else TreeWriter
+                writer(self.parts, self.code, self.carried, self.masks, write).tree(self.parts.tree)
         return self.finished()
 
     def fresh_memory(self) -> None:
@@ -213,7 +216,49 @@ class Emitter:
         """The size of the workspace: bytes of a block, and of each thread for each array."""
         block = sum(rounded(array.nbytes) for array in self.in_workspace.values())
         each = [math.prod(shape) * dtype.itemsize for dtype, shape in self.per_thread().values()]
-        return [f"BLOCK_BYTES = {block}", f"THREAD_BYTES = {each}"]
+        facts = [f"BLOCK_BYTES = {block}", f"THREAD_BYTES = {each}"]
+        if isinstance(self.code, TracedCode):
+            facts += [f"TRACE = {self.code.tables.text()}", f"MEMORY = {self.layout()!r}", f"FENCE = {self.unit.fence}"]
+            facts += [
+                f"CONSTANT_NAMES = {[self.unit.learners_name(name) for name in self.unit.constants]!r}",
+                f"LOCAL_BYTES = {sum(array.nbytes for array in self.unit.local.values())}",
+            ]
+        return facts
+
+    def layout(self) -> list[tuple[str, str, int, int, tuple[int, ...], Any]]:
+        """Where a block's arrays lie in the workspace: (name, space, offset, bytes, shape, dtype).
+
+        Shared arrays come first. -1 bytes: dynamic shared memory, whose size the launch says. Arrays that have an entry
+        for each thread follow at places that depend on the launch; what is left of the workspace is theirs.
+        """
+        found: list[tuple[str, str, int, int, tuple[int, ...], Any]] = []
+        offset = 0
+        for array in self.in_workspace.values():
+            name, dtype = (
+                self.unit.learners_name(array.name),
+                array.dtype.descr if array.dtype.kind == "V" else array.dtype.str,
+            )
+            if array.shape != (0,):
+                space = "shared" if array.name in self.unit.shared else "local"
+                found.append((name, space, offset, array.nbytes, array.shape, dtype))
+                offset += rounded(array.nbytes)
+        for array in self.in_workspace.values():
+            if array.shape == (0,):
+                found.append((self.unit.learners_name(array.name), "shared", offset, -1, (0,), array.dtype.str))
+        return found
+
+
+def code_of(
+    unit: Unit,
+    variant: Variant,
+    sites: Sites,
+    variable_types: Mapping[str, types.Type | None] | None,
+    contexts: Mapping[str, list[str]],
+    per_thread: bool,
+) -> ThreadCode:
+    """What writes one thread's text, with events where the kernel is traced."""
+    kind = TracedCode if variant.trace else ThreadCode
+    return kind(unit, variant, sites, variable_types, contexts, per_thread)
 
 
 def split_by_size(
@@ -244,7 +289,7 @@ def device_function(
 ) -> str:
     """The source of a plain device function."""
     emitter = Emitter(unit, None, variant, {}, contexts, sites)
-    emitter.code = ThreadCode(unit, variant, sites, None, contexts, per_thread=False)
+    emitter.code = code_of(unit, variant, sites, None, contexts, per_thread=False)
     write = emitter.write
     write(emitter.decorator())
     with write.under(f"def {name}({', '.join([*unit.parameters, *context])}):"):

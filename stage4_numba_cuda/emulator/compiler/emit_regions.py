@@ -50,7 +50,7 @@ class TreeWriter:
             MaskedIf: self.masked_if,
             MaskedLoop: self.masked_loop,
             Leave: self.leave,
-            Meeting: lambda part: meeting(part, self.carried, self.masks, self.variant, self.code.sites, self.write),
+            Meeting: self.meeting,
         }
         for part in parts:
             writers[type(part)](part)
@@ -69,7 +69,7 @@ class TreeWriter:
         brought = [n for n in self.carried if n in reads or n in region.writes - region.always]
         body = [
             *(f"{name} = _all_{name}[_thread]" for name in brought),
-            *(f"{name} = {self.code.text(value)}" for name, value in again.items()),
+            *(f"{name} = {self.code.text_again(name, value)}" for name, value in again.items()),
             *lines,
             *(f"_all_{name}[_thread] = {name}" for name in self.carried if name in region.writes),
         ]
@@ -104,14 +104,22 @@ class TreeWriter:
         """A uniform loop."""
         node = part.statement
         if isinstance(node, ast.For):
-            header = f"for {ast.unparse(node.target)} in {self.code.text(node.iter)}:"
+            header = f"for {ast.unparse(node.target)} in {self.header_text(node.iter)}:"
         else:
-            test = self.code.text(node.test)
+            test = self.header_text(node.test)
             header = f"while {'_go_on(_status) and ' if self.variant.bounds else ''}{test}:"
         with self.write.under(header):
             if self.variant.bounds and isinstance(node, ast.For):
                 self.write("_go_on(_status)")
             self.tree(part.body)
+
+    def header_text(self, node: ast.expr) -> str:
+        """The iterated range or the test of a uniform loop."""
+        return self.code.text(node)
+
+    def meeting(self, part: Meeting) -> None:
+        """A barrier, vote or shuffle."""
+        meeting(part, self.carried, self.masks, self.variant, self.code.sites, self.write)
 
     # ---------------------------------------------------------------- decided by each thread
 

@@ -16,11 +16,14 @@ class DeviceFunction:
 
     py_func: the Python function
     options: what cuda.jit was given besides device=True
+    moves: how many neighbouring elements of one array it moves in what a device does as one access; the first that it
+        names has the lowest address. 1 for any function that does not stand for such an instruction
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:
         self.py_func = function
         self.options = dict(options or {})
+        self.moves = 1
         self._lines = read_lines(function)
         functools.update_wrapper(self, function)
 

@@ -26,7 +26,7 @@ from .unit import Unit
 
 HIDDEN = (
     *("_tx", "_ty", "_tz", "_bx", "_by", "_bz", "_bdx", "_bdy", "_bdz", "_gdx", "_gdy", "_gdz"),
-    *("_block", "_thread", "_lane", "_threads"),
+    *("_block", "_thread", "_lane", "_threads", "_path"),
 )
 RESULT_TYPES = {
     **dict.fromkeys(("all_sync", "any_sync", "eq_sync"), "np.bool_"),

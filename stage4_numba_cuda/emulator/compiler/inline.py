@@ -116,5 +116,5 @@ def in_file(statements: list[ast.stmt], source: FunctionSource) -> list[ast.stmt
     for statement in statements:
         for part in ast.walk(statement):
             if not hasattr(part, "filename"):
-                part.filename = source.filename  # type: ignore[attr-defined]
+                part.filename, part.function = source.filename, source.name  # type: ignore[attr-defined]
     return statements

@@ -11,6 +11,7 @@ from typing import Any
 from numba.core import types
 
 from .infer import HIDDEN
+from .trace_tables import TraceTables
 from .trees import call, constant, copied, expression, index_parts, load, loaded_names, subscript, walk
 from .uniformity import is_range
 from .unit import Unit
@@ -29,12 +30,14 @@ class Variant:
     check: threads and blocks run in an order given by the launch, and negative indices are refused
     fastmath: floating point may be rearranged, as the learner asked with fastmath=True
     divergence: what happens at a barrier that a part of the threads reaches, "error" or "warn"
+    trace: every access, condition and collective leaves an event (trace_code.py)
     """
 
     bounds: bool = True
     check: bool = False
     fastmath: bool = False
     divergence: str = "error"
+    trace: bool = False
 
 
 @dataclass
@@ -43,6 +46,7 @@ class Sites:
 
     filename: str
     places: list[tuple[str, int, str]] = field(default_factory=list)
+    tables: TraceTables = field(default_factory=TraceTables)
 
     def number(self, node: ast.AST, what: str) -> int:
         """The number of a place."""
@@ -82,6 +86,10 @@ class ThreadCode(ast.NodeTransformer):
     def text(self, node: ast.expr) -> str:
         """The text of an expression."""
         return ast.unparse(ast.fix_missing_locations(self.visit(copied(node))))
+
+    def text_again(self, name: str, node: ast.expr) -> str:
+        """The text of what several regions compute anew for the variable `name`."""
+        return self.text(node)
 
     # ---------------------------------------------------------------- accesses
 
@@ -275,6 +283,8 @@ def context_of(unit: Unit, contexts: Mapping[str, Sequence[str]], variant: Varia
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
             needed |= set(contexts.get(part.func.id, ()))
     wanted = [name for name in HIDDEN if name in needed]
+    if variant.trace:
+        return [*CHECKED, "_path", *(name for name in wanted if name not in (*CHECKED, "_path"))]
     if variant.bounds or any(
         isinstance(p, ast.Call) and getattr(p.func, "id", "") == "_raise" for p in walk(unit.body)
     ):

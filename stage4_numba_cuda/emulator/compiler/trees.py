@@ -83,6 +83,8 @@ def placed(node: Node, at: ast.AST | int) -> Node:
         if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
             part.lineno = part.end_lineno = line
             part.col_offset = part.end_col_offset = 0
+            if isinstance(at, ast.expr) and part is node:  # it stands for the whole of `at`
+                ast.copy_location(part, at)
     return node
 
 

@@ -39,7 +39,8 @@ class Unit:
     shared, local: the arrays it declares, by name
     constants: global arrays it reads, by the name of the hidden argument that brings them
     devices: the plain device functions that it calls, by the name in the generated source
-    prints: whether anything in it prints
+    prints: whether anything in it prints; fence: whether it calls cuda.threadfence()
+    moves: of a device function that stands for one wide access (functions.py): how many elements, else 1
     warnings: what to tell the learner once, when the kernel is compiled: (line, sentence)
     raised: the texts of `assert` and `raise` statements
     spelled: the learner's name for each variable that had to get another
@@ -54,6 +55,8 @@ class Unit:
     constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     devices: dict[str, DeviceFunction] = field(default_factory=dict)
     prints: bool = False
+    fence: bool = False
+    moves: int = 1
     warnings: list[tuple[int, str]] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
     spelled: dict[str, str] = field(default_factory=dict)

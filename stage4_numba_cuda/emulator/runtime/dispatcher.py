@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from functools import cached_property
 from types import MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..compiler.source import FunctionSource, read_lines
 from ..settings import Settings, current
@@ -21,6 +21,9 @@ from .facts import Facts
 from .launch import Ready, launch
 from .places import launch_error
 from .streams import Stream, checked_stream
+
+if TYPE_CHECKING:
+    from ..compiler.compile import CompiledKernel
 
 THREADS_OF_FORALL = 256
 """Threads in a block where forall() is not told; numba-cuda asks the device what suits it."""
@@ -52,6 +55,7 @@ class Kernel(Facts):
         self._frozen: set[tuple[Any, ...]] = set()
         self._ready: dict[Any, Ready] = {}
         self._configured: dict[Any, Configured] = {}
+        self._traced: dict[Any, CompiledKernel] = {}
         code = function.__code__
         self._names = code.co_varnames[: code.co_argcount]
         bounds = self.targetoptions.get("launch_bounds")
@@ -224,6 +228,29 @@ class Kernel(Facts):
                         print(f"# {self.py_func.__name__}({', '.join(map(str, types))})\n{compiled.source}")
         return ready
 
+    def traced(self, types: tuple[Any, ...]) -> CompiledKernel:
+        """Compiled for these argument types so that every access leaves an event (tracing.py runs it)."""
+        found = self._traced.get(types)
+        if found is None:
+            from ..compiler.compile import Variant, compile_kernel
+
+            with _compiling:
+                self._freeze_globals(types)
+                fastmath = bool(self.targetoptions.get("fastmath", False))
+                variant = Variant(trace=True, fastmath=fastmath, divergence=current().divergence)
+                found = self._traced[types] = compile_kernel(self.source, types, variant)
+                limits.shared_memory(found.shared_bytes, 0, self.py_func.__name__)
+        return found
+
+    def profile(self, griddim: Any, blockdim: Any, *arguments: Any, sharedmem: int = 0, **how: Any) -> Any:
+        """What kernel[griddim, blockdim](*arguments) does to memory; the arguments stay as they are.
+
+        sharedmem: bytes of dynamic shared memory; how: what `stage4_numba_cuda.lens.profile` takes besides
+        """
+        from ...lens import profile
+
+        return profile(self, griddim, blockdim, *arguments, sharedmem=sharedmem, **how)
+
     def specialize(self, *arguments: Any) -> Kernel:
         """The kernel for arguments of these types only, compiled now."""
         if self.specialized:
@@ -260,6 +287,7 @@ class Kernel(Facts):
         known = list(self.overloads)
         with _compiling:
             self._ready.clear()
+            self._traced.clear()
             self._frozen.clear()
         for arguments in known:
             self._get_ready(arguments, current())

@@ -1,0 +1,435 @@
+"""Step 7 of a traced kernel: the same text, and at every access, condition and operation a call that leaves an event.
+
+trace.py in helpers/ has the calls, runtime/tracing.py runs the kernel and reads the events.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from numba.core import types
+
+from ..helpers.trace import BARRIER, NO_SLOT, OTHER, SYNC_WARP
+from .emit_regions import TreeWriter
+from .regions import ForBlock, Loop, MaskedIf, MaskedLoop, Meeting
+from .thread_code import ThreadCode, is_shape, rounds_of
+from .trace_tables import TraceTables
+from .trees import call, constant, copied, index_parts, load, subscript, walk
+
+SIMPLE, DIVISION, SPECIAL = range(3)
+OPERATIONS = {
+    **dict.fromkeys((ast.Add, ast.Sub, ast.Mult), SIMPLE),
+    **dict.fromkeys((ast.Div, ast.FloorDiv, ast.Mod), DIVISION),
+    ast.Pow: SPECIAL,
+}
+METADATA = frozenset({"shape", "size", "ndim", "strides", "itemsize", "dtype", "nbytes"})
+"""What an array knows of itself: asking for it touches no memory."""
+
+NOT_OPERATIONS = frozenset({"isnan", "isinf", "isfinite", "trunc", "floor", "ceil", "fabs", "copysign", "abs"})
+
+
+class TracedCode(ThreadCode):
+    """One thread's text, with events.
+
+    loops: the numbers of the loops around the place at hand; for_block: whether the block runs it as a whole
+    """
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.tables: TraceTables = self.sites.tables
+        self.loops: list[int] = []
+        self.for_block = False
+        self.counting = True
+        self.is_device = self.types is None
+        self.counted_again: set[str] = set()
+        self.moved = False
+        self.subscripted = {
+            part.value.id
+            for part in walk(self.unit.body)
+            if isinstance(part, ast.Subscript) and isinstance(part.value, ast.Name)
+        }
+
+    # ---------------------------------------------------------------- places and keys
+
+    def site(self, node: ast.AST, kind: str, array: str = "", space: str = "") -> ast.Constant:
+        """A new site's number."""
+        where = self.place(node)
+        function = getattr(node, "function", self.unit.source.name)
+        self.tables.sites.append(
+            (*where, getattr(node, "col_offset", 0), kind, array, self.said(node), function, space)
+        )
+        return constant(len(self.tables.sites) - 1)
+
+    def place(self, node: ast.AST) -> tuple[str, int]:
+        """(file, line)."""
+        return getattr(node, "filename", self.unit.source.filename), getattr(node, "lineno", 0)
+
+    def said(self, node: ast.AST) -> str:
+        """The expression as the learner wrote it; as the emulator understands it, where it stands in no one place."""
+        text = written(self.unit.source, node) if not hasattr(node, "filename") else None
+        if text is None:
+            plain = copied(node)
+            for part in ast.walk(plain):
+                if isinstance(part, ast.Name):
+                    part.id = self.unit.learners_name(part.id)
+            text = ast.unparse(plain)
+        return " ".join(text.split())
+
+    def key(self) -> ast.expr:
+        """What lanes that act together here have in common."""
+        path = load("_path") if self.is_device else constant(0)
+        thread = constant(0) if self.for_block else load("_thread")
+        if not self.loops:
+            return path
+        return call("_key_of", load("_status"), thread, path, *(constant(loop) for loop in self.loops))
+
+    def new_loop(self) -> int:
+        """A loop's number."""
+        self.tables.loops += 1
+        return self.tables.loops - 1
+
+    @contextmanager
+    def in_loop(self, number: int) -> Iterator[None]:
+        """What is written inside stands in that loop."""
+        self.loops.append(number)
+        yield
+        self.loops.pop()
+
+    @contextmanager
+    def once_for_block(self) -> Iterator[None]:
+        """What is written inside is executed once for all threads: it touches no memory."""
+        outer, self.for_block = self.for_block, True
+        yield
+        self.for_block = outer
+
+    def lines(self, statements: Sequence[ast.stmt]) -> list[str]:
+        """The text of some statements, of which one may have become several."""
+        done: list[str] = []
+        for statement in statements:
+            new = self.visit(copied(statement))
+            for part in new if isinstance(new, list) else [new]:
+                done += ast.unparse(ast.fix_missing_locations(part)).split("\n")
+        return done
+
+    def text_again(self, name: str, node: ast.expr) -> str:
+        """An expression that several regions compute anew: counted where it is needed first."""
+        outer, self.counting = self.counting, name not in self.counted_again
+        self.counted_again.add(name)
+        text = self.text(node)
+        self.counting = outer
+        return text
+
+    # ---------------------------------------------------------------- accesses
+
+    def visit_Subscript(
+        self, node: ast.Subscript, field: str | None = None, ctx: ast.expr_context | None = None
+    ) -> Any:
+        """array[index] with an event, where that is one element; the index is checked as ever."""
+        ctx = ctx or node.ctx
+        if is_shape(node.value) or isinstance(node.value, ast.Tuple):
+            return super().visit_Subscript(node)
+        if isinstance(node.slice, ast.Constant) and isinstance(node.slice.value, str):  # a record's field
+            if isinstance(node.value, ast.Subscript):
+                node.value = self.visit_Subscript(node.value, node.slice.value, ctx)
+            return node
+        base = node.value
+        while isinstance(base, ast.Subscript):
+            base = base.value
+        array = self.unit.learners_name(ast.unparse(base))
+        whole = any(isinstance(part, ast.Slice) for part in index_parts(node.slice))
+        kind = "store" if isinstance(ctx, ast.Store) else "load"
+        whole = whole or any(isinstance(p, ast.Constant) and p.value in (None, ...) for p in index_parts(node.slice))
+        if whole:
+            if kind == "store":
+                self.untraced(node, "it stores several elements at once")
+            return super().visit_Subscript(node)
+        if self.unit.moves > 1 and self.moved:  # the first access has stood for all
+            return super().visit_Subscript(node)
+        self.moved = True
+        name = base.id if isinstance(base, ast.Name) else ""
+        site = self.site(node, kind, array, self.space_of(name))
+        made = super().visit_Subscript(node)
+        assert isinstance(made, ast.Subscript)
+        return self.tallied(made, site) if name in self.unit.local else self.with_event(made, kind, site, field)
+
+    def with_event(self, made: ast.Subscript, kind: str, site: ast.Constant, field: str | None) -> ast.Subscript:
+        """The access `made`, whose index passes through the call that leaves the event."""
+        array = copied(made.value)
+        for inner in ast.walk(array):
+            if hasattr(inner, "ctx"):
+                inner.ctx = ast.Load()
+        what = constant(self.unit.moves if self.unit.moves > 1 else field)
+        function = "_traced_store" if kind == "store" else "_traced"
+        # A device function may be given a thread's own array, which is counted.
+        slot = self.tables.counter(("local", int(str(site.value)), 0)) if self.is_device else NO_SLOT
+        given = (load("_status"), site, load("_thread"), self.key(), what, constant(slot))
+        made.slice = call(function, array, made.slice, *given)
+        return made
+
+    def tallied(self, made: ast.Subscript, site: ast.Constant) -> ast.Subscript:
+        """An access to a thread's own array is counted, and leaves no event: it meets no other thread's."""
+        slot = self.tables.counter(("local", int(str(site.value)), 0))
+        made.slice = call("_tallied", made.slice, load("_status"), constant(slot))
+        return made
+
+    def space_of(self, name: str) -> str:
+        """Where an array lies, as far as its name tells."""
+        if name in self.unit.shared:
+            return "shared"
+        if name in self.unit.local:
+            return "local"
+        if name in self.unit.constants:
+            return "constant"
+        return "" if self.is_device else "global"
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        """A record's field: the event is of the field, not of the whole record."""
+        if isinstance(node.value, ast.Subscript) and not is_shape(node.value.value):
+            node.value = self.visit_Subscript(node.value, node.attr, node.ctx)
+            return node
+        if isinstance(node.value, ast.Name) and (node.attr in METADATA or node.attr == "T"):
+            return node
+        return super().visit_Attribute(node)
+
+    def visit_Assign(self, node: ast.Assign) -> Any:
+        """After a store to memory: whether it changed anything."""
+        # Another name for an array touches nothing.
+        node.value = super().visit_Name(node.value) if isinstance(node.value, ast.Name) else self.visit(node.value)
+        target = node.targets[0]
+        node.targets = [self.visit(each) for each in node.targets]
+        own = (
+            isinstance(target, ast.Subscript)
+            and isinstance(target.value, ast.Name)
+            and target.value.id in self.unit.local
+        )
+        if isinstance(target, ast.Subscript | ast.Attribute) and self.unit.moves == 1 and not own:
+            return [node, ast.Expr(value=call("_stored", load("_status")))]
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """An array as a whole, in an expression that Numba evaluates: what that touches leaves no event."""
+        if isinstance(node.ctx, ast.Load) and self.is_array(node.id):
+            self.untraced(node, "the whole array is used in one expression")
+        return super().visit_Name(node)
+
+    def is_array(self, name: str) -> bool:
+        """Whether a variable is an array, as far as is known here."""
+        if name in self.unit.arrays or name in self.unit.constants:
+            return True
+        if self.types is None:
+            return name in self.unit.parameters and name in self.subscripted
+        return isinstance(self.types.get(name), types.Array)
+
+    def untraced(self, node: ast.AST, reason: str) -> None:
+        """Something that leaves no event."""
+        self.tables.not_traced.append((*self.place(node), self.said(node), reason))
+
+    def atomic(self, name: str, node: ast.Call) -> ast.expr:
+        """An atomic leaves one event."""
+        array = self.unit.learners_name(ast.unparse(node.args[0]))
+        base = node.args[0].id if isinstance(node.args[0], ast.Name) else ""
+        site = self.site(node, "atomic", array, self.space_of(base))
+        made = super().atomic(name, node)
+        assert isinstance(made, ast.Call)
+        indexed = self.with_event(subscript(made.args[0], [made.args[1]], ast.Load()), "atomic", site, None)
+        made.args[1] = indexed.slice
+        if name in ("_atomic_add", "_atomic_sub"):
+            made.args[2] = self.count(made.args[2], node, SIMPLE)
+        return made
+
+    # ---------------------------------------------------------------- operations and calls
+
+    def count(self, value: ast.expr, node: ast.AST, kind: int) -> ast.expr:
+        """The value, counted as an operation where it turns out to be a floating-point number."""
+        if not self.counting:
+            return value
+        slot = self.tables.counter((*self.place(node), kind))
+        times = load("_threads") if self.for_block else constant(1)
+        return call("_counted", value, load("_status"), constant(slot), times)
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """x op y."""
+        kind = OPERATIONS.get(type(node.op))
+        made = super().visit_BinOp(node)
+        return made if kind is None else self.count(made, node, kind)
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Math functions are counted; a device function is told which call it is in."""
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in self.contexts:
+            plain = super().visit_Name  # an array that is passed on is traced where it is accessed
+            arguments = [plain(each) if isinstance(each, ast.Name) else self.visit(each) for each in node.args]
+            return ast.Call(func=node.func, args=[*arguments, *map(self.context, self.contexts[name])], keywords=[])
+        made = super().visit_Call(node)
+        if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+            if node.func.value.id in ("math", "cmath") and node.func.attr not in NOT_OPERATIONS:
+                return self.count(made, node, SPECIAL)
+        elif name == "_fma":
+            return self.count(self.count(made, node, SIMPLE), node, SIMPLE)
+        return made
+
+    def context(self, name: str) -> ast.expr:
+        """What a device function is told besides its arguments."""
+        if name != "_path":
+            return load(name)
+        self.tables.calls += 1
+        # Another number than any round's: the call, and the rounds around it, in one key.
+        return ast.BinOp(left=self.key(), op=ast.Add(), right=constant(self.tables.calls * 0x1F3D5B79A2C4E687 % 2**61))
+
+    # ---------------------------------------------------------------- conditions and loops
+
+    def test(self, node: ast.expr, at: ast.AST) -> ast.expr:
+        """A condition that a thread evaluates."""
+        if self.for_block or isinstance(node, ast.Constant):
+            return self.visit(node)
+        site = self.site(at, "branch")
+        made = self.visit(node)
+        return call("_branched", call("bool", made), load("_status"), site, load("_thread"), self.key())
+
+    def visit_If(self, node: ast.If) -> Any:
+        """if."""
+        shown = node.test
+        node.test = self.test(node.test, shown)
+        node.body = self.block(node.body)
+        node.orelse = self.block(node.orelse)
+        return node
+
+    def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """Statements inside another."""
+        done: list[ast.stmt] = []
+        for statement in body:
+            new = self.visit(statement)
+            done += new if isinstance(new, list) else [new]
+        return done
+
+    def visit_While(self, node: ast.While) -> Any:
+        """while, which can be stopped from outside."""
+        number = self.new_loop()
+        with self.in_loop(number):
+            shown = node.test
+            running = call("_go_on", load("_status"))
+            always = isinstance(node.test, ast.Constant) and node.test.value is True
+            test = self.test(node.test, shown)
+            node.test = running if always else ast.BoolOp(op=ast.And(), values=[running, test])
+            node.body = self.block(node.body)
+        return self.looped(node, number)
+
+    def visit_For(self, node: ast.For) -> Any:
+        """for. A number of rounds that may differ between threads is a condition before each round."""
+        number = self.new_loop()
+        fixed = rounds_of(node) != float("inf") or self.for_block
+        shown = copied(node.iter)
+        node.iter = self.visit(node.iter)
+        with self.in_loop(number):
+            before: list[ast.stmt] = [ast.Expr(value=call("_go_on", load("_status")))]
+            if not fixed:
+                site = self.site(shown, "branch")
+                for outcome, into in ((True, before), (False, node.orelse)):
+                    told = call("_branched", constant(outcome), load("_status"), site, load("_thread"), self.key())
+                    into.append(ast.Expr(value=told))
+            node.body = [*before, *self.block(node.body)]
+        if node.orelse:  # the test that ends the loop belongs to the next round
+            node.orelse.insert(0, self.round_call("_next_round", number))
+        return self.looped(node, number)
+
+    def looped(self, node: ast.For | ast.While, number: int) -> list[ast.stmt]:
+        """The loop, its rounds counted. Of the block's own nobody asks for them."""
+        if self.for_block:
+            return [node]
+        node.body.insert(0, self.round_call("_next_round", number))
+        return [self.round_call("_enter_round", number), node]
+
+    def round_call(self, function: str, number: int) -> ast.stmt:
+        """A statement that counts rounds."""
+        return ast.Expr(value=call(function, load("_status"), load("_thread"), constant(number)))
+
+
+def written(source: Any, node: ast.AST) -> str | None:
+    """The text of a node where it is whole in the function's source."""
+    if not getattr(node, "end_col_offset", 0):
+        return None
+    lines = source.text.split("\n")
+    first, last = node.lineno - source.first_line, node.end_lineno - source.first_line  # type: ignore[attr-defined]
+    if not 0 <= first <= last < len(lines):
+        return None
+    part = "\n".join(lines[first : last + 1]).encode()
+    end = len(part) - len(lines[last].encode()) + node.end_col_offset  # type: ignore[attr-defined]
+    return part[node.col_offset : end].decode()  # type: ignore[attr-defined]
+
+
+@dataclass
+class NextRound:
+    """A part of a tree of regions: the block begins another round of a loop."""
+
+    loop: int
+
+
+class TracedTree(TreeWriter):
+    """The tree of regions, with events. code: a TracedCode."""
+
+    code: TracedCode
+
+    def tree(self, parts: list[Any]) -> None:
+        """Write the parts one after another."""
+        for part in parts:
+            if isinstance(part, NextRound):
+                self.write(f"_next_rounds(_status, _threads, {part.loop})")
+            elif isinstance(part, ForBlock):
+                with self.code.once_for_block():
+                    super().tree([part])
+            else:
+                super().tree([part])
+
+    def decision(self, part: Any) -> None:
+        """A uniform `if`: no thread decides anything."""
+        with self.code.once_for_block():
+            test = self.code.text(part.statement.test)
+        with self.write.under(f"if {test}:"):
+            self.tree(part.body)
+        if part.orelse:
+            with self.write.under("else:"):
+                self.tree(part.orelse)
+
+    def loop(self, part: Loop) -> None:
+        """A uniform loop, its rounds counted for all threads."""
+        number = self.code.new_loop()
+        self.write(f"_enter_rounds(_status, _threads, {number})")
+        with self.code.in_loop(number):
+            super().loop(Loop(part.statement, [NextRound(number), *part.body]))
+
+    def header_text(self, node: ast.expr) -> str:
+        """The iterated range or the test of a uniform loop."""
+        with self.code.once_for_block():
+            return super().header_text(node)
+
+    def masked_loop(self, part: MaskedLoop) -> None:
+        """A loop under masks: whoever is in it makes each round together."""
+        number = self.code.new_loop()
+        self.write(f"_enter_rounds(_status, _threads, {number})")
+        with self.code.in_loop(number):
+            inside = MaskedLoop(part.test, part.active, part.current, [NextRound(number), *part.body])
+            super().masked_loop(inside)
+
+    def test_of(self, part: MaskedIf | MaskedLoop) -> str:
+        """The text of a test that threads evaluate."""
+        statement = part.test.statements[0]
+        assert isinstance(statement, ast.Expr)
+        test = self.code.test(copied(statement.value), statement.value)
+        return ast.unparse(ast.fix_missing_locations(test))
+
+    def meeting(self, part: Meeting) -> None:
+        """The collective, and an event for each warp that is here."""
+        super().meeting(part)
+        node = part.collective
+        kind = BARRIER if node.path.startswith("syncthreads") else SYNC_WARP if node.path == "syncwarp" else OTHER
+        with self.code.once_for_block():
+            key = ast.unparse(self.code.key())
+            shown = ast.copy_location(call(f"cuda.{node.path}"), node)
+            if hasattr(node, "filename"):
+                shown.filename, shown.function = node.filename, getattr(node, "function", "")  # type: ignore[attr-defined]
+            site = ast.unparse(self.code.site(shown, "barrier" if kind == BARRIER else "warp"))
+        self.write(f"_met(_status, {site}, _threads, {part.mask or 'None'}, {key}, {kind})")
