@@ -147,7 +147,7 @@ def emitted(kernel: Any, arguments: Any, **variant: Any) -> str:
     """The generated source without its imports and without what the emulator notes at its end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelWarning)
-        text, _ = generate(kernel.source, arguments, Variant(**variant))
+        text, _, _ = generate(kernel.source, arguments, Variant(**variant))
     return text[text.index("@njit") : text.index("# What the emulator has to know")].rstrip()
 
 

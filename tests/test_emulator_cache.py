@@ -267,3 +267,39 @@ def test_the_kernels_not_used_for_longest_go_with_their_machine_code(
 def test_record_types_of_other_fields_are_other_kernels() -> None:
     texts = [np.dtype([("x", np.float64)]), np.dtype([("x", np.float32)]), np.dtype([("x", np.float64)], align=True)]
     assert len({cache.meaning(dtype, ()) for dtype in texts}) == 3
+
+
+TWO = """
+import sys
+import numpy as np
+from numba import float32
+from stage4_numba_cuda.emulator import cuda
+
+def cutting(change):
+    @cuda.jit(device=True)
+    def changed(x):
+        return change * x
+
+    @cuda.jit
+    def kernel(values, out):
+        tile = cuda.shared.array(32, float32)
+        t = cuda.threadIdx.x
+        tile[t] = changed(values[t])
+        cuda.syncthreads()
+        out[t] = tile[31 - t]
+    return kernel
+
+for word in sys.argv[1:]:
+    values, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    cutting(float32(int(word)))[1, 32](values, out)
+    assert out.tolist() == [int(word) * v for v in range(31, -1, -1)], (word, out)
+print("right")
+"""
+
+
+@pytest.mark.slow
+def test_kernels_that_other_processes_compiled_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
+    """Two processes number their functions alike, so what tells the machine code apart must be in the names."""
+    (tmp_path / "script.py").write_text(TWO)
+    for words in (["2"], ["3"], ["5"], ["2", "3", "5"]):
+        ended_well(start(tmp_path, *words))

@@ -15,7 +15,9 @@ Numba           machine code, kept in the cache beside the source
 from __future__ import annotations
 
 import ast
+import hashlib
 import linecache
+import sys
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -90,12 +92,13 @@ def compile_kernel(
         constants = tuple(arrays[name] for name in module["CONSTANTS"])
         warn(source, module["WARNINGS"])
     else:
-        text, unit = generate(source, argument_types, variant)
+        text, unit, functions = generate(source, argument_types, variant)
         if path is not None:
             cache.write(path, text)
             module = load(path)
         else:
             module = execute(f"<generated for {source.name}>", text, cached=False)
+        module.update(functions)
         constants = tuple(unit.constants.values())
         warn(source, unit.warnings)
     return CompiledKernel(
@@ -147,8 +150,11 @@ def workspace(size: int) -> np.ndarray[Any, Any]:
     return memory[-memory.__array_interface__["data"][0] % LINE :]
 
 
-def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant) -> tuple[str, Unit]:
-    """The generated module's text, and the kernel in normal form."""
+def generate(
+    source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant
+) -> tuple[str, Unit, dict[str, Any]]:
+    """The generated module's text, the kernel in normal form, and the text's device functions as inference compiled
+    them, which need not be compiled again."""
     unit = normalise(source, argument_types)
     if unit.shared_bytes > SHARED_BYTES:
         raise source.error(
@@ -182,7 +188,11 @@ def generate(source: FunctionSource, argument_types: tuple[types.Type, ...], var
         f"WARNINGS = {unit.warnings!r}",
         *emitter.facts(),
     ]
-    return source_text + "\n\n# What the emulator has to know about it.\n" + "\n".join(facts) + "\n", unit
+    return (
+        source_text + "\n\n# What the emulator has to know about it.\n" + "\n".join(facts) + "\n",
+        unit,
+        {name: functions[name] for name in devices.contexts},
+    )
 
 
 def refuse_reassigned_arrays(unit: Unit) -> None:
@@ -259,9 +269,16 @@ PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom 
 
 
 def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
-    """The namespace that generated source leaves behind. cached: whether Numba keeps its machine code on disk."""
+    """The namespace that generated source leaves behind. cached: whether Numba keeps its machine code on disk.
+
+    Its __name__ is of this text alone. Numba tells functions apart by module, name, types and a number that it counts
+    up in each process, also in machine code that it keeps on disk. With one module for all, `run` of one kernel, kept
+    by one process, and `run` of another, kept by another, could bear the same name, and be taken for each other.
+    """
     scope: dict[str, Any] = {f"_{name}": getattr(helpers, name) for name in helpers.__all__}
-    scope.update(__name__=helpers.__name__, CACHE=cached, SOURCE=text)  # Numba asks a cached function for its module
+    module = f"{helpers.__name__}.{hashlib.sha256(text.encode()).hexdigest()[:24]}"
+    sys.modules[module] = helpers  # Numba imports a cached function's module
+    scope.update(__name__=module, CACHE=cached, SOURCE=text)
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), scope)
     return scope
