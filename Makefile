@@ -14,12 +14,14 @@ BIN := $(VENV)/bin
 race: $(VENV)/.installed
 	$(BIN)/groundup race
 
-# Two test processes on two cores: one BLAS thread each, or they wait for one another.
+# Two test processes on two cores: one BLAS thread each, or they wait for one another. Each takes half of the tests, in
+# order, so that tests which need the same compiled kernels meet in one process; who is done first takes over from the
+# other.
 test: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-sanitized: $(VENV)/.installed-dev
 	VENV=$(VENV) .ci/test-sanitized

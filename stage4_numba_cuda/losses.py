@@ -108,14 +108,14 @@ def row_losses(name: str, outputs: Array, targets: Array, rows_out: Array, lanes
     outputs: (batch, features); targets: the same, or int32 labels (batch,), as the loss takes them; rows_out: (batch,),
     of the dtype of outputs; lanes: 32 or 1 threads a row
     """
-    kernels.LOSS[name][_grid(len(outputs), lanes)](outputs, targets, rows_out)
+    kernels.LOSS[lanes][name][_grid(len(outputs), lanes)](outputs, targets, rows_out)
 
 
 def row_losses_and_gradient(
     name: str, outputs: Array, targets: Array, rows_out: Array, grad: Array, lanes: int = LANES
 ) -> None:
     """The same, and dL/doutputs into grad (batch, features), in one kernel."""
-    kernels.FUSED[name][_grid(len(outputs), lanes)](outputs, targets, rows_out, grad)
+    kernels.FUSED[lanes][name][_grid(len(outputs), lanes)](outputs, targets, rows_out, grad)
 
 
 def loss_of(name: str, outputs: Array, targets: Array) -> float:
@@ -127,7 +127,7 @@ def loss_of(name: str, outputs: Array, targets: Array) -> float:
 
 def gradient_of(name: str, outputs: Array, targets: Array, grad: Array) -> Array:
     """Its gradient alone into grad, unchecked."""
-    kernels.BACKWARD[name][_grid(len(outputs), LANES)](outputs, targets, grad)
+    kernels.BACKWARD[LANES][name][_grid(len(outputs), LANES)](outputs, targets, grad)
     return grad
 
 

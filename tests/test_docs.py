@@ -18,7 +18,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 SHORTER = {
     "race": ["--limit", "100", "--epochs", "1"],
     "train": ["--epochs", "1"],
-    "check": ["--quick"],
+    "check": ["--quick", "--dtype", "float64"],
     "bench": ["--quick", "--sizes", "32"],
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands."""
@@ -50,8 +50,13 @@ def test_the_docs_have_commands() -> None:
 
 
 def in_the_checkout(arguments: list[str]) -> list[str]:
-    """The arguments, scripts of the checkout with their whole path: commands run in another folder."""
-    return [str(ROOT / each) if each.endswith(".py") and (ROOT / each).is_file() else each for each in arguments]
+    """The arguments, scripts of the checkout (SCRIPT.py or SCRIPT.py:KERNEL) with their whole path: commands run in
+    another folder."""
+    scripts = [each.partition(":")[0] for each in arguments]
+    return [
+        str(ROOT / each) if script.endswith(".py") and (ROOT / script).is_file() else each
+        for each, script in zip(arguments, scripts, strict=True)
+    ]
 
 
 @pytest.mark.slow

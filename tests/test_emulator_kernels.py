@@ -23,7 +23,8 @@ MODES: dict[str, dict[str, Any]] = {
 }
 #: These compile every kernel once more.
 EXPENSIVE_MODES = ("check", "unchecked")
-#: A second is what it costs to compile a kernel; these are there for completeness, and much like another.
+#: Seconds are what it costs to compile a kernel; these are there for completeness, and much like another. So they are
+#: not compiled again for an expensive mode.
 ALIKE = {
     *("matmul.naive_rows_along_x", "matmul.tiled_32", "matmul.transposed_left", "elementwise.add_while_stride"),
     *("elementwise.sgd_momentum", "reductions.sum_tree", "reductions.bias_gradient", "warps.votes", "warps.shuffles"),
@@ -38,12 +39,12 @@ def is_slow(mode: str, name: str) -> bool:
 
 
 def runs() -> list[Any]:
-    """(mode, example) for every mode and example, the modes that share compiled kernels side by side."""
+    """(mode, example) for every mode and the examples that are run in it, modes that share kernels side by side."""
     return [
         pytest.param(mode, name, id=f"{name}-{mode}", marks=[pytest.mark.slow] if is_slow(mode, name) else [])
         for mode in MODES
         for name, example in EXAMPLES.items()
-        if mode != "step" or example.step_sizes
+        if (example.step_sizes if mode == "step" else mode not in EXPENSIVE_MODES or name not in ALIKE)
     ]
 
 

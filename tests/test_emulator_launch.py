@@ -2,8 +2,10 @@
 
 import _thread
 import os
+import signal
 import sys
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -99,6 +101,15 @@ def test_an_exception_of_numba_becomes_a_kernel_error_at_the_launch(known: float
     assert raised.value.kernel == "halve"
 
 
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """A shell makes its background jobs deaf to SIGINT: nothing would interrupt the kernel."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("cores", [1, 2])
 def test_ctrl_c_ends_a_kernel_that_would_never_end(cores: int) -> None:
     what = np.full(8, SPIN)

@@ -46,9 +46,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "GROUNDUP_DATA")}
-    environment["GROUNDUP_CACHE"] = str(
-        installed.parent / "cache"
-    )  # an empty one: the wheel's own sources are compiled
+    # An empty one at first, so that the wheel's own sources are compiled, and one for all commands.
+    environment["GROUNDUP_CACHE"] = str(installed.parent / "cache")
     return subprocess.run(
         [str(installed / command[0]), *command[1:]], cwd=cwd, env=environment, capture_output=True, text=True
     )
@@ -62,7 +61,7 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         (["groundup", "--version"], "groundup 0.1.0"),
         (["groundup", "--help"], "race"),
         (["groundup", "doctor"], "NumPy"),
-        (["groundup", "check", "--quick"], "stage2_numpy"),
+        (["groundup", "check", "2", "--quick"], "stage2, float64"),
         (["groundup", "race", "--limit", "100", "--epochs", "1", "--out", "race"], "accuracy"),
         (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
         (["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy"),

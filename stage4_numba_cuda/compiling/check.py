@@ -164,7 +164,12 @@ def compile_all(
 
 
 class Worker:
-    """A compiler in a process of its own. One that dies over a kernel is replaced for the next."""
+    """A compiler in a process of its own. One that dies over a kernel is replaced for the next.
+
+    module: what the process runs; None for WORKER
+    """
+
+    module: str | None = None
 
     def __init__(self) -> None:
         self._start()
@@ -186,6 +191,10 @@ class Worker:
         self._questions.flush()
         return self._read()
 
+    def kill(self) -> None:
+        """End the process at once, from another thread: what it was asked is then answered with an error."""
+        self._process.kill()
+
     def close(self) -> None:
         """End the process."""
         self._process.kill()
@@ -198,7 +207,7 @@ class Worker:
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - close() does
         self._process = subprocess.Popen(
-            [sys.executable, "-m", WORKER],
+            [sys.executable, "-m", self.module or WORKER],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,

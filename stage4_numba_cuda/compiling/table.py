@@ -227,14 +227,16 @@ ELEMENTWISE = (
 )
 
 LOSSES = tuple(
-    entry(f"losses.{name}{part}", f"T[2] {targets} {written}", 256, 64, 80)
+    # A lane for each row is for the emulator.
+    entry(f"losses.{kernels}[{lanes}]['{name}']", f"T[2] {targets} {written}", 256, 64, 80, variant=lanes == 1)
+    for lanes in (32, 1)
     for name, targets in (
         ("mean_squared_error", "T[2]"),
         ("softmax_cross_entropy", "int32[1]"),
         ("sigmoid_cross_entropy", "T[2]"),
         ("hinge", "int32[1]"),
     )
-    for part, written in (("", "T[1]"), ("_backward", "T[2]"), ("_fused", "T[1] T[2]"))
+    for kernels, written in (("LOSS", "T[1]"), ("BACKWARD", "T[2]"), ("FUSED", "T[1] T[2]"))
 )
 
 BATCHES = (

@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .log import float64_lines, read_log
+from .log import Usage, float64_lines, read_log
 from .sass import disassemble, find_nvdisasm, hot_loop
 from .table import argument_types
 
@@ -34,6 +34,11 @@ SHOWN = 3
 
 def main() -> None:
     """Answer until the questions end."""
+    serve(answer)
+
+
+def serve(respond: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+    """The process: say what is missing, then `respond` to each question."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
     warnings.simplefilter("ignore")  # Numba's advice on how to launch; there is no launch here
@@ -45,7 +50,7 @@ def main() -> None:
     say({"missing": missing})
     if missing is None:
         for line in sys.stdin:
-            say(answer(json.loads(line)))
+            say(respond(json.loads(line)))
 
 
 def what_is_missing() -> str | None:
@@ -92,6 +97,14 @@ def find(package: str, name: str, dtype: str) -> Any:
     module, _, expression = name.partition(".")
     names = vars(importlib.import_module(f"{package}.{module}" if package else module))
     return eval(expression, names, {"dtype": dtype})
+
+
+def measure(function: Callable[..., Any], arguments: tuple[Any, ...], capability: Any, options: Any) -> Usage:
+    """What a kernel's Python function takes on that architecture, for arguments of these Numba types.
+
+    options: those of its @cuda.jit. Raises whatever the compiler refuses with.
+    """
+    return read_log(_link(_ltoir(function, arguments, capability, options), capability, options)[1])
 
 
 def _ltoir(function: Callable[..., Any], arguments: tuple[Any, ...], capability: Any, options: dict[str, Any]) -> bytes:

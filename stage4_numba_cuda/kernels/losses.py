@@ -1,16 +1,17 @@
 """How wrong the network is, row by row, and the slope of that: three kernels for every loss.
 
-    X             row_losses (rows,): what each row adds to the loss; their sum is the loss
-    X_backward    grad (rows, columns): the gradient with respect to the outputs
-    X_fused       both in one launch, which share what they have in common; the one that training takes
+    LOSS[lanes][name]       row_losses (rows,): what each row adds to the loss; their sum is the loss
+    BACKWARD[lanes][name]   grad (rows, columns): the gradient with respect to the outputs
+    FUSED[lanes][name]      both in one launch, which share what they have in common; the one that training takes
 
 The division by the number of rows or elements is in the numbers already, so that whoever adds them up need not know
 which loss they are from.
 
 Launched with blocks of (lanes, rows of a block). With 32 lanes a warp works on a row together: neighbouring lanes read
-neighbouring columns, and shuffles add up. With 1 lane a thread has its row to itself and meets no shuffle, which is
-right for Numba's simulator, which has none, and fast on the emulator, where the 22 lanes that 10 classes leave idle
-cost time too.
+neighbouring columns, and shuffles add up. With 1 lane a thread has its row to itself, and its kernels hold no shuffle
+at all: that is right for Numba's simulator, which has none, and fast on the emulator, where the 22 lanes that 10
+classes leave idle cost time too. The step from column to column is blockDim.x all the same: knowing the number, the
+compiler would unroll these loops, and some would take half as many registers again.
 
 `outputs.dtype.type(n)` is the number n in the array's own type: float32 must meet no float64 on its way.
 """
@@ -19,7 +20,7 @@ import math
 
 from ..backend import cuda
 from .activations import named, sigmoid_of
-from .softmax import warp_largest, warp_sum
+from .softmax import WARP, warp_largest, warp_sum
 
 
 @cuda.jit(device=True)
@@ -31,6 +32,17 @@ def first_row():
 @cuda.jit(device=True)
 def row_step():
     return cuda.gridDim.x * cuda.blockDim.y
+
+
+@cuda.jit(device=True)
+def alone(value):
+    """The sum, or the largest, over the one lane of a row."""
+    return value
+
+
+SUM = {WARP: warp_sum, 1: alone}
+LARGEST = {WARP: warp_largest, 1: alone}
+"""By the lanes of a row: what they have together, in every lane."""
 
 
 # Mean squared error and sigmoid cross-entropy: every element has a term and a slope of its own.
@@ -58,8 +70,9 @@ def sigmoid_error_slope(z, target):
     return sigmoid_of(z) - target
 
 
-def target_kernels(name, error, slope):
+def target_kernels(name, error, slope, lanes):
     """The three kernels of a loss that is the mean over all elements of error(output, target)."""
+    sum_over_lanes = SUM[lanes]
 
     def loss(outputs, targets, row_losses):
         rows, columns = outputs.shape
@@ -71,7 +84,7 @@ def target_kernels(name, error, slope):
             while j < columns:
                 total += error(outputs[row, j], targets[row, j])
                 j += cuda.blockDim.x
-            total = warp_sum(total, cuda.blockDim.x)
+            total = sum_over_lanes(total)
             if cuda.threadIdx.x == 0:
                 row_losses[row] = total / elements
             row += row_step()
@@ -100,7 +113,7 @@ def target_kernels(name, error, slope):
                 total += error(output, target)
                 grad[row, j] = slope(output, target) / elements
                 j += cuda.blockDim.x
-            total = warp_sum(total, cuda.blockDim.x)
+            total = sum_over_lanes(total)
             if cuda.threadIdx.x == 0:
                 row_losses[row] = total / elements
             row += row_step()
@@ -108,179 +121,172 @@ def target_kernels(name, error, slope):
     return named(name, loss), named(f"{name}_backward", backward), named(f"{name}_fused", fused)
 
 
-mean_squared_error, mean_squared_error_backward, mean_squared_error_fused = target_kernels(
-    "mean_squared_error", squared_error, squared_error_slope
-)
-sigmoid_cross_entropy, sigmoid_cross_entropy_backward, sigmoid_cross_entropy_fused = target_kernels(
-    "sigmoid_cross_entropy", sigmoid_error, sigmoid_error_slope
-)
-
-
 # Softmax cross-entropy: -log(exp(z_y) / sum exp(z)) = log(sum exp(z - m)) - (z_y - m), m the largest z of the row.
 
 
-@cuda.jit(device=True)
-def largest_of(logits, row):
-    """The largest logit of the row, in every lane."""
-    largest = logits[row, 0]
-    j = cuda.threadIdx.x
-    while j < logits.shape[1]:
-        largest = logits[row, j] if logits[row, j] > largest else largest
-        j += cuda.blockDim.x
-    return warp_largest(largest, cuda.blockDim.x)
+def softmax_kernels(lanes):
+    """The three kernels of softmax cross-entropy."""
+    sum_over_lanes, largest_over_lanes = SUM[lanes], LARGEST[lanes]
 
+    @cuda.jit(device=True)
+    def largest_of(logits, row):
+        """The largest logit of the row, in every lane."""
+        largest = logits[row, 0]
+        j = cuda.threadIdx.x
+        while j < logits.shape[1]:
+            largest = logits[row, j] if logits[row, j] > largest else largest
+            j += cuda.blockDim.x
+        return largest_over_lanes(largest)
 
-@cuda.jit(device=True)
-def exponentials_into(logits, row, largest, exponentials):
-    """exp(z - largest) for the columns of this lane, and their sum over the row, in every lane."""
-    total = logits.dtype.type(0)
-    j = cuda.threadIdx.x
-    while j < logits.shape[1]:
-        exponential = math.exp(logits[row, j] - largest)
-        exponentials[row, j] = exponential
-        total += exponential
-        j += cuda.blockDim.x
-    return warp_sum(total, cuda.blockDim.x)
-
-
-@cuda.jit(device=True)
-def exponentials_to_slopes(row, label, total, grad):
-    """softmax - one_hot, divided by the rows, where exp(z - largest) was: e / sum - 1 = (e - sum) / sum."""
-    rows = grad.dtype.type(grad.shape[0])
-    j = cuda.threadIdx.x
-    while j < grad.shape[1]:
-        exponential = grad[row, j]
-        if j == label:
-            exponential -= total
-        grad[row, j] = exponential / total / rows
-        j += cuda.blockDim.x
-
-
-@cuda.jit
-def softmax_cross_entropy(logits, labels, row_losses):
-    rows, columns = logits.shape
-    row = first_row()
-    while row < rows:
-        largest = largest_of(logits, row)
+    @cuda.jit(device=True)
+    def exponentials_into(logits, row, largest, exponentials):
+        """exp(z - largest) for the columns of this lane, and their sum over the row, in every lane."""
         total = logits.dtype.type(0)
         j = cuda.threadIdx.x
-        while j < columns:
-            total += math.exp(logits[row, j] - largest)
+        while j < logits.shape[1]:
+            exponential = math.exp(logits[row, j] - largest)
+            exponentials[row, j] = exponential
+            total += exponential
             j += cuda.blockDim.x
-        total = warp_sum(total, cuda.blockDim.x)
-        if cuda.threadIdx.x == 0:
-            row_losses[row] = (math.log(total) - (logits[row, labels[row]] - largest)) / logits.dtype.type(rows)
-        row += row_step()
+        return sum_over_lanes(total)
 
+    @cuda.jit(device=True)
+    def exponentials_to_slopes(row, label, total, grad):
+        """softmax - one_hot, divided by the rows, where exp(z - largest) was: e / sum - 1 = (e - sum) / sum."""
+        rows = grad.dtype.type(grad.shape[0])
+        j = cuda.threadIdx.x
+        while j < grad.shape[1]:
+            exponential = grad[row, j]
+            if j == label:
+                exponential -= total
+            grad[row, j] = exponential / total / rows
+            j += cuda.blockDim.x
 
-@cuda.jit
-def softmax_cross_entropy_backward(logits, labels, grad):
-    rows = logits.shape[0]
-    row = first_row()
-    while row < rows:
-        largest = largest_of(logits, row)
-        total = exponentials_into(logits, row, largest, grad)
-        exponentials_to_slopes(row, labels[row], total, grad)
-        row += row_step()
+    @cuda.jit
+    def softmax_cross_entropy(logits, labels, row_losses):
+        rows, columns = logits.shape
+        row = first_row()
+        while row < rows:
+            largest = largest_of(logits, row)
+            total = logits.dtype.type(0)
+            j = cuda.threadIdx.x
+            while j < columns:
+                total += math.exp(logits[row, j] - largest)
+                j += cuda.blockDim.x
+            total = sum_over_lanes(total)
+            if cuda.threadIdx.x == 0:
+                row_losses[row] = (math.log(total) - (logits[row, labels[row]] - largest)) / logits.dtype.type(rows)
+            row += row_step()
 
+    @cuda.jit
+    def softmax_cross_entropy_backward(logits, labels, grad):
+        rows = logits.shape[0]
+        row = first_row()
+        while row < rows:
+            largest = largest_of(logits, row)
+            total = exponentials_into(logits, row, largest, grad)
+            exponentials_to_slopes(row, labels[row], total, grad)
+            row += row_step()
 
-@cuda.jit
-def softmax_cross_entropy_fused(logits, labels, row_losses, grad):
-    """The exponentials, most of the work, are computed once; grad holds them until the row's sum is known."""
-    rows = logits.shape[0]
-    row = first_row()
-    while row < rows:
-        largest = largest_of(logits, row)
-        total = exponentials_into(logits, row, largest, grad)
-        exponentials_to_slopes(row, labels[row], total, grad)
-        if cuda.threadIdx.x == 0:
-            row_losses[row] = (math.log(total) - (logits[row, labels[row]] - largest)) / logits.dtype.type(rows)
-        row += row_step()
+    @cuda.jit
+    def softmax_cross_entropy_fused(logits, labels, row_losses, grad):
+        """The exponentials, most of the work, are computed once; grad holds them until the row's sum is known."""
+        rows = logits.shape[0]
+        row = first_row()
+        while row < rows:
+            largest = largest_of(logits, row)
+            total = exponentials_into(logits, row, largest, grad)
+            exponentials_to_slopes(row, labels[row], total, grad)
+            if cuda.threadIdx.x == 0:
+                row_losses[row] = (math.log(total) - (logits[row, labels[row]] - largest)) / logits.dtype.type(rows)
+            row += row_step()
+
+    return softmax_cross_entropy, softmax_cross_entropy_backward, softmax_cross_entropy_fused
 
 
 # Hinge: a wrong class j costs max(0, 1 - s_y + s_j), nothing once the right one leads by 1.
 
 
-@cuda.jit(device=True)
-def margins_of(scores, row, label):
-    """The costs of this row's wrong classes added up, in every lane. "Not <= 0" instead of "> 0" keeps a NaN."""
-    base = scores.dtype.type(1) - scores[row, label]
-    total = scores.dtype.type(0)
-    j = cuda.threadIdx.x
-    while j < scores.shape[1]:
-        margin = base + scores[row, j]
-        if j != label and not margin <= scores.dtype.type(0):
-            total += margin
-        j += cuda.blockDim.x
-    return warp_sum(total, cuda.blockDim.x)
+def hinge_kernels(lanes):
+    """The three kernels of the hinge loss."""
+    sum_over_lanes = SUM[lanes]
+
+    @cuda.jit(device=True)
+    def margins_of(scores, row, label):
+        """The costs of this row's wrong classes added up, in every lane. "Not <= 0" instead of "> 0" keeps a NaN."""
+        base = scores.dtype.type(1) - scores[row, label]
+        total = scores.dtype.type(0)
+        j = cuda.threadIdx.x
+        while j < scores.shape[1]:
+            margin = base + scores[row, j]
+            if j != label and not margin <= scores.dtype.type(0):
+                total += margin
+            j += cuda.blockDim.x
+        return sum_over_lanes(total)
+
+    @cuda.jit(device=True)
+    def margins_to_slopes(scores, row, label, grad):
+        """1 for every wrong class within the margin, minus their number for the right one, divided by the elements."""
+        base = scores.dtype.type(1) - scores[row, label]
+        elements = scores.dtype.type(scores.size)
+        active = scores.dtype.type(0)
+        j = cuda.threadIdx.x
+        while j < scores.shape[1]:
+            costs = scores.dtype.type(0)
+            if j != label and base + scores[row, j] > scores.dtype.type(0):
+                costs = scores.dtype.type(1)
+            active += costs
+            grad[row, j] = costs / elements
+            j += cuda.blockDim.x
+        active = sum_over_lanes(active)
+        if label % cuda.blockDim.x == cuda.threadIdx.x:  # the lane that has just written this column
+            grad[row, label] = -active / elements
+
+    @cuda.jit
+    def hinge(scores, labels, row_losses):
+        rows = scores.shape[0]
+        row = first_row()
+        while row < rows:
+            total = margins_of(scores, row, labels[row])
+            if cuda.threadIdx.x == 0:
+                row_losses[row] = total / scores.dtype.type(scores.size)
+            row += row_step()
+
+    @cuda.jit
+    def hinge_backward(scores, labels, grad):
+        rows = scores.shape[0]
+        row = first_row()
+        while row < rows:
+            margins_to_slopes(scores, row, labels[row], grad)
+            row += row_step()
+
+    @cuda.jit
+    def hinge_fused(scores, labels, row_losses, grad):
+        rows = scores.shape[0]
+        row = first_row()
+        while row < rows:
+            total = margins_of(scores, row, labels[row])
+            margins_to_slopes(scores, row, labels[row], grad)
+            if cuda.threadIdx.x == 0:
+                row_losses[row] = total / scores.dtype.type(scores.size)
+            row += row_step()
+
+    return hinge, hinge_backward, hinge_fused
 
 
-@cuda.jit(device=True)
-def margins_to_slopes(scores, row, label, grad):
-    """1 for every wrong class within the margin, minus their number for the right one, divided by the elements."""
-    base = scores.dtype.type(1) - scores[row, label]
-    elements = scores.dtype.type(scores.size)
-    active = scores.dtype.type(0)
-    j = cuda.threadIdx.x
-    while j < scores.shape[1]:
-        costs = scores.dtype.type(0)
-        if j != label and base + scores[row, j] > scores.dtype.type(0):
-            costs = scores.dtype.type(1)
-        active += costs
-        grad[row, j] = costs / elements
-        j += cuda.blockDim.x
-    active = warp_sum(active, cuda.blockDim.x)
-    if label % cuda.blockDim.x == cuda.threadIdx.x:  # the lane that has just written this column
-        grad[row, label] = -active / elements
+def all_kernels(lanes):
+    """Every loss's three kernels."""
+    return {
+        "mean_squared_error": target_kernels("mean_squared_error", squared_error, squared_error_slope, lanes),
+        "softmax_cross_entropy": softmax_kernels(lanes),
+        "sigmoid_cross_entropy": target_kernels("sigmoid_cross_entropy", sigmoid_error, sigmoid_error_slope, lanes),
+        "hinge": hinge_kernels(lanes),
+    }
 
 
-@cuda.jit
-def hinge(scores, labels, row_losses):
-    rows = scores.shape[0]
-    row = first_row()
-    while row < rows:
-        total = margins_of(scores, row, labels[row])
-        if cuda.threadIdx.x == 0:
-            row_losses[row] = total / scores.dtype.type(scores.size)
-        row += row_step()
-
-
-@cuda.jit
-def hinge_backward(scores, labels, grad):
-    rows = scores.shape[0]
-    row = first_row()
-    while row < rows:
-        margins_to_slopes(scores, row, labels[row], grad)
-        row += row_step()
-
-
-@cuda.jit
-def hinge_fused(scores, labels, row_losses, grad):
-    rows = scores.shape[0]
-    row = first_row()
-    while row < rows:
-        total = margins_of(scores, row, labels[row])
-        margins_to_slopes(scores, row, labels[row], grad)
-        if cuda.threadIdx.x == 0:
-            row_losses[row] = total / scores.dtype.type(scores.size)
-        row += row_step()
-
-
-LOSS = {
-    "mean_squared_error": mean_squared_error,
-    "softmax_cross_entropy": softmax_cross_entropy,
-    "sigmoid_cross_entropy": sigmoid_cross_entropy,
-    "hinge": hinge,
-}
-BACKWARD = {
-    "mean_squared_error": mean_squared_error_backward,
-    "softmax_cross_entropy": softmax_cross_entropy_backward,
-    "sigmoid_cross_entropy": sigmoid_cross_entropy_backward,
-    "hinge": hinge_backward,
-}
-FUSED = {
-    "mean_squared_error": mean_squared_error_fused,
-    "softmax_cross_entropy": softmax_cross_entropy_fused,
-    "sigmoid_cross_entropy": sigmoid_cross_entropy_fused,
-    "hinge": hinge_fused,
-}
+KERNELS = {lanes: all_kernels(lanes) for lanes in (WARP, 1)}
+LOSS, BACKWARD, FUSED = (
+    {lanes: {name: kernels[part] for name, kernels in losses.items()} for lanes, losses in KERNELS.items()}
+    for part in range(3)
+)
+"""By the lanes of a row, 32 or 1, and the loss's name."""

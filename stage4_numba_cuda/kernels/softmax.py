@@ -66,12 +66,9 @@ def softmax_thread_backward(grad_output, output, grad_z):
 
 
 @cuda.jit(device=True)
-def warp_largest(value, lanes):
-    """The largest value of all 32 lanes, in every lane: each asks a lane 16 away, then 8, 4, 2 and 1.
-
-    With lanes = 1 a row belongs to a single thread, which has nobody to ask (losses.py).
-    """
-    offset = lanes // 2
+def warp_largest(value):
+    """The largest value of all 32 lanes, in every lane: each asks a lane 16 away, then 8, 4, 2 and 1."""
+    offset = WARP // 2
     while offset > 0:
         other = cuda.shfl_xor_sync(WHOLE_WARP, value, offset)
         value = other if other > value else value
@@ -80,9 +77,9 @@ def warp_largest(value, lanes):
 
 
 @cuda.jit(device=True)
-def warp_sum(value, lanes):
-    """The sum over all 32 lanes, in every lane; over none but its own with lanes = 1."""
-    offset = lanes // 2
+def warp_sum(value):
+    """The sum over all 32 lanes, in every lane."""
+    offset = WARP // 2
     while offset > 0:
         value += cuda.shfl_xor_sync(WHOLE_WARP, value, offset)
         offset //= 2
@@ -101,7 +98,7 @@ def softmax_warp(z, output):
         while j < columns:
             largest = z[row, j] if z[row, j] > largest else largest
             j += WARP
-        largest = warp_largest(largest, WARP)
+        largest = warp_largest(largest)
         total = z.dtype.type(0)
         j = lane
         while j < columns:
@@ -109,7 +106,7 @@ def softmax_warp(z, output):
             output[row, j] = exponential
             total += exponential
             j += WARP
-        total = warp_sum(total, WARP)
+        total = warp_sum(total)
         j = lane
         while j < columns:
             output[row, j] /= total
@@ -128,7 +125,7 @@ def softmax_warp_backward(grad_output, output, grad_z):
         while j < columns:
             weighted += grad_output[row, j] * output[row, j]
             j += WARP
-        weighted = warp_sum(weighted, WARP)
+        weighted = warp_sum(weighted)
         j = lane
         while j < columns:
             grad_z[row, j] = (grad_output[row, j] - weighted) * output[row, j]
