@@ -18,6 +18,7 @@ from shared import __version__
 from shared.commands.bench import bench
 from shared.commands.check import check
 from shared.commands.doctor import doctor
+from shared.commands.lens import lens
 from shared.commands.race import race
 from shared.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
 from shared.commands.run import run
@@ -52,6 +53,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench,
     "doctor": doctor,
     "run": run,
+    "lens": lens,
 }
 for name, command in COMMANDS.items():
     app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)

@@ -224,6 +224,11 @@ def load_compile_check() -> Any:
     return importlib.import_module(f"{STAGES[3]}.compiling.show")
 
 
+def load_lens() -> Any:
+    """What `groundup lens` is: a launch of a kernel, watched on stage 4's emulator, which no other stage has."""
+    return importlib.import_module(f"{STAGES[3]}.lens.command")
+
+
 def stage_facts(name: str) -> dict[str, Any]:
     """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
 

@@ -45,6 +45,8 @@ class Access:
     Global memory: sectors fetched, the fewest that could have held bytes_used (ideal_sectors), most_sectors of one
     request. Shared memory: wavefronts (passes that the banks need, 1 without a conflict; 8-byte types go in two half
     warps, 16-byte ones in four, each of which counts), ideal_wavefronts (if no banks collided), most_ways of one pass.
+    Constant memory: wavefronts are the distinct addresses, which it gives one after the other. A thread's own (local)
+    arrays: lanes only, since they live in registers where a compiler can put them there; requests are 0.
     broadcasts: requests in which several lanes asked for one address, and no lane for another
     example: the request that costs most, its first occurrence
     """
@@ -201,8 +203,8 @@ class Static:
 
     capability: of which device, like "9.0"; registers: of a thread, None where numba-cuda's compile libraries are not
     installed; source: where registers come from, or why there are none
-    occupancy: share of the most warps, 0 to 1; blocks: per multiprocessor; limit: "registers", "shared memory", "threads"
-    or "blocks"
+    occupancy: share of the most warps, 0 to 1; blocks: per multiprocessor
+    limit: "registers", "shared memory", "threads" or "blocks"
     """
 
     capability: str
@@ -239,8 +241,8 @@ class Roofline:
 
 @dataclass
 class Profile:
-    """What a kernel did. Its fields say the same as the views; `str()` is the terminal's report, and a notebook shows the
-    page.
+    """What a kernel did. Its fields say the same as the views: `str()` is the terminal's report, and a notebook shows
+    the page.
 
     source: (file, first line, lines) of the kernel and of each device function it calls, the kernel first
     grid, block: three numbers each; blocks: the traced ones; grid_blocks: all
@@ -305,9 +307,8 @@ class Profile:
         found = [a for a in self.accesses if a.kind == kind and a.array == array and text in (None, a.site.text)]
         if len(found) != 1:
             listed = "; ".join(f"{a.kind} {a.array}: {a.site.text} (line {a.site.line})" for a in self.accesses)
-            raise LookupError(
-                f"{self.kernel}: {len(found)} accesses match {kind} {array}{f' {text}' if text else ''}; there are: {listed}"
-            )
+            wanted = " ".join(filter(None, (kind, array, text)))
+            raise LookupError(f"{self.kernel}: {len(found)} accesses match {wanted}; there are: {listed}")
         return found[0]
 
     def __str__(self) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba.core import errors
 
+from ..errors import KernelError
 from ..helpers.status import CODE, Stopped
 from ..helpers.trace import (
     CAPACITY,
@@ -31,7 +32,6 @@ from ..helpers.trace import (
     WARP_EPOCHS,
     WHOLE,
 )
-from ..errors import KernelError
 from ..trace import EVENT, Memory, NotTraced, Operations, Site, Trace
 from . import limits
 from .arguments import Hint
