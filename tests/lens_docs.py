@@ -30,8 +30,8 @@ PAGE = ROOT / "docs" / "lens.md"
 FIGURES = ROOT / "docs" / "figures"
 LISTING = re.compile(r"(<!-- listing: (\S+) -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)
 
-SIZE = (256, 256, 64)
-"""Of the ladder's product: (256, 64) times (64, 256). One block of the upper rungs is a quarter of the result."""
+SIZE = (256, 256, 256)
+"""Of the ladder's product. One block of the upper rungs is a quarter of the result."""
 
 RUNGS = {
     "naive": "neighbouring threads should read neighbouring numbers",

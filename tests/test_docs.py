@@ -19,9 +19,12 @@ SHORTER = {
     "race": ["--limit", "100", "--epochs", "1"],
     "train": ["--epochs", "1"],
     "check": ["--quick", "--dtype", "float64"],
-    "bench": ["--quick", "--sizes", "32"],
+    "bench": ["--quick", "--sizes", "32", "--only", "ladders"],
 }
-"""What makes a command quick enough for a test; test_race runs the race as it stands."""
+"""What makes a command quick enough for a test; test_race runs the race as it stands, test_bench_command the rest."""
+
+SHORTER_COMMANDS = {"groundup check": ["2"]}
+"""The same for a whole command: test_check_command has all stages checked."""
 
 SHORTER_MODULES = {
     "stage4_numba_cuda.emulator.speed": ["--quick"],
@@ -76,7 +79,7 @@ def test_command_of_the_docs_runs(command: str, tmp_path: Path) -> None:
         environment[name] = value
     program, *arguments = words
     if program == "groundup":
-        replaced = [*in_the_checkout(arguments), *SHORTER.get(arguments[0], [])]
+        replaced = [*in_the_checkout(arguments), *SHORTER_COMMANDS.get(command, []), *SHORTER.get(arguments[0], [])]
         arguments = ["-c", "from shared.cli import main; main()", *replaced]
     else:
         shorter = SHORTER_MODULES.get(arguments[1], []) if arguments[0] == "-m" else []

@@ -14,7 +14,6 @@ import pytest
 from shared import cli
 from stage4_numba_cuda.backend import BACKEND
 from stage4_numba_cuda.compiling.table import TABLE
-from stage4_numba_cuda.lens import profile
 from stage4_numba_cuda.lens.command import blocks_to_trace, extent, sizes
 
 ours = pytest.mark.skipif(BACKEND.name != "emulator", reason="stage 4's kernels are traced on the emulator only")
@@ -202,27 +201,6 @@ def test_the_kernels_of_a_training_step_are_caught_in_one() -> None:
     for name in KERNELS:
         launch = project_launch(name, (16, 16, 16))
         assert launch.kernel.py_func.__name__ == name.partition(".")[2]
-
-
-@ours
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "name",
-    [
-        *(f"softmax_{rung}{way}" for rung in ("thread", "warp", "block") for way in ("", "_backward")),
-        *(f"columns_by_{rung}" for rung in ("thread", "atomics", "block")),
-        *(f"total_by_{rung}" for rung in ("thread", "tree", "warps")),
-        *("tiled_16:tn", "tiled_16:nt", "tiled_32:nt"),
-    ],
-)
-def test_no_rung_of_a_ladder_is_accused_of_anything(name: str) -> None:
-    """At sizes that no block divides. The matmul ladder as ab is in test_lens_docs.py."""
-    from stage4_numba_cuda.lens.project import project_launch
-
-    launch = project_launch(name, (70, 45, 33))
-    found = profile(launch.kernel, launch.grid, launch.block, *launch.arguments)
-    assert found.correct, (found.races, found.uninitialised, found.fault)
-    assert (found.not_traced, found.unjudged) == ([], [])
 
 
 # Mistakes

@@ -8,6 +8,7 @@ from typing import Any
 from ..emulator.runtime.dispatcher import Kernel
 from ..emulator.runtime.tracing import MOST_EVENTS, trace_launch
 from .analysis import analyse
+from .devices import DEFAULT
 from .devices import device as find_device
 from .profile import Profile
 from .roofline import estimate
@@ -21,14 +22,15 @@ def profile(
     *arguments: Any,
     sharedmem: int = 0,
     blocks: int | Sequence[int] | None = None,
-    device: str = "H100",
+    device: str = DEFAULT,
     most_events: int = MOST_EVENTS,
 ) -> Profile:
     """What kernel[griddim, blockdim](*arguments) does to memory, from a few of its blocks.
 
     kernel: made by @cuda.jit on the emulator; arguments: as for the launch, never changed
     sharedmem: bytes of dynamic shared memory
-    blocks: how many to trace, spread over the grid, or which, counted linearly with x fastest; None for four
+    blocks: how many to trace, spread over the grid, or which, counted linearly with x fastest; None for four, or as
+        many of these as fit
     device: for occupancy and roofline, by name, as devices.py lists them
     most_events: what the trace may hold, 40 bytes each
     Raises TypeError for what is no kernel, KernelError for one that cannot be compiled or launched, ValueError for

@@ -26,8 +26,8 @@ OPERATIONS = {
     **dict.fromkeys((ast.Div, ast.FloorDiv, ast.Mod), DIVISION),
     ast.Pow: SPECIAL,
 }
-METADATA = frozenset({"shape", "size", "ndim", "strides", "itemsize", "dtype", "nbytes"})
-"""What an array knows of itself: asking for it touches no memory."""
+METADATA = frozenset({"shape", "size", "ndim", "strides", "itemsize", "dtype", "nbytes", "T", "view", "reshape"})
+"""What an array knows of itself, and other views of it: neither touches memory."""
 
 NOT_OPERATIONS = frozenset({"isnan", "isinf", "isfinite", "trunc", "floor", "ceil", "fabs", "copysign", "abs"})
 
@@ -191,7 +191,8 @@ class TracedCode(ThreadCode):
         if isinstance(node.value, ast.Subscript) and not is_shape(node.value.value):
             node.value = self.visit_Subscript(node.value, node.attr, node.ctx)
             return node
-        if isinstance(node.value, ast.Name) and (node.attr in METADATA or node.attr == "T"):
+        if isinstance(node.value, ast.Name) and node.attr in METADATA:
+            node.value = super().visit_Name(node.value)
             return node
         return super().visit_Attribute(node)
 

@@ -63,7 +63,8 @@ def trace_launch(
 ) -> Trace:
     """Run some blocks of kernel[grid, block](*arguments) and return what they did.
 
-    blocks: how many to trace, spread over the grid; or which, counted linearly (x fastest); None for SAMPLED
+    blocks: how many to trace, spread over the grid; or which, counted linearly (x fastest); None for SAMPLED, or as
+        many of these as fit
     dynamic_bytes: of dynamic shared memory; most_events: what the trace may hold, 40 bytes each
     Raises KernelError for what cannot be compiled or launched, TypeError and ValueError for what makes no launch, and
     ValueError for a trace that would be too large. What goes wrong while the kernel runs is in the trace (`fault`).
@@ -80,8 +81,10 @@ def trace_launch(
     fault = None
     done: list[int] = []
     for number in chosen:
-        done.append(number)
         fault = run.block_events(copies.values, number, kernel.source)
+        if run.full and done and blocks is None:  # nobody asked for so many
+            break
+        done.append(number)
         if run.full:
             raise too_large(kernel.__name__, run, done, most_events)
         if fault is not None:
@@ -273,7 +276,8 @@ def constant_memories(compiled: CompiledKernel) -> list[Memory]:
 class Run:
     """The event buffer, and the tables that traced code writes into.
 
-    bounds: where each block's events begin; full: whether the buffer was too small
+    bounds: where each block's events begin; counts: the counters, up to the end of the last whole block
+    full: whether the buffer was too small
     """
 
     def __init__(
@@ -303,6 +307,7 @@ class Run:
         self.status[OWN_END] = self.workspace.ctypes.data + self.workspace.nbytes
         self.status[CAPACITY], self.status[LOOPS] = most_events, self.rounds.shape[1]
         self.bounds = [0]
+        self.counts = self.counters.copy()
         self.full = False
 
     def block_events(self, values: Sequence[Any], number: int, source: FunctionSource) -> Exception | None:
@@ -326,6 +331,7 @@ class Run:
         except Exception as error:  # Numba's own check of an index like A.T[i]; the profile tells it
             fault = KernelError(f"{source.name} raised {type(error).__name__}: {error}", filename=source.filename)
         self.bounds.append(int(self.status[COUNT]))
+        self.counts = self.counters.copy()
         return fault
 
     def memories(self) -> list[Memory]:
@@ -379,14 +385,14 @@ class Run:
     def operations(self) -> list[Operations]:
         """Floating-point operations, by line."""
         found: dict[tuple[str, int], list[int]] = {}
-        for (file, line, kind), count in zip(self.compiled.facts["TRACE"]["counters"], self.counters, strict=False):
+        for (file, line, kind), count in zip(self.compiled.facts["TRACE"]["counters"], self.counts, strict=False):
             if file != "local":
                 found.setdefault((file, line), [0, 0, 0])[kind] += int(count)
         return [Operations(*place, *counts) for place, counts in sorted(found.items()) if any(counts)]
 
     def own_accesses(self) -> dict[int, int]:
         """Accesses to threads' own arrays, by site."""
-        counters = zip(self.compiled.facts["TRACE"]["counters"], self.counters, strict=False)
+        counters = zip(self.compiled.facts["TRACE"]["counters"], self.counts, strict=False)
         return {site: int(count) for (file, site, _), count in counters if file == "local" and count}
 
 
