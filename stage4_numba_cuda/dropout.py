@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from . import launch
 from .arrays import Array, check_dtype, empty
 from .backend import cuda
-from .gather import over_matrix
 from .kernels import dropout as kernels
 
 _MASK64 = (1 << 64) - 1
@@ -48,7 +48,7 @@ def write_mask(seed: int, steps: Array, layer: int, threshold: np.uint64, scale:
 
     steps (1,): int64 on the device; threshold, scale: from `threshold_and_scale`, in mask's dtype
     """
-    kernels.dropout_mask[over_matrix(mask)](
+    kernels.dropout_mask[launch.over_matrix(*mask.shape)](
         np.uint64(seed & _MASK64), steps, np.uint64(layer & _MASK64), threshold, scale, mask
     )
 

@@ -17,26 +17,19 @@ Wanted = tuple[str, Array, str, int]
 FLOATS = "float32 or float64"
 
 
-def over_matrix(matrix: Array) -> tuple[tuple[int, int], tuple[int, int]]:
-    """(blocks, threads) for a kernel that strides along both directions: a warp along the columns, 8 rows a block."""
-    rows, columns = matrix.shape
-    across, down = launch.tiles(rows, columns, 8, launch.WARP)
-    return (across, min(down, launch.MOST_BLOCKS)), (launch.WARP, 8)
-
-
 def gather_bytes(images: Array, order: Array, position: Array, x: Array) -> None:
     """x (rows, features) = images (n, features) uint8 of these samples, / 255 in float32; x float32 or float64.
 
     Raises ValueError where shapes, and TypeError where dtypes do not fit, or an array is not on the device.
     """
     _check("gather_bytes", order, position, ("images", images, "uint8", 2), ("x", x, FLOATS, 2))
-    kernels.gather_bytes[over_matrix(x)](images, order, position, x)
+    kernels.gather_bytes[launch.over_matrix(*x.shape)](images, order, position, x)
 
 
 def gather_rows(values: Array, order: Array, position: Array, x: Array) -> None:
     """x (rows, features) = values (n, features) float32 of these samples; x float32 or float64. Raises as above."""
     _check("gather_rows", order, position, ("values", values, "float32", 2), ("x", x, FLOATS, 2))
-    kernels.gather_rows[over_matrix(x)](values, order, position, x)
+    kernels.gather_rows[launch.over_matrix(*x.shape)](values, order, position, x)
 
 
 def gather_labels(labels: Array, order: Array, position: Array, y: Array) -> None:
@@ -51,7 +44,7 @@ def gather_targets(labels: Array, order: Array, position: Array, targets: Array)
     Raises as above.
     """
     _check("gather_targets", order, position, ("labels", labels, "int32", 1), ("targets", targets, FLOATS, 2))
-    kernels.gather_targets[over_matrix(targets)](labels, order, position, targets)
+    kernels.gather_targets[launch.over_matrix(*targets.shape)](labels, order, position, targets)
 
 
 def _check(function: str, order: Array, position: Array, data: Wanted, out: Wanted) -> None:

@@ -3,6 +3,7 @@
 elementwise     one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
 warp_per_row    one warp for each row
 tiles           one block for each tile of the result
+over_matrix     a warp along the columns and 8 rows a block, for a kernel that strides both ways
 """
 
 from __future__ import annotations
@@ -44,3 +45,9 @@ def tiles(rows: int, columns: int, tile_rows: int, tile_columns: int) -> tuple[i
             "a grid can have along y; work on it in pieces"
         )
     return divided(columns, tile_columns), divided(rows, tile_rows)
+
+
+def over_matrix(rows: int, columns: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """(blocks, threads) for a kernel that strides along both directions: a warp along the columns, 8 rows a block."""
+    across, down = tiles(rows, columns, 8, WARP)
+    return (across, min(down, MOST_BLOCKS)), (WARP, 8)

@@ -23,7 +23,6 @@ from .arrays import Array, checked_labels, empty, zeros
 from .backend import cuda
 from .buffers import READ_EVERY, Rows
 from .dropout import threshold_and_scale
-from .gather import over_matrix
 from .kept import in_order
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
@@ -210,18 +209,20 @@ class Resident:
         """The batch's x, and y as the loss takes it."""
         order, position = self._orders[self._current], self.counters[fused.POSITION : fused.POSITION + 1]
         pick = gather.gather_bytes if self.is_bytes else gather.gather_rows
-        pick[*over_matrix(rows.x), stream](self.values, order, position, rows.x)
+        pick[*launch.over_matrix(*rows.x.shape), stream](self.values, order, position, rows.x)
         if self.network.loss_name in LABEL_LOSSES:
             gather.gather_labels[*launch.elementwise(count), stream](self.labels, order, position, rows.labels)
         else:
-            gather.gather_targets[*over_matrix(rows.targets), stream](self.labels, order, position, rows.targets)
+            gather.gather_targets[*launch.over_matrix(*rows.targets.shape), stream](
+                self.labels, order, position, rows.targets
+            )
 
     def _draw_masks(self, masks: Sequence[Array], stream: Any) -> None:
         """A mask for each hidden layer, from the seed and the step that the counters stand at."""
         steps = self.counters[fused.STEP : fused.STEP + 1]
         for layer, mask in enumerate(masks):
             threshold, scale = threshold_and_scale(self.dropout, self.network.dtype)
-            dropout_kernels.dropout_mask[*over_matrix(mask), stream](
+            dropout_kernels.dropout_mask[*launch.over_matrix(*mask.shape), stream](
                 np.uint64(self.seed & MASK64),
                 steps,
                 np.uint64(layer),
