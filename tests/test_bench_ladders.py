@@ -157,7 +157,8 @@ def test_emulated_rungs_are_compared_with_nothing(monkeypatch: pytest.MonkeyPatc
 
 def test_rungs_on_a_gpu_are_waited_for_and_set_beside_cublas(monkeypatch: pytest.MonkeyPatch) -> None:
     say_of_stage_4(monkeypatch, "gpu")
-    stage = fake_stage({"slow": nap, "fast": product}, FOUR)
+    # Far apart: a machine that is busy elsewhere stretches what should take a millisecond.
+    stage = fake_stage({"slow": lambda a, b, out=None: time.sleep(0.05), "fast": product}, FOUR)
     waited: list[int] = []
     stage.arrays.cuda = types.SimpleNamespace(synchronize=lambda: waited.append(1))  # type: ignore[attr-defined]
     library = bench_gpu.Cublas("PyTorch 2.11.0", lambda: time.sleep(0.001), lambda: np.zeros((4, 4)))

@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 SHORTER = {
-    "race": ["--limit", "100", "--epochs", "1"],
+    "race": ["--limit", "100", "--epochs", "1", "--stages", "2,3"],
     "train": ["--epochs", "1"],
     "check": ["--quick", "--dtype", "float64"],
     "bench": ["--quick", "--sizes", "32", "--only", "ladders"],

@@ -24,7 +24,7 @@ MODES: dict[str, dict[str, Any]] = {
 #: These compile every kernel once more.
 EXPENSIVE_MODES = ("check", "unchecked")
 #: Seconds are what it costs to compile a kernel; these are there for completeness, and much like another. So they are
-#: not compiled again for an expensive mode.
+#: not compiled again for check mode.
 ALIKE = {
     *("matmul.naive_rows_along_x", "matmul.tiled_32", "matmul.transposed_left", "elementwise.add_while_stride"),
     *("elementwise.sgd_momentum", "reductions.sum_tree", "reductions.bias_gradient", "warps.votes", "warps.shuffles"),
@@ -32,6 +32,30 @@ ALIKE = {
     *("control.return_after_barrier", "control.first_at_least", "control.standardise_rows"),
     *("language.with_options", "language.other_layouts", "language.rows_as_views", "randomness.normal_draws"),
 }
+#: Without bounds checks a kernel is the same with less in it: these have every construct once.
+UNCHECKED = {
+    *(
+        "matmul.naive",
+        "matmul.tiled_16",
+        "matmul.register_blocked",
+        "elementwise.add_guarded",
+        "elementwise.mathematics",
+    ),
+    *("elementwise.integer_types", "elementwise.move_particles", "reductions.sum_tree_dynamic", "reductions.sum_block"),
+    *("reductions.softmax_rows", "warps.half_warps", "warps.until_all_are_done", "warps.bits", "scans.bitonic_sort"),
+    *("scans.histogram", "scans.every_atomic", "images.conv2d", "images.planes", "control.threads_part_ways"),
+    *("control.break_at_barrier", "control.call_device_functions", "language.loops_and_tuples", "language.flags"),
+    "randomness.estimate_pi",
+}
+
+
+def runs_in(mode: str, name: str, example: Example) -> bool:
+    """Whether an example is run in that mode."""
+    if mode == "step":
+        return bool(example.step_sizes)
+    if mode == "unchecked":
+        return name in UNCHECKED
+    return mode != "check" or name not in ALIKE
 
 
 def is_slow(mode: str, name: str) -> bool:
@@ -44,7 +68,7 @@ def runs() -> list[Any]:
         pytest.param(mode, name, id=f"{name}-{mode}", marks=[pytest.mark.slow] if is_slow(mode, name) else [])
         for mode in MODES
         for name, example in EXAMPLES.items()
-        if (example.step_sizes if mode == "step" else mode not in EXPENSIVE_MODES or name not in ALIKE)
+        if runs_in(mode, name, example)
     ]
 
 
