@@ -3,10 +3,11 @@
 # make lint    ruff and mypy
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
-# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes.
+# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs.
 
 PYTHON ?= python3
 VENV ?= .venv
+TESTS ?=
 BIN := $(VENV)/bin
 
 .PHONY: race test test-fast test-sanitized lint clean
@@ -21,7 +22,7 @@ test: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 test-fast: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
 
 test-sanitized: $(VENV)/.installed-dev
 	VENV=$(VENV) .ci/test-sanitized

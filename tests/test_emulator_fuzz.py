@@ -86,6 +86,7 @@ def test_kernels_hold_what_they_are_meant_to_hold() -> None:
     assert [text for text in wanted if text not in everything] == []
 
 
+@pytest.mark.slow
 def test_a_kernel_without_its_barriers_is_found_to_race(tmp_path: Path) -> None:
     """Not every kernel needs its barriers; among these some do."""
     kinds = []
