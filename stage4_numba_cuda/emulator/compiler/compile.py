@@ -8,8 +8,8 @@ uniformity.py   what is the same for all threads of a block
 infer.py        the types of variables, by Numba's inference
 regions.py      the kernel cut at its collectives; recompute.py finds what need not be carried over a cut
 emit.py         the generated source: emit_regions.py writes the tree, emit_collectives.py barriers and shuffles,
-                thread_code.py what one thread does; cache.py keeps it. trace_code.py writes the same text so that it
-                leaves events, and trace_tables.py what they mean
+                thread_code.py what one thread does; cache.py keeps it. trace_code.py and trace_tree.py write the
+                same text so that it leaves events, and trace_tables.py what they mean
 Numba           machine code, kept in the cache beside the source
 """
 

@@ -22,7 +22,8 @@ from .emit_regions import TreeWriter
 from .infer import carried_dtype
 from .regions import ALIVE, Regions
 from .thread_code import Sites, ThreadCode, Variant
-from .trace_code import TracedCode, TracedTree
+from .trace_code import TracedCode
+from .trace_tree import TracedTree
 from .unit import ArrayDeclaration, Unit
 from .writer import Writer
 
