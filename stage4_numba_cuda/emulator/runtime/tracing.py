@@ -34,7 +34,6 @@ from ..helpers.trace import (
 )
 from ..trace import EVENT, Memory, NotTraced, Operations, Site, Trace
 from . import limits
-from .arguments import Hint
 from .devicearray import DeviceNDArray
 
 if TYPE_CHECKING:
@@ -44,9 +43,6 @@ if TYPE_CHECKING:
 
 MOST_EVENTS = 8_000_000
 """320 MB. Memory that no event reaches is never touched."""
-
-SAMPLED = 4
-"""Blocks that are traced where nothing is said: the first two, one in the middle, the last."""
 
 ALIGNED = 256
 """Where an allocation on a device starts: at a multiple of so many bytes."""
@@ -63,7 +59,7 @@ def trace_launch(
 ) -> Trace:
     """Run some blocks of kernel[grid, block](*arguments) and return what they did.
 
-    blocks: how many to trace, spread over the grid; or which, counted linearly (x fastest); None for SAMPLED, or as
+    blocks: how many to trace, spread over the grid; or which, counted linearly (x fastest); None for four, or as
         many of these as fit
     dynamic_bytes: of dynamic shared memory; most_events: what the trace may hold, 40 bytes each
     Raises KernelError for what cannot be compiled or launched, TypeError and ValueError for what makes no launch, and
@@ -121,7 +117,7 @@ def trace_launch(
 
 
 def chosen_blocks(blocks: int | Sequence[int] | None, grid: limits.Extent) -> list[int]:
-    """The blocks to trace, ascending."""
+    """The blocks to trace, ascending; where nothing is said the first two, one in the middle and the last."""
     count = grid[0] * grid[1] * grid[2]
     if blocks is None:
         return sorted({0, min(1, count - 1), count // 2, count - 1})
@@ -247,7 +243,7 @@ def _arrays(given: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[np.nd
             yield from _arrays(asked, value)
         elif isinstance(value, np.ndarray):
             offset = 0  # a host array is copied to an allocation of its own
-            if isinstance(asked, DeviceNDArray) and not isinstance(asked, Hint):
+            if isinstance(asked, DeviceNDArray):
                 owner = value
                 while isinstance(owner.base, np.ndarray):
                     owner = owner.base
