@@ -15,7 +15,8 @@ from typing import NoReturn
 import typer
 
 from shared import __version__
-from shared.commands.bench import bench
+from shared.commands.bench import app as bench
+from shared.commands.charts import charts
 from shared.commands.check import check
 from shared.commands.doctor import doctor
 from shared.commands.lens import lens
@@ -50,13 +51,14 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "race": race,
     "train": train,
     "check": check,
-    "bench": bench,
+    "charts": charts,
     "doctor": doctor,
     "run": run,
     "lens": lens,
 }
 for name, command in COMMANDS.items():
     app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)
+app.add_typer(bench, name="bench")  # a group: `groundup bench` measures, `groundup bench compare` compares
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -78,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
-        known = [arguments[0]] if arguments and arguments[0] in COMMANDS else []
+        known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench"} else []
         fail(f"{message}. See: {' '.join(['groundup', *known, '--help'])}")
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -229,6 +229,11 @@ def load_lens() -> Any:
     return importlib.import_module(f"{STAGES[3]}.lens.command")
 
 
+def load_device_clock() -> Any:
+    """How long a GPU works on something by its own clock, and how fast it could be at best: no other stage has one."""
+    return importlib.import_module(f"{STAGES[3]}.report.timing")
+
+
 def stage_facts(name: str) -> dict[str, Any]:
     """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
 

@@ -11,7 +11,6 @@ import importlib.metadata
 import os
 import platform
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -20,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from shared import hardware
 from shared.contract import stage_facts
+from shared.hardware import run_quietly
 
 PACKAGE = "groundup"
 IDLE_LOAD = 0.5
@@ -32,9 +33,12 @@ BLAS_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THR
 THREAD_VARIABLES = (*BLAS_THREAD_VARIABLES, "GROUNDUP_THREADS")
 """Those and stage 3's own; a measurement must name the ones that are set."""
 
+LIBRARIES = ("numba", "numba-cuda", "llvmlite", "matplotlib", "torch", "cupy", "cupy-cuda12x", "cupy-cuda13x")
+"""Distributions that what is measured depends on; CuPy has one for each CUDA."""
+
 
 def environment() -> dict[str, Any]:
-    """The facts to record beside a measurement; every value is JSON: strings, integers, None, or a dict of them.
+    """The facts to record beside a measurement, ready for JSON; docs/benchmarks/schema.md says what each is.
 
     Stage 3's compiler, flags, SIMD width and threads and stage 4's backend and device are told where those were loaded,
     so ask after loading the stages.
@@ -43,10 +47,19 @@ def environment() -> dict[str, Any]:
         "cpu": cpu_name(),
         "cores": usable_cores(),
         "architecture": platform.machine(),
+        "logical_cores": os.cpu_count(),
+        "physical_cores": hardware.physical_cores(),
+        "caches": hardware.caches(),
+        "memory": hardware.memory(),
+        "governor": hardware.governor(),
+        "turbo": hardware.turbo(),
+        "hypervisor": hardware.hypervisor(),
+        "gpus": nvidia_gpus(),
         "os": operating_system(),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "numpy": np.__version__,
         "blas": blas(),
+        "libraries": {name: version for name in LIBRARIES if (version := installed_version(name))},
         "stage3_c": stage_facts("stage3_c"),
         "stage4_numba_cuda": stage_facts("stage4_numba_cuda"),
         "load_average": load_average(),
@@ -176,12 +189,3 @@ def nvidia_gpus() -> list[dict[str, str]]:
     query = [program, "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader"]
     rows = [line.split(", ") for line in (run_quietly(query) or "").splitlines()]
     return [{"name": row[0], "driver": row[1], "memory": row[2]} for row in rows if len(row) == 3]
-
-
-def run_quietly(command: list[str]) -> str | None:
-    """What a command prints on its standard output, stripped; None where it is missing, fails or hangs (10 s)."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None

@@ -10,18 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import accumulate
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from shared import charts
-from shared.benchmark import BenchRow
-from shared.charts_style import save
+from shared.bench.document import Results
+from shared.bench.rows import BenchRow, Curve
+from shared.bench.timing import summarise
+from shared.charts.curves import training_curves
+from shared.charts.ladder_share import ladder_share
+from shared.charts.staircase import staircase
+from shared.charts.style import save
 from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, is_emulated, load_stage
 from shared.datasets import Dataset, Split
-from shared.environment import describe, emulation
 from shared.equivalence import Comparison, compare_parameters
 from shared.training import EpochRecord, evaluate, train
 
@@ -203,29 +207,42 @@ def draw(
     rows: Sequence[BenchRow],
     facts: Mapping[str, Any],
 ) -> list[Path]:
-    """Write the three charts into the folder, each as PNG and SVG; returns their paths.
+    """Write the charts for which there is enough into the folder, each as PNG and SVG; returns their paths.
 
-    rows: of the ladders; where there are none (an emulated stage alone), there is no chart of them.
+    rows: of the ladders; where there are none (an emulated stage alone), there is no chart of them. A single stage has
+    no staircase of times.
     """
-    note = emulation(facts)
-    footer = describe(facts) + (f"\n{note}" if note else "")
-    sizes = "-".join(map(str, laps[0].network.layer_sizes))
-    network = f"{sizes} network, batches of {settings.batch_size}, {settings.dtype}"
-    curves = {
-        lap.stage.name: charts.Curve(
-            [record.epoch for record in lap.epochs],
-            [record.train_loss for record in lap.epochs],
-            [record.test_accuracy or 0.0 for record in lap.epochs],
-        )
-        for lap in laps
-    }
-    times = {lap.stage.name: lap.seconds_per_epoch for lap in laps}
-    return [
-        *save(charts.training_curves(curves, footer, agree=agree), folder / "training_curves"),
-        *save(charts.time_per_stage(times, footer, network=network), folder / "time_per_stage"),
-        *(save(charts.ladders(rows, _ladder_footer(facts)), folder / "ladders") if rows else ()),
-    ]
+    results = Results(
+        rows=[*rows, *(_epoch_row(lap, settings) for lap in laps)],
+        curves=[_curve(lap, settings) for lap in laps],
+        environment=facts,
+    )
+    charts = [training_curves(results, agree=agree), staircase(results, emulated=True), ladder_share(results)]
+    return [path for chart in charts if chart is not None for path in save(chart.figure, folder / chart.name)]
 
 
-def _ladder_footer(facts: Mapping[str, Any]) -> str:
-    return describe(facts) + ("\nstage 4 is left out: it was emulated on the CPU" if emulation(facts) else "")
+def _epoch_row(lap: Lap, settings: Settings) -> BenchRow:
+    sizes = tuple(lap.network.layer_sizes)
+    return BenchRow(
+        "epoch",
+        lap.stage.name,
+        f"{'-'.join(map(str, sizes))}, batch {settings.batch_size}, {settings.dataset}",
+        settings.dtype,
+        sizes,
+        measurement=summarise([record.seconds for record in lap.epochs]),
+        accuracy=lap.test_accuracy,
+        emulated=is_emulated(lap.stage.name),
+    )
+
+
+def _curve(lap: Lap, settings: Settings) -> Curve:
+    return Curve(
+        lap.stage.name,
+        "-".join(map(str, lap.network.layer_sizes)),
+        settings.dataset,
+        [record.epoch for record in lap.epochs],
+        [record.train_loss for record in lap.epochs],
+        [record.test_accuracy or 0.0 for record in lap.epochs],
+        list(accumulate(record.seconds for record in lap.epochs)),
+        emulated=is_emulated(lap.stage.name),
+    )

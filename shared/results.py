@@ -33,6 +33,11 @@ def as_json(document: Mapping[str, Any]) -> str:
     return json.dumps(_plain(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
 
 
+def as_json_line(document: Mapping[str, Any]) -> str:
+    """The same on a single line, for a stream of objects."""
+    return json.dumps(_plain(document), allow_nan=False)
+
+
 def write_json(path: Path, document: Mapping[str, Any]) -> Path:
     """Write `as_json(document)`, all of it or nothing; returns the path."""
     write_atomically(path, as_json(document).encode())

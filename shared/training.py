@@ -137,7 +137,7 @@ def train(
         step_epochs=step_epochs,
         gamma=gamma,
     )
-    stepper = _Stepper(stage, network, optimizer, fitted, batch_size, seed, dropout, rates, checkpoint_every)
+    stepper = Stepper(stage, network, optimizer, fitted, batch_size, seed, dropout, rates, checkpoint_every)
 
     run, position = None, Progress()
     if run_dir is not None:
@@ -207,7 +207,7 @@ def train(
     )
 
 
-class _Stepper:
+class Stepper:
     """Takes the steps of an epoch: the batch, the learning rate and the masks of each follow from its number.
 
     A stage whose network has `resident` keeps the data on its device and takes several steps at once; their losses are
@@ -296,7 +296,7 @@ class _Stepper:
         return float(self.network.train_step(x, y, self.optimizer, dropout_masks=own_masks))
 
 
-def _measure(stepper: _Stepper, position: Progress, held_out: Split | None, test_data: Split | None) -> EpochRecord:
+def _measure(stepper: Stepper, position: Progress, held_out: Split | None, test_data: Split | None) -> EpochRecord:
     """The record of the epoch whose steps have all been taken."""
 
     def loss_and_accuracy(data: Split | None) -> tuple[float, float] | tuple[None, None]:

@@ -89,6 +89,7 @@ PLAIN_FUNCTIONS: dict[str, tuple[Any, ...]] = {
 # Compiled for float and for double, as name_f32 and name_f64; in the order of groundup.h.
 FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "peak": (REAL, SIZE, OUT),
+    "triad": (STATUS, POOL, SIZE, SIZE, SIZE, REAL, IN, IN, OUT),
     "matmul_ijk": LADDER_RUNG,
     "matmul_ikj": LADDER_RUNG,
     "matmul_blocked": LADDER_RUNG,

@@ -98,6 +98,29 @@ def peak(dtype: str = "float32", rounds: int = 100_000) -> float:
     return float(library.function("peak", sink.dtype)(rounds, sink))
 
 
+def triad(b: Array, c: Array, scale: float, out: Array, rounds: int = 1, threads: int = 1) -> Array:
+    """The other ceiling: out = b + scale * c, `rounds` times over, by so many threads of the pool, each with its share.
+
+    b, c, out: (n,) of one dtype, as `asarray` makes them, out not overlapping b or c. Time the call: 3 n numbers moved
+    in each round / seconds is the speed that nothing can exceed whose numbers come from where these lie: a cache, or
+    memory.
+    Raises ValueError for other shapes or dtypes, rounds < 1, and threads that the pool does not have.
+    """
+    if b.ndim != 1 or b.shape != c.shape or b.dtype != c.dtype:
+        raise ValueError(
+            f"triad: b is {b.dtype} {b.shape} but c is {c.dtype} {c.shape}; they must be one vector's size and dtype"
+        )
+    pool = library.pool()
+    most = library.plain_function("pool_threads")(pool)
+    if rounds < 1 or not 1 <= threads <= most:
+        raise ValueError(
+            f"triad: expected at least 1 round and 1 to {most} threads, which the pool has; got {rounds} and {threads}"
+        )
+    output_like("triad", out, b.shape, b.dtype, b=b, c=c)
+    library.function("triad", b.dtype)(pool, threads, rounds, b.size, scale, b, c, out)
+    return out
+
+
 def _loops(name: str, a: Array, b: Array, out: Array | None) -> Array:
     a, b, out, sizes = _prepare_nn(a, b, out)
     library.function(name, a.dtype)(*sizes, a, b, out)

@@ -27,7 +27,9 @@ def fake_stage(
     )
     if peak is not None:
         matmul.peak = peak
-    arrays = types.SimpleNamespace(asarray=lambda values, dtype="float32": np.asarray(values, dtype))
+    arrays = types.SimpleNamespace(
+        asarray=lambda values, dtype="float32": np.asarray(values, dtype), to_host=lambda array: array
+    )
     network = types.SimpleNamespace(Network=FakeNetwork)
     if step_ladder is not None:
         network.STEP_LADDER = step_ladder

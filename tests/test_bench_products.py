@@ -1,4 +1,4 @@
-"""shared.bench_products: what is multiplied, by whom, into which memory."""
+"""shared.products: what is multiplied, by whom, into which memory."""
 
 from typing import Any
 
@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from fake_stages import fake_stage, product
 
-from shared import bench_products, benchmark, contract
-from shared.bench_products import Product
-from shared.benchmark import CACHE_LINE
+from shared import contract
+from shared.bench import products, timing
+from shared.bench.products import Product
+from shared.bench.timing import CACHE_LINE
 
 SMALL = (Product("xW", "nn", 4, 5, 3), Product("xᵀg", "tn", 5, 4, 3), Product("gWᵀ", "nt", 4, 3, 5))
 
 
 @pytest.mark.parametrize("case", SMALL, ids=lambda case: case.form)
 def test_operands_are_aligned_and_fit_their_form(case: Product) -> None:
-    a, b, out = bench_products.operands(case, "float32")
+    a, b, out = products.operands(case, "float32")
     for array in (a, b, out):
         assert array.dtype == np.float32
         assert array.flags.c_contiguous
@@ -33,17 +34,17 @@ def test_every_contender_computes_the_same_product(
         pytest.skip("stage 1 does not compute in float32")
     results: dict[Any, np.ndarray] = {}
 
-    def measure(candidates: Any, **_: Any) -> dict[Any, benchmark.Measurement]:
+    def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
         for name, call in candidates.items():
-            if name != bench_products.PEAK:
+            if name != products.PEAK:
                 results[name] = np.array(call())
-        return {name: benchmark.summarise([1.0]) for name in candidates}
+        return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(bench_products, "measure", measure)
-    list(bench_products.product_rows([stage], products=[case], threads=1))
+    monkeypatch.setattr(products, "measure", measure)
+    list(products.product_rows([stage], products=[case], threads=1))
     assert (stage.name, "") in results
     for result in results.values():
-        np.testing.assert_allclose(result, results[bench_products.NUMPY], rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(result, results[products.NUMPY], rtol=1e-5, atol=1e-5)
 
 
 def test_all_contenders_share_the_operands_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,26 +56,27 @@ def test_all_contenders_share_the_operands_and_the_result(monkeypatch: pytest.Mo
     stages = [fake_stage({"packed": keep, "all": keep}, name) for name in ("stage2_numpy", "stage3_c")]
     for stage in stages:
         monkeypatch.setattr(stage.matmul, "matmul", keep)
-    list(bench_products.product_rows(stages, products=SMALL[:1], repeats=1, threads=1))
+    list(products.product_rows(stages, products=SMALL[:1], repeats=1, threads=1))
     assert len(set(seen)) == 1
 
 
 def test_rows_say_how_many_times_as_fast(monkeypatch: pytest.MonkeyPatch) -> None:
     seconds = {("numpy", ""): 2.0, ("stage3_c", ""): 1.0, ("stage3_c", "packed"): 4.0}
 
-    def measure(candidates: Any, *, threaded: Any, **_: Any) -> dict[Any, benchmark.Measurement]:
+    def measure(candidates: Any, *, threaded: Any, **_: Any) -> dict[Any, timing.Measurement]:
         assert set(threaded) == {("numpy", ""), ("stage3_c", "")}
-        return {name: benchmark.summarise([seconds[name]]) for name in candidates}
+        return {name: timing.summarise([seconds[name]]) for name in candidates}
 
-    monkeypatch.setattr(bench_products, "measure", measure)
+    monkeypatch.setattr(products, "measure", measure)
     stage = fake_stage({"packed": product, "threads": product}, "stage3_c")
-    rows = list(bench_products.product_rows([stage], products=SMALL[:1], threads=2))
+    rows = list(products.product_rows([stage], products=SMALL[:1], threads=2))
     assert [(row.contender, row.threads, row.ratio, row.against) for row in rows] == [
         ("NumPy", 2, 1.0, {}),
         ("stage 3", 2, 0.5, {"numpy": 2.0}),
         ("stage 3 packed", 1, 2.0, {"numpy": 0.5}),
     ]
     assert {row.flops for row in rows} == {2 * 4 * 5 * 3}
+    assert {row.bytes for row in rows} == {4 * (4 * 5 + 5 * 3 + 4 * 3)}
     assert {row.name for row in rows} == {"xW 4x5x3"}
 
 
@@ -85,5 +87,5 @@ def test_names_have_the_sizes_in_order() -> None:
 
 def test_the_first_floor_has_no_float32_products() -> None:
     stage = fake_stage({"a": product}, "stage1_pure_python")
-    rows = list(bench_products.product_rows([stage], products=SMALL[:1], repeats=1, threads=1))
+    rows = list(products.product_rows([stage], products=SMALL[:1], repeats=1, threads=1))
     assert [row.stage for row in rows] == ["numpy"]

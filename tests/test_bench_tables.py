@@ -1,11 +1,13 @@
-"""shared.bench_tables: that the tables fit a terminal of 80 columns and say what they compare."""
+"""shared.bench.tables: that the tables fit a terminal of 80 columns and say what they compare."""
 
 import io
+from dataclasses import replace
 
 from rich.console import Console
 
-from shared.bench_tables import tables
-from shared.benchmark import BenchRow, summarise
+from shared.bench.rows import BenchRow
+from shared.bench.tables import tables
+from shared.bench.timing import summarise
 
 MEASURED = summarise([0.0345])
 AGAINST = {"numpy": 1.051, "stage2_numpy": 1.32, "pytorch": 2.14}
@@ -13,7 +15,20 @@ AGAINST = {"numpy": 1.051, "stage2_numpy": 1.32, "pytorch": 2.14}
 
 def row(kind: str, stage: str, name: str, variant: str = "", shape: tuple[int, ...] = (1024, 1024, 1024)) -> BenchRow:
     return BenchRow(
-        kind, stage, name, "float32", shape, 10**9, MEASURED, "r", 123.4, variant=variant, peak=1e11, against=AGAINST
+        kind,
+        stage,
+        name,
+        "float32",
+        shape,
+        10**9,
+        MEASURED,
+        "r",
+        123.4,
+        variant=variant,
+        peak=1e11,
+        against=AGAINST,
+        ratio_noise=0.004,
+        against_noise={"numpy": 0.03},
     )
 
 
@@ -22,6 +37,11 @@ ROWS = [
     row("ladder", "stage1_pure_python", "zip_rows_columns"),
     row("product", "stage3_c", "gWᵀ 64x128x784", "packed"),
     row("step", "stage3_c", "784-512-10, batch 256", "one_call", (784, 512, 10)),
+    replace(row("op", "stage1_pure_python", "relu", shape=(64, 128)), part="forward"),
+    *(replace(row("op", "stage2_numpy", "relu", shape=(64, 128)), part=part) for part in ("forward", "backward")),
+    replace(row("bandwidth", "stage3_c", "triad", shape=(2**18,)), bytes=2**18),
+    replace(row("inference", "stage2_numpy", "784-128-10, batch 64"), samples=64),
+    replace(row("memory", "pytorch", "784-128-10, batch 64"), measurement=None, memory=48 * 2**20),
     row("epoch", "pytorch", "784-128-10, batch 64, mnist", shape=(784, 128, 10)),
 ]
 
@@ -42,27 +62,30 @@ def test_everything_fits_into_80_columns() -> None:
         assert text in output
 
 
-def test_speeds_shares_and_comparisons_are_shown() -> None:
+def test_speeds_shares_comparisons_and_their_noise_are_shown() -> None:
     lines = {line.split("  ")[0]: line for line in printed().splitlines()}
-    assert lines["gWᵀ 64x128x784"].split()[2:] == [
-        "stage",
-        "3",
-        "packed",
-        "34.5",
-        "ms",
-        "0%",
-        "29",
-        "29%",
-        "1.05",
-        "2.14",
-    ]
-    assert lines["stage 3 one_call"].split()[3:] == ["34.5", "ms", "0%", "29", "29%", "123", "1.32", "2.14"]
+    speeds = ["34.5", "ms", "29", "29%", "1.05", "3%", "2.14"]
+    assert lines["gWᵀ 64x128x784"].split()[2:] == ["stage", "3", "packed", *speeds]
+    assert lines["stage 3 one_call"].split()[3:] == ["34.5", "ms", "29%", "123", "0.4%", "1.32", "2.14"]
+
+
+def test_operations_stand_beside_each_other_a_column_for_each_contender() -> None:
+    lines = [line.split() for line in printed().splitlines() if line.startswith("relu")]
+    assert lines == [["relu", "forward", "34.5", "ms", "34.5", "ms"], ["relu", "backward", "-", "34.5", "ms"]]
+
+
+def test_bytes_and_images_a_second_have_units_of_their_own() -> None:
+    output = printed()
+    assert "1,860" in output  # 64 images in 34.5 ms
+    assert "48 MiB" in output
+    assert "256 KiB" in output
 
 
 def test_a_skipped_row_and_unknown_values_are_no_numbers() -> None:
     skipped = BenchRow("step", "pytorch", "s", "float32", (1, 1), 1, None, "r", None, "reason")
     ((_, table),) = tables([skipped])
-    assert [next(iter(column.cells)) for column in table.columns] == ["PyTorch", "skipped", "", "", "-", "", "-", "-"]
+    cells = [next(iter(column.cells)) for column in table.columns]
+    assert cells == ["PyTorch", "skipped", "-", "", "", "-", "", "-", ""]
 
 
 def test_no_rows_no_tables() -> None:

@@ -1,122 +1,80 @@
-"""shared.bench_threads: the number of threads is settled before NumPy is loaded, and Ctrl-C still loses nothing."""
+"""shared.bench.threads: how many threads and on which cores, and that a second Ctrl-C does not undo the first."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from shared import bench_threads
+from shared.bench import threads
 from shared.environment import THREAD_VARIABLES, usable_cores
 
-ROOT = Path(__file__).resolve().parents[1]
+LINUX = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not let a process choose")
 
 
-def test_all_means_every_usable_core() -> None:
-    assert bench_threads.thread_count("all") == usable_cores()
-    assert bench_threads.thread_count("3") == 3
+def test_a_number_of_threads_or_all_of_them() -> None:
+    assert threads.thread_count("all") == usable_cores()
+    assert threads.thread_count("3") == 3
 
 
 @pytest.mark.parametrize("choice", ["0", "-1", "two", "1.5", ""])
-def test_another_number_of_threads_is_refused(choice: str) -> None:
+def test_what_is_no_number_of_threads_is_refused(choice: str) -> None:
     with pytest.raises(ValueError, match="threads: expected a number of at least 1, or all; got"):
-        bench_threads.thread_count(choice)
+        threads.thread_count(choice)
 
 
-def test_they_are_set_when_every_variable_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in THREAD_VARIABLES:
-        monkeypatch.setenv(name, "2")
-    assert bench_threads.are_set(2)
-    assert not bench_threads.are_set(1)
-    monkeypatch.delenv("OPENBLAS_NUM_THREADS")
-    assert not bench_threads.are_set(2)
-
-
-def test_run_again_runs_this_program_and_returns_its_exit_code(capfd: pytest.CaptureFixture[str]) -> None:
-    assert bench_threads.run_again(["--version"], 1) == 0
-    assert capfd.readouterr().out.startswith("groundup ")
-    assert bench_threads.run_again(["bench", "--threads", "none"], 1) == 2
-    assert "threads: expected" in capfd.readouterr().err
-
-
-def test_run_again_sets_the_variables_in_the_child_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(
-        "import json, os; open(os.environ['SEEN'], 'w').write(json.dumps(dict(os.environ)))"
-    )
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setenv("SEEN", str(tmp_path / "seen.json"))
+def test_the_variables_are_set_for_another_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GROUNDUP_THREADS", raising=False)
-    assert bench_threads.run_again(["--version"], 3) == 0
-    seen = json.loads((tmp_path / "seen.json").read_text())
-    assert {seen[name] for name in THREAD_VARIABLES} == {"3"}
+    assert {threads.variables(3)[name] for name in THREAD_VARIABLES} == {"3"}
     assert "GROUNDUP_THREADS" not in os.environ
 
 
-MEASURING = """
-import os
-if os.environ.get("GROUNDUP_THREADS") == "1":
-    import time
-    from pathlib import Path
-    from shared import bench_ladders
-
-    real = bench_ladders.ladder_rows
-
-    def one_row_and_a_long_wait(stages, **_):
-        yield next(iter(real(stages, sizes=[2], repeats=1, threads=1)))
-        Path(os.environ["READY"]).touch()
-        time.sleep(60)
-
-    bench_ladders.ladder_rows = one_row_and_a_long_wait
-"""
+@LINUX
+def test_whole_cores_come_before_their_second_threads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for core, siblings in {0: "0,4", 4: "0,4", 1: "1,5", 5: "1,5"}.items():
+        folder = tmp_path / f"cpu{core}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "thread_siblings_list").write_text(siblings + "\n")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 4, 5})
+    assert threads.cores_to_hold(1, tmp_path) == [0]
+    assert threads.cores_to_hold(2, tmp_path) == [0, 1]
+    assert threads.cores_to_hold(3, tmp_path) == [0, 1, 4]
+    assert threads.cores_to_hold(5, tmp_path) is None  # more threads than cores: held to none
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("to_all", [True, False], ids=["from a terminal", "to the first process alone"])
-def test_an_interrupt_of_the_second_process_keeps_what_was_measured(tmp_path: Path, to_all: bool) -> None:
-    (tmp_path / "sitecustomize.py").write_text(MEASURING)
-    path = os.pathsep.join([str(tmp_path), str(ROOT)])
-    environment = {name: value for name, value in os.environ.items() if name not in THREAD_VARIABLES}
-    environment |= {"PYTHONPATH": path, "READY": str(tmp_path / "ready")}
-    options = ["--threads", "1", "--stages", "2", "--only", "ladders", "--out", str(tmp_path / "out")]
-    command = [sys.executable, "-c", "from shared.cli import main; main()", "bench", *options]
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-    try:
-        for _ in range(600):
-            if (tmp_path / "ready").exists() or process.poll() is not None:
-                break
-            time.sleep(0.05)
-        (os.killpg if to_all else os.kill)(process.pid, signal.SIGINT)
-        _, error = process.communicate(timeout=30)
-    finally:
-        process.kill()
-    assert process.returncode == 2, error
-    assert "interrupted: the 1 rows measured until now are kept" in error
-    document = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert (document["complete"], len(document["ladders"]), document["environment"]["threads"]) == (False, 1, 1)
+@LINUX
+def test_where_nothing_is_known_of_the_cores_the_first_are_taken(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {7, 2, 3})
+    assert threads.cores_to_hold(2, tmp_path) == [2, 3]
+
+
+def test_a_system_that_does_not_let_a_process_choose_holds_it_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity", raising=False)
+    assert threads.cores_to_hold(1) is None
+    assert threads.holding(None) == ""
+
+
+@LINUX
+def test_a_process_that_is_held_to_a_core_sees_no_other() -> None:
+    (core,) = threads.cores_to_hold(1) or []
+    code = threads.holding([core]) + "import os; print(sorted(os.sched_getaffinity(0)))"
+    assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == f"[{core}]"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
-def test_a_process_that_dies_of_a_signal_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text("import os; os.kill(os.getpid(), 9)")
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    with pytest.raises(ChildProcessError, match="was killed by signal 9"):
-        bench_threads.run_again(["--version"], 1)
-
-
-def test_a_second_interrupt_does_not_stop_what_is_done_about_the_first() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_interrupt_does_not_stop_what_is_done_about_the_first(number: signal.Signals) -> None:
+    before = signal.getsignal(number)
     written = False
-    with bench_threads.one_interrupt():
+    with threads.one_interrupt():
         try:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
         except KeyboardInterrupt:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             written = True
     assert written
-    with pytest.raises(KeyboardInterrupt):
-        signal.raise_signal(signal.SIGINT)  # afterwards it acts as usual again
+    assert signal.getsignal(number) == before  # afterwards it acts as usual again

@@ -1,177 +1,183 @@
-"""shared.charts: what the figures say, that curves which coincide are all seen, and that the files are whole."""
+"""shared.charts: what must hold of every figure in every look, and the style, words and axes that they share."""
 
-import dataclasses
+import re
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
+import chart_checks as checks
 import numpy as np
 import pytest
-from fake_stages import say_of_stage_4
+from bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only, timed, tiny_results
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from shared import charts, contract
-from shared.benchmark import BenchRow, Measurement
-from shared.charts_style import DPI, STAGE_COLOURS, save
+from shared.bench.document import Results
+from shared.charts import book, style
+from shared.charts.style import LIGHT, Chart, Look
 
-FOOTER = "some CPU · 2 cores · 2026-01-31"
-ONE, TWO, FOUR = "stage1_pure_python", "stage2_numpy", "stage4_numba_cuda"
-CURVE = charts.Curve([1, 2, 3], [0.9, 0.5, 0.4], [0.8, 0.9, 0.92])
-
-
-def row(stage: str, rung: str, size: int, speed: float, dtype: str = "float64", reference: float = 50.0) -> BenchRow:
-    """A rung that ran at `speed` GFLOP/s beside a reference at `reference`."""
-    seconds = 2 * size**3 / speed / 1e9
-    measurement = Measurement(seconds, seconds, seconds, seconds, 3, 1)
-    label = f"NumPy a @ b, {dtype}"
-    return BenchRow("ladder", stage, rung, dtype, (size,) * 3, 2 * size**3, measurement, label, reference / speed)
-
-
-ROWS = [
-    row(ONE, "slow", 64, 0.02),
-    row(ONE, "fast", 64, 0.08),
-    row(TWO, "blas", 64, 40.0),
-    row(TWO, "blas", 64, 80.0, "float32", 90.0),
-    row(TWO, "blas", 512, 60.0),
+LOOKS = [Look(dark, narrow) for dark in (False, True) for narrow in (False, True)]
+NAMES = [
+    "time_per_stage",
+    "ladder_share",
+    "speed_against_size",
+    "ladder_sizes",
+    "roofline",
+    "products",
+    "operations",
+    "step_parts",
+    "steps",
+    "training_curves",
+    "accuracy_in_time",
+    "inference",
+    "memory",
+    "phases",
 ]
+WITH_EMULATOR = {"time_per_stage", "step_parts", "training_curves", "memory", "phases"}
 
 
-def headline(figure: Figure) -> str:
-    return figure.get_suptitle()
+@cache
+def drawn(what: str, look: Look = LIGHT, *, emulated: bool = False) -> list[Chart]:
+    """All figures of `full` or `gpu` results, drawn once for all tests."""
+    return book.draw({"full": full_results, "gpu": gpu_results}[what](), look, emulated=emulated)
 
 
-def test_every_planned_stage_has_a_label_and_a_colour_of_its_own() -> None:
-    assert set(contract.STAGE_TITLES) == set(STAGE_COLOURS) == set(contract.STAGES)
-    assert len(set(STAGE_COLOURS.values())) == len(contract.STAGES)
+def assert_sound(charts: list[Chart], look: Look) -> None:
+    """Nothing is cut off, lies over another, is too small or too pale. Dark figures are laid out as the light ones
+    are, so of them only the colours are looked at."""
+    for chart in charts:
+        assert not checks.unreadable(chart.figure, look), chart.name
+        assert not checks.too_small(chart.figure), chart.name
+        if not look.dark:
+            assert not checks.cut_off(chart.figure), chart.name
+            assert not checks.overlapping(chart.figure), chart.name
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_coinciding_curves_get_narrower_towards_the_top(count: int) -> None:
-    figure = charts.training_curves(dict.fromkeys(contract.STAGES[:count], CURVE), FOOTER, agree=True)
-    for axes in figure.axes:
-        widths = [line.get_linewidth() for line in axes.lines]
-        assert len(widths) == count
-        assert widths == sorted(widths, reverse=True)
-        assert len(set(widths)) == count
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_every_figure_is_whole_and_readable_in_every_look(look: Look) -> None:
+    charts = drawn("gpu", look)
+    assert [chart.name for chart in charts] == NAMES
+    assert_sound(charts, look)
+    for chart in charts:
+        assert chart.figure.get_figwidth() == (style.NARROW if look.narrow else style.WIDE)
+        assert chart.figure.get_suptitle().replace("\n", " ") == chart.title
+        assert re.search(r"\d", chart.title), f"the headline of {chart.name} has no number"
+        assert chart.title[0].isupper()
+        assert len(re.findall(r"\d+(?:\.\d+)?", chart.alt)) >= 3, f"{chart.name}: {chart.alt}"
+        assert chart.alt.endswith(".")
+        assert chart.caption.endswith(".")
+        assert "nan" not in f"{chart.title} {chart.alt}"
 
 
-def test_training_curves_plot_the_values_with_accuracy_in_percent() -> None:
-    loss, accuracy = charts.training_curves({ONE: CURVE}, FOOTER, agree=True).axes
-    np.testing.assert_allclose(loss.lines[0].get_xydata(), [[1, 0.9], [2, 0.5], [3, 0.4]])
-    np.testing.assert_allclose(accuracy.lines[0].get_ydata(), [80, 90, 92])
-    assert "%" in accuracy.get_ylabel()
+@pytest.mark.parametrize("look", [Look(), Look(narrow=True)], ids=str)
+def test_figures_with_the_emulator_in_them_are_whole_too(look: Look) -> None:
+    assert_sound([chart for chart in drawn("full", look, emulated=True) if chart.name in WITH_EMULATOR], look)
 
 
-def test_the_headline_says_whether_the_stages_agree() -> None:
-    curves = {ONE: CURVE, TWO: CURVE}
-    assert "one curve" in headline(charts.training_curves(curves, FOOTER, agree=True))
-    assert "do not" in headline(charts.training_curves(curves, FOOTER, agree=False))
+@pytest.mark.parametrize("stages", [(ONE,), (FOUR,), (TWO, THREE), ("pytorch",)])
+def test_a_few_contenders_give_fewer_figures_and_each_is_sound(stages: tuple[str, ...]) -> None:
+    look = Look(narrow=True)
+    charts = book.draw(only(gpu_results(), stages=stages), look)
+    assert charts
+    assert {chart.name for chart in charts} <= set(NAMES)
+    assert_sound(charts, look)
 
 
-def test_time_per_stage_writes_the_factor() -> None:
-    figure = charts.time_per_stage({ONE: 10.0, TWO: 0.05}, FOOTER, network="784-32-10")
-    assert headline(figure) == "NumPy trains 200 times as fast as pure Python"
-    (axes,) = figure.axes
-    assert axes.get_xscale() == "log"
-    texts = [text.get_text() for text in axes.texts]
-    assert {"200 times as fast", "10 s", "50 ms"} <= set(texts)
-    assert "seconds" in axes.get_xlabel()
-
-
-def test_time_per_stage_of_one_stage_claims_no_factor() -> None:
-    assert headline(charts.time_per_stage({TWO: 0.05}, FOOTER, network="784-32-10")) == "Seconds per epoch"
-
-
-def test_ladders_compare_all_stages_on_one_product() -> None:
-    figure = charts.ladders(ROWS, FOOTER)
-    assert headline(figure).startswith("A 64 by 64 product: 4,000 times")
-    (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()] == ["stage 1  slow", "stage 1  fast", "stage 2  blas"]
-    assert {"0.02", "0.08", "40 to 80"} <= {text.get_text() for text in axes.texts}
-    assert "GFLOP/s" in axes.get_xlabel()
-
-
-def test_ladders_without_a_common_size_says_so() -> None:
-    with pytest.raises(ValueError, match="no matrix size was measured on every stage"):
-        charts.ladders([row(ONE, "slow", 16, 0.02), row(TWO, "blas", 512, 60.0)], FOOTER)
-
-
-def test_ladder_sizes_has_a_panel_for_each_stage_with_the_reference() -> None:
-    figure = charts.ladder_sizes(ROWS, FOOTER)
-    assert [axes.get_title(loc="left") for axes in figure.axes] == [
-        contract.STAGE_TITLES[ONE],
-        contract.STAGE_TITLES[TWO],
+def test_what_was_not_measured_is_not_drawn() -> None:
+    nothing = Results(rows=[], curves=[], environment=full_results().environment)
+    assert book.draw(nothing) == []
+    assert [chart.name for chart in book.draw(tiny_results())] == [
+        "ladder_share",
+        "speed_against_size",
+        "ladder_sizes",
+        "steps",
     ]
-    labels = [line.get_label() for line in figure.axes[1].lines]
-    assert labels == ["blas", "NumPy a @ b"]
-    np.testing.assert_allclose(figure.axes[1].lines[0].get_xydata(), [[64, 40], [512, 60]])
-    np.testing.assert_allclose(figure.axes[1].lines[1].get_ydata(), [50, 50])
 
 
-def test_ladder_sizes_without_rows_says_so() -> None:
-    with pytest.raises(ValueError, match="no float32 rung was measured"):
-        charts.ladder_sizes([row(ONE, "slow", 16, 0.02)], FOOTER, dtype="float32")
-
-
-def test_a_figure_is_saved_as_png_and_svg_with_its_footer(tmp_path: Path) -> None:
-    figure = charts.time_per_stage({ONE: 10.0, TWO: 0.05}, FOOTER, network="784-32-10")
-    assert figure.get_supxlabel() == FOOTER
-    png, svg = save(figure, tmp_path / "new" / "time")
-    assert (png.name, svg.name) == ("time.png", "time.svg")
-    pixels = imread(png)
-    assert pixels.shape[1] == round(figure.get_figwidth() * DPI)
-    assert pixels.std() > 0.05  # something is drawn on it
-    assert ElementTree.parse(svg).getroot().tag.endswith("svg")
-
-
-def test_the_same_figure_gives_the_same_svg(tmp_path: Path) -> None:
-    files = [save(charts.ladders(ROWS, FOOTER), tmp_path / name)[1].read_bytes() for name in ("a", "b")]
-    assert files[0] == files[1]
-
-
-def test_nothing_is_cut_off_at_the_edges(tmp_path: Path) -> None:
-    figures = [
-        charts.training_curves(dict.fromkeys(contract.STAGES, CURVE), FOOTER, agree=True),
-        charts.time_per_stage({ONE: 10.0, TWO: 0.05}, FOOTER, network="784-32-10 network, batches of 32, float64"),
-        charts.ladders(ROWS, FOOTER),
-        charts.ladders([*ROWS, row("stage3_c", "packed", 64, 50.0)], FOOTER),
-        charts.ladder_sizes(ROWS, FOOTER),
-        charts.ladder_sizes([*ROWS, row("stage3_c", "packed", 64, 50.0)], FOOTER),
+def test_rows_that_were_skipped_are_no_obstacle() -> None:
+    full = full_results()
+    skipped = [
+        replace(row, measurement=None, ratio=None, against={}, memory=None, skipped="too slow") for row in full.rows
     ]
-    for i, figure in enumerate(figures):
-        pixels = imread(save(figure, tmp_path / str(i))[0])[..., :3]
+    assert [chart.name for chart in book.draw(replace(full, rows=skipped))] == ["training_curves", "accuracy_in_time"]
+
+
+def test_by_default_the_emulator_is_in_no_figure_but_the_training_curves() -> None:
+    full = full_results()
+    without = replace(full, rows=[row for row in full.rows if not row.emulated], environment=gpu_results().environment)
+    for mine, other in zip(drawn("full"), book.draw(without), strict=True):
+        assert mine.title == other.title
+        assert mine.alt == other.alt
+        words_in = f"{mine.title} {mine.alt}"
+        assert ("CUDA" in words_in) == (mine.name == "training_curves")
+        if mine.name == "training_curves":
+            assert "emulated on the CPU" in mine.alt
+
+
+def test_a_figure_that_leaves_the_emulator_out_says_so() -> None:
+    feet = {chart.name: chart.figure.get_supxlabel() for chart in drawn("full")}
+    for name in ("ladder_share", "step_parts", "operations", "inference", "memory", "phases", "accuracy_in_time"):
+        assert "stage 4 is left out: it was emulated on the CPU" in feet[name].replace("\n", " ")
+    assert "emulated" not in feet["products"]  # of which it did none
+
+
+def test_no_headline_is_the_emulators() -> None:
+    for plain, with_it in zip(drawn("full"), drawn("full", emulated=True), strict=True):
+        assert plain.title == with_it.title
+
+
+def test_where_the_emulators_times_are_shown_each_is_named() -> None:
+    charts = {chart.name: chart for chart in drawn("full", emulated=True)}
+    for name in ("time_per_stage", "step_parts", "phases", "memory"):
+        shown = " ".join(text.get_text() for text in checks.texts(charts[name].figure))
+        assert "emulated" in shown
+        assert "emulated" in charts[name].alt
+
+
+def test_the_emulator_alone_has_no_figure_of_times() -> None:
+    alone = only(full_results(), stages=[FOUR])
+    assert [chart.name for chart in book.draw(alone, emulated=True)] == ["training_curves"]
+
+
+def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:
+    results = only(full_results(), kinds=["memory"])
+    paths = book.save_all(replace(results, curves=[]), tmp_path / "new")
+    assert sorted(path.name for path in paths) == ["memory-dark.png", "memory-dark.svg", "memory.png", "memory.svg"]
+    light, dark = (imread(tmp_path / "new" / name)[..., :3] for name in ("memory.png", "memory-dark.png"))
+    assert light[0, 0] == pytest.approx([1, 1, 1])
+    assert dark[0, 0].max() < 0.2
+    for pixels in (light, dark):
+        assert pixels.shape[1] == round(style.WIDE * style.DPI)
         edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
-        assert (edges == 1).all(), f"ink at the edge of: {headline(figure)}"
+        assert (edges == pixels[0, 0]).all(), "ink at the edge"
+        assert pixels.std() > 0.05  # something is drawn on it
+    assert ElementTree.parse(tmp_path / "new" / "memory.svg").getroot().tag.endswith("svg")
 
 
-def test_an_emulated_stage_is_named_so_hatched_and_kept_out_of_the_headline(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "emulator")
-    figure = charts.time_per_stage({ONE: 10.0, TWO: 0.05, FOUR: 0.01}, FOOTER, network="784-32-10")
-    assert headline(figure) == "NumPy trains 200 times as fast as pure Python"
-    (axes,) = figure.axes
-    assert [label.get_text() for label in axes.get_yticklabels()][2] == "stage 4: CUDA,\nemulated on the CPU"
-    assert [points.get_hatch() for points in axes.collections] == [None, None, "//////"]
-    figure = charts.training_curves({ONE: CURVE, FOUR: CURVE}, FOOTER, agree=True)
-    assert figure.axes[1].get_legend_handles_labels()[1][1] == "stage 4: CUDA,\nemulated on the CPU"
+def test_the_same_figure_gives_the_same_svg_with_ids_of_its_own() -> None:
+    results = only(full_results(), kinds=["memory"])
+    look = Look(dark=True)
+    first, again = (style.svg_text(book.memory(results, look).figure, look) for _ in range(2))  # type: ignore[union-attr]
+    assert first == again
+    root = ElementTree.fromstring(first)
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    other = style.svg_text(book.memory(results).figure)  # type: ignore[union-attr]
+    assert ids
+    assert not set(ids) & {element.get("id") for element in ElementTree.fromstring(other).iter()}
+    for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', first):
+        assert used in ids
 
 
-def test_on_a_gpu_stage_4_is_drawn_like_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    say_of_stage_4(monkeypatch, "gpu")
-    figure = charts.time_per_stage({ONE: 10.0, FOUR: 0.01}, FOOTER, network="784-32-10")
-    assert headline(figure) == "CUDA trains 1,000 times as fast as pure Python"
-    assert {points.get_hatch() for points in figure.axes[0].collections} == {None}
-
-
-def test_charts_of_speeds_leave_emulated_rungs_out() -> None:
-    emulated = dataclasses.replace(row(FOUR, "warp_tiled", 64, 1e4), ratio=None, emulated=True)
-    rungs = charts.ladders([*ROWS, emulated], FOOTER).axes[0].get_yticklabels()
-    assert "stage 4" not in " ".join(label.get_text() for label in rungs)
-    assert len(charts.ladder_sizes([*ROWS, emulated], FOOTER).axes) == 2
-
-
-def test_a_ladder_beside_cublas_says_so_and_has_no_numpy_line() -> None:
-    gpu = dataclasses.replace(row(FOUR, "warp_tiled", 64, 1e4), reference="cuBLAS through PyTorch 2.11.0, float64")
-    panel = charts.ladder_sizes([*ROWS, gpu], FOOTER).axes[2]
-    assert [line.get_label() for line in panel.lines] == ["warp_tiled", "cuBLAS"]
-    alone = charts.ladders([gpu], FOOTER).axes[0]
-    assert "NumPy a @ b, float64" not in [text.get_text() for text in alone.get_legend().get_texts()]
+def test_the_checks_themselves_find_what_is_wrong() -> None:
+    with style.house_style():
+        figure: Figure = style.new_figure("A headline", "small print")
+        axes = figure.subplots()
+        for text in ("one", "two"):
+            axes.text(0.5, 0.5, text, color="#E69F00", fontsize=5)
+        axes.text(0.5, 0.2, "far out " * 40, in_layout=False)
+    assert ("one", "two") in checks.overlapping(figure)
+    assert len(checks.cut_off(figure)) == 1
+    assert checks.too_small(figure) == ["one", "two"]
+    assert [text for text, _ in checks.unreadable(figure, Look())] == ["one", "two"]
+    assert timed(1.0).median == 1.0

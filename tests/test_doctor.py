@@ -236,7 +236,7 @@ def test_programs_that_fail_hang_or_are_missing_give_none(monkeypatch: pytest.Mo
     def hang(*args: Any, **kwargs: Any) -> None:
         raise subprocess.TimeoutExpired("cc", 10)
 
-    monkeypatch.setattr(environment.subprocess, "run", hang)
+    monkeypatch.setattr(subprocess, "run", hang)
     assert environment.run_quietly(["cc"]) is None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.benchmark import Measurement
+from shared.bench.timing import Measurement
 from stage4_numba_cuda.emulator import cuda, speed
 from stage4_numba_cuda.emulator.speed_tables import LABEL, Row, Sizes, rate_text, tables
 

@@ -154,7 +154,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
 def test_the_command_leaves_charts_and_results(run: Callable[..., Any], tmp_path: Path) -> None:
     result = run()
     assert result.exit_code == 0, result.output
-    charts = {f"{name}.{kind}" for name in ("training_curves", "time_per_stage", "ladders") for kind in ("png", "svg")}
+    names = ("training_curves", "time_per_stage", "ladder_share")
+    charts = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"results.json", *charts}
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (document["schema"], document["agree"], document["network"]) == (1, True, [36, 5, 3])
@@ -274,4 +275,5 @@ def test_an_emulated_stage_alone_has_no_chart_of_ladders(
 ) -> None:
     monkeypatch.setattr(contract, "stage_facts", lambda name: {"emulated": True})
     assert run("--stages", "2").exit_code == 0
-    assert not (tmp_path / "out" / "ladders.png").exists()
+    assert not (tmp_path / "out" / "ladder_share.png").exists()
+    assert not (tmp_path / "out" / "time_per_stage.png").exists()

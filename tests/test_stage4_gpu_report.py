@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from shared.bench_gpu import Cublas
+from shared.bench.gpu import Cublas
 from stage4_numba_cuda import gpu_report
 from stage4_numba_cuda import matmul as matmul_room
 from stage4_numba_cuda.arrays import asarray

@@ -14,8 +14,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from shared import race as racing
-from shared.bench_ladders import ladder_rows
-from shared.charts_style import three_digits
+from shared.bench.ladders import ladder_rows
+from shared.charts.style import three_digits
 from shared.contract import Stage, is_emulated, short_title
 from shared.datasets import Dataset, load_dataset
 from shared.environment import busy, describe, emulation, environment

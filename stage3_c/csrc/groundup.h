@@ -79,6 +79,11 @@ enum optimizer { SGD, RMSPROP, ADAM, OPTIMIZERS };
    this core can exceed. Returns the number of floating-point operations done; *sink keeps the compiler honest. */
 EXPORT double NAME(peak)(size_t rounds, real *sink);
 
+/* triad.c: a = b + scale * c, (size,) each, `rounds` times over, cut into `parts` shares, a thread each: the speed that
+   nothing can exceed that has to fetch its numbers from where these arrays lie. Returns as pool_run. */
+EXPORT int NAME(triad)(pool *threads, size_t parts, size_t rounds, size_t size, double scale, const real *b,
+                       const real *c, real *a);
+
 /* ---- matmul: c (m, n) = a (m, k) times b (k, n), slowest rung first -------------------------------------------- */
 
 /* matmul_loops.c */

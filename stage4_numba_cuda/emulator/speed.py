@@ -12,7 +12,7 @@ and not which of two kernels is the faster.
     launch      a kernel with next to nothing to do
     ready       a new process: compile a kernel, or find it in the cache on disk
 
-How it is timed is told in shared/benchmark.py. Every product is compared with NumPy's. The last two are timed in
+How it is timed is told in shared/bench/timing.py. Every product is compared with NumPy's. The last two are timed in
 processes of their own, the simulator too: an environment variable chooses it before Numba is imported.
 """
 
@@ -35,7 +35,7 @@ import numba
 import numpy as np
 from numba.core.registry import cpu_target
 
-from shared.benchmark import measure, summarise
+from shared.bench.timing import measure, summarise
 from shared.environment import environment, usable_cores
 from shared.results import write_json
 

@@ -11,9 +11,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from shared.bench_tables import time_text
-from shared.benchmark import Measurement
-from shared.charts_style import three_digits
+from shared.bench.tables import time_text
+from shared.bench.timing import Measurement
+from shared.charts.style import three_digits
 from shared.environment import busy, describe
 
 LABEL = "CPU times of an emulator; they say nothing about a GPU"

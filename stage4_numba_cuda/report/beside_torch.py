@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shared import bench_torch
+from shared.bench import pytorch
 
 Steps = Callable[[int], list[float]]
 """Takes so many training steps and returns the losses that it read: all of them, or their mean, read at the end."""
@@ -58,7 +58,7 @@ class _Trainer:
         device: str = "cuda",
     ) -> None:
         self.torch, self.resident, self.size = torch, resident, batches.size
-        self.model = bench_torch.network(torch, parameters).to(device)
+        self.model = pytorch.network(torch, parameters).to(device)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=rate)
         self.images = torch.from_numpy(batches.images).to(device)
         self.labels = torch.from_numpy(batches.labels).to(device)
@@ -95,26 +95,7 @@ class _Trainer:
         return self.images.index_select(0, rows).float().div_(255), self.labels.index_select(0, rows)
 
     def _captured(self) -> Callable[[], Any]:
-        """The step as a graph, as PyTorch's documentation captures one; the weights are put back afterwards."""
-        torch = self.torch
-        before = [parameter.detach().clone() for parameter in self.model.parameters()]
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                self._step()
-        torch.cuda.current_stream().wait_stream(side)
+        """The step as a graph; it begins with the first batch, wherever the capture ended."""
+        step = pytorch.captured(self.torch, self._step, list(self.model.parameters()))
         self.position.zero_()
-        graph = torch.cuda.CUDAGraph()
-        self.optimizer.zero_grad(set_to_none=True)
-        with torch.cuda.graph(graph):
-            loss = self._step()
-        with torch.no_grad():
-            for parameter, old in zip(self.model.parameters(), before, strict=True):
-                parameter.copy_(old)
-
-        def replay() -> Any:
-            graph.replay()
-            return loss
-
-        return replay
+        return step

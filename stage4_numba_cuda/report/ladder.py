@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.bench_gpu import Cublas, cublas
+from shared.bench.gpu import Cublas, cublas
 
 from .. import matmul
 from ..arrays import asarray, empty, to_host

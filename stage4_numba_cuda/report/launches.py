@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.benchmark import summarise
+from shared.bench.timing import summarise
 
 from .. import graphs
 from ..arrays import zeros

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.bench_gpu import cuda_torch
-from shared.benchmark import Measurement, measure
+from shared.bench.gpu import cuda_torch
+from shared.bench.timing import Measurement, measure
 from shared.contract import load_stage
 from shared.initialize import initialize_parameters
 

@@ -6,7 +6,8 @@ then, and the time between the events is Python's. So a kernel that only sleeps 
 host fills the queue. If the first event had already come when the queue was full, the sleep was too short: it is
 doubled, and the sample taken again.
 
-Otherwise the habits are those of shared.benchmark: warm up, interleave, medians and quartiles.
+Otherwise the habits are those of shared.bench.timing: warm up, interleave, medians and quartiles. What the harness in
+`shared` takes from here is `sampler`, so that it times a GPU's kernels by the same clock, and `roofs`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from shared.benchmark import Measurement, Name, summarise
+from shared.bench.timing import Measurement, Name, Sampler, summarise
 
 from ..backend import BACKEND, cuda
+from . import roofs
+
+__all__ = ["Sleeper", "device_sample", "measure_device", "roofs", "sampler"]
 
 MINIMUM_SAMPLE = 0.005
 MOST_CALLS = 200
@@ -72,6 +76,21 @@ def device_sample(call: Callable[[], object], calls: int, sleeper: Sleeper) -> f
         end.synchronize()
         if queued_in_time or not sleeper.lengthen():
             return start.elapsed_time(end) / 1e3 / calls
+
+
+def sampler() -> Sampler:
+    """What `shared.bench.timing.measure` takes a sample with, of calls that put work into the default stream and do not
+    wait for it. More calls than the queue takes are timed some at a time."""
+    sleeper = Sleeper()
+
+    def take(call: Callable[[], object], calls: int) -> float:
+        seconds = 0.0
+        for done in range(0, calls, MOST_CALLS):
+            some = min(calls - done, MOST_CALLS)
+            seconds += some * device_sample(call, some, sleeper)
+        return seconds / calls
+
+    return take
 
 
 def measure_device(

@@ -1,0 +1,33 @@
+"""The harness: how fast is each rung, each operation, each stage, and how sure is that?
+
+    timing       how to time code so that the number means something
+    rows         what a measurement is written down as
+    passes       several processes, one after the other, and the noise of a ratio
+
+What is measured, one file for each kind:
+
+    machine      the peak of a core and the bandwidth of its memories: the two roofs
+    ladders      every rung of every matmul ladder over sizes
+    products     the products of a network's shapes, beside NumPy and PyTorch
+    operations   every activation, loss, layer and optimizer, forward and backward
+    steps        a training step, and (step_parts) where its time goes
+    inference    predictions for batches of 1 to 1,024 images
+    training     an epoch, the time to an accuracy, the curves
+    memory       the most memory that training holds
+    phases       what surrounds computing: import, compile, copy in, compute, copy out
+
+How it is run, kept and read:
+
+    plan         what a quick and a full run consist of
+    worker       one pass, in a process of its own
+    session      all passes, with a progress bar, safe to interrupt
+    document     the results file, written and read (its schema: results.schema.json, schema)
+    progress     the bar, and the guessing game
+    compare      two results files beside each other
+    predict      the learner's guess before each measurement
+    tables       what was measured, for a terminal
+
+    pytorch, gpu opponents and clocks that may be missing
+    threads      how many cores, settled before NumPy is imported
+    children     code in a process of its own, for what can be measured only once
+"""

@@ -1,0 +1,189 @@
+"""What a run consists of: its jobs, how often each is done, and about how long that takes.
+
+A quick run is there to see that all is well, and stays under two minutes on two cores; a full one takes under fifteen.
+Both measure in several passes, each in a process of its own, so that every ratio comes with its noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from shared import contract
+from shared.contract import Stage, is_emulated
+from shared.datasets import Dataset, load_dataset
+
+from . import inference, ladders, machine, memory, operations, phases, products, step_parts, steps, training
+from .rows import BenchRow, Curve
+
+PARTS = ("ladders", "products", "operations", "steps", "inference", "training", "memory", "phases")
+FULL_PASSES = 5
+QUICK_PASSES = 3
+
+QUICK_SIZES = (32, 128)
+"""Matrix sizes of a quick run: one small, and the one that all stages are compared at."""
+
+MNIST = "training on MNIST"
+ASKED_FOR = 4.0
+"""Seconds that one call may be expected to take at a size that was asked for."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, found good before anything is; plain values, since every pass reads it in its own process.
+
+    stages: full names. parts: of PARTS. threads: that everyone may use. quick: a quick run. passes: how many.
+    sizes: of the ladders, () for each stage's own. mnist: the folder with the full MNIST, "" for where it is looked for
+    by default, None to leave it out.
+    emulated: whether emulated stages are measured throughout; else they take part in nothing but the training curves,
+    whose losses and accuracies are a GPU's, too.
+    """
+
+    stages: tuple[str, ...]
+    parts: tuple[str, ...] = PARTS
+    threads: int = 1
+    quick: bool = False
+    passes: int = FULL_PASSES
+    sizes: tuple[int, ...] = ()
+    mnist: str | None = None
+    emulated: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """The plan for the process that carries it out."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Plan:
+        """The plan again; JSON has made lists of its tuples."""
+        own: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        return cls(**own)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What a pass measures with: the plan, its loaded stages, PyTorch where it is installed, and the pass's number."""
+
+    plan: Plan
+    loaded: Sequence[Stage]
+    torch: Any | None
+    number: int
+
+    @property
+    def stages(self) -> list[Stage]:
+        """Those that are measured throughout."""
+        return [stage for stage in self.loaded if self.plan.emulated or not is_emulated(stage.name)]
+
+    @property
+    def first(self) -> bool:
+        """Whether this is the first pass."""
+        return self.number == 1
+
+
+@dataclass(frozen=True)
+class Job:
+    """Some rows that are measured together. seconds: about how long one pass of it takes on two cores.
+
+    once: whether the first pass alone does it, since another would find nothing else.
+    """
+
+    part: str
+    title: str
+    seconds: float
+    rows: Callable[[Bench], Iterator[BenchRow | Curve]]
+    once: bool = False
+
+
+def jobs(plan: Plan) -> list[Job]:
+    """The jobs of one pass, in their order."""
+    quick = plan.quick
+    every = [
+        Job("machine", "the machine's roofs", 3 if quick else 8, _machine),
+        Job("ladders", "matmul ladders", 8 if quick else 45, _ladders),
+        Job("products", "the network's products", 4 if quick else 15, _products),
+        Job("operations", "operations", 5 if quick else 25, _operations),
+        Job("steps", "training steps", 5 if quick else 20, _steps),
+        Job("steps", "where a step's time goes", 3 if quick else 10, _step_parts),
+        Job("inference", "inference", 2 if quick else 10, _inference),
+        Job("training", "training on the bundled images", 5 if quick else 20, _training_on_the_subset),
+        *([Job("training", MNIST, 5 if quick else 20, _training_on_mnist)] if plan.mnist is not None else []),
+        Job("memory", "memory", 5 if quick else 10, _memory, once=True),
+        Job("phases", "copies and compilers", 3 if quick else 10, _phases),
+    ]
+    wanted = {*plan.parts, *(["machine"] if set(plan.parts) & {"ladders", "products", "steps"} else [])}
+    return [job for job in every if job.part in wanted]
+
+
+def _rounds(bench: Bench, full: int, limit: float) -> dict[str, Any]:
+    """How often at most, and for how long: a quick run is content with three rounds."""
+    if bench.plan.quick:
+        return {"repeats": 3, "group_limit": limit / 4, "threads": bench.plan.threads}
+    return {"repeats": full, "group_limit": limit, "threads": bench.plan.threads}
+
+
+def _machine(bench: Bench) -> Iterator[BenchRow]:
+    yield from machine.peak_rows(bench.stages, repeats=5 if bench.plan.quick else 15)
+    yield from machine.bandwidth_rows(bench.stages, threads=bench.plan.threads, repeats=3 if bench.plan.quick else 7)
+
+
+def _ladders(bench: Bench) -> Iterator[BenchRow]:
+    sizes: dict[str, Any] = {"sizes": QUICK_SIZES} if bench.plan.quick else {}
+    if bench.plan.sizes:
+        sizes = {"sizes": bench.plan.sizes, "call_limit": ASKED_FOR}
+    yield from ladders.ladder_rows(bench.stages, **_rounds(bench, 9, 6.0), **sizes, torch=bench.torch)
+
+
+def _products(bench: Bench) -> Iterator[BenchRow]:
+    some: dict[str, Any] = {"products": products.PRODUCTS[:4]} if bench.plan.quick else {}
+    yield from products.product_rows(bench.stages, **_rounds(bench, 9, 5.0), **some, torch=bench.torch)
+
+
+def _operations(bench: Bench) -> Iterator[BenchRow]:
+    some: dict[str, Any] = {"shapes": operations.SHAPES[:1]} if bench.plan.quick else {}
+    yield from operations.operation_rows(bench.stages, **_rounds(bench, 7, 2.0), **some, torch=bench.torch)
+
+
+def _steps(bench: Bench) -> Iterator[BenchRow]:
+    some: dict[str, Any] = {"cases": (steps.CASES[0], *steps.CASES[2:])} if bench.plan.quick else {}
+    yield from steps.step_rows(bench.stages, **_rounds(bench, 9, 6.0), **some, torch=bench.torch)
+
+
+def _step_parts(bench: Bench) -> Iterator[BenchRow]:
+    yield from step_parts.part_rows(bench.stages, **_rounds(bench, 9, 4.0))
+
+
+def _inference(bench: Bench) -> Iterator[BenchRow]:
+    yield from inference.inference_rows(bench.stages, **_rounds(bench, 9, 3.0), torch=bench.torch)
+
+
+def _training_on_the_subset(bench: Bench) -> Iterator[BenchRow | Curve]:
+    # Stage 1 takes twelve seconds for an epoch, everyone else less than one.
+    slow = contract.STAGES[0]
+    epochs_of = {} if bench.first else {slow: 1}
+    if bench.plan.quick:
+        epochs_of = {slow: 1 if bench.first else 0}
+    yield from _training(bench, bench.loaded, load_dataset("mnist-subset"), epochs_of)
+
+
+def _training_on_mnist(bench: Bench) -> Iterator[BenchRow | Curve]:
+    data = load_dataset("mnist", bench.plan.mnist or None)
+    everyone = [*contract.STAGES, training.PYTORCH]
+    yield from _training(bench, bench.stages, data, dict.fromkeys(everyone, 1) if bench.plan.quick else {})
+
+
+def _training(
+    bench: Bench, stages: Sequence[Stage], data: Dataset, epochs_of: Mapping[str, int]
+) -> Iterator[BenchRow | Curve]:
+    yield from training.training_rows(
+        stages, data, epochs_of=epochs_of, curve=bench.first, threads=bench.plan.threads, torch=bench.torch
+    )
+
+
+def _memory(bench: Bench) -> Iterator[BenchRow]:
+    yield from memory.memory_rows(bench.stages, threads=bench.plan.threads, torch=bench.torch)
+
+
+def _phases(bench: Bench) -> Iterator[BenchRow]:
+    some: dict[str, Any] = {"sizes": phases.SIZES[:2]} if bench.plan.quick else {}
+    rounds = _rounds(bench, 9, 3.0)
+    yield from phases.phase_rows(bench.stages, **rounds, **some, processes=bench.first, torch=bench.torch)

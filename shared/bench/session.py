@@ -1,0 +1,216 @@
+"""All passes, one process after the other, and what they found put together: shown while it goes on, kept come what may.
+
+After every job the results so far are handed to `keep`, which writes them down. So an interrupt, a crash or a power cut
+costs no more than the job that was running, and a pass that was cut short still counts as far as it got.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shared.environment import environment, usable_cores
+from shared.results import as_json_line
+
+from . import threads, worker
+from .document import Results
+from .passes import merge
+from .plan import Job, Plan, jobs
+from .predict import Question, questions
+from .rows import BenchRow, Curve
+
+Messages = Iterator[dict[str, Any]]
+Start = Callable[[Plan, int, Sequence[int]], Messages]
+"""Takes a plan, the number of a pass and the jobs to do in it; gives what `worker.messages` gives."""
+
+PATIENCE = 5.0
+"""Seconds that a pass has to end when it is asked to."""
+
+
+class Watcher:
+    """Who is told how it goes; this one does not care. `groundup bench` draws a bar and asks for guesses."""
+
+    def begin(self, job: Job, number: int) -> None:
+        """A job of pass `number` is about to start."""
+
+    def found(self, thing: BenchRow | Curve) -> None:
+        """Something was measured."""
+
+    def finish(self, job: Job) -> None:
+        """The job is done."""
+
+    def guess(self, question: Question) -> float | None:
+        """The learner's guess, before the measurement; None for none."""
+        return None
+
+    def answer(self, question: Question, guess: float | None, measured: float | None) -> None:
+        """The guess beside what was measured; None where this machine could not measure it."""
+
+
+@dataclass
+class Session:
+    """A run: what was found, and how to go on. keep: is given the results after every job."""
+
+    plan: Plan
+    keep: Callable[[Results], object]
+    watcher: Watcher = field(default_factory=Watcher)
+    command: str = ""
+    start: Start = field(default_factory=lambda: start_process)
+    environment: dict[str, Any] = field(init=False)
+    unavailable: dict[str, str] = field(default_factory=dict)
+    rows: list[BenchRow] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    predictions: list[dict[str, Any]] = field(default_factory=list)
+    passes_done: int = 0
+    complete: bool = False
+
+    def __post_init__(self) -> None:
+        self.environment = self._facts(environment() | {"pytorch": None})
+
+    def run(self, *, predict: bool = False) -> Results:
+        """Measure everything; the results, also after a KeyboardInterrupt, then marked as not complete.
+
+        predict: job after job, with the learner's guess before each, instead of pass after pass.
+        Raises ChildProcessError where a pass broke down; what was found until then has been kept.
+        """
+        with threads.one_interrupt():
+            try:
+                self._job_by_job() if predict else self._pass_by_pass()
+                self.complete = True
+            except KeyboardInterrupt:
+                pass
+            finally:
+                self.keep(self.results())
+        return self.results()
+
+    def results(self) -> Results:
+        """What there is so far."""
+        return Results(
+            rows=merge(self.rows),
+            curves=list(self.curves),
+            environment=dict(self.environment),
+            complete=self.complete,
+            quick=self.plan.quick,
+            passes=self.passes_done,
+            unavailable=dict(self.unavailable),
+            predictions=tuple(self.predictions),
+            command=self.command,
+        )
+
+    def _pass_by_pass(self) -> None:
+        every = jobs(self.plan)
+        for number in range(1, self.plan.passes + 1):
+            self._pass(number, [i for i, job in enumerate(every) if number == 1 or not job.once])
+            self.passes_done = number
+
+    def _job_by_job(self) -> None:
+        every = jobs(self.plan)
+        for i, job in enumerate(every):
+            asked = [(question, self.watcher.guess(question)) for question in questions(job.title)]
+            for number in range(1, (1 if job.once else self.plan.passes) + 1):
+                self._pass(number, [i])
+            merged = merge(self.rows)
+            for question, guess in asked:
+                measured = question.measured(merged)
+                self.watcher.answer(question, guess, measured)
+                self.predictions.append(
+                    {"question": question.text, "unit": question.unit, "guess": guess, "measured": measured}
+                )
+        self.passes_done = self.plan.passes
+
+    def _pass(self, number: int, numbers: Sequence[int]) -> None:
+        every = jobs(self.plan)
+        waiting = list(numbers)
+        if waiting:
+            self.watcher.begin(every[waiting[0]], number)
+        for message in self.start(self.plan, number, numbers):
+            if "environment" in message and not self.rows:
+                # What its libraries say of themselves is known where they are loaded; this process has measured
+                # nothing, and knows best how busy the machine was before.
+                load = self.environment["load_average"]
+                self.environment = self._facts(message["environment"]) | {"load_average": load}
+            self.unavailable |= message.get("unavailable", {})
+            thing = worker.read(message)
+            if isinstance(thing, BenchRow):
+                self.rows.append(thing)
+            elif isinstance(thing, Curve) and number == 1:
+                self.curves.append(thing)
+            if thing is not None:
+                self.watcher.found(thing)
+            if "done" in message:
+                self.watcher.finish(every[waiting.pop(0)])
+                self.keep(self.results())
+                if waiting:
+                    self.watcher.begin(every[waiting[0]], number)
+
+    def _facts(self, of_the_pass: dict[str, Any]) -> dict[str, Any]:
+        # A pass is held to some of the cores and sees no others; the machine has them all the same.
+        pinned = threads.cores_to_hold(self.plan.threads)
+        return of_the_pass | {"cores": usable_cores(), "threads": self.plan.threads, "pinned": pinned}
+
+
+def start_process(plan: Plan, number: int, numbers: Sequence[int]) -> Messages:
+    """Carry out a pass in a process of its own, with its threads settled and held to their cores.
+
+    Raises ChildProcessError where it ends before its work is done. It is ended where the caller stops listening.
+    """
+    variables = threads.variables(plan.threads)
+    # The package that runs now must be the one that runs then, wherever either was started from.
+    folders = [str(Path(__file__).resolve().parents[2]), variables.get("PYTHONPATH", "")]
+    variables["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    code = threads.holding(threads.cores_to_hold(plan.threads)) + "from shared.bench.worker import main; main()"
+    child = subprocess.Popen(
+        [sys.executable, "-P", "-c", code],
+        env=variables,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        # A group of its own: Ctrl-C reaches this process alone, which then ends the whole group.
+        start_new_session=os.name == "posix",
+    )
+    assert child.stdin
+    assert child.stdout
+    done = 0
+    try:
+        child.stdin.write(as_json_line({"plan": plan.as_dict(), "pass": number, "jobs": list(numbers)}))
+        child.stdin.close()
+        for line in child.stdout:
+            message = json.loads(line)
+            done += "done" in message
+            yield message
+        code_at_end = child.wait()
+    except BrokenPipeError:
+        code_at_end = child.wait()
+    finally:
+        _end(child)
+    if code_at_end or done < len(numbers):
+        how = f"was killed by signal {-code_at_end}" if code_at_end < 0 else f"ended with exit code {code_at_end}"
+        raise ChildProcessError(f"pass {number}: its process {how} before its work was done; what it found is kept")
+
+
+def _end(child: subprocess.Popen[str]) -> None:
+    """End the process and those that it started, if any of them still runs."""
+    if child.poll() is None:
+        _signal(child, signal.SIGTERM)
+        try:
+            child.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
+            child.wait()
+    assert child.stdout
+    child.stdout.close()
+
+
+def _signal(child: subprocess.Popen[str], number: int) -> None:
+    if os.name == "posix":
+        os.killpg(child.pid, number)
+    else:
+        child.terminate()

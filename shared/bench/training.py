@@ -1,0 +1,256 @@
+"""Training on real images: the time of an epoch, the time until an accuracy is reached, and the curves between.
+
+All contenders start from the same weights, see the same batches in the same order and take the same steps, so that they
+end at the same accuracy, up to the few images that rounding decides. A faster epoch that learnt less would be no
+faster, so every time stands beside the accuracy that it bought.
+
+The seconds are of training alone, as `shared.training.train` counts them: batches and steps, no evaluation. The
+contenders take turns, an epoch each, so that a machine that slows down slows down for all of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import sleep
+from typing import Any
+
+import numpy as np
+
+from shared.bench import pytorch
+from shared.bench.gpu import NO_REFERENCE
+from shared.bench.pytorch import Trained
+from shared.bench.rows import BenchRow, Curve
+from shared.bench.steps import Case
+from shared.bench.timing import REST, Measurement, summarise, times_as_fast
+from shared.contract import Stage, is_emulated
+from shared.datasets import Dataset, Split
+from shared.environment import usable_cores
+from shared.initialize import initialize_parameters
+from shared.metrics import evaluate
+from shared.runs import Progress
+from shared.schedules import learning_rate_at
+from shared.training import Stepper
+
+WARM_UP_BATCHES = 2
+EPOCH_LIMIT = 60.0
+"""Seconds that an epoch may be expected to take: stage 1 needs some six minutes for one of all of MNIST."""
+
+NUMPY_STAGE, PYTORCH = "stage2_numpy", "pytorch"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What everyone is given alike. target: the test accuracy, in [0, 1], whose time is asked for."""
+
+    hidden: int
+    batch: int
+    learning_rate: float
+    momentum: float
+    schedule: str
+    epochs: int
+    target: float
+    dtype: str
+    seed: int = 0
+
+    def case(self, data: Dataset) -> Case:
+        """The network and batch for these images."""
+        return Case((data.train.x.shape[1], self.hidden, data.classes), self.batch, self.dtype)
+
+    def rates(self, step: int, steps_per_epoch: int) -> float:
+        """The learning rate after so many steps."""
+        return learning_rate_at(self.learning_rate, self.schedule, step, steps_per_epoch, self.epochs)
+
+
+RECIPES = {
+    "mnist": Recipe(128, 64, 0.2, 0.0, "cosine", 8, 0.97, "float32"),
+    "mnist-subset": Recipe(32, 32, 0.05, 0.9, "cosine", 5, 0.90, "float64"),
+}
+"""By the name of the images. That of the subset is what `groundup race` runs, and the first floor can follow it."""
+
+
+def training_rows(
+    stages: Sequence[Stage],
+    data: Dataset,
+    *,
+    recipe: Recipe | None = None,
+    epochs_of: Mapping[str, int] | None = None,
+    epoch_limit: float = EPOCH_LIMIT,
+    curve: bool = True,
+    threads: int | None = None,
+    torch: Any | None = None,
+) -> Iterator[BenchRow | Curve]:
+    """Train every stage, and PyTorch: an "epoch" row of each, a "target" row, and a Curve.
+
+    recipe: None for that of RECIPES.
+    epochs_of: stage or "pytorch" -> how many epochs of the recipe's it is to do, whose schedule stays that of them all.
+        Who does not do them all has an epoch row alone, and who does none has no row.
+    epoch_limit: seconds; who is expected to take longer for an epoch is skipped, with that reason.
+    curve: whether there are curves. threads: as in `ladder_rows`. torch: the module; None leaves it out.
+    The epoch's seconds are the median over the epochs, its accuracy is that after the first.
+    Raises ValueError for images that no recipe is named after, where none is given.
+    """
+    if recipe is None and data.name not in RECIPES:
+        raise ValueError(f"training_rows: no recipe for {data.name!r}; give one, or one of {', '.join(RECIPES)}")
+    recipe = recipe or RECIPES[data.name]
+    threads = threads or usable_cores()
+    run = _Run(recipe, data, threads, {stage.name for stage in stages if is_emulated(stage.name)})
+    contenders: dict[str, Iterator[Trained]] = {}
+    wanted = {name: min(count, recipe.epochs) for name, count in (epochs_of or {}).items()}
+    for stage in stages:
+        if wanted.get(stage.name) == 0:
+            continue
+        expected = _expected_seconds(stage, recipe, data)
+        if expected > epoch_limit:
+            reason = f"an epoch would take about {expected:.0f} s; the limit is {epoch_limit:g} s"
+            yield run.epoch_row(stage.name, skipped=reason)
+        else:
+            contenders[stage.name] = _epochs(stage, recipe, data)
+    if torch is not None:
+        parameters = initialize_parameters(run.case.layer_sizes, "he", recipe.seed)
+        start = [np.array(each, recipe.dtype) for each in parameters]
+        settings: dict[str, Any] = {"rates": recipe.rates, "momentum": recipe.momentum, "seed": recipe.seed}
+        next(pytorch.training(torch, start, _first(data, recipe), batch_size=recipe.batch, **settings))
+        contenders[PYTORCH] = pytorch.training(torch, start, data, batch_size=recipe.batch, **settings)
+    done: dict[str, list[Trained]] = {name: [] for name in contenders}
+    for number in range(recipe.epochs):
+        for name, epochs in contenders.items():
+            if number < wanted.get(name, recipe.epochs):
+                sleep(REST if run.threads_of(name) > 1 else 0.0)
+                done[name].append(next(epochs))
+    yield from run.rows({name: epochs for name, epochs in done.items() if epochs}, curve)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What the rows of one training have in common."""
+
+    recipe: Recipe
+    data: Dataset
+    threads: int
+    emulated: set[str]
+
+    @property
+    def case(self) -> Case:
+        return self.recipe.case(self.data)
+
+    def threads_of(self, name: str) -> int:
+        return 1 if name == "stage1_pure_python" else self.threads
+
+    def rows(self, done: Mapping[str, Sequence[Trained]], curve: bool) -> Iterator[BenchRow | Curve]:
+        """The rows and curves of who trained for how many epochs, all of one kind together."""
+        comparable = [name for name in done if name not in self.emulated]
+        reference = next((name for name in (NUMPY_STAGE, *comparable) if name in comparable), "")
+        times = {name: summarise([epoch.seconds for epoch in epochs]) for name, epochs in done.items()}
+        for name, epochs in done.items():
+            yield self.epoch_row(name, times, reference, epochs[0].accuracy)
+        whole = {name: epochs for name, epochs in done.items() if len(epochs) == self.recipe.epochs}
+        reached = {name: seconds for name, epochs in whole.items() if (seconds := self._until_target(epochs))}
+        targets = {name: summarise([seconds]) for name, seconds in reached.items()}
+        for name, epochs in whole.items():
+            yield self._target_row(name, epochs, targets, reference)
+        if curve:
+            yield from (self._curve(name, epochs) for name, epochs in whole.items())
+
+    def epoch_row(
+        self,
+        name: str,
+        times: Mapping[str, Measurement] | None = None,
+        reference: str = "",
+        accuracy: float | None = None,
+        skipped: str | None = None,
+    ) -> BenchRow:
+        case, samples = self.case, len(self.data.train)
+        return BenchRow(
+            "epoch",
+            name,
+            f"{case.name}, {self.data.name}",
+            case.dtype,
+            tuple(case.layer_sizes),
+            case.flops * samples // case.batch,
+            (times or {}).get(name),
+            skipped=skipped,
+            samples=samples,
+            accuracy=accuracy,
+            **self._beside(name, "the epoch of", times or {}, reference),
+        )
+
+    def _target_row(
+        self, name: str, epochs: Sequence[Trained], times: Mapping[str, Measurement], reference: str
+    ) -> BenchRow:
+        case, target = self.case, self.recipe.target
+        best = max(epoch.accuracy for epoch in epochs)
+        return BenchRow(
+            "target",
+            name,
+            f"{100 * target:g} % on {self.data.name}, {'-'.join(map(str, case.layer_sizes))}",
+            case.dtype,
+            tuple(case.layer_sizes),
+            measurement=times.get(name),
+            skipped=None if name in times else f"{100 * best:.2f} % at best in {len(epochs)} epochs",
+            accuracy=target,
+            **self._beside(name, "the same of", times, reference),
+        )
+
+    def _beside(self, name: str, what: str, times: Mapping[str, Measurement], reference: str) -> dict[str, Any]:
+        """Who the time is compared with, and how it compares; nobody where the kernels are emulated."""
+        common = {"threads": self.threads_of(name), "emulated": name in self.emulated}
+        if name in self.emulated:
+            return common | {"reference": NO_REFERENCE}
+        if name not in times or reference not in times:
+            return common
+        return common | {
+            "reference": f"{what} {reference}",
+            "ratio": times[name].median / times[reference].median,
+            "against": times_as_fast(times, name, {each: each for each in (NUMPY_STAGE, PYTORCH)}),
+        }
+
+    def _until_target(self, epochs: Sequence[Trained]) -> float | None:
+        """Seconds of training until the end of the first epoch that reaches the target; None where none does."""
+        sums = itertools.accumulate(epoch.seconds for epoch in epochs)
+        pairs = zip(sums, epochs, strict=True)
+        return next((seconds for seconds, epoch in pairs if epoch.accuracy >= self.recipe.target), None)
+
+    def _curve(self, name: str, epochs: Sequence[Trained]) -> Curve:
+        return Curve(
+            name,
+            "-".join(map(str, self.case.layer_sizes)),
+            self.data.name,
+            list(range(1, len(epochs) + 1)),
+            [epoch.loss for epoch in epochs],
+            [epoch.accuracy for epoch in epochs],
+            list(itertools.accumulate(epoch.seconds for epoch in epochs)),
+            self.threads_of(name),
+            name in self.emulated,
+        )
+
+
+def _epochs(stage: Stage, recipe: Recipe, data: Dataset) -> Iterator[Trained]:
+    """Epoch after epoch of `shared.training.train`, which stands still in between: somebody else's turn."""
+    network = stage.network.Network(list(recipe.case(data).layer_sizes), seed=recipe.seed, dtype=recipe.dtype)
+    optimizer = stage.optimizers.SGD(recipe.learning_rate, momentum=recipe.momentum)
+    stepper = Stepper(
+        stage, network, optimizer, data.train, recipe.batch, recipe.seed, 0.0, recipe.rates, checkpoint_every=None
+    )
+    for epoch in range(recipe.epochs):
+        position = Progress(epoch=epoch)
+        for _ in stepper.rest_of_epoch(position):
+            pass
+        _, accuracy, _ = evaluate(stage, network, data.test)
+        yield Trained(position.seconds, position.loss_sum / len(data.train), accuracy)
+
+
+def _expected_seconds(stage: Stage, recipe: Recipe, data: Dataset) -> float:
+    """About how long an epoch takes, from a few steps, which also warm the stage up."""
+    some = _first(data, recipe)
+    *_, last = itertools.islice(_epochs(stage, recipe, some), 2)
+    return last.seconds / math.ceil(len(some.train) / recipe.batch) * math.ceil(len(data.train) / recipe.batch)
+
+
+def _first(data: Dataset, recipe: Recipe) -> Dataset:
+    """The first few batches, and one test image."""
+    count = WARM_UP_BATCHES * recipe.batch
+    train, test = Split(data.train.x[:count], data.train.y[:count]), Split(data.test.x[:1], data.test.y[:1])
+    return Dataset(data.name, train, test, data.classes)

@@ -1,0 +1,26 @@
+"""The figures, one file for each kind, in one house style, and what puts them together.
+
+    style          paper, ink and colours of a look; an empty figure; saving
+    contenders     who is who: names, colours, markers, order; the small print
+    axes           logarithmic axes, labels that make room for each other, columns of numbers
+    words          numbers as headlines and alternative texts say them
+
+    ladder_share   every rung as a share of the best library
+    sizes          speed against size, and where the GPU starts to win
+    ladder_sizes   the same for every rung, stage by stage
+    roofline       every rung under the measured roofs of the machine
+    beside         products and training steps beside the libraries
+    operations     every operation, forward and backward, beside NumPy
+    staircase      the time of an epoch on each stage, and the factors between
+    step_parts     where the time of one training step goes
+    curves         training curves of all stages over each other
+    accuracy       accuracy against seconds of training
+    inference      images per second against the batch
+    memory         the most memory that a training holds
+    phases         import, compile, copy in, compute, copy out
+
+    book           all of them, in reading order
+    page           one HTML file of figures, tables and environment; page_* are its parts
+
+A figure is a function from `Results` and a `Look` to a `Chart`, or to None where too little was measured for it.
+"""

@@ -1,0 +1,66 @@
+"""All figures of one run, in the order in which they are read: how far, how fast, where it goes, why, what it buys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from shared.bench.document import Results
+
+from .accuracy import accuracy_in_time
+from .beside import products, steps
+from .curves import training_curves
+from .inference import inference
+from .ladder_share import ladder_share
+from .ladder_sizes import ladder_sizes
+from .memory import memory
+from .operations import operations
+from .phases import phases
+from .roofline import roofline
+from .sizes import speed_against_size
+from .staircase import staircase
+from .step_parts import step_parts
+from .style import LIGHT, Chart, Look, save
+
+FIGURES: tuple[Callable[..., Chart | None], ...] = (
+    staircase,
+    ladder_share,
+    speed_against_size,
+    ladder_sizes,
+    roofline,
+    products,
+    operations,
+    step_parts,
+    steps,
+    training_curves,
+    accuracy_in_time,
+    inference,
+    memory,
+    phases,
+)
+
+
+def draw(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> list[Chart]:
+    """Every figure for which enough was measured.
+
+    emulated: whether times of the emulator are shown where a figure can say so beside each. Against epochs it is
+    always shown, because what it learns is what a GPU would learn.
+    """
+    charts = []
+    for figure in FIGURES:
+        chart = figure(results, look) if figure is training_curves else figure(results, look, emulated=emulated)
+        if chart is not None:
+            charts.append(chart)
+    return charts
+
+
+def save_all(results: Results, folder: Path, *, emulated: bool = False) -> list[Path]:
+    """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths.
+
+    OSError where that cannot be.
+    """
+    paths = []
+    for look in (Look(), Look(dark=True)):
+        for chart in draw(results, look, emulated=emulated):
+            paths += save(chart.figure, folder / (f"{chart.name}-dark" if look.dark else chart.name), look)
+    return paths

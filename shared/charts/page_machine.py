@@ -1,0 +1,66 @@
+"""The page's list of what was measured on: the environment of the results, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from shared.bench.document import Results
+
+from .page_markup import Html, tag
+from .words import capital, size_of
+
+TITLES = {
+    "cpu": "processor",
+    "cores": "usable cores",
+    "os": "operating system",
+    "blas": "BLAS",
+    "numpy": "NumPy",
+    "gpus": "GPUs",
+    "pytorch": "PyTorch",
+    "stage3_c": "stage 3, C",
+    "stage4_numba_cuda": "stage 4, CUDA",
+    "load_average": "load average before the start",
+    "groundup": "groundup",
+    "pinned": "pinned to the cores",
+    "turbo": "may exceed its base frequency",
+    "hypervisor": "virtual machine",
+    "governor": "frequency governor",
+}
+"""Names of facts for people, where the fact's own name is not one."""
+
+
+def machine(results: Results) -> Html:
+    """Every fact that the environment tells, in its order."""
+    told = [(name, fact(name, value)) for name, value in results.environment.items()]
+    terms = [
+        each
+        for name, text in told
+        if text
+        for each in (tag("dt", capital(TITLES.get(name, name.replace("_", " ")))), tag("dd", text))
+    ]
+    return tag("dl", *terms, class_="facts")
+
+
+def fact(name: str, value: Any) -> str:
+    """A fact in words; "" for what is not known or not there."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if name == "memory" and isinstance(value, int):
+        return size_of(value)
+    if name == "caches" and isinstance(value, list):
+        return "; ".join(_cache(each) for each in value)
+    if isinstance(value, Mapping):
+        # Environment variables keep their underscores.
+        inner = ((key if key.isupper() else key.replace("_", " "), fact(key, each)) for key, each in value.items())
+        separator = " " if name == "libraries" else ": "
+        return ("; " if separator == ": " else ", ").join(f"{key}{separator}{text}" for key, text in inner if text)
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return {"flags": " ", "gpus": "; "}.get(name, ", ").join(filter(None, (fact(name, each) for each in value)))
+    return "" if value is None else str(value)
+
+
+def _cache(cache: Mapping[str, Any]) -> str:
+    kind = "" if cache["type"] == "unified" else f" {cache['type']}"
+    shared = cache.get("shared_by") or 1
+    return f"L{cache['level']}{kind} {size_of(cache['bytes'])}" + (f" for {shared} cores" if shared > 1 else "")

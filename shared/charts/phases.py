@@ -1,0 +1,94 @@
+"""What surrounds computing: importing, compiling, copying to a device and back, each as long as it takes.
+
+A millisecond and three seconds side by side: the axis is logarithmic, so these are points and not bars.
+"""
+
+from __future__ import annotations
+
+from shared.bench.document import Results
+from shared.bench.rows import BenchRow
+
+from . import contenders as who
+from .axes import column, guide, heading, log_axis, rows_axis
+from .style import LIGHT, Chart, Look, house_style, new_figure, quiet
+from .words import capital, duration, listed, times
+
+ORDER = ("import", "compile", "copy in", "compute", "copy out")
+ONCE = ("import", "compile")
+"""What is paid once for a whole program; the rest once for every product."""
+
+
+def phases(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+    """One row for each phase of each contender, grouped by contender, with its time in words. None where nothing was
+    measured. emulated: show the emulator's too, hollow and named."""
+    groups = _groups(who.of_kind(results, "phase", emulated=emulated))
+    own = [rows for rows in groups.values() if not rows[0].emulated]
+    if not own:
+        return None
+    shown = [row for rows in groups.values() for row in rows]
+    title = _headline(own)
+    with house_style(look):
+        lines = len(shown) + 1.1 * len(groups)
+        figure = new_figure(title, who.footer(results, shown=shown, kind="phase"), look, height=1.2 + 0.205 * lines)
+        axes = figure.subplots()
+        place, names = -1.1, []
+        for stage, rows in groups.items():
+            place += 1.1
+            heading(axes, place, who.title(stage, emulated=rows[0].emulated), look)
+            for row in rows:
+                place += 1.0
+                guide(axes, place, look)
+                axes.plot(row.seconds or 0.0, place, **who.dot(stage, look, hollow=row.emulated), zorder=3)
+                column(axes, place, 48, duration(row.seconds or 0.0))
+                names.append((place, row.part))
+        seconds = [row.seconds or 0.0 for row in shown]
+        rows_axis(axes, names, place, look)
+        log_axis(axes, "x", min(seconds) / 2, max(seconds) * 2, text=duration, most=4 if look.narrow else 8)
+        axes.set_xlabel("time, log scale")
+        axes.set_title(shown[0].name, fontsize=9, color=quiet(look))
+    said = "; ".join(
+        f"{who.title(stage, emulated=rows[0].emulated)}: "
+        + listed([f"{row.part} {duration(row.seconds or 0.0)}" for row in rows])
+        for stage, rows in groups.items()
+    )
+    return Chart(
+        "phases",
+        figure,
+        title,
+        f"Phases of {shown[0].name}. {said}.",
+        "Importing and compiling are paid once for a whole program, compiling only until its result is cached; the "
+        "copies and the computation once for every product. Who computes where the matrices lie copies nothing.",
+    )
+
+
+def _groups(rows: list[BenchRow]) -> dict[str, list[BenchRow]]:
+    """Contender -> its phases in order, of the product that most contenders have; of several the largest."""
+    products: dict[str, set[str]] = {}
+    largest: dict[str, int] = {}
+    for row in rows:
+        products.setdefault(row.name, set()).add(row.stage)
+        largest[row.name] = max(row.shape, default=0)
+    best = max(products, key=lambda name: (len(products[name]), largest[name]), default=None)
+    groups = {
+        stage: [row for row in rows if row.stage == stage and row.name == best]
+        for stage in who.ordered(row.stage for row in rows)
+    }
+    rank = {part: place for place, part in enumerate(ORDER)}
+    return {stage: sorted(mine, key=lambda row: rank.get(row.part, 9)) for stage, mine in groups.items() if mine}
+
+
+def _headline(groups: list[list[BenchRow]]) -> str:
+    """The largest detour: of a stage that computes elsewhere its copies, else what is paid once."""
+    for rows in groups:
+        parts = {row.part: row.seconds or 0.0 for row in rows}
+        if {"copy in", "compute", "copy out"} <= parts.keys():
+            copies = parts["copy in"] + parts["copy out"]
+            longer = times(copies / parts["compute"])
+            return f"{capital(who.name(rows[0].stage))}'s copies take {longer} as long as its product"
+    once = [row for rows in groups for row in rows if row.part in ONCE]
+    if once:
+        row = max(once, key=lambda row: row.seconds or 0.0)
+        verb = {"import": "importing", "compile": "compiling"}[row.part]
+        return f"Before the first product: {duration(row.seconds or 0.0)} of {verb} ({who.name(row.stage)})"
+    rows = groups[0]
+    return f"{capital(who.name(rows[0].stage))} computes the product in {duration(rows[0].seconds or 0.0)}"

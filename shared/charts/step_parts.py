@@ -1,0 +1,179 @@
+"""Where the time of one training step goes: each stage's operations, one after the other, as shares of its whole step.
+
+The stages are orders of magnitude apart, so the bars show shares, and the time itself stands beside them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, PercentFormatter
+
+from shared.bench.document import Results
+from shared.bench.rows import BenchRow
+from shared.contract import ACTIVATIONS, LOSSES
+
+from . import contenders as who
+from .axes import column
+from .style import LIGHT, SMALL, Chart, Look, grid, house_style, ink, mixed, new_figure, paper, text_width
+from .words import NO_BREAK, capital, duration, share
+
+WHOLE = "whole step"
+REST = "calls, allocation, the rest"
+KINDS: dict[str, tuple[str, str | None]] = {
+    "dense forward": ("#56B4E9", None),
+    "dense backward": ("#0072B2", None),
+    "activation": ("#F0E442", ".."),
+    "loss": ("#E69F00", "//"),
+    "update": ("#009E73", "xx"),
+}
+"""Kind of operation -> its colour, of Okabe and Ito's, and its hatch, for print in greys."""
+
+
+def step_parts(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+    """A bar for each stage, its pieces the operations of one step in their order, as shares of the measured whole.
+
+    The whole is outlined. Where the pieces are shorter together, the remainder is what lies between them: calls,
+    allocations. Where they are longer, running alone they found less in the caches than they left for each other.
+    None where no whole step was measured with its parts. emulated: show the emulator's too, so named.
+    """
+    bars = _bars(who.of_kind(results, "part", emulated=emulated))
+    if not bars:
+        return None
+    shares = {stage: _shares(rows) for stage, rows in bars.items()}
+    dense = {stage: _dense(pieces) for stage, pieces in shares.items()}
+    shown = [row for rows in bars.values() for row in rows]
+    own = [stage for stage, rows in bars.items() if not rows[0].emulated]
+    if not own:
+        return None
+    title = f"{capital(who.name(own[-1]))} spends {share(dense[own[-1]])} of a step in its dense layers"
+    if len(own) > 1:
+        title += f", {who.name(own[0])} {share(dense[own[0]])}"
+    longest = max(1.0, *(sum(part for _, _, part in pieces) for pieces in shares.values()))
+    with house_style(look):
+        height = 1.75 + (0.62 if look.narrow else 0.5) * len(bars) + (0.35 if look.narrow else 0.0)
+        figure = new_figure(title, who.footer(results, shown=shown, kind="part"), look, height=height)
+        axes = figure.subplots()
+        for place, (stage, rows) in enumerate(bars.items()):
+            start = 0.0
+            for kind, part, width in shares[stage]:
+                _piece(axes, place, start, width, kind, _short(part), longest, look)
+                start += width
+            whole = next(row for row in rows if row.part == WHOLE)
+            axes.barh(place, 1.0, height=0.62, facecolor="none", edgecolor=ink(look), linewidth=1.3, zorder=4)
+            column(axes, place, 54, duration(whole.seconds or 0.0), fontweight="bold")
+        column(axes, -0.7, 54, "whole step")
+        axes.set_yticks(range(len(bars)), [_name(rows[0], look) for rows in bars.values()])
+        axes.set_ylim(len(bars) - 0.5, -0.95)
+        axes.set_xlim(0, longest * 1.005)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(axis="y", visible=False)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=4 if look.narrow else 10, steps=[1, 2.5, 5, 10]))
+        axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=f"{NO_BREAK}%"))
+        some = shown[0]
+        axes.set_xlabel(f"share of the whole step ({some.name})" if not look.narrow else "share of the whole step")
+        _legend(axes, {kind for pieces in shares.values() for kind, _, _ in pieces}, look)
+    texts = []
+    for stage, rows in bars.items():
+        whole = next(row for row in rows if row.part == WHOLE)
+        parts = ", ".join(f"{part} {share(width)}" for _, part, width in shares[stage])
+        texts.append(f"{who.title(stage, emulated=rows[0].emulated)}, {duration(whole.seconds or 0.0)}: {parts}")
+    return Chart(
+        "step_parts",
+        figure,
+        title,
+        f"Shares of one training step of {some.name}. {'. '.join(texts)}.",
+        "Each bar is one training step from left to right, forward pass first; its pieces were measured alone, the "
+        "outlined whole in one go. What is left empty inside the outline is what lies between the operations: calls, "
+        "allocation and the rest. Pieces beyond the outline took longer alone than within the step.",
+    )
+
+
+def kind_of(part: str) -> str:
+    """Of KINDS: 'dense 1 forward' -> 'dense forward', 'relu backward' -> 'activation', 'SGD' -> 'update'."""
+    first = part.split(" ")[0]
+    if first == "dense":
+        return "dense backward" if "backward" in part else "dense forward"
+    if first in LOSSES or "entropy" in part or "loss" in part:
+        return "loss"
+    return "activation" if first in ACTIVATIONS else "update"
+
+
+def _bars(rows: Sequence[BenchRow]) -> dict[str, list[BenchRow]]:
+    """Stage -> the parts of its step with the whole, of the case that most stages have; of two dtypes float32."""
+    cases: dict[str, dict[str, dict[str, list[BenchRow]]]] = {}
+    for row in rows:
+        cases.setdefault(row.name, {}).setdefault(row.stage, {}).setdefault(row.dtype, []).append(row)
+    found = []
+    for stages in cases.values():
+        bars: dict[str, list[BenchRow]] = {}
+        for stage in who.ordered(stages):
+            whole = {d: parts for d, parts in stages[stage].items() if any(row.part == WHOLE for row in parts)}
+            whole = {dtype: parts for dtype, parts in whole.items() if len(parts) > 1}
+            if whole:
+                bars[stage] = whole[min(whole)]  # "float32" comes before "float64"
+        found.append(bars)
+    return max(found, key=len, default={})
+
+
+def _shares(rows: Sequence[BenchRow]) -> list[tuple[str, str, float]]:
+    """(kind, part, share of the whole) in the order of the step, what remains last."""
+    whole = next(row.seconds or 0.0 for row in rows if row.part == WHOLE)
+    pieces = [(kind_of(row.part), row.part, (row.seconds or 0.0) / whole) for row in rows if row.part != WHOLE]
+    rest = 1 - sum(part for _, _, part in pieces)
+    return [*pieces, (REST, REST, rest)] if rest > 0.002 else pieces
+
+
+def _dense(pieces: Sequence[tuple[str, str, float]]) -> float:
+    """The dense layers' share of the whole, or of all pieces where those took longer alone."""
+    total = sum(part for _, _, part in pieces)
+    return sum(part for kind, _, part in pieces if kind.startswith("dense")) / max(1.0, total)
+
+
+def _piece(
+    axes: Axes, place: int, start: float, width: float, kind: str, text: str, longest: float, look: Look
+) -> None:
+    colour, hatch = KINDS.get(kind, (paper(look), None))
+    axes.barh(
+        place, width, left=start, height=0.62, color=colour, hatch=hatch, edgecolor=_edge(colour, look), linewidth=0.0,
+        zorder=2,
+    )  # fmt: skip
+    axes.plot([start + width] * 2, [place - 0.31, place + 0.31], color=paper(look), linewidth=1.0, zorder=3)
+    inches = width / longest * (1.75 if look.narrow else 5.0)
+    across = start < 1 < start + width  # the whole's outline lies over the middle
+    if kind != REST and hatch is None and not across and text_width(text, SMALL) + 0.08 < inches:
+        dark = "#000000" if kind == "dense forward" else "#FFFFFF"
+        # Its contrast is with the bar and not with the paper, which the gid tells the tests.
+        at = start + width / 2, place
+        axes.text(*at, text, ha="center", va="center", fontsize=SMALL, color=dark, zorder=5, gid="inside")
+
+
+def _edge(colour: str, look: Look) -> str:
+    """Of the hatch: a darker shade of the colour itself."""
+    return mixed(colour, "#000000", 0.45) if colour != paper(look) else grid(look)
+
+
+def _legend(axes: Axes, kinds: set[str], look: Look) -> None:
+    entries: list[Any] = []
+    for kind, (colour, hatch) in KINDS.items():
+        if kind in kinds:
+            entries.append(Patch(facecolor=colour, hatch=hatch, edgecolor=_edge(colour, look), linewidth=0, label=kind))
+    if REST in kinds:
+        entries.append(Patch(facecolor=paper(look), edgecolor=ink(look), linewidth=1.0, label=REST))
+    axes.legend(
+        handles=entries, loc="lower left", bbox_to_anchor=(-0.25 if look.narrow else -0.02, 1.0),
+        ncols=2 if look.narrow else 3, fontsize=8.5, handlelength=1.3, handletextpad=0.5, columnspacing=1.2,
+    )  # fmt: skip
+
+
+def _short(part: str) -> str:
+    """'dense 1 forward' -> 'dense 1': the colour says the rest."""
+    return " ".join(part.split(" ")[:2]) if part.startswith("dense") else part
+
+
+def _name(row: BenchRow, look: Look) -> str:
+    name = who.name(row.stage) if look.narrow else who.title(row.stage)
+    return f"{name},\nemulated" if row.emulated else name.replace(" ", "\n") if look.narrow else name
