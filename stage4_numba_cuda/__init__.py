@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
-_announced = False
+ANNOUNCED = "GROUNDUP_ANNOUNCED"
+"""Set once the device has been announced: processes that this one starts need not say it again."""
 
 
 def prepare() -> None:
@@ -13,15 +15,14 @@ def prepare() -> None:
 
     Raises shared.contract.StageUnavailable where GROUNDUP_CUDA asks for what this machine has not.
     """
-    global _announced
     try:
         from .backend import BACKEND  # here and not above: choosing imports numba, and the emulator needs no choice
     except RuntimeError as error:
         from shared.contract import StageUnavailable
 
         raise StageUnavailable(f"stage4_numba_cuda: {error}", fix=getattr(error, "fix", None)) from error
-    if not _announced:
-        _announced = True
+    if ANNOUNCED not in os.environ:
+        os.environ[ANNOUNCED] = BACKEND.name
         print(BACKEND.line(), file=sys.stderr)
 
 

@@ -66,7 +66,7 @@ def test_results_charts_and_a_report_are_written(draws: Callable[..., Any], tmp_
     result = draws("--quick")
     assert result.exit_code == 0, result.output
     results = load(tmp_path / "results.json")
-    assert (results.complete, results.quick, results.passes) == (True, True, 3)
+    assert (results.complete, results.quick, results.passes) == (True, True, 4)
     assert {PART_OF[row.kind] for row in results.rows} == {*PARTS, "machine"}
     names = {path.name for path in tmp_path.iterdir()}
     assert {"results.json", "report.html", "roofline.png", "roofline.svg", "roofline-dark.png"} <= names

@@ -52,7 +52,8 @@ def ladder_rows(
     group_limit: seconds for one size and dtype, as `limit` of `measure`.
     threads: how many the libraries and the last rung of each upper floor use; None for every usable core.
     torch: the module, to be measured beside them; None leaves it out.
-    A rung whose product is wrong is not timed; its row says so. The reference is NumPy's `a @ b`; on a GPU cuBLAS, where PyTorch or CuPy has it, and for emulated rungs nothing.
+    A rung whose product is wrong is not timed; its row says so. The reference is NumPy's `a @ b`; on a GPU cuBLAS,
+    where PyTorch or CuPy has it, and for emulated rungs nothing.
     Rows come as soon as their size is measured, so that a caller who is interrupted keeps what there was.
     """
     threads = threads or usable_cores()

@@ -1,28 +1,35 @@
 """What a run consists of: its jobs, how often each is done, and about how long that takes.
 
-A quick run is there to see that all is well, and stays under two minutes on two cores; a full one takes under fifteen.
+A quick run is there to see that all is well, and stays under two minutes on two cores: fewer sizes, fewer rounds, no
+full MNIST, and one thread, since those who use several have to rest before each sample. A full one takes under fifteen.
 Both measure in several passes, each in a process of its own, so that every ratio comes with its noise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shared import contract
 from shared.contract import Stage, is_emulated
-from shared.datasets import Dataset, load_dataset
+from shared.datasets import Dataset, Split, load_dataset
 
 from . import inference, ladders, machine, memory, operations, phases, products, step_parts, steps, training
 from .rows import BenchRow, Curve
 
 PARTS = ("ladders", "products", "operations", "steps", "inference", "training", "memory", "phases")
 FULL_PASSES = 5
-QUICK_PASSES = 3
+QUICK_PASSES = 4
 
-QUICK_SIZES = (32, 128)
-"""Matrix sizes of a quick run: one small, and the one that all stages are compared at."""
+QUICK_SIZES = (128,)
+"""Matrix sizes of a quick run: the one that all stages are compared at."""
+
+QUICK_OPERATIONS = ("relu", "softmax", "softmax_cross_entropy", "dense", "Adam")
+QUICK_IMAGES = 600
+"""Of the bundled ones, to train on in a quick run: the first floor needs a second for an epoch."""
+
+QUICK_RECIPE = replace(training.RECIPES["mnist-subset"], epochs=3, target=0.70)
 
 MNIST = "training on MNIST"
 ASKED_FOR = 4.0
@@ -98,92 +105,94 @@ def jobs(plan: Plan) -> list[Job]:
     """The jobs of one pass, in their order."""
     quick = plan.quick
     every = [
-        Job("machine", "the machine's roofs", 3 if quick else 8, _machine),
-        Job("ladders", "matmul ladders", 8 if quick else 45, _ladders),
-        Job("products", "the network's products", 4 if quick else 15, _products),
-        Job("operations", "operations", 5 if quick else 25, _operations),
-        Job("steps", "training steps", 5 if quick else 20, _steps),
-        Job("steps", "where a step's time goes", 3 if quick else 10, _step_parts),
-        Job("inference", "inference", 2 if quick else 10, _inference),
+        Job("machine", "the machine's roofs", 2 if quick else 6, _machine),
+        Job("ladders", "matmul ladders", 4 if quick else 40, _ladders),
+        Job("products", "the network's products", 3 if quick else 15, _products),
+        Job("operations", "operations", 3 if quick else 20, _operations),
+        Job("steps", "training steps", 3 if quick else 16, _steps),
+        Job("steps", "where a step's time goes", 2 if quick else 8, _step_parts),
+        Job("inference", "inference", 2 if quick else 8, _inference),
         Job("training", "training on the bundled images", 5 if quick else 20, _training_on_the_subset),
-        *([Job("training", MNIST, 5 if quick else 20, _training_on_mnist)] if plan.mnist is not None else []),
+        *([Job("training", MNIST, 16, _training_on_mnist)] if plan.mnist is not None and not quick else []),
         Job("memory", "memory", 5 if quick else 10, _memory, once=True),
-        Job("phases", "copies and compilers", 3 if quick else 10, _phases),
+        Job("phases", "copies and compilers", 3 if quick else 6, _phases),
     ]
     wanted = {*plan.parts, *(["machine"] if set(plan.parts) & {"ladders", "products", "steps"} else [])}
     return [job for job in every if job.part in wanted]
 
 
-def _rounds(bench: Bench, full: int, limit: float) -> dict[str, Any]:
-    """How often at most, and for how long: a quick run is content with three rounds."""
-    if bench.plan.quick:
-        return {"repeats": 3, "group_limit": limit / 4, "threads": bench.plan.threads}
-    return {"repeats": full, "group_limit": limit, "threads": bench.plan.threads}
+def _rounds(bench: Bench, limit: float) -> dict[str, Any]:
+    """How long a group may take, in seconds; a quick run is content with three rounds."""
+    rounds = {"repeats": 3} if bench.plan.quick else {"repeats": 15}
+    return rounds | {"group_limit": limit, "threads": bench.plan.threads}
 
 
 def _machine(bench: Bench) -> Iterator[BenchRow]:
-    yield from machine.peak_rows(bench.stages, repeats=5 if bench.plan.quick else 15)
-    yield from machine.bandwidth_rows(bench.stages, threads=bench.plan.threads, repeats=3 if bench.plan.quick else 7)
+    quick = bench.plan.quick
+    sizes = (machine.CACHE_SIZES[0], machine.beyond_the_caches()) if quick else None
+    repeats = 3 if quick else 7
+    yield from machine.peak_rows(bench.stages, repeats=5 if quick else 15)
+    yield from machine.bandwidth_rows(bench.stages, threads=bench.plan.threads, repeats=repeats, sizes=sizes)
 
 
 def _ladders(bench: Bench) -> Iterator[BenchRow]:
     sizes: dict[str, Any] = {"sizes": QUICK_SIZES} if bench.plan.quick else {}
     if bench.plan.sizes:
         sizes = {"sizes": bench.plan.sizes, "call_limit": ASKED_FOR}
-    yield from ladders.ladder_rows(bench.stages, **_rounds(bench, 9, 6.0), **sizes, torch=bench.torch)
+    yield from ladders.ladder_rows(bench.stages, **_rounds(bench, 4.0), **sizes, torch=bench.torch)
 
 
 def _products(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"products": products.PRODUCTS[:4]} if bench.plan.quick else {}
-    yield from products.product_rows(bench.stages, **_rounds(bench, 9, 5.0), **some, torch=bench.torch)
+    yield from products.product_rows(bench.stages, **_rounds(bench, 3.0), **some, torch=bench.torch)
 
 
 def _operations(bench: Bench) -> Iterator[BenchRow]:
-    some: dict[str, Any] = {"shapes": operations.SHAPES[:1]} if bench.plan.quick else {}
-    yield from operations.operation_rows(bench.stages, **_rounds(bench, 7, 2.0), **some, torch=bench.torch)
+    some: dict[str, Any] = {"shapes": operations.SHAPES[:1], "names": QUICK_OPERATIONS} if bench.plan.quick else {}
+    yield from operations.operation_rows(bench.stages, **_rounds(bench, 0.5), **some, torch=bench.torch)
 
 
 def _steps(bench: Bench) -> Iterator[BenchRow]:
-    some: dict[str, Any] = {"cases": (steps.CASES[0], *steps.CASES[2:])} if bench.plan.quick else {}
-    yield from steps.step_rows(bench.stages, **_rounds(bench, 9, 6.0), **some, torch=bench.torch)
+    some: dict[str, Any] = {"cases": (steps.CASES[0], steps.CASES[2])} if bench.plan.quick else {}
+    yield from steps.step_rows(bench.stages, **_rounds(bench, 4.0), **some, torch=bench.torch)
 
 
 def _step_parts(bench: Bench) -> Iterator[BenchRow]:
-    yield from step_parts.part_rows(bench.stages, **_rounds(bench, 9, 4.0))
+    yield from step_parts.part_rows(bench.stages, **_rounds(bench, 3.0))
 
 
 def _inference(bench: Bench) -> Iterator[BenchRow]:
-    yield from inference.inference_rows(bench.stages, **_rounds(bench, 9, 3.0), torch=bench.torch)
+    some: dict[str, Any] = {"batches": (1, 64, 1024)} if bench.plan.quick else {}
+    yield from inference.inference_rows(bench.stages, **_rounds(bench, 3.0), **some, torch=bench.torch)
 
 
 def _training_on_the_subset(bench: Bench) -> Iterator[BenchRow | Curve]:
-    # Stage 1 takes twelve seconds for an epoch, everyone else less than one.
-    slow = contract.STAGES[0]
-    epochs_of = {} if bench.first else {slow: 1}
+    # Stage 1 takes as long for an epoch as everyone else for ten, and its epochs are much alike.
+    few = {} if bench.first else {contract.STAGES[0]: 1}
+    data = load_dataset("mnist-subset")
+    some: dict[str, Any] = {}
     if bench.plan.quick:
-        epochs_of = {slow: 1 if bench.first else 0}
-    yield from _training(bench, bench.loaded, load_dataset("mnist-subset"), epochs_of)
+        images = Split(data.train.x[:QUICK_IMAGES], data.train.y[:QUICK_IMAGES])
+        data = replace(data, name=f"{QUICK_IMAGES:,} images of mnist-subset", train=images)
+        some = {"recipe": QUICK_RECIPE}
+    yield from _training(bench, bench.loaded, data, epochs_of=few, **some)
 
 
 def _training_on_mnist(bench: Bench) -> Iterator[BenchRow | Curve]:
-    data = load_dataset("mnist", bench.plan.mnist or None)
-    everyone = [*contract.STAGES, training.PYTORCH]
-    yield from _training(bench, bench.stages, data, dict.fromkeys(everyone, 1) if bench.plan.quick else {})
+    yield from _training(bench, bench.stages, load_dataset("mnist", bench.plan.mnist or None))
 
 
-def _training(
-    bench: Bench, stages: Sequence[Stage], data: Dataset, epochs_of: Mapping[str, int]
-) -> Iterator[BenchRow | Curve]:
-    yield from training.training_rows(
-        stages, data, epochs_of=epochs_of, curve=bench.first, threads=bench.plan.threads, torch=bench.torch
-    )
+def _training(bench: Bench, stages: Sequence[Stage], data: Dataset, **more: Any) -> Iterator[BenchRow | Curve]:
+    threads = bench.plan.threads
+    yield from training.training_rows(stages, data, curve=bench.first, threads=threads, torch=bench.torch, **more)
 
 
 def _memory(bench: Bench) -> Iterator[BenchRow]:
-    yield from memory.memory_rows(bench.stages, threads=bench.plan.threads, torch=bench.torch)
+    some: dict[str, Any] = {"cases": memory.CASES[:1]} if bench.plan.quick else {}
+    yield from memory.memory_rows(bench.stages, threads=bench.plan.threads, **some, torch=bench.torch)
 
 
 def _phases(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"sizes": phases.SIZES[:2]} if bench.plan.quick else {}
-    rounds = _rounds(bench, 9, 3.0)
+    rounds = _rounds(bench, 2.0)
     yield from phases.phase_rows(bench.stages, **rounds, **some, processes=bench.first, torch=bench.torch)

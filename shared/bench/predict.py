@@ -37,7 +37,7 @@ def parse(text: str) -> float | None:
 
     Raises ValueError for anything that is not a positive number.
     """
-    cleaned = text.strip().lower().removesuffix("times").rstrip("x×").strip()
+    cleaned = text.strip().lower().removesuffix("times").rstrip("x\u00d7").strip()
     if not cleaned:
         return None
     try:
@@ -59,7 +59,8 @@ def verdict(guess: float | None, measured: float | None) -> str:
     off = guess / measured
     if max(off, 1 / off) < 1.25:
         return f"{said}; you said {_number(guess)}: within a quarter of it"
-    return f"{said}; you said {_number(guess)}: too {'high' if off > 1 else 'low'} by a factor of {_number(max(off, 1 / off))}"
+    direction = "high" if off > 1 else "low"
+    return f"{said}; you said {_number(guess)}: too {direction} by a factor of {_number(max(off, 1 / off))}"
 
 
 def _number(value: float) -> str:
@@ -155,7 +156,7 @@ QUESTIONS = (
     ),
     Question(
         "matmul ladders",
-        "Pure Python, a 128 by 128 product: how many times as fast as three nested loops is the last rung of the ladder?",
+        "Pure Python, a 128 by 128 product: how many times as fast as three nested loops is the last rung?",
         "times as fast",
         lambda rows: _ladder(rows, (PYTHON, _first_rung(rows, PYTHON)), (PYTHON, None), "float64"),
     ),

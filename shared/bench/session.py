@@ -1,7 +1,7 @@
-"""All passes, one process after the other, and what they found put together: shown while it goes on, kept come what may.
+"""All passes, one process after the other, and what they found put together: shown meanwhile, kept come what may.
 
-After every job the results so far are handed to `keep`, which writes them down. So an interrupt, a crash or a power cut
-costs no more than the job that was running, and a pass that was cut short still counts as far as it got.
+After every job the results so far are handed to `keep`, which writes them down. So an interrupt, a crash or a power
+cut costs no more than the job that was running, and a pass that was cut short still counts as far as it got.
 """
 
 from __future__ import annotations

@@ -43,9 +43,12 @@ def bench(
         ),
     ] = None,
     only: Annotated[str | None, typer.Option(help=f"Some parts of {','.join(PARTS)}. Default: all of them.")] = None,
-    threads: Annotated[str, typer.Option(help="How many threads every library and stage may use: 1, 2, … or all.")] = (
-        "all"
-    ),
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            help="How many threads every library and stage may use: 1, 2, … or all. Default: all, or 1 with --quick."
+        ),
+    ] = None,
     sizes: Annotated[
         str | None, typer.Option(help="Matrix sizes of the ladders, like 128,2048. Default: each stage's own.")
     ] = None,
@@ -126,14 +129,15 @@ def compare(
 def _plan(
     stages: str | None,
     only: str | None,
-    threads: str,
+    threads: str | None,
     sizes: str | None,
     quick: bool,
     passes: int | None,
     data_dir: Path | None,
 ) -> tuple[Plan, dict[str, str]]:
     """The plan, and what it leaves out for which reason; ValueError for what cannot be asked for."""
-    parts, wanted, count = _parts(only), _sizes(sizes), thread_settings.thread_count(threads)
+    parts, wanted = _parts(only), _sizes(sizes)
+    count = thread_settings.thread_count(threads or ("1" if quick else "all"))
     if passes is not None and passes < 1:
         raise ValueError(f"passes: expected at least 1, got {passes}")
     chosen, unavailable = stages_for(stages)
