@@ -139,31 +139,36 @@ def _ladders(bench: Bench) -> Iterator[BenchRow]:
     sizes: dict[str, Any] = {"sizes": QUICK_SIZES} if bench.plan.quick else {}
     if bench.plan.sizes:
         sizes = {"sizes": bench.plan.sizes, "call_limit": ASKED_FOR}
-    yield from ladders.ladder_rows(bench.stages, **_rounds(bench, 4.0), **sizes, torch=bench.torch)
+    yield from ladders.ladder_rows(bench.stages, **_rounds(bench, 2.5), **sizes, torch=bench.torch)
 
 
 def _products(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"products": products.PRODUCTS[:4]} if bench.plan.quick else {}
-    yield from products.product_rows(bench.stages, **_rounds(bench, 3.0), **some, torch=bench.torch)
+    yield from products.product_rows(bench.stages, **_rounds(bench, 2.0), **some, torch=bench.torch)
 
 
 def _operations(bench: Bench) -> Iterator[BenchRow]:
-    some: dict[str, Any] = {"shapes": operations.SHAPES[:1], "names": QUICK_OPERATIONS} if bench.plan.quick else {}
-    yield from operations.operation_rows(bench.stages, **_rounds(bench, 0.5), **some, torch=bench.torch)
+    small, large = operations.SHAPES
+    some: dict[str, Any] = {"names": QUICK_OPERATIONS} if bench.plan.quick else {}
+    rounds = _rounds(bench, 0.3)
+    yield from operations.operation_rows(bench.stages, shapes=[small], **rounds, **some, torch=bench.torch)
+    if not bench.plan.quick:  # where one dtype is enough to see what the memory does
+        rows = operations.operation_rows(bench.stages, shapes=[large], dtypes=["float32"], **rounds, torch=bench.torch)
+        yield from rows
 
 
 def _steps(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"cases": (steps.CASES[0], steps.CASES[2])} if bench.plan.quick else {}
-    yield from steps.step_rows(bench.stages, **_rounds(bench, 4.0), **some, torch=bench.torch)
+    yield from steps.step_rows(bench.stages, **_rounds(bench, 2.5), **some, torch=bench.torch)
 
 
 def _step_parts(bench: Bench) -> Iterator[BenchRow]:
-    yield from step_parts.part_rows(bench.stages, **_rounds(bench, 3.0))
+    yield from step_parts.part_rows(bench.stages, **_rounds(bench, 2.0))
 
 
 def _inference(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"batches": (1, 64, 1024)} if bench.plan.quick else {}
-    yield from inference.inference_rows(bench.stages, **_rounds(bench, 3.0), **some, torch=bench.torch)
+    yield from inference.inference_rows(bench.stages, **_rounds(bench, 2.0), **some, torch=bench.torch)
 
 
 def _training_on_the_subset(bench: Bench) -> Iterator[BenchRow | Curve]:

@@ -117,7 +117,7 @@ def _target(results: Results, dataset: str) -> float:
 
 def _on(row: BenchRow, dataset: str) -> bool:
     """Whether a target's name, '97 % on mnist, 784-128-10', is about these images."""
-    return dataset in row.name.replace(",", "").split()
+    return row.name.partition(" on ")[2].rpartition(", ")[0] == dataset
 
 
 def _seconds_to(results: Results, curve: Curve, target: float) -> float | None:

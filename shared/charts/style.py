@@ -215,6 +215,7 @@ def save(figure: Figure, stem: Path, look: Look = LIGHT) -> list[Path]:
     stem.parent.mkdir(parents=True, exist_ok=True)
     with house_style(look):
         figure.savefig(paths[0], dpi=DPI)
+        figure.set_layout_engine("none")  # everything has its place now, and finding it takes longer than drawing
         figure.savefig(paths[1], metadata={"Date": None})
     return paths
 
