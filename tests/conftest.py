@@ -51,11 +51,14 @@ MANY_KERNELS = {
 }
 """The same for files that are about kernels as a whole."""
 
+DRAWING = {"test_charts", "test_charts_ladders", "test_charts_learning", "test_charts_page", "test_charts_times"}
+"""Files that draw every figure in every look: matplotlib, and not Python's version, decides how those come out."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         file = item.path.stem
-        if file in MANY_KERNELS or (file in EVERY_KERNEL and "stage4" in item.nodeid):
+        if file in MANY_KERNELS | DRAWING or (file in EVERY_KERNEL and "stage4" in item.nodeid):
             item.add_marker(pytest.mark.slow)
 
 

@@ -19,8 +19,7 @@ from . import inference, ladders, machine, memory, operations, phases, products,
 from .rows import BenchRow, Curve
 
 PARTS = ("ladders", "products", "operations", "steps", "inference", "training", "memory", "phases")
-FULL_PASSES = 5
-QUICK_PASSES = 4
+PASSES = 4
 
 QUICK_SIZES = (128,)
 """Matrix sizes of a quick run: the one that all stages are compared at."""
@@ -51,7 +50,7 @@ class Plan:
     parts: tuple[str, ...] = PARTS
     threads: int = 1
     quick: bool = False
-    passes: int = FULL_PASSES
+    passes: int = PASSES
     sizes: tuple[int, ...] = ()
     mnist: str | None = None
     emulated: bool = False

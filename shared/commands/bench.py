@@ -13,7 +13,7 @@ from rich.console import Console
 
 from shared.bench import threads as thread_settings
 from shared.bench.document import Results, as_document
-from shared.bench.plan import FULL_PASSES, PARTS, QUICK_PASSES, Plan
+from shared.bench.plan import PARTS, PASSES, Plan
 from shared.bench.progress import Bar, Guessing
 from shared.bench.session import Session
 from shared.bench.tables import tables
@@ -54,12 +54,12 @@ def bench(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and rounds: under two minutes.")] = False,
     passes: Annotated[
-        int | None,
+        int,
         typer.Option(
             help="How many processes measure everything, one after the other; a ratio's noise is taken from their "
-            f"disagreement. Default: {FULL_PASSES}, or {QUICK_PASSES} with --quick."
+            "disagreement."
         ),
-    ] = None,
+    ] = PASSES,
     predict: Annotated[
         bool, typer.Option("--predict", help="Ask for a guess before each measurement; show it beside the result.")
     ] = False,
@@ -132,13 +132,13 @@ def _plan(
     threads: str | None,
     sizes: str | None,
     quick: bool,
-    passes: int | None,
+    passes: int,
     data_dir: Path | None,
 ) -> tuple[Plan, dict[str, str]]:
     """The plan, and what it leaves out for which reason; ValueError for what cannot be asked for."""
     parts, wanted = _parts(only), _sizes(sizes)
     count = thread_settings.thread_count(threads or ("1" if quick else "all"))
-    if passes is not None and passes < 1:
+    if passes < 1:
         raise ValueError(f"passes: expected at least 1, got {passes}")
     chosen, unavailable = stages_for(stages)
     left_out = [stage.name for stage in chosen if is_emulated(stage.name)] if stages is None else []
@@ -160,7 +160,7 @@ def _plan(
         parts=tuple(parts),
         threads=count,
         quick=quick,
-        passes=passes or (QUICK_PASSES if quick else FULL_PASSES),
+        passes=passes,
         sizes=tuple(wanted),
         mnist=folder,
         emulated=stages is not None,
