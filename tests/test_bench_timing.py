@@ -1,14 +1,17 @@
 """shared.bench.timing with a clock of its own: statistics, interleaving, inner calls, rests and ratios, exactly."""
 
-import json
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from fake_stages import fake_stage
 
-from shared.bench import timing
+from shared.bench import ladders, timing
+from shared.bench.passes import merge
 from shared.bench.rows import BenchRow
+from shared.bench.tables import tables
 
 
 class FakeMachine:
@@ -106,7 +109,7 @@ def test_a_threaded_candidate_rests_and_then_wakes_uncounted_before_each_sample(
         candidates, repeats=2, warmup=1, threaded={"B"}, rest=7.0, wake=2.5, clock=machine.clock, sleep=sleep
     )
     # Warm-up, counting the inner calls, samples: each of B's after a rest and three calls, the last begun before 2.5.
-    assert "".join(machine.log) == "AB" + "AzBBBB" + "AzBBBB" * 2
+    assert "".join(machine.log) == "AB" + "AB" + "AzBBBB" * 2
     assert result["A"].median == result["B"].median == 1.0  # neither the rest nor the waking is in a sample
 
 
@@ -125,17 +128,81 @@ def test_a_row_knows_its_speed_its_share_of_the_peak_and_its_name() -> None:
     assert (skipped.gflops, skipped.share_of_peak, skipped.contender) == (None, None, "PyTorch")
 
 
-def test_the_document_is_json_with_environment_and_schema() -> None:
-    measurement = timing.summarise([0.5])
-    rows = [BenchRow("ladder", "stage2_numpy", "einsum", "float64", (2, 2, 2), 16, measurement, "r", 1.0)]
-    document = json.loads(json.dumps(timing.document(rows, complete=False)))
-    assert (document["schema"], document["complete"]) == (2, False)
-    assert all(document[name] == [] for name in ("peaks", "products", "steps", "epochs"))
-    assert document["ladders"][0]["measurement"]["samples"] == 1
-    facts = document["environment"]
-    assert {"cpu", "cores", "python", "numpy", "blas", "os", "date", "groundup", "revision"} <= set(facts)
-    assert facts["numpy"] == np.__version__
-    assert facts["cores"] >= 1
+@pytest.mark.parametrize(
+    ("samples", "settled"),
+    [
+        ([1.0] * 5, False),  # five may all lie on the same side of the median
+        ([1.0] * 6, True),
+        ([1.0, 1.0, 1.0, 1.0, 1.0, 1.02], False),
+        ([1.0, 1.0, 1.0, 1.0, 1.0, 1.009], True),
+        ([0.5, *[1.0] * 8, 1.5], True),  # of ten samples one may stray at either end
+        ([0.5, 0.5, *[1.0] * 6, 1.5, 1.5], False),
+    ],
+)
+def test_a_median_has_settled_when_its_interval_is_narrow(samples: list[float], settled: bool) -> None:
+    assert timing.has_settled(samples) is settled
+
+
+def test_the_interval_of_a_median_holds_it_as_often_as_it_should() -> None:
+    random = np.random.default_rng(0)
+    for count in (6, 9, 15, 40):
+        outside = timing._samples_outside(count)
+        assert outside is not None
+        draws = np.sort(random.exponential(size=(20_000, count)), axis=1)
+        held = (draws[:, outside] <= np.log(2)) & (np.log(2) <= draws[:, -1 - outside])
+        assert 0.945 <= held.mean() < 0.99
+
+
+def test_rounds_end_when_every_median_has_settled() -> None:
+    machine = FakeMachine()
+    steady, restless = machine.work("S", 1.0), machine.work("R", *[1.0, 2.0] * 6, 1.0)
+    result = timing.measure({"S": steady}, repeats=30, warmup=0, clock=machine.clock)["S"]
+    assert (result.samples, result.settled) == (timing.LEAST_ROUNDS, True)
+    result = timing.measure({"R": restless}, repeats=10, warmup=0, clock=machine.clock)["R"]
+    assert (result.samples, result.settled) == (10, False)
+
+
+def test_candidates_of_known_speed_come_out_as_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the clock to the table: order, statistics, ratios, noise and labels of a ladder whose rungs sleep 4, 2 and
+    1 ms beside a NumPy that sleeps 1 ms, on a machine that is a tenth slower in every further pass."""
+    machine = FakeMachine()
+    slower = 1.0
+
+    def sleeper(name: str, seconds: float) -> Callable[..., Any]:
+        def multiply(a: Any = None, b: Any = None, out: Any = None) -> Any:
+            machine.log.append(name[0])
+            machine.now += seconds * slower
+            return out if a is None else np.matmul(a, b, out=out)
+
+        return multiply
+
+    def measure(candidates: Any, **options: Any) -> Any:
+        own = {"clock": machine.clock, "sleep": lambda seconds: None, "minimum_sample": 0.0}
+        return timing.measure(candidates | {ladders.REFERENCE: sleeper("R", 0.001)}, **options | own)
+
+    monkeypatch.setattr(ladders, "measure", measure)
+    speeds = {"nap": 0.004, "doze": 0.002, "blink": 0.001}
+    stage = fake_stage({name: sleeper(name, seconds) for name, seconds in speeds.items()})
+    rows: list[BenchRow] = []
+    for number in range(4):
+        slower = 1.0 + 0.1 * number
+        machine.log.clear()
+        rows += ladders.ladder_rows([stage], sizes=[4], dtypes=["float64"], threads=1)
+        # Each once to be checked, to warm up and to be counted, then as many rounds as settle a median.
+        assert "".join(machine.log) == "ndb" + "Rndb" * (2 + timing.LEAST_ROUNDS)
+    merged = merge(rows)
+    assert [(row.contender, row.name, row.passes) for row in merged] == [("stage 2", name, 4) for name in speeds]
+    assert [row.seconds for row in merged] == pytest.approx([0.0046, 0.0023, 0.00115])
+    assert [row.ratio for row in merged] == pytest.approx([4, 2, 1])
+    assert [row.ratio_noise for row in merged] == pytest.approx([0, 0, 0], abs=1e-9)
+    assert [row.gflops for row in merged] == pytest.approx([128 / each / 1e9 for each in (0.0046, 0.0023, 0.00115)])
+    ((_, table),) = tables(merged)
+    cells = [list(column.cells) for column in table.columns]
+    assert list(zip(*(cells[i] for i in (1, 3, 4, 7, 8)), strict=True)) == [
+        ("nap", "4", "4.6 ms", "4", "0.0%"),
+        ("doze", "4", "2.3 ms", "2", "0.0%"),
+        ("blink", "4", "1.15 ms", "1", "0.0%"),
+    ]
 
 
 def test_what_runs_behind_the_callers_back_is_waited_for_once_a_sample_and_inside_its_time() -> None:

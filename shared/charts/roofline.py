@@ -23,6 +23,11 @@ from .words import capital, listed, share, size_of, three_digits
 
 MOST_ROOFS = 4
 MARKERS = "osD^vPX*<"
+TOUCHING = 1.7
+"""Two roofs nearer than this factor have no room for a line of text between them."""
+
+FURTHER = 3.6
+"""How far along, as a factor, a roof's text ends that began at the left edge."""
 
 
 class Roofs(NamedTuple):
@@ -148,10 +153,15 @@ def _draw(axes: Axes, roofs: Roofs, rungs: Sequence[BenchRow], look: Look) -> No
 def _name_bandwidths(axes: Axes, roofs: Roofs, low: float, look: Look) -> None:
     """Each slanted roof's bandwidth and working set, along the line at its lower end."""
     start, lift = (low * 1.3, 1.25) if look.narrow else (low * 1.06, 1.1)
-    for size, speed in roofs.bandwidths.items():
+    before, aside = 0.0, False
+    for size, speed in sorted(roofs.bandwidths.items(), key=lambda each: -each[1]):
+        # Of two roofs that nearly touch, the lower one's text stands further up, past the end of the other's.
+        aside = speed * TOUCHING > before and not aside
+        before = speed
+        at = start * FURTHER if aside else start
         axes.text(
-            start,
-            start * speed * lift,
+            at,
+            at * speed * lift,
             f"{three_digits(speed)} GB/s, {size_of(size)}",
             rotation=math.degrees(math.atan2(speed * lift, 1.0)),  # of a line through here, in the data's own terms
             transform_rotates_text=True,

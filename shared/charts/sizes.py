@@ -49,7 +49,7 @@ def speed_against_size(results: Results, look: Look = LIGHT, *, emulated: bool =
     if not any(len(line) > 1 for line in lines.values()):
         return None
     with_copies = gpu_with_copies(results)
-    crossings = _crossings(lines, libraries, with_copies)
+    crossings = _crossings(rows, lines, libraries, with_copies)
     title = _headline(crossings, lines)
     everything = [*lines.values(), *libraries.values(), *([with_copies] if with_copies else [])]
     sizes = [size for line in everything for size in line]
@@ -150,18 +150,22 @@ def overtaking(mine: Speeds, others: Sequence[Speeds]) -> Crossing | None:
 
 
 def _crossings(
-    lines: Mapping[str, Speeds], libraries: Mapping[str, Speeds], with_copies: Speeds
+    rows: Sequence[BenchRow], lines: Mapping[str, Speeds], libraries: Mapping[str, Speeds], with_copies: Speeds
 ) -> dict[str, Crossing]:
-    """What is overtaken, in words -> where."""
+    """What is overtaken, in words -> where. C, which ends near NumPy, has to be ahead by more than the noise."""
     cpu = [line for stage, line in lines.items() if stage != who.GPU_STAGE]
     cpu += [line for library, line in libraries.items() if library != "cublas"]
     found: dict[str, Crossing | None] = {}
     if who.GPU_STAGE in lines and cpu:
         found["the GPU wins"] = overtaking(lines[who.GPU_STAGE], cpu)
         found[f"the GPU wins {COPIES}"] = overtaking(with_copies, cpu)
-    elif who.C_STAGE in lines and "numpy" in libraries:
+    elif "numpy" in libraries and any(_surely_ahead(row) for row in rows if row.stage == who.C_STAGE):
         found["C overtakes NumPy"] = overtaking(lines[who.C_STAGE], [libraries["numpy"]])
     return {text: crossing for text, crossing in found.items() if crossing}
+
+
+def _surely_ahead(row: BenchRow) -> bool:
+    return row.ratio is not None and row.ratio * (1 + (row.ratio_noise or 0.0)) < 1
 
 
 def _headline(crossings: Mapping[str, Crossing], lines: Mapping[str, Speeds]) -> str:
