@@ -26,9 +26,6 @@ MARKERS = "osD^vPX*<"
 TOUCHING = 1.7
 """Two roofs nearer than this factor have no room for a line of text between them."""
 
-FURTHER = 3.6
-"""How far along, as a factor, a roof's text ends that began at the left edge."""
-
 
 class Roofs(NamedTuple):
     """peak: GFLOP/s; bandwidths: bytes of the working set -> GB/s, smallest set first; threads: that share them."""
@@ -153,20 +150,20 @@ def _draw(axes: Axes, roofs: Roofs, rungs: Sequence[BenchRow], look: Look) -> No
 def _name_bandwidths(axes: Axes, roofs: Roofs, low: float, look: Look) -> None:
     """Each slanted roof's bandwidth and working set, along the line at its lower end."""
     start, lift = (low * 1.3, 1.25) if look.narrow else (low * 1.06, 1.1)
-    before, aside = 0.0, False
+    before, below = math.inf, False
     for size, speed in sorted(roofs.bandwidths.items(), key=lambda each: -each[1]):
-        # Of two roofs that nearly touch, the lower one's text stands further up, past the end of the other's.
-        aside = speed * TOUCHING > before and not aside
+        # Between two roofs that nearly touch is no room for text: the lower one's stands below it.
+        below = speed * TOUCHING > before and not below
         before = speed
-        at = start * FURTHER if aside else start
+        height = speed * (0.9 / lift if below else lift)
         axes.text(
-            at,
-            at * speed * lift,
+            start,
+            start * height,
             f"{three_digits(speed)} GB/s, {size_of(size)}",
-            rotation=math.degrees(math.atan2(speed * lift, 1.0)),  # of a line through here, in the data's own terms
+            rotation=math.degrees(math.atan2(height, 1.0)),  # of a line through here, in the data's own terms
             transform_rotates_text=True,
             rotation_mode="anchor",
-            va="baseline",
+            va="top" if below else "baseline",
             fontsize=7.5,
             color=quiet(look),
             zorder=4,
