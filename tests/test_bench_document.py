@@ -21,6 +21,7 @@ from shared.environment import environment
 from shared.results import as_json, write_json
 
 ALL = {"full": made.full_results, "gpu": made.gpu_results, "tiny": made.tiny_results}
+RECORDED = Path(__file__).resolve().parents[1] / "docs" / "benchmarks"
 DERIVED = {"gflops", "gigabytes", "intensity", "samples_per_second", "share_of_peak"}
 
 
@@ -186,3 +187,12 @@ def test_a_file_that_is_no_results_file_is_refused(text: str | bytes, expected: 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
         load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("bench-*/results.json")), ids=lambda path: path.parent.name)
+def test_what_the_project_recorded_can_be_read(path: Path) -> None:
+    results = load(path)
+    assert results.complete
+    assert results.passes >= 4
+    assert {"cpu", "cores", "threads", "pytorch", "date", "revision"} <= set(results.environment)
+    assert not [row for row in results.rows if row.emulated and row.ratio is not None]

@@ -78,7 +78,9 @@ def _best_product(rows: list[BenchRow]) -> Headline | None:
 
 
 def _target(rows: list[BenchRow]) -> Headline | None:
-    best = _fastest(row for row in rows if row.kind == "target")
+    targets = [row for row in rows if row.kind == "target"]
+    hardest = max((row.accuracy or 0.0 for row in targets), default=0.0)
+    best = _fastest(row for row in targets if row.accuracy == hardest)
     if best is None or best.seconds is None:
         return None
     return Headline(best.name, f"after {duration(best.seconds)}", f"of training: {best.contender}, the fastest")

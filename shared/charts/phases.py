@@ -62,13 +62,17 @@ def phases(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> C
 
 
 def _groups(rows: list[BenchRow]) -> dict[str, list[BenchRow]]:
-    """Contender -> its phases in order, of the product that most contenders have; of several the largest."""
-    products: dict[str, set[str]] = {}
-    largest: dict[str, int] = {}
+    """Contender -> its phases in order, of the product that most contenders have with most of their phases; of several
+    the largest."""
+    products: dict[str, list[BenchRow]] = {}
     for row in rows:
-        products.setdefault(row.name, set()).add(row.stage)
-        largest[row.name] = max(row.shape, default=0)
-    best = max(products, key=lambda name: (len(products[name]), largest[name]), default=None)
+        products.setdefault(row.name, []).append(row)
+
+    def told(name: str) -> tuple[int, int, int]:
+        mine = products[name]
+        return len({row.stage for row in mine}), len(mine), max(max(row.shape, default=0) for row in mine)
+
+    best = max(products, key=told, default=None)
     groups = {
         stage: [row for row in rows if row.stage == stage and row.name == best]
         for stage in who.ordered(row.stage for row in rows)

@@ -121,7 +121,7 @@ def compare(
 
     \b
     Example:
-      groundup bench compare docs/benchmarks/bench-1-thread/results.json runs/bench/results.json
+      groundup bench compare docs/benchmarks/bench-2-threads/results.json runs/bench/results.json
     """
     bench_compare_command(old, new, all_, as_json_)
 
