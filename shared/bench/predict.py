@@ -156,13 +156,13 @@ QUESTIONS = (
     ),
     Question(
         "matmul ladders",
-        "Pure Python, a 128 by 128 product: how many times as fast as three nested loops is the last rung?",
+        "Pure Python, its largest product: how many times as fast as three nested loops is the last rung?",
         "times as fast",
         lambda rows: _ladder(rows, (PYTHON, _first_rung(rows, PYTHON)), (PYTHON, None), "float64"),
     ),
     Question(
         "matmul ladders",
-        "The same product: how many times as fast as the best of pure Python is NumPy's a @ b?",
+        "The same product: how many times as fast as the best of pure Python is the best of NumPy?",
         "times as fast",
         lambda rows: _ladder(rows, (PYTHON, None), (NUMPY, None), "float64"),
     ),

@@ -71,18 +71,22 @@ class Bar(Watcher):
 
 
 class Guessing(Bar):
-    """The same, with questions: the bar makes way while somebody thinks. ask: takes a prompt, gives what was typed."""
+    """The same, with questions: the bar makes way while somebody thinks. ask: gives a line that was typed.
 
-    def __init__(self, plan: Plan, ask: Callable[[str], str] = input, console: Console | None = None) -> None:
+    Everything is said on standard error: standard output may be waiting for JSON.
+    """
+
+    def __init__(self, plan: Plan, ask: Callable[[], str] = input, console: Console | None = None) -> None:
         super().__init__(plan, console)
-        self.ask: Callable[[str], str] | None = ask
+        self.ask: Callable[[], str] | None = ask
 
     def guess(self, question: predict.Question) -> float | None:
         self.progress.stop()
         self._say(question.text)
         while self.ask is not None:
             try:
-                found = predict.parse(self.ask("  your guess (a factor; Enter for none): "))
+                self._say("  your guess (a factor; Enter for none): ", end="")
+                found = predict.parse(self.ask())
             except EOFError:  # nobody is there who could type
                 self.ask = None
                 self._say("  no more guesses: the input has ended")
