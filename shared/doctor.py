@@ -22,7 +22,7 @@ from shared.datasets import DATASETS, load_dataset
 from shared.download import cache_folder
 
 OLDEST, NEWEST = (3, 11), (3, 13)
-DEPENDENCIES = ("numpy", "numba", "matplotlib", "typer", "rich", "pooch", "safetensors")
+DEPENDENCIES = ("numpy", "numba", "matplotlib", "typer", "rich", "pooch", "safetensors", "jsonschema")
 CUDA_VARIABLE = "GROUNDUP_CUDA"
 DRIVER_OF_CUDA_13 = 580
 """The first major version of NVIDIA's driver that runs programs of CUDA 13; older ones from 525 on run CUDA 12's."""

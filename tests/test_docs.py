@@ -19,7 +19,7 @@ SHORTER = {
     "race": ["--limit", "100", "--epochs", "1", "--stages", "2,3"],
     "train": ["--epochs", "1"],
     "check": ["--quick", "--dtype", "float64"],
-    "bench": ["--quick", "--sizes", "32", "--only", "ladders", "--passes", "1"],
+    "bench": ["--quick", "--stages", "2", "--only", "memory", "--passes", "1"],
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands, test_bench_command the rest."""
 
