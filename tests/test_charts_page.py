@@ -82,10 +82,9 @@ def test_a_figure_stands_there_for_every_look_with_its_size_alt_and_caption() ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["full", "gpu"])
-def test_a_whole_run_with_all_figures_fits_into_an_email(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_run_with_all_figures_fits_into_an_email(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book, "draw", REAL_DRAW)
-    written = page.html(getattr(made, f"{name}_results")())
+    written = page.html(made.gpu_results())
     found = [attributes for name, attributes in Images(written).found if name == "img"]
     assert len(found) >= 12
     assert all(len(attributes["alt"]) > 40 for attributes in found)
