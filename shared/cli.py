@@ -19,6 +19,7 @@ from shared.commands.bench import app as bench
 from shared.commands.charts import charts
 from shared.commands.check import check
 from shared.commands.doctor import doctor
+from shared.commands.learn import app as learn
 from shared.commands.lens import lens
 from shared.commands.race import race
 from shared.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
@@ -58,7 +59,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 for name, command in COMMANDS.items():
     app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)
-app.add_typer(bench, name="bench")  # a group: `groundup bench` measures, `groundup bench compare` compares
+# Groups: `groundup bench` measures, `groundup bench compare` compares; `groundup learn` says where you are, and so on.
+app.add_typer(bench, name="bench")
+app.add_typer(learn, name="learn")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -80,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
-        known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench"} else []
+        known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench", "learn"} else []
         fail(f"{message}. See: {' '.join(['groundup', *known, '--help'])}")
     sys.exit(code if isinstance(code, int) else 0)
 

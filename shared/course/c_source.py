@@ -1,0 +1,52 @@
+"""Finding a function in C source: enough of the language to tell code from comments and to match braces."""
+
+from __future__ import annotations
+
+import re
+
+_NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
+
+
+def c_function(text: str, name: str) -> tuple[int, int, int]:
+    """(first line of the declaration, line of the opening brace, line of the closing brace) of a definition, from 1.
+
+    name: as it stands in NAME(...), or the function's plain name
+    Raises ValueError where there is no definition of that name, or its braces do not match.
+    """
+    code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    named = rf"(?:NAME\(\s*{re.escape(name)}\s*\)|(?<![\w(]){re.escape(name)})\s*\("
+    for match in re.finditer(named, code):
+        after = _closing(code, match.end() - 1, "(", ")")
+        if after is None:
+            continue
+        brace = re.compile(r"\s*\{").match(code, after + 1)
+        if brace is None:
+            continue  # a call, or a declaration
+        end = _closing(code, brace.end() - 1, "{", "}")
+        if end is None:
+            raise ValueError(f"the braces of {name} do not match")
+        start = _declaration_start(code, match.start())
+        return _line(text, start), _line(text, brace.end() - 1), _line(text, end)
+    raise ValueError(f"there is no function {name}")
+
+
+def _closing(code: str, opening: int, opens: str, closes: str) -> int | None:
+    """Where the bracket that opens at `opening` closes; None where it does not."""
+    depth = 0
+    for i in range(opening, len(code)):
+        depth += (code[i] == opens) - (code[i] == closes)
+        if depth == 0:
+            return i
+    return None
+
+
+def _declaration_start(code: str, at: int) -> int:
+    """Where the declaration begins that a function's name stands in: after the last end of something else."""
+    start = max(code.rfind(each, 0, at) for each in (";", "}", "\n#", "\n\n")) + 1
+    if code[start - 1 : start + 1] == "\n#":  # a preprocessor line: the declaration begins on the next
+        start = code.find("\n", start) + 1
+    return start + len(code[start:at]) - len(code[start:at].lstrip())
+
+
+def _line(text: str, at: int) -> int:
+    return text.count("\n", 0, at) + 1

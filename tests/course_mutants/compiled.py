@@ -1,0 +1,5 @@
+"""Wrong answers of this phase."""
+
+from course_mutants import Mutant
+
+MUTANTS: list[Mutant] = []

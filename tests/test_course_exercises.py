@@ -1,0 +1,92 @@
+"""Every exercise, proven: its stub fails, the project's solution passes every rung, and wrong answers are found out."""
+
+import importlib
+from collections import Counter
+
+import pytest
+from conftest import REASONS
+from course_mutants import Mutant
+
+from shared.course.functions import find, function_text, replaced
+from shared.course.judge import Verdict, judge
+from shared.course.manifest import Task, course
+from shared.course.workspace import Workspace, solution, start
+
+MUTANTS: list[Mutant] = [
+    mutant for phase in course().phases for mutant in importlib.import_module(f"course_mutants.{phase.grading}").MUTANTS
+]
+
+
+def label(task: Task, what: str) -> str:
+    return f"p{course().phase_of(task).number}-t{task.id.replace('.', '_')}-{what}"
+
+
+def of_task(task: Task, value: object, what: str) -> object:
+    reason = REASONS.get(task.stage)
+    return pytest.param(value, id=label(task, what), marks=[pytest.mark.skip(reason=reason)] if reason else [])
+
+
+@pytest.fixture(scope="module")
+def learner(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    made, _ = start(tmp_path_factory.mktemp("course") / "learner", course())
+    return made
+
+
+def graded(learner: Workspace, task: Task, function: str) -> Verdict:
+    """The verdict on a text in the place of the task's function; the stub is put back."""
+    path = learner.folder / task.file
+    before = path.read_text(encoding="utf-8")
+    path.write_text(replaced(before, learner.place(task), function), encoding="utf-8")
+    try:
+        return judge(learner, task)
+    finally:
+        path.write_text(before, encoding="utf-8")
+
+
+@pytest.mark.parametrize("task", [of_task(task, task, "stub") for task in course().tasks])
+def test_a_stub_fails_and_says_which_task_it_is(learner: Workspace, task: Task) -> None:
+    verdict = judge(learner, task)
+    assert not verdict.passed
+    assert verdict.rungs == ()
+    assert task.message in verdict.what
+
+
+@pytest.mark.parametrize("task", [of_task(task, task, "solution") for task in course().tasks])
+def test_the_projects_own_function_passes_every_rung(learner: Workspace, task: Task) -> None:
+    verdict = graded(learner, task, solution(task))
+    assert verdict.passed, verdict
+    assert len(verdict.rungs) >= 3
+    assert all(count > 0 for _, count in verdict.rungs)
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [of_task(course().task(mutant.task), mutant, f"mutant{number}") for number, mutant in enumerate(MUTANTS)],
+)
+def test_a_wrong_answer_fails_its_rung_with_the_likely_cause(learner: Workspace, mutant: Mutant) -> None:
+    task = course().task(mutant.task)
+    right = solution(task)
+    assert right.count(mutant.old) >= 1, f"{mutant.old!r} is not in the solution any more"
+    verdict = graded(learner, task, right.replace(mutant.old, mutant.new))
+    assert not verdict.passed, "the wrong answer passed"
+    assert (verdict.rung, mutant.says in f"{verdict.what} {verdict.likely} {verdict.more}") == (mutant.rung, True), (
+        verdict
+    )
+
+
+def test_every_exercise_has_at_least_two_wrong_answers() -> None:
+    counts = Counter(mutant.task for mutant in MUTANTS)
+    assert [task.id for task in course().tasks if counts[task.id] < 2] == []
+
+
+def test_there_are_at_least_forty_exercises_and_every_week_has_some() -> None:
+    assert len(course().tasks) >= 40
+    assert [week.number for week in course().weeks if not week.tasks] == []
+
+
+def test_the_solution_in_the_learners_file_is_the_projects_file(learner: Workspace) -> None:
+    """Stub and solution stand in one place: with every solution put in, the learner's file is the project's."""
+    for task in course().tasks:
+        text = learner.text(task.file)
+        place = find(text, task.function, task.file)
+        assert function_text(text, place) != solution(task)
