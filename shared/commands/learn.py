@@ -139,7 +139,7 @@ def watch(
         while True:
             text = workspace.text(current.file)
             if text == seen:
-                time.sleep(LOOK_EVERY)
+                pause()
                 continue
             seen = text
             verdict = _grade(workspace, current)
@@ -329,6 +329,11 @@ def checkpoint(
         workspace.save()
     else:
         typer.echo("reached; it counts as yours once all of the phase's functions are")
+
+
+def pause() -> None:
+    """Between two looks at a file."""
+    time.sleep(LOOK_EVERY)
 
 
 def _grade(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:

@@ -36,7 +36,7 @@ def main(argv: list[str]) -> None:
         except Wrong as wrong:
             tell("wrong", **_told(wrong, assembled))
         except BaseException as error:  # whatever a learner's code raises, SystemExit too, is what is to be told
-            tell("raised", **_raised(error, assembled))
+            tell("raised", **_raised(error, assembled, request["lines"]))
         else:
             tell("done")
     sys.stdout.flush()
@@ -86,10 +86,13 @@ def _line(line: int | None, assembled: assembly.Assembly) -> int:
     return 0
 
 
-def _raised(error: BaseException, assembled: assembly.Assembly) -> dict[str, Any]:
+def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
+    """lines: the first and last of the learner's function: the place in it says more than one in what it called."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [(assembled.place(frame.filename, frame.lineno or 0), frame.line) for frame in frames]
     mine = [(place, line) for place, line in places if place]
+    within = [each for each in mine if each[0] and lines[0] <= each[0][1] <= lines[1]]
+    mine = within or mine
     if isinstance(error, SyntaxError) and error.filename in assembled.learner:
         place = assembled.place(error.filename, error.lineno or 0)
         mine = [(place, error.text or "")] if place else []

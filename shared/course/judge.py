@@ -95,7 +95,9 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
     with tempfile.TemporaryDirectory(prefix="groundup-learn-") as scratch:
         report, request = Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
         report.touch()
+        place = workspace.place(task) if task else None
         asked = {
+            "lines": [place.first, place.last] if place else [0, 0],
             "task": task.id if task else "",
             "grading": phase.grading,
             "megabytes": phase.megabytes,

@@ -212,8 +212,11 @@ def rungs(exercise: Exercise) -> list[Rung]:
             tally.holds(given is not None, f"{of}: nothing came back", got="None", likely="no return?")
             try:
                 found = np.shape(given)
-            except ValueError:
-                raise Wrong(f"{of}: the rows do not have one length", expected=f"shape {wanted}") from None
+                np.asarray(given, np.float64)
+            except (TypeError, ValueError) as error:
+                ragged = "inhomogeneous" in str(error)
+                what = "the rows do not have one length" if ragged else f"expected numbers, got {_shown(given)}"
+                raise Wrong(f"{of}: {what}", expected=f"shape {wanted}") from None
             tally.holds(
                 found == wanted,
                 f"{of}: the shape is not right",

@@ -1,0 +1,261 @@
+"""Kernels graded line by line: the emulator's step mode, which compiles nothing.
+
+    stepped     one launch, as kernels.launched has it: NumPy arrays in, NumPy arrays out
+    followed    a rung's check of the memory: who touches which element, and do the lanes of a warp stay side by side
+
+A kernel with shuffles compiles for five seconds, and a wrong answer is mostly found in the first few numbers. So what
+these kernels compute is looked at as Python runs their lines, a thread after the other, and what their threads touch is
+written down on the way. Barriers and shuffles that not all reach are told with their line, as ever.
+
+On a GPU, and in the simulator, launches are what they are in kernels.py.
+"""
+
+from __future__ import annotations
+
+import _thread
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shared.course.grading.kernels import (
+    ENDLESS,
+    ONE_ELEMENT,
+    Both,
+    Launch,
+    Out,
+    backend,
+    explained,
+    launched,
+    module,
+    same_bits,
+)
+from shared.course.rungs import Tally, Wrong
+
+SECONDS = 15
+"""A right launch takes a few hundredths of one."""
+
+WARP = 32
+
+WRONG_MASK = (
+    "the mask of a shuffle says which lanes take part, and all 32 do: 0xffffffff. Every lane that it names has to reach "
+    "the call"
+)
+NOT_SIDE_BY_SIDE = (
+    "lanes far apart: neighbouring lanes have to take neighbouring columns, j = lane, lane + 32, …, so that a warp reads "
+    "whole sectors"
+)
+READ_AGAIN = "the result goes to memory and is read back: keep it in a variable until it is finished, and write it once"
+
+
+class Touch(NamedTuple):
+    """A thread of a block loads or stores an element, at a place of the code."""
+
+    stores: bool
+    thread: tuple[Any, int]
+    place: tuple[Any, int]
+    line: int
+    element: tuple[int, ...]
+
+
+class Followed(np.ndarray):
+    """An array that writes down who indexes it, where `touches` is a list."""
+
+    touches: list[Touch] | None
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.touches = getattr(parent, "touches", None)
+
+    def __getitem__(self, index: Any) -> Any:
+        self._note(False, index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._note(True, index)
+        super().__setitem__(index, value)
+
+    def _note(self, stores: bool, index: Any) -> None:
+        if self.touches is None:
+            return
+        name = module("emulator.stepping.step_rewrite").CUDA
+        frame: Any = sys._getframe(2)
+        while frame is not None and name not in frame.f_globals:  # up to the kernel's own line
+            frame = frame.f_back
+        if frame is not None:
+            thread = frame.f_globals[name].running
+            element = tuple(map(int, index if isinstance(index, tuple) else (index,)))
+            place = frame.f_code, frame.f_lasti
+            self.touches.append(Touch(stores, (thread.block, thread.linear), place, frame.f_lineno, element))
+
+
+def stepped(kernel: Any, launch: Launch, *arguments: Any) -> Any:
+    """One launch, a line of Python at a time on the emulator; arguments, results and errors are those of `launched`."""
+    if backend() != "emulator":
+        return launched(kernel, launch, *arguments)
+    given = [_filled(each) for each in arguments]
+    _run(kernel, launch, given)
+    results = [np.asarray(a) for a, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def followed(
+    kernel: Any,
+    launch: Launch,
+    arguments: Callable[[np.random.Generator], tuple[Any, ...]],
+    *,
+    side_by_side: Sequence[str] = (),
+    written_once: Sequence[str] = (),
+) -> Callable[[Tally], None]:
+    """The check of a memory rung: no two threads share an element that one of them writes, and the kernel compiles.
+
+    arguments: as `launched` takes them, made of random numbers; no shared memory, whose barriers are not known here
+    side_by_side: arrays whose columns the lanes of a warp take side by side. A place of the code that some lanes come
+        to more often than others is not judged: let the columns be a multiple of 32
+    written_once: arrays that may be written only, not read back
+    """
+
+    def check(tally: Tally) -> None:
+        given = arguments(np.random.default_rng(6))
+        tally.trying(f"the memory of {kernel.__name__}{launch}")
+        if backend() != "emulator":
+            same_bits(tally, kernel, launch, given)
+            return
+        touches = _touches(kernel, launch, [_filled(each) for each in given])
+        for name, those in touches.items():
+            _nobody_shares(tally, name, those)
+        for name in side_by_side:
+            _side_by_side(tally, name, touches[name])
+        for name in written_once:
+            read = next((touch for touch in touches[name] if not touch.stores), None)
+            what = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
+            tally.holds(read is None, what, likely=READ_AGAIN, line=read.line if read else None)
+        with _explained():
+            kernel.emulated_source(*(_filled(each) for each in given))
+        tally.holds(True, "it compiles")
+
+    return check
+
+
+def _filled(argument: Any) -> Any:
+    if isinstance(argument, Out):
+        return np.full(argument.shape, np.nan, argument.dtype)
+    return argument.array.copy() if isinstance(argument, Both) else argument
+
+
+def _run(kernel: Any, launch: Launch, given: Sequence[Any]) -> None:
+    """Run all blocks; what the kernel writes is in `given` afterwards."""
+    with _explained(), _time_limit():
+        configured = kernel.configure(launch.grid, launch.block)
+        kernel._arguments(tuple(given))  # complains of arguments that no kernel takes
+        module("emulator.stepping.step").run_kernel(kernel.source, given, configured.griddim, configured.blockdim, 0)
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What the emulator says, as Wrong, with what it mostly comes from."""
+    kernel_error = module("emulator.errors").KernelError
+    try:
+        yield
+    except kernel_error as error:
+        wrong = explained(error)
+        if "mask" in error.sentence:
+            wrong.likely = WRONG_MASK
+        raise wrong from error
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """End a loop that does not end by itself, and tell its line."""
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        _thread.interrupt_main()
+
+    timer = threading.Timer(SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if not over.is_set():
+            raise
+        name, trace, last = module("emulator.stepping.step_rewrite").CUDA, interrupt.__traceback__, None
+        while trace is not None:
+            last = trace if name in trace.tb_frame.f_globals else last
+            trace = trace.tb_next
+        place = (last.tb_frame.f_code.co_filename, last.tb_lineno) if last else (None, None)
+        error = module("emulator.errors").KernelError
+        wrong = explained(error(f"it did not end within {SECONDS} seconds", filename=place[0], line=place[1]))
+        wrong.likely = ENDLESS
+        raise wrong from None
+    finally:
+        timer.cancel()
+
+
+def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> dict[str, list[Touch]]:
+    """Who touches what, by the names of the kernel's array arguments, in the order of one thread after the other."""
+    found: dict[str, list[Touch]] = {}
+    watched: list[Any] = []
+    for name, value in zip(kernel._names, given, strict=True):
+        if isinstance(value, np.ndarray):
+            value = value.view(Followed)
+            value.touches = found[name] = []
+        watched.append(value)
+    _run(kernel, launch, watched)
+    return found
+
+
+def _nobody_shares(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Wrong where two threads touch an element and one of them writes it: nothing orders the two."""
+    writers: dict[tuple[int, ...], Touch] = {}
+    for touch in (each for each in touches if each.stores):
+        other = writers.setdefault(touch.element, touch)
+        _apart(tally, name, touch, other, "writes, too")
+    for touch in touches:
+        if not touch.stores and touch.element in writers:
+            _apart(tally, name, touch, writers[touch.element], "writes")
+
+
+def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str) -> None:
+    same = touch.thread == writer.thread
+    what = (
+        ""
+        if same
+        else f"race: thread {touch.thread[1]} of block {tuple(touch.thread[0])} touches "
+        f"{name}[{_index(touch.element)}], which thread {writer.thread[1]} of block {tuple(writer.thread[0])} {does}"
+    )
+    tally.holds(same, what, likely=ONE_ELEMENT, line=None if same else touch.line)
+
+
+def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Wrong where two lanes of a warp, in the same round of a place, are columns apart that are not their own distance.
+
+    A number that all lanes read is all right: it is fetched once.
+    """
+    places: dict[Any, dict[int, list[Touch]]] = defaultdict(lambda: defaultdict(list))
+    for touch in touches:
+        block, thread = touch.thread
+        places[touch.place, block, thread // WARP][thread % WARP].append(touch)
+    for lanes in places.values():
+        if len({len(those) for those in lanes.values()}) > 1:
+            continue
+        for rounds in zip(*(lanes[lane] for lane in sorted(lanes)), strict=True):
+            first, elements = rounds[0], [touch.element for touch in rounds]
+            start = first.thread[1]
+            neighbours = [(*first.element[:-1], first.element[-1] + touch.thread[1] - start) for touch in rounds]
+            good = elements in ([first.element] * len(elements), neighbours)
+            at = next((i for i, (a, b) in enumerate(zip(elements, neighbours, strict=True)) if a != b), 0)
+            what = (
+                f"lanes {start % WARP} and {rounds[at].thread[1] % WARP} of a warp reach {name}[{_index(first.element)}] "
+                f"and {name}[{_index(elements[at])}] at the same time"
+            )
+            tally.holds(good, what, likely=NOT_SIDE_BY_SIDE, line=first.line)
+
+
+def _index(element: Sequence[int]) -> str:
+    return ", ".join(map(str, element))
