@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ MODES: dict[str, dict[str, Any]] = {
 #: These compile every kernel once more.
 EXPENSIVE_MODES = ("check", "unchecked")
 #: Seconds are what it costs to compile a kernel; these are there for completeness, and much like another. So they are
-#: not compiled again for check mode.
+#: compiled with GROUNDUP_EVERY_KERNEL=1 only.
 ALIKE = {
     *("matmul.naive_rows_along_x", "matmul.tiled_32", "matmul.transposed_left", "elementwise.add_while_stride"),
     *("elementwise.sgd_momentum", "reductions.sum_tree", "reductions.bias_gradient", "warps.votes", "warps.shuffles"),
@@ -32,21 +33,12 @@ ALIKE = {
     *("control.return_after_barrier", "control.first_at_least", "control.standardise_rows"),
     *("language.with_options", "language.other_layouts", "language.rows_as_views", "randomness.normal_draws"),
 }
-#: Without bounds checks a kernel is the same with less in it: these have every construct once.
+#: Without bounds checks a kernel is the same with less in it: these have every kind of access once.
 UNCHECKED = {
-    *(
-        "matmul.naive",
-        "matmul.tiled_16",
-        "matmul.register_blocked",
-        "elementwise.add_guarded",
-        "elementwise.mathematics",
-    ),
-    *("elementwise.integer_types", "elementwise.move_particles", "reductions.sum_tree_dynamic", "reductions.sum_block"),
-    *("reductions.softmax_rows", "warps.half_warps", "warps.until_all_are_done", "warps.bits", "scans.bitonic_sort"),
-    *("scans.histogram", "scans.every_atomic", "images.conv2d", "images.planes", "control.threads_part_ways"),
-    *("control.break_at_barrier", "control.call_device_functions", "language.loops_and_tuples", "language.flags"),
-    "randomness.estimate_pi",
+    *("matmul.tiled_16", "elementwise.add_guarded", "elementwise.move_particles", "reductions.sum_tree_dynamic"),
+    *("warps.half_warps", "scans.every_atomic", "images.planes", "control.threads_part_ways", "language.flags"),
 }
+EVERY = os.environ.get("GROUNDUP_EVERY_KERNEL") == "1"
 
 
 def runs_in(mode: str, name: str, example: Example) -> bool:
@@ -54,12 +46,12 @@ def runs_in(mode: str, name: str, example: Example) -> bool:
     if mode == "step":
         return bool(example.step_sizes)
     if mode == "unchecked":
-        return name in UNCHECKED
-    return mode != "check" or name not in ALIKE
+        return EVERY or name in UNCHECKED
+    return EVERY or name not in ALIKE
 
 
 def is_slow(mode: str, name: str) -> bool:
-    return mode in EXPENSIVE_MODES or (mode != "step" and name in ALIKE)
+    return mode in EXPENSIVE_MODES or name in ALIKE
 
 
 def runs() -> list[Any]:

@@ -24,8 +24,8 @@ EVERY_KERNEL = pytest.mark.skipif(
     os.environ.get("GROUNDUP_EVERY_KERNEL") != "1",
     reason="GROUNDUP_EVERY_KERNEL=1 traces the other kernels too: minutes of compiling for the emulator",
 )
-OF_LADDERS = ("softmax.", "sums.", "fused.", "head.", "update.", "tiled_16:tn", "tiled_16:nt", "tiled_32:nt")
-"""The kernels of softmax's, the sums' and the training step's ladders, and the first rungs that know tn and nt."""
+OF_LADDERS = ("softmax.softmax_warp", "sums.", "fused.combine", "update.", "tiled_16:tn", "tiled_16:nt")
+"""Shuffles, trees, the step's largest kernel, and the first rung that knows tn and nt."""
 
 
 def kernels() -> list[Any]:

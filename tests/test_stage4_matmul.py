@@ -163,7 +163,7 @@ FUSED_SIZES = [(37, 19, 45), (64, 128, 10)]
 
 
 @pytest.mark.parametrize("activation", range(5), ids=ACTIVATIONS[:5])
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=every_kernel)])
 def test_forward_fused_is_the_activation_of_the_layer(dtype: str, activation: int) -> None:
     for m, k, n in FUSED_SIZES:
         x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
@@ -181,7 +181,7 @@ def assert_forward(out: Any, x: np.ndarray, w: np.ndarray, bias: np.ndarray, act
 
 
 @pytest.mark.parametrize("activation", range(5), ids=ACTIVATIONS[:5])
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=every_kernel)])
 def test_backward_fused_goes_back_through_mask_and_activation(dtype: str, activation: int) -> None:
     for m, k, n in FUSED_SIZES:
         for masked in (False, True):
@@ -240,7 +240,7 @@ def assert_on_tensor_cores(precision: str, got: Any, a: np.ndarray, b: np.ndarra
     assert error.max() > 16 * eps("float32"), f"{precision}: closer than rounded factors can be"
 
 
-@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=every_kernel)])
 def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
     for m, k, n in SIZES[1:]:
         a, b, given_a, given_b = operands(m, k, n, "nn", "float32")
@@ -249,7 +249,7 @@ def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
         assert_on_tensor_cores(precision, out, a, b)
 
 
-@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=every_kernel)])
 def test_tensor_cores_are_exact_for_small_whole_numbers(precision: str) -> None:
     """Such factors need no rounding, so a result in the wrong place or a k left out shows undiluted."""
     rng = np.random.default_rng(3)
