@@ -12,20 +12,25 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import NoReturn
 
-import typer
+try:
+    import typer
 
-from shared import __version__
-from shared.commands.bench import app as bench
-from shared.commands.charts import charts
-from shared.commands.check import check
-from shared.commands.doctor import doctor
-from shared.commands.learn import app as learn
-from shared.commands.lens import lens
-from shared.commands.race import race
-from shared.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
-from shared.commands.run import run
-from shared.commands.train import train
-from shared.contract import StageUnavailable
+    from shared import __version__
+    from shared.commands.bench import app as bench
+    from shared.commands.charts import charts
+    from shared.commands.check import check
+    from shared.commands.doctor import doctor
+    from shared.commands.learn import app as learn
+    from shared.commands.lens import lens
+    from shared.commands.race import race
+    from shared.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
+    from shared.commands.run import run
+    from shared.commands.train import train
+    from shared.contract import StageUnavailable
+except ModuleNotFoundError as error:  # a package that groundup is built on; the doctor needs none
+    from shared.doctor.rescue import rescue
+
+    rescue(error, sys.argv[1:])
 
 app = typer.Typer(
     name="groundup",

@@ -9,16 +9,20 @@ from rich.console import Console
 from rich.text import Text
 
 from shared.doctor import Diagnosis, diagnose
+from shared.doctor.report import FIX, lines, outcome
 from shared.results import as_json
 
-# The word stands beside the colour, for screens and eyes without it.
-MARKS = {"ok": ("ok", "green"), "note": ("note", "yellow"), "problem": ("problem", "bold red")}
+COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
+"""The word stands beside the colour, for screens and eyes without it."""
 
 
 def doctor(
     as_json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Say what this machine has, what will run on it, and the command that mends what will not.
+
+    A fix of several commands has a line for each, to be run in that order. Where groundup itself does not start,
+    because a package is missing, python -m shared.doctor prints the same.
 
     Exit code: 0 when the main job, groundup race, will run; 1 when it will not.
 
@@ -38,17 +42,13 @@ def doctor(
 
 def _show(diagnosis: Diagnosis) -> None:
     console = Console()
-    width = max(len(finding.about) for finding in diagnosis.findings)
-    for finding in diagnosis.findings:
-        mark, colour = MARKS[finding.status]
-        line = Text.assemble((f"{mark:<8}", colour), f"{finding.about:<{width}}  ", finding.text)
+    width = max(len(about) for _, about, _ in lines(diagnosis))
+    for status, about, text in lines(diagnosis):
+        if status == "fix":
+            line = Text.assemble(f"{'':<8}{'':<{width}}  {FIX}", (text, "bold"))
+        else:
+            line = Text.assemble((f"{status:<8}", COLOURS[status]), f"{about:<{width}}  ", text)
         console.print(line, soft_wrap=True)
-        if finding.fix:
-            console.print(Text.assemble(f"{'':<8}{'':<{width}}  fix: ", (finding.fix, "bold")), soft_wrap=True)
     console.print()
-    if diagnosis.ok:
-        console.print("What will run here:")
-        for command in diagnosis.runs:
-            console.print(Text(f"  {command}"), soft_wrap=True)
-    else:
-        console.print("The main job, groundup race, will not run here before the problems above are mended.")
+    for each in outcome(diagnosis):
+        console.print(Text(each), soft_wrap=True)

@@ -122,11 +122,6 @@ def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[i
     """
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1"}
-    own_group: dict[str, Any] = (
-        {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}
-        if sys.platform == "win32"
-        else {"start_new_session": True}
-    )
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -134,7 +129,7 @@ def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[i
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        **own_group,
+        **own_group(sys.platform),
     )
     tail = bytearray()
 
@@ -155,6 +150,15 @@ def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[i
         _kill(process)
         reader.join(5)
     return code, tail.decode(errors="replace")[-MOST_PRINTED:]
+
+
+NEW_PROCESS_GROUP = 0x200
+"""subprocess.CREATE_NEW_PROCESS_GROUP, which other systems' Python does not have."""
+
+
+def own_group(platform: str) -> dict[str, Any]:
+    """What Popen needs to be told so that a Ctrl-C in the terminal is ours alone, and all children can be ended."""
+    return {"creationflags": NEW_PROCESS_GROUP} if platform == "win32" else {"start_new_session": True}
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

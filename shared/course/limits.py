@@ -70,7 +70,11 @@ class _Counters(ctypes.Structure):
 
 
 def _resident_on_windows() -> int:
-    kernel: Any = vars(ctypes)["windll"].kernel32  # there on Windows only
+    return working_set(vars(ctypes)["windll"].kernel32)  # there on Windows only
+
+
+def working_set(kernel: Any) -> int:
+    """What Windows' kernel32 says that this process holds, in bytes."""
     counters = _Counters(size=ctypes.sizeof(_Counters))
     kernel.GetCurrentProcess.restype = ctypes.c_void_p
     kernel.K32GetProcessMemoryInfo.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)

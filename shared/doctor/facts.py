@@ -1,0 +1,174 @@
+"""What the doctor knows of a machine, and what it says of it: the seam between looking (look.py) and judging.
+
+`Facts` holds nothing but plain values, so that a test can write down any machine: Windows without a compiler, WSL2 with
+a stray driver, a GPU that CUDA 13 no longer knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
+"""The versions of Python that groundup is tested on."""
+
+DEPENDENCIES = {
+    "numpy": "1.26",
+    "numba": "0.61",
+    "matplotlib": "3.8",
+    "typer": "0.15",
+    "rich": "13.7",
+    "pooch": "1.8",
+    "safetensors": "0.4.3",
+    "jsonschema": "4.18",
+}
+"""Every package that groundup needs and the oldest version that does; a test compares them with pyproject.toml."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the report.
+
+    status: "ok", "note" (missing, but only needed for more) or "problem" (stops the main job)
+    fix: the command that mends it; where it takes several, one a line, to be run in this order; None where none does
+    """
+
+    about: str
+    status: str
+    text: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One row of nvidia-smi. capability: the compute capability, (8, 9); None where nvidia-smi is too old to tell."""
+
+    name: str
+    driver: str
+    memory: str = ""
+    capability: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of trying something in a process of its own. said: what it is or, where it does not work, the error."""
+
+    works: bool
+    said: str
+
+
+@dataclass(frozen=True)
+class StageFound:
+    """What came of loading a stage.
+
+    status: "ok", "unavailable" (it waits for something that the machine lacks) or "broken"
+    said: its title, or the reason
+    facts: what it tells of itself beside a measurement
+    fix: the command that its own error names; restorable: whether it may be brought back as it was published
+    missing: the module that could not be found, where that was the error
+    """
+
+    name: str
+    status: str
+    said: str
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    fix: str | None = None
+    restorable: bool = True
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
+class DataFound:
+    """What came of looking for a data set. status: "ok", "absent" or "damaged"; folder: its own, where it has one."""
+
+    name: str
+    status: str
+    said: str
+    folder: str = ""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A machine. The defaults are an everyday one: Ubuntu, a virtual environment, a compiler, no GPU."""
+
+    system: str = "linux"
+    """sys.platform: linux, darwin or win32."""
+    distribution: tuple[str, ...] = ("ubuntu", "debian")
+    """ID and ID_LIKE of /etc/os-release."""
+    machine: str = ""
+    """Processor, cores, architecture and system, for people."""
+    cores: int = 8
+    wsl: bool = False
+    hosted: str | None = None
+    """"Google Colab" or "Kaggle" where this is one of their notebooks."""
+    administrator: bool = False
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """The environment variables."""
+
+    python: tuple[int, ...] = (3, 12, 3)
+    executable: str = "/home/ada/groundup/.venv/bin/python"
+    virtual: bool = True
+    """Whether Python runs in an environment of its own: venv, uv or conda."""
+    externally_managed: bool = False
+    """Whether pip refuses to install into this Python, which the system manages (PEP 668)."""
+    pip: bool = True
+    uv: bool = False
+    ensurepip: bool = True
+    """Whether `python -m venv` works; Debian and Ubuntu keep what it needs in a package of its own."""
+    other_pythons: tuple[str, ...] = ()
+    """The programs on the PATH that are Pythons groundup is tested on, newest first."""
+
+    root: str = "/home/ada/groundup"
+    """The folder that holds `shared` and the stages: a checkout, or an environment's site-packages."""
+    checkout: bool = True
+    """Whether that folder is under git."""
+    project: bool = True
+    """Whether that folder can be installed from: it holds pyproject.toml."""
+    origin: str | None = None
+    """What pip installed groundup from, where it noted that."""
+
+    installed: Mapping[str, str] = field(default_factory=dict)
+    """Distribution -> version, of all that the doctor asks after."""
+    blas: str = ""
+    stages: tuple[StageFound, ...] = ()
+    emulator: Trial = Trial(True, "")
+    cache: str = "/home/ada/.cache/groundup"
+    cache_writable: bool = True
+    cache_free: int | None = 10**11
+    """Bytes."""
+    data: tuple[DataFound, ...] = ()
+    data_place: str = "cache /home/ada/.cache/groundup"
+
+    gpus: tuple[Gpu, ...] = ()
+    driver_cuda: tuple[int, int] | None = None
+    """The newest CUDA that the driver knows, as nvidia-smi writes it above its table."""
+    smi_error: str = ""
+    """What nvidia-smi says where it fails."""
+    gpu_hardware: bool | None = None
+    """Whether there is an NVIDIA GPU on the bus, with or without a driver; None where the system does not tell."""
+    libcuda: tuple[str, ...] = ()
+    """Where the driver's library lies, in the order in which it is looked for."""
+    libcuda_packages: tuple[str, ...] = ()
+    """The system's packages that brought a driver's library."""
+    toolkits: Mapping[str, str] = field(default_factory=dict)
+    """Folder -> version of the CUDA toolkits that are installed outside Python."""
+    absent: tuple[str, ...] = ()
+    """Those of the variables that name a file or folder which is not there."""
+    gpu_trial: Trial | None = None
+    """One small kernel on the GPU; None where it was not tried."""
+
+
+def version(text: str | None) -> tuple[int, ...]:
+    """'12.9.86' as (12, 9, 86), for comparing; what is no number ends it. () for None."""
+    numbers = []
+    for part in (text or "").split("."):
+        if not part.isdecimal():
+            break
+        numbers.append(int(part))
+    return tuple(numbers)
+
+
+def dotted(numbers: tuple[int, ...]) -> str:
+    """(12, 9) as '12.9'."""
+    return ".".join(map(str, numbers))
