@@ -22,6 +22,7 @@ try:
     from shared.commands.doctor import doctor
     from shared.commands.learn import app as learn
     from shared.commands.lens import lens
+    from shared.commands.look import look
     from shared.commands.race import race
     from shared.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
     from shared.commands.run import run
@@ -56,6 +57,7 @@ def groundup(
 COMMANDS: dict[str, Callable[..., None]] = {
     "race": race,
     "train": train,
+    "look": look,
     "check": check,
     "charts": charts,
     "doctor": doctor,

@@ -127,7 +127,7 @@ def check_gradients(
             continue
         checked += 1
         analytic = float(gradients[i][index])
-        error = abs(analytic - numeric) / max(abs(analytic), abs(numeric), abs(here))
+        error = relative_error(analytic, numeric, here)
         if not error <= worst:  # also true for NaN, which must not pass unseen
             worst, place = error if error == error else np.inf, (f"{'Wb'[i % 2]}{i // 2 + 1}", index, analytic, numeric)
     return GradientCheck(stage.name, activation, loss, checked, skipped, worst, *place)
@@ -147,6 +147,19 @@ def slope(loss: Callable[[float], float], p: float, here: float) -> float | None
     if abs(central[0] - central[1]) > noise or abs(bend[0] - 2 * bend[1]) > noise:
         return None
     return central[0]
+
+
+def relative_error(analytic: float, numeric: float, loss: float) -> float:
+    """|analytic - numeric| / max(|analytic|, |numeric|, |loss|), from 0, where they agree, to 2.
+
+    loss: where both were taken; its rounding sets how small a slope can be measured, so that two gradients near 0 are
+        not told apart by noise
+    0 where all three are 0; NaN where the gradient or the slope is NaN.
+    """
+    scale = max(abs(analytic), abs(numeric), abs(loss))
+    if scale == 0:
+        return 0.0
+    return abs(analytic - numeric) / scale
 
 
 def every_index(arrays: list[np.ndarray]) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -36,7 +36,7 @@ EVERY_KERNEL = {
     *("test_activations", "test_check_command", "test_classics", "test_equivalence", "test_gradient_check"),
     *("test_losses", "test_matmul", "test_network", "test_oracle", "test_properties"),
     *("test_bench_ladders", "test_bench_steps", "test_bench_operations", "test_bench_step_parts"),
-    *("test_bench_inference", "test_train_command"),
+    *("test_bench_inference", "test_train_command", "test_live"),
     *(f"test_stage4_{room}" for room in ("activations", "losses", "matmul", "optimizers", "reductions", "steps")),
 }
 """Files whose tests need so many of stage 4's kernels that compiling them for the emulator takes minutes: their tests
@@ -47,11 +47,14 @@ MANY_KERNELS = {
     *(f"test_emulator_{what}" for what in ("check_mode", "diagnoses", "kernels", "warps")),
     *("test_lens_analysis", "test_lens_defects", "test_lens_docs", "test_lens_textbook", "test_lens_tracer"),
     *("test_lens_command", "test_lens_tools", "test_race", "test_stage4_gpu_report", "test_stage4_resident"),
-    "test_bench_training",
+    *("test_bench_training", "test_course_exercises", "test_learn_command"),
 }
 """The same for files that are about kernels as a whole."""
 
-DRAWING = {"test_charts", "test_charts_ladders", "test_charts_learning", "test_charts_page", "test_charts_times"}
+DRAWING = {
+    *("test_charts", "test_charts_ladders", "test_charts_learning", "test_charts_page", "test_charts_times"),
+    "test_look_command",
+}
 """Files that draw every figure in every look: matplotlib, and not Python's version, decides how those come out."""
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shared import contract, gradient_check
-from shared.gradient_check import LIMIT, MOST_SKIPPED, STEP, check_gradients, slope
+from shared.gradient_check import LIMIT, MOST_SKIPPED, STEP, check_gradients, relative_error, slope
 
 
 @pytest.mark.parametrize("loss", contract.LOSSES)
@@ -151,3 +151,11 @@ def test_a_network_that_stands_on_its_kinks_is_skipped_counted_and_not_ok(monkey
     assert found.skipped >= 4 * 5 + 5
     assert found.worst <= LIMIT
     assert not found.ok
+
+
+def test_the_relative_error_is_beside_the_largest_of_three() -> None:
+    assert relative_error(2.0, 1.0, 0.5) == 0.5
+    assert relative_error(1.0, -1.0, 0.0) == 2.0
+    assert relative_error(1e-12, 0.0, 4.0) == 2.5e-13
+    assert relative_error(0.0, 0.0, 0.0) == 0.0
+    assert math.isnan(relative_error(math.nan, 1.0, 1.0))

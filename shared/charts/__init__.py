@@ -18,6 +18,7 @@
     inference      images per second against the batch
     memory         the most memory that a training holds
     phases         import, compile, copy in, compute, copy out
+    inside         what a trained network looks for and confuses; of Findings, not Results
 
     book           all of them, in reading order
     page           one HTML file of figures, tables and environment; page_* are its parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json as json_module
 import shlex
@@ -14,8 +15,10 @@ import typer
 
 from shared import contract, training
 from shared.checkpoints import CheckpointError, load_checkpoint
+from shared.course.mine import prepare, put_in_place, told
 from shared.datasets import Dataset, load_dataset
 from shared.environment import environment
+from shared.live import watching
 from shared.runs import LAST
 
 DEFAULTS: dict[str, Any] = {
@@ -131,6 +134,12 @@ def train(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in the folder.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Only the last line.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Watch loss, accuracy and every layer's gradients while it trains.")
+    ] = False,
+    mine: Annotated[
+        bool, typer.Option("--mine", help="With the functions that you wrote in the course, all that pass.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
     """Train one stage: checkpoints, metrics, early stopping; Ctrl-C saves, --resume goes on.
@@ -141,8 +150,15 @@ def train(
       groundup train numpy --dataset fashion-mnist --optimizer adam
       groundup train numpy --validation 0.1 --patience 3 --run-dir runs/mine
       groundup train numpy --resume runs/mine
+      groundup train numpy --live --epochs 50
+      groundup train numpy --mine
     """
+    if live and (quiet or json):
+        raise ValueError(f"--live shows what {'--json' if json else '--quiet'} leaves out: choose one of them")
+    learner = put_in_place(stage) if mine else []
     chosen = contract.load_stage(stage)
+    if mine:
+        typer.echo(told(learner, prepare(chosen, learner)), err=True)
     given = {name: context.params[name] for name in DEFAULTS if context.params[name] is not None}
     if data_dir is not None:
         given["data_dir"] = str(data_dir)
@@ -155,16 +171,23 @@ def train(
         folder = run_dir or Path("runs") / chosen.name
         settings = {**DEFAULTS, **(STAGE1_DEFAULTS if chosen.number == 1 else {}), **given}
     try:
-        result = _run(chosen, settings, folder, resume is not None, overwrite, quiet or json)
+        result = _run(chosen, settings, folder, resume is not None, overwrite, quiet or json, live)
     except KeyboardInterrupt as interrupt:
         typer.echo(_how_to_resume(interrupt, chosen.name, folder), err=True)
         raise typer.Exit(2) from None
     summary = _summary(chosen.name, settings, folder, result)
+    summary["mine"] = [task.id for task in learner]
     typer.echo(json_module.dumps(summary, indent=2) if json else _last_line(summary, result, settings))
 
 
 def _run(
-    stage: contract.Stage, settings: Mapping[str, Any], folder: Path, resume: bool, overwrite: bool, silent: bool
+    stage: contract.Stage,
+    settings: Mapping[str, Any],
+    folder: Path,
+    resume: bool,
+    overwrite: bool,
+    silent: bool,
+    live: bool,
 ) -> training.TrainingResult:
     optimizer = _make_optimizer(stage, settings)
     hidden = _hidden_sizes(settings["hidden"])
@@ -177,20 +200,26 @@ def _run(
         *("epochs", "batch_size", "seed", "validation", "schedule", "warmup_epochs", "step_epochs", "gamma"),
         *("dropout", "patience", "monitor", "checkpoint_every"),
     )
-    return training.train(
-        stage,
-        network,
-        optimizer,
-        data.train,
-        test_data=data.test,
-        run_dir=folder,
-        resume=resume,
-        overwrite=overwrite,
-        notes=settings,
-        on_start=None if silent else partial(_print_heading, stage, network, settings, data),
-        on_epoch=None if silent else _print_epoch,
-        **{name: settings[name] for name in loop_arguments},
-    )
+    lines: dict[str, Any] = {
+        "on_start": None if silent else partial(_print_heading, stage, network, settings, data),
+        "on_epoch": None if silent else _print_epoch,
+    }
+    watched = {name: settings[name] for name in ("epochs", "batch_size", "validation")}
+    watch = watching(stage, network, data.train, **watched, **lines) if live else contextlib.nullcontext(lines)
+    with watch as hooks:
+        return training.train(
+            stage,
+            network,
+            optimizer,
+            data.train,
+            test_data=data.test,
+            run_dir=folder,
+            resume=resume,
+            overwrite=overwrite,
+            notes=settings,
+            **hooks,
+            **{name: settings[name] for name in loop_arguments},
+        )
 
 
 def _resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -249,8 +278,10 @@ def _print_heading(
 def _print_epoch(record: training.EpochRecord) -> None:
     accuracies = (record.train_accuracy, record.validation_accuracy, record.test_accuracy)
     columns = "".join(f"{'-' if value is None else f'{100 * value:.2f}':>10}" for value in accuracies)
-    typer.echo(
-        f"{record.epoch:5}{record.train_loss:10.4f}{columns}{record.seconds:10.2f}{record.samples_per_second:12,.0f}"
+    # Not typer.echo: it goes past the sys.stdout that rich puts there, and into the bar or the live view.
+    print(
+        f"{record.epoch:5}{record.train_loss:10.4f}{columns}{record.seconds:10.2f}{record.samples_per_second:12,.0f}",
+        flush=True,
     )
 
 

@@ -1,0 +1,361 @@
+"""Figures of one trained network: what its units look for, what it confuses, where it is sure and wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
+
+from shared.metrics import EpochRecord
+
+from .contenders import DARK_BLUE
+from .style import LIGHT, SMALL, Chart, Look, contrast, grid, house_style, ink, mixed, new_figure, paper, save
+from .words import capital, count, listed, percent, share
+
+BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
+"""Of the same palette as the stages' colours."""
+
+PARTS = {"train": (BLUE, "o", "-"), "validation": (ORANGE, "s", (0, (4, 2))), "test": (GREEN, "D", "-")}
+"""Which images -> colour, marker and dashes of its curve."""
+LAYERS = ((BLUE, "-"), (ORANGE, (0, (4, 2))), (GREEN, (0, (1, 1))), (VERMILION, (0, (6, 1, 1, 1))))
+"""Colour and dashes of each hidden layer; a fifth begins again."""
+
+MOST_UNITS = 48
+"""So many first-layer units are large enough to see."""
+FULL_COLOUR = 0.7
+"""Where the colours of weights and pulls are at their end: a few large values would leave the others pale."""
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What there is to draw of a network.
+
+    network: such as '784-128-10 relu'; loss: its name; names: of the classes
+    trained: such as '10 epochs of mnist by stage 2: NumPy'
+    unit_images: (units, height, width) in [-1, 1], of all first-layer units; unit_sizes: ‖weights‖ of each
+    confusion: (classes, classes), row = label
+    wrong: indices of the mistakes to show, surest first; images (wrong, height, width) in [0, 1]; labels, predictions
+        and confidence of them, (wrong,); pull: (wrong, height, width), d(score of the prediction - score of the
+        label) / d pixel
+    activity: for each hidden layer the share of test images for which each unit is not 0; empty where the activation
+        has no exact 0
+    records: of each epoch, empty where there are none
+    """
+
+    network: str
+    loss: str
+    trained: str
+    dataset: str
+    names: Sequence[str]
+    unit_images: np.ndarray
+    unit_sizes: np.ndarray
+    confusion: np.ndarray
+    wrong: np.ndarray
+    images: np.ndarray
+    labels: np.ndarray
+    predictions: np.ndarray
+    confidence: np.ndarray
+    pull: np.ndarray
+    activity: Sequence[np.ndarray]
+    records: Sequence[EpochRecord]
+
+    @property
+    def tested(self) -> int:
+        return int(self.confusion.sum())
+
+    @property
+    def right(self) -> int:
+        return int(np.trace(self.confusion))
+
+
+def first_layer(found: Findings, look: Look = LIGHT) -> Chart:
+    """The weights of the first layer, an image for each of the MOST_UNITS largest units; dead ones are framed."""
+    units = len(found.unit_images)
+    chosen = np.sort(np.argsort(-found.unit_sizes, kind="stable")[:MOST_UNITS])
+    dead = set(np.flatnonzero(found.activity[0] == 0).tolist()) if found.activity else set()
+    what, plural = ("class", "classes") if found.network.count("-") == 1 else ("unit", "units")
+    number = len(dead & set(chosen.tolist()))
+    some = "all" if len(chosen) == units else f"{len(chosen)} of {units}"
+    where = "" if what == "class" else " of the first layer"
+    title = f"What each {what} looks for: the weights of {some} {plural}{where}"
+    title += ", the dead ones framed" if number > 1 else ", a dead one framed" if number else ""
+    columns = min(6 if look.narrow else 12, len(chosen))
+    rows = -(-len(chosen) // columns)
+    height, width = found.unit_images.shape[1:]
+    gap = max(2, height // 12)
+    mosaic = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap), np.nan)
+    with house_style(look):
+        paper_width = 3.4 if look.narrow else 6.9
+        figure = new_figure(title, _footer(found), look, height=1.15 + paper_width * mosaic.shape[0] / mosaic.shape[1])
+        axes = figure.subplots()
+        for place, unit in enumerate(chosen):
+            y, x = place // columns * (height + gap), place % columns * (width + gap)
+            mosaic[y : y + height, x : x + width] = found.unit_images[unit]
+            if unit in dead:
+                frame = (x - 1, y - 1), width + 1, height + 1
+                axes.add_patch(Rectangle(*frame, fill=False, edgecolor=ink(look), linewidth=1.2, clip_on=False))
+        picture = axes.imshow(mosaic, _diverging(look), vmin=-FULL_COLOUR, vmax=FULL_COLOUR, interpolation="nearest")
+        _bare(axes)
+        bar = figure.colorbar(picture, ax=axes, location="bottom", shrink=0.5, aspect=30, pad=0.03)
+        bar.set_ticks([-FULL_COLOUR, 0, FULL_COLOUR])
+        bar.ax.set_xticklabels(["ink speaks against", "0", "ink speaks for"], fontsize=SMALL)
+        bar.outline.set_visible(False)
+    framed = f" {capital(count(number))} of them, framed, {'is' if number == 1 else 'are'} dead." if number else ""
+    return Chart(
+        "first_layer_weights",
+        figure,
+        title,
+        f"The weights of {len(chosen)} of the {units} {plural}{where} of {found.network} as images of "
+        f"{height} by {width} pixels.{framed}",
+        "Each image is one column of W1, with the pixel's weight where the pixel is. Each has a colour scale of its "
+        f"own, symmetric about 0. Pixels that are always empty keep the noise they were drawn with.{framed}",
+    )
+
+
+def confusion(found: Findings, look: Look = LIGHT) -> Chart:
+    """The confusion matrix with its counts, mistakes coloured by how many there are."""
+    counts, names = found.confusion, list(found.names)
+    classes = len(names)
+    errors = counts - np.diag(np.diag(counts))
+    title = _confusion_headline(errors, names)
+    long = max(map(len, names)) > 2
+    with house_style(look):
+        size = 3.7 if look.narrow else 6.0
+        figure = new_figure(title, _footer(found), look, height=size + 0.5 + 0.5 * long)
+        axes = figure.subplots()
+        top = max(int(errors.max()), 1)
+        shades = LinearSegmentedColormap.from_list("mistakes", [paper(look), VERMILION])
+        for (row, column), number in np.ndenumerate(counts):
+            right = row == column
+            colour = grid(look) if right else shades(0.12 + 0.88 * (number / top) ** 0.7 if number else 0.0)
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor=paper(look), lw=1.5))
+            if number:
+                drawn = to_hex(colour)
+                choice = max((ink(look), paper(look)), key=lambda each: contrast(each, drawn))
+                axes.text(
+                    column, row, f"{number:,}", ha="center", va="center", color=choice, gid="inside",
+                    fontsize=7 if look.narrow else 8.5, fontweight="bold" if right else "normal",
+                )  # fmt: skip
+        totals = counts.sum(axis=1)
+        for row in range(classes):
+            if totals[row]:
+                axes.annotate(
+                    share(counts[row, row] / totals[row]), (classes - 0.5, row), (5, 0), textcoords="offset points",
+                    ha="left", va="center", fontsize=7.5 if look.narrow else SMALL, annotation_clip=False,
+                )  # fmt: skip
+        axes.set(xlim=(-0.5, classes - 0.5), ylim=(classes - 0.5, -0.5), aspect="equal")
+        axes.set_xticks(range(classes), names, rotation=90 if long else 0, fontsize=SMALL)
+        axes.set_yticks(range(classes), names, fontsize=SMALL)
+        axes.set(xlabel="what the network says", ylabel="what it is")
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+    worst = _pairs(errors, names, 3)
+    return Chart(
+        "confusion",
+        figure,
+        title,
+        f"Of {found.tested:,} test images {found.right:,} are classified rightly. "
+        + (f"Most often confused: {listed(worst)}." if worst else "None is confused with another."),
+        "A row is what the images are, a column what the network says: the diagonal, in grey, is right, everything "
+        "else a mistake. At the right the share of each row that is right.",
+    )
+
+
+def most_wrong(found: Findings, look: Look = LIGHT) -> Chart | None:
+    """The mistakes it is surest of, each above what its pixels say. None where there are none."""
+    shown = len(found.wrong)
+    if not shown:
+        return None
+    columns = min(3 if look.narrow else 6, shown)
+    rows = -(-shown // columns)
+    title = (
+        f"Sure and wrong: {found.names[found.labels[0]]} taken for {found.names[found.predictions[0]]} "
+        f"with {_belief(found.confidence[0])}"
+    )
+    with house_style(look):
+        figure = new_figure(title, _footer(found), look, height=0.85 + 2.62 * rows * (0.98 if look.narrow else 1.0))
+        grid_of_axes = figure.subplots(2 * rows, columns, squeeze=False)
+        inks = LinearSegmentedColormap.from_list("ink", [paper(look), ink(look)])
+        for axes in grid_of_axes.flat:
+            axes.set_visible(False)
+        for i in range(shown):
+            digit, pulled = (grid_of_axes[2 * (i // columns) + part, i % columns] for part in (0, 1))
+            for axes in (digit, pulled):
+                axes.set_visible(True)
+                _bare(axes)
+            digit.imshow(found.images[i], inks, vmin=0, vmax=1, interpolation="nearest")
+            label, predicted = found.names[found.labels[i]], found.names[found.predictions[i]]
+            digit.set_title(f"{label} as {predicted}\n{_belief(found.confidence[i])}", fontsize=SMALL, loc="left")
+            largest = FULL_COLOUR * float(np.abs(found.pull[i]).max()) or 1.0
+            pulled.imshow(found.pull[i], _diverging(look), vmin=-largest, vmax=largest, interpolation="nearest")
+            if found.images[i].min() < 0.5 < found.images[i].max():
+                pulled.contour(found.images[i], levels=[0.5], colors=[ink(look)], linewidths=0.6)
+    told = [
+        f"a {found.names[label]} taken for a {found.names[predicted]} with {_belief(belief)}"
+        for label, predicted, belief in zip(found.labels[:3], found.predictions[:3], found.confidence[:3], strict=True)
+    ]
+    return Chart(
+        "most_wrong",
+        figure,
+        title,
+        f"The {shown} test images of {found.dataset} that {found.network} is most confidently wrong about, the surest "
+        f"first: {listed(told)}{' and so on' if shown > len(told) else ''}.",
+        "Above, the image; below, what a little more ink in each pixel would do: towards the wrong answer (orange) or "
+        "back to the right one (blue). It is the gradient of the wrong class's score minus that of the right one's. "
+        f"The outline is the image's.{_no_belief(found)}",
+    )
+
+
+def activity(found: Findings, look: Look = LIGHT) -> Chart | None:
+    """How often each hidden unit is not 0, the rarest first; dead ones lie on the axis. None where no 0 is exact."""
+    if not found.activity:
+        return None
+    dead = [int(np.sum(each == 0)) for each in found.activity]
+    units = [len(each) for each in found.activity]
+    if sum(dead):
+        title = f"{sum(dead)} of {sum(units)} hidden units never {'says' if sum(dead) == 1 else 'say'} anything"
+    else:
+        title = f"All {sum(units)} hidden units say something to some image: none is dead"
+    with house_style(look):
+        figure = new_figure(title, _footer(found), look, height=3.6 if not look.narrow else 3.9)
+        axes = figure.subplots()
+        for i, shares in enumerate(found.activity):
+            colour, dashes = LAYERS[i % len(LAYERS)]
+            across = 100 * (np.arange(len(shares)) + 0.5) / len(shares)
+            label = f"layer {i + 1}: {dead[i]} of {units[i]} dead"
+            style: dict[str, Any] = {"linestyle": dashes, "marker": "o", "markersize": 3, "label": label}
+            axes.plot(across, 100 * np.sort(shares), color=_on(look, colour), **style)
+        axes.set(xlim=(0, 100), ylim=(-3, 103))
+        axes.set(xlabel="units of the layer, rarest first (%)")
+        axes.set(ylabel="images it is not 0 for (%)" if look.narrow else "test images for which it is not 0 (%)")
+        axes.legend(loc="upper left")
+    told = [f"in layer {i + 1} {dead[i]} of {units[i]}" for i in range(len(units))]
+    return Chart(
+        "activity",
+        figure,
+        title,
+        f"Dead units of {found.network} on {found.tested:,} test images: {listed(told)}.",
+        "Each dot is a unit. One at 0 % is dead: its ReLU is 0 for every image, so that no gradient reaches it. One at "
+        "100 % never bends: for these images it might as well have no activation.",
+    )
+
+
+def learning(found: Findings, look: Look = LIGHT) -> Chart | None:
+    """Loss and accuracy after each epoch on all data there is a number for. None where no epoch was finished."""
+    records = found.records
+    if not records:
+        return None
+    last = records[-1]
+    known = last.test_accuracy if last.test_accuracy is not None else last.train_accuracy
+    epochs = f"{len(records)} {'epoch' if len(records) == 1 else 'epochs'}"
+    title = f"{percent(known)} right after {epochs}" if known is not None else f"The loss over {epochs}"
+    with house_style(look):
+        figure = new_figure(title, _footer(found), look, height=6.2 if look.narrow else 3.5)
+        left, right = figure.subplots(*((2, 1) if look.narrow else (1, 2)))
+        for part, (colour, marker, dashes) in PARTS.items():
+            style = {"color": _on(look, colour), "marker": marker, "linestyle": dashes, "markersize": 4, "label": part}
+            for axes, what, scale in ((left, "loss", 1), (right, "accuracy", 100)):
+                points = [(r.epoch, scale * getattr(r, f"{part}_{what}")) for r in records if _has(r, part, what)]
+                if points:
+                    axes.plot(*zip(*points, strict=True), **style)
+        left.set(title="Loss", xlabel="epoch", ylabel="mean over the images")
+        left.set_ylim(bottom=0)
+        right.set(title="Accuracy", xlabel="epoch", ylabel="classified rightly (%)")
+        for axes in (left, right):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.margins(x=0.06)
+        right.legend(loc="lower right")
+    best = min((r for r in records if r.test_loss is not None), key=lambda r: r.test_loss or 0.0, default=None)
+    least = f" The test loss is least after epoch {best.epoch}, {best.test_loss:.3f}." if best is not None else ""
+    return Chart(
+        "learning_curves",
+        figure,
+        title,
+        f"Loss and accuracy of {found.network} on {found.dataset} over {epochs}: training loss {last.train_loss:.3f} "
+        f"at the end.{least}",
+        "The training loss is the mean over the epoch, while the network is still changing; the others are measured "
+        f"at its end. Where training and test curves part, the network learns its images by heart.{least}",
+    )
+
+
+FIGURES: tuple[Callable[[Findings, Look], Chart | None], ...] = (first_layer, confusion, most_wrong, activity, learning)
+
+
+def save_all(found: Findings, folder: Path) -> list[Path]:
+    """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths.
+
+    OSError where that cannot be.
+    """
+    paths = []
+    for look in (Look(), Look(dark=True)):
+        for chart in (figure(found, look) for figure in FIGURES):
+            if chart is not None:
+                paths += save(chart.figure, folder / (f"{chart.name}-dark" if look.dark else chart.name), look)
+    return paths
+
+
+def confused(counts: np.ndarray, most: int) -> list[tuple[int, int, int]]:
+    """(label, prediction, how often) of the commonest mistakes in a confusion matrix, the commonest first."""
+    errors = counts - np.diag(np.diag(counts))
+    order = np.argsort(-errors, axis=None, kind="stable")[:most]
+    places = [divmod(int(flat), len(counts)) for flat in order]
+    return [(row, column, int(errors[row, column])) for row, column in places if errors[row, column]]
+
+
+def _confusion_headline(errors: np.ndarray, names: Sequence[str]) -> str:
+    worst = confused(errors, 1)
+    if not worst:
+        return "Nothing is taken for anything else"
+    row, column, number = worst[0]
+    times = "once" if number == 1 else f"{number:,} times"
+    return f"Most often confused: {names[row]} taken for {names[column]}, {times}"
+
+
+def _pairs(errors: np.ndarray, names: Sequence[str], most: int) -> list[str]:
+    return [f"{names[row]} taken for {names[column]} ({number:,})" for row, column, number in confused(errors, most)]
+
+
+def _belief(confidence: float) -> str:
+    """A confidence in percent, never rounded up to certainty."""
+    return percent(min(float(confidence), 0.999))
+
+
+def _no_belief(found: Findings) -> str:
+    if found.loss == "softmax_cross_entropy":
+        return ""
+    return f" The scores of {found.loss} are no beliefs: the percentages, their softmax, only rank the mistakes."
+
+
+def _has(record: EpochRecord, part: str, what: str) -> bool:
+    return getattr(record, f"{part}_{what}", None) is not None
+
+
+def _footer(found: Findings) -> str:
+    return f"{found.network} · {found.trained} · {found.tested:,} test images"
+
+
+def _diverging(look: Look) -> Colormap:
+    """Blue below 0, orange above it; paper at 0 and where there is no number."""
+    ends = [DARK_BLUE, mixed(VERMILION, "#FFFFFF", 0.25)] if look.dark else [BLUE, VERMILION]
+    colours = LinearSegmentedColormap.from_list("against-for", [ends[0], paper(look), ends[1]])
+    return colours.with_extremes(bad=paper(look))
+
+
+def _on(look: Look, colour: str) -> str:
+    """The colour, or the lighter blue where the screen is dark."""
+    return DARK_BLUE if look.dark and colour == BLUE else colour
+
+
+def _bare(axes: Axes) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
