@@ -2,6 +2,8 @@
 
 The library's folder in the user's cache is named by a hash of everything that decides what the compiler makes: the
 sources, the compiler, its options and the processor. Edit a .c file, run again, and the hash differs: it is built anew.
+What each source is compiled to, an object file, is kept the same way, under a hash of that source and the headers: so
+after an edit of one .c file only that one is compiled, and the rest is linked to it.
 
 Nobody ever sees half a library. It is built in a folder of another name and renamed into place, complete, last; a
 build that is killed leaves only that other folder, which the next one clears away. A lock lets one process build at
@@ -17,10 +19,11 @@ import platform
 import shutil
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from shared.environment import cpu_name, usable_cores
@@ -40,13 +43,20 @@ from stage3_c.filelock import locked
 __all__ = ["Build", "CompileError", "Compiler", "build", "cache_folder", "find_compiler"]
 
 CSRC = Path(__file__).resolve().parent / "csrc"
+SOURCES_VARIABLE = "GROUNDUP_CSRC"
+"""Names another folder to build from: the course puts a learner's own functions there."""
 ONCE = ("pool.c", "machine.c")
 """The sources without numbers of a precision; every other is compiled for float32 and for float64."""
 
-KEEP = 8
-"""Built libraries that stay in the cache: enough to go back and forth between compilers, options and edits."""
+KEEP = 24
+"""Built libraries that stay in the cache: enough to go back and forth between compilers, options, edits, and the
+course's exercises, each of which makes a library of its own. One takes about 140 kB, with sanitizers 2 MB."""
 
-LIBRARY, RECORD, BUILDING = f"groundup{SUFFIX}", "build.json", "building-"
+KEEP_OBJECTS = 300
+"""Object files that stay in the cache, some 20 kB each: those of the last library built, and of many edits."""
+
+DIGEST = hashlib.sha256().digest_size
+LIBRARY, RECORD, BUILDING, OBJECTS = f"groundup{SUFFIX}", "build.json", "building-", "objects"
 
 
 class CompileError(ValueError):
@@ -71,29 +81,37 @@ class Build:
     compiled: bool
 
 
-def build(csrc: Path = CSRC) -> Build:
+def build(csrc: Path | None = None) -> Build:
     """The library of the sources in a folder, compiled now unless it is in the cache.
 
+    csrc: None for what GROUNDUP_CSRC names, and where it names nothing this package's own
     Raises CompileError where the sources do not compile, shared.contract.StageUnavailable where no compiler works,
     OSError where the cache cannot be written.
     """
-    sources = read_sources(csrc)
+    sources = read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC))
     root = cache_folder()
 
     def folder(compiler: Compiler) -> Path:
         return root / key(sources, compiler)
 
-    compiler = find_compiler(is_known=lambda compiler: find_built(folder(compiler)) is not None)
+    compiler = find_compiler(is_known=lambda compiler: _options(root, compiler) is not None)
     found = find_built(folder(compiler))
     if found:
         return found
-    if compiler.options is None:  # its library was in the cache a moment ago, and is no longer
-        compiler = find_compiler()
+    probed = compiler.options is not None
+    if not probed:
+        compiler = replace(compiler, options=_options(root, compiler))
+        if compiler.options is None:  # what told them was in the cache a moment ago, and is no longer
+            compiler, probed = find_compiler(), True
     try:
         root.mkdir(parents=True, exist_ok=True)
         with locked(root / "lock"):
             # Whoever had the lock before may have built the same.
             return find_built(folder(compiler)) or _build(sources, compiler, root, folder(compiler))
+    except CompileError:
+        if not probed:
+            find_compiler()  # where the compiler has stopped working since, that is what has to be told
+        raise
     except OSError as error:
         raise OSError(
             f"stage 3 cannot be built in the cache folder {root}: {error}. Make that folder writable, or set "
@@ -123,18 +141,39 @@ def key(sources: Mapping[str, bytes], compiler: Compiler) -> str:
     """The name of the library's folder: a hash of all that decides what is built.
 
     The compiler's options for this processor are not in it, because they follow from the compiler and the processor,
-    which are; so a library in the cache is found without probing.
+    which are; so a library in the cache is found without probing, and so is its compiler for the next one.
     """
-    parts = [
-        *(f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sources.items()),
+    return _hash([*_contents(sources), *_translation(compiler)])
+
+
+def object_key(sources: Mapping[str, bytes], compiler: Compiler, name: str, bits: int | None) -> str:
+    """The name of an object file: as `key`, but of all sources only the one compiled, and the headers.
+
+    name: the source's; bits: of its numbers, 32 or 64, None where it has none
+    """
+    read = {each: content for each, content in sources.items() if each == name or each.endswith(".h")}
+    return _hash([name, str(bits), *_contents(read), *_translation(compiler)])
+
+
+def _contents(sources: Mapping[str, bytes]) -> list[str]:
+    return [f"{name} {hashlib.sha256(content).hexdigest()}" for name, content in sources.items()]
+
+
+def _translation(compiler: Compiler) -> list[str]:
+    """What besides the sources decides what is built."""
+    plain = replace(compiler, options=())
+    return [
         *(*compiler.command, compiler.path, compiler.version_text),
-        *flags(replace(compiler, options=())),
-        *link_command(replace(compiler, options=())),
+        *(*flags(plain), *link_command(plain)),
         *(processor(), sys.platform, platform.machine()),
     ]
+
+
+def _hash(parts: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
 
+@cache
 def processor() -> str:
     """The processor's name and abilities, which decide what -march=native means."""
     cpuinfo = Path("/proc/cpuinfo")
@@ -162,6 +201,20 @@ def find_built(folder: Path) -> Build | None:
     return found if whole else None
 
 
+def _options(root: Path, compiler: Compiler) -> tuple[str, ...] | None:
+    """The compiler's options for this processor, from a library that it made before; None where there is none.
+
+    So a compiler is probed once, and not again for every edit.
+    """
+    wanted = _hash(_translation(compiler))
+    for path in root.glob(f"*/{RECORD}"):
+        with suppress(OSError, ValueError, KeyError, TypeError):  # removed meanwhile, or damaged: not this one
+            record = json.loads(path.read_text(encoding="utf-8"))
+            if record["translation"] == wanted:
+                return tuple(record["options"])
+    return None
+
+
 def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder: Path) -> Build:
     """Compile, link, and rename into place. Called with the lock held."""
     if sys.stderr.isatty():
@@ -174,7 +227,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
         (work / "csrc").mkdir()
         for name, content in sources.items():
             (work / "csrc" / name).write_bytes(content)
-        objects = _compile(sources, compiler, work)
+        objects = _objects(sources, compiler, root, work)
         library = work / LIBRARY
         done = run([*link_command(compiler), *objects, "-o", LIBRARY, *libraries()], work)
         if done.returncode != 0 or not library.is_file():
@@ -186,6 +239,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
             "version_text": compiler.version_text,
             "options": compiler.options,
             "flags": flags(compiler),
+            "translation": _hash(_translation(compiler)),
         }
         (work / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
         folder.mkdir(exist_ok=True)
@@ -197,25 +251,59 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
     return Build(folder / LIBRARY, compiler, flags(compiler), compiled=True)
 
 
-def _compile(sources: Mapping[str, bytes], compiler: Compiler, work: Path) -> list[str]:
-    """Compile every source, as many at a time as there are cores. Returns the names of the object files."""
-    commands: dict[str, tuple[str, list[str]]] = {}
+def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work: Path) -> list[str]:
+    """Every source as object files in `work`, from the cache or compiled, as many at a time as there are cores.
+
+    Returns their names. Called with the lock held.
+    """
+    kept = root / OBJECTS
+    kept.mkdir(exist_ok=True)
+    targets: list[str] = []
+    commands: dict[str, tuple[str, Path, list[str]]] = {}
     for name in (name for name in sources if name.endswith(".c")):
         for bits in (None,) if name in ONCE else (32, 64):
             target = f"{Path(name).stem}{bits or ''}.o"
+            targets.append(target)
+            place = kept / f"{object_key(sources, compiler, name, bits)}.o"
+            if _take_object(place, work / target):
+                continue
             define = [f"-DGROUNDUP_BITS={bits}"] if bits else []
             source = f"csrc/{name}"
-            commands[target] = (source, [*compile_command(compiler), *define, "-c", source, "-o", target])
+            commands[target] = (source, place, [*compile_command(compiler), *define, "-c", source, "-o", target])
     with ThreadPoolExecutor(usable_cores()) as workers:
-        runs = {target: workers.submit(run, command, work) for target, (_, command) in commands.items()}
+        runs = {target: workers.submit(run, command, work) for target, (_, _, command) in commands.items()}
         try:
             for target, done in runs.items():
                 result = done.result()
+                source, place, _ = commands[target]
                 if result.returncode != 0:
-                    raise _compile_error(f"{commands[target][0]} does not compile", compiler, result.stderr)
+                    raise _compile_error(f"{source} does not compile", compiler, result.stderr)
+                _keep_object(work / target, place)
         finally:
             workers.shutdown(cancel_futures=True)  # after an error or Ctrl-C, those not yet begun need not begin
-    return list(commands)
+    return targets
+
+
+def _keep_object(made: Path, place: Path) -> None:
+    """Put an object file into the cache, after the hash of it that `_take_object` checks."""
+    content = made.read_bytes()
+    whole = made.with_suffix(".kept")
+    whole.write_bytes(hashlib.sha256(content).digest() + content)
+    os.replace(whole, place)
+
+
+def _take_object(place: Path, target: Path) -> bool:
+    """Copy an object file out of the cache; False where there is none, or it is not what was written there."""
+    try:
+        kept = place.read_bytes()
+    except FileNotFoundError:
+        return False
+    digest, content = kept[:DIGEST], kept[DIGEST:]
+    if hashlib.sha256(content).digest() != digest:
+        return False
+    target.write_bytes(content)
+    os.utime(place)
+    return True
 
 
 def _compile_error(what: str, compiler: Compiler, output: str) -> CompileError:
@@ -224,11 +312,18 @@ def _compile_error(what: str, compiler: Compiler, output: str) -> CompileError:
 
 
 def _tidy(root: Path) -> None:
-    """Remove what killed builds left, and all but the libraries used last. Called with the lock held."""
+    """Remove what killed builds left, and all but the libraries and objects used last. Called with the lock held."""
     for left in root.glob(f"{BUILDING}*"):
         shutil.rmtree(left, ignore_errors=True)  # an orphaned compiler may still be writing there; then next time
-    built = sorted((path.parent for path in root.glob(f"*/{RECORD}")), key=lambda folder: folder.stat().st_mtime)
-    for old in built[: -(KEEP - 1)]:  # with the one about to be made: KEEP
+    for old in _oldest([path.parent for path in root.glob(f"*/{RECORD}")], KEEP - 1):  # with the one to be made: KEEP
         # A running process keeps what it has loaded: elsewhere the file lives on without a name, and Windows refuses
         # to delete it, which is as well.
         shutil.rmtree(old, ignore_errors=True)
+    for old in _oldest(list((root / OBJECTS).glob("*.o")), KEEP_OBJECTS):
+        with suppress(OSError):  # Windows, where another program is looking at it: then next time
+            old.unlink()
+
+
+def _oldest(paths: Sequence[Path], keep: int) -> list[Path]:
+    """All but the `keep` that were used last."""
+    return sorted(paths, key=lambda path: path.stat().st_mtime)[: max(0, len(paths) - keep)]

@@ -15,6 +15,7 @@ from tiny_c import POSIX, TINY, compiler_or_skip, fake_compiler, write_sources
 
 import stage3_c
 from shared import cli
+from shared.contract import StageUnavailable
 from stage3_c import build, compiler, library
 
 ROOT = Path(build.__file__).resolve().parents[1]
@@ -72,9 +73,20 @@ def held(tmp_path: Path, real_compiler: compiler.Compiler) -> dict[str, str]:
     return {"CC": fake_compiler(tmp_path / "held-cc", f"{note}\n{hold}", real_compiler)}
 
 
+@pytest.fixture
+def noted(tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """$CC notes every call in tmp_path/calls."""
+    body = f'echo "$*" >> "{tmp_path}/calls"'
+    monkeypatch.setenv("CC", fake_compiler(tmp_path / "noting-cc", body, real_compiler))
+
+
 def calls(tmp_path: Path, word: str) -> int:
     file = tmp_path / "calls"
     return sum(word in line for line in file.read_text().splitlines()) if file.exists() else 0
+
+
+def objects(own_cache: Path) -> list[Path]:
+    return list((own_cache / build.OBJECTS).iterdir())
 
 
 # Build once, find again, build anew
@@ -149,6 +161,119 @@ def test_the_oldest_of_many_builds_are_removed_and_the_last_used_kept(
             if built.library.exists():
                 os.utime(built.library.parent, (1e9 - age, 1e9 - age))
     assert [built.library.exists() for built in made] == [True, False, True, True]
+
+
+def test_the_sources_are_those_of_the_folder_that_groundup_csrc_names(
+    csrc: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDUP_CSRC", str(csrc))
+    assert ctypes.CDLL(str(build.build().library)).answer() == 42
+    assert build.build().library == build.build(csrc).library
+
+
+# Object files, kept from one build to the next
+
+
+@POSIX
+def test_after_an_edit_of_one_source_only_that_one_is_compiled(csrc: Path, tmp_path: Path, noted: None) -> None:
+    build.build(csrc)
+    assert (calls(tmp_path, "csrc/twice.c"), calls(tmp_path, "csrc/machine.c")) == (2, 1)
+    (csrc / "machine.c").write_text(TINY["machine.c"].replace("42", "43"))
+    built = build.build(csrc)
+    assert ctypes.CDLL(str(built.library)).answer() == 43
+    assert (calls(tmp_path, "csrc/twice.c"), calls(tmp_path, "csrc/machine.c")) == (2, 2)
+
+
+@POSIX
+def test_after_an_edit_of_the_header_every_source_is_compiled(csrc: Path, tmp_path: Path, noted: None) -> None:
+    build.build(csrc)
+    (csrc / "groundup.h").write_text(TINY["groundup.h"] + "/* edited */\n")
+    build.build(csrc)
+    assert (calls(tmp_path, "csrc/twice.c"), calls(tmp_path, "csrc/machine.c")) == (4, 2)
+
+
+@POSIX
+def test_a_compiler_that_has_built_a_library_is_not_probed_again(csrc: Path, tmp_path: Path, noted: None) -> None:
+    first = build.build(csrc)
+    (csrc / "machine.c").write_text(TINY["machine.c"] + "/* edited */\n")
+    second = build.build(csrc)
+    assert calls(tmp_path, f"probe{compiler.SUFFIX}") == 1
+    assert (second.compiler, second.flags) == (first.compiler, first.flags)
+
+
+@POSIX
+def test_a_compiler_that_has_stopped_working_since_is_told_as_such(
+    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = f'if [ -e "{tmp_path}/gone" ] && [ "$1" != --version ]; then echo "error: no stdlib.h" >&2; exit 1; fi'
+    monkeypatch.setenv("CC", fake_compiler(tmp_path / "failing-cc", body, real_compiler))
+    build.build(csrc)
+    (tmp_path / "gone").touch()
+    (csrc / "machine.c").write_text(TINY["machine.c"] + "/* edited */\n")
+    with pytest.raises(StageUnavailable, match=r"failing-cc.*which does not work \(error: no stdlib\.h\)"):
+        build.build(csrc)
+
+
+@POSIX
+def test_a_library_that_was_removed_is_linked_from_what_was_compiled(csrc: Path, tmp_path: Path, noted: None) -> None:
+    first = build.build(csrc)
+    first.library.unlink()
+    assert build.build(csrc) == first
+    assert calls(tmp_path, "csrc/") == 3
+
+
+@POSIX
+@pytest.mark.parametrize("damage", [lambda content: content[:-1], lambda content: b""])
+def test_a_damaged_object_is_compiled_anew(
+    csrc: Path, own_cache: Path, tmp_path: Path, noted: None, damage: Callable[[bytes], bytes]
+) -> None:
+    first = build.build(csrc)
+    first.library.unlink()
+    for file in objects(own_cache):
+        file.write_bytes(damage(file.read_bytes()))
+    again = build.build(csrc)
+    assert ctypes.CDLL(str(again.library)).answer() == 42
+    assert calls(tmp_path, "csrc/") == 6
+
+
+def test_an_objects_key_changes_with_all_that_decides_it_and_not_with_other_sources(
+    csrc: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = build.read_sources(csrc)
+    keys = [build.object_key(sources, real_compiler, "twice.c", bits) for bits in (None, 32, 64)]
+    keys.append(build.object_key({**sources, "two.c": sources["twice.c"]}, real_compiler, "two.c", 32))
+    keys.append(build.object_key({**sources, "twice.c": b""}, real_compiler, "twice.c", 32))
+    keys.append(build.object_key({**sources, "groundup.h": b""}, real_compiler, "twice.c", 32))
+    keys.append(build.object_key({**sources, "new.h": b""}, real_compiler, "twice.c", 32))
+    keys.append(build.object_key(sources, replace(real_compiler, version_text="another version"), "twice.c", 32))
+    with monkeypatch.context() as patch:
+        patch.setattr(build, "processor", lambda: "another processor")
+        keys.append(build.object_key(sources, real_compiler, "twice.c", 32))
+    monkeypatch.setenv("GROUNDUP_SANITIZE", "address")
+    keys.append(build.object_key(sources, real_compiler, "twice.c", 32))
+    assert len(set(keys)) == len(keys)
+    monkeypatch.delenv("GROUNDUP_SANITIZE")
+    assert build.object_key({**sources, "machine.c": b""}, real_compiler, "twice.c", 32) == keys[1]
+
+
+def test_the_oldest_of_many_objects_are_removed_and_the_last_used_kept(
+    csrc: Path, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build, "KEEP_OBJECTS", 3)
+    build.build(csrc)
+    before = objects(own_cache)
+    assert len(before) == 3
+    for path in before:
+        os.utime(path, (1e9, 1e9))
+    (csrc / "twice.c").write_text(TINY["twice.c"] + "/* edited */\n")
+    build.build(csrc)
+    (used,) = (path for path in before if path.stat().st_mtime > 1e9)  # machine.o, taken again
+    (csrc / "twice.c").write_text(TINY["twice.c"] + "/* edited again */\n")
+    build.build(csrc)
+    left = objects(own_cache)
+    assert used in left
+    assert len(left) == 5  # the three used last, and two made since
+    assert len(set(before) & set(left)) == 1
 
 
 # Several processes, kills and damage
@@ -259,6 +384,14 @@ def test_an_error_shows_the_file_the_line_and_the_compilers_words(csrc: Path, bo
     assert len(str(error.value).splitlines()) == 1
 
 
+def test_an_error_in_lines_that_a_line_directive_places_elsewhere_is_told_there(csrc: Path) -> None:
+    """The course puts a learner's function among the project's: the learner is to find it in their own file."""
+    body = '#line 70 "/home/me/course/twice.c"\n    return x + y;\n#line 1 "the project\'s own function"\n'
+    (csrc / "twice.c").write_text(TINY["twice.c"].replace("    return x + x;\n", body))
+    with pytest.raises(build.CompileError, match=r": /home/me/course/twice\.c:70:16: error: .*y"):
+        build.build(csrc)
+
+
 def test_a_function_that_is_called_and_not_written_is_an_error_of_the_build(csrc: Path) -> None:
     (csrc / "machine.c").write_text(
         "int missing(void);\nint other(void);\nint other(void)\n{\n    return missing();\n}\n"
@@ -271,7 +404,7 @@ def test_after_the_error_is_mended_the_next_build_succeeds(csrc: Path, own_cache
     (csrc / "twice.c").write_text("broken")
     with pytest.raises(build.CompileError):
         build.build(csrc)
-    assert [path.name for path in own_cache.iterdir()] == ["lock"]
+    assert sorted(path.name for path in own_cache.iterdir()) == ["lock", build.OBJECTS]
     (csrc / "twice.c").write_text(TINY["twice.c"])
     assert build.build(csrc).compiled
 

@@ -375,8 +375,9 @@ def _show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> 
     if verdict.stub:
         say(("not written yet", "yellow"), f"; groundup learn hint {task.id if task else ''} helps")
         return
+    width = max([11, *(len(name) + 2 for name, _ in verdict.rungs)])
     for name, count in verdict.rungs:
-        say("  ", (f"{'ok':<8}", "green"), f"{name:<11}", (f"{count} check{'' if count == 1 else 's'}", "dim"))
+        say("  ", (f"{'ok':<8}", "green"), f"{name:<{width}}", (f"{count} check{'' if count == 1 else 's'}", "dim"))
     if not verdict.passed:
         say("  ", (f"{'failed':<8}", "bold red"), verdict.rung)
         say(f"\n  {verdict.what}")

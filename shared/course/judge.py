@@ -222,12 +222,13 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
     kind, text = found["type"], found["text"]
     at = f" while trying {trying}" if trying else ""
     place = {"file": found["file"], "line": found["line"], "source": found["source"]}
-    more = "\n".join([*"\n".join(found["notes"]).splitlines()[:MOST_SHOWN_NOTES], found["traceback"]]).strip()
+    said = "\n".join(found["notes"]).splitlines()[:MOST_SHOWN_NOTES]
+    more = "\n".join([*said, found["traceback"]]).strip()
     if kind == "SystemExit":
         return {**place, "what": f"it called sys.exit({text}){at}", "likely": "a function returns; it does not exit"}
     if kind == "MemoryError":
         likely = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
         return {**place, "what": f"it asked for more memory than there is for it{at}", "likely": likely}
     if kind == "CompileError":
-        return {**place, "what": text, "more": more}
+        return {**place, "what": text, "more": "\n".join(said)}
     return {**place, "what": f"{kind}: {text}{at}", "more": more if not found["file"] else ""}

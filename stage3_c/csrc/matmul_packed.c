@@ -102,31 +102,21 @@ static __attribute__((noinline)) void finish(size_t rows, size_t vectors, real (
     }
 }
 
-/* One tile. a: (rows, depth) by its strides; b: depth rows of vectors * LANES numbers, b_row from one to the next; c: rows
-   with n numbers from one to the next, of which `columns` count. added: whether c holds the sum of earlier blocks; bias, from the tile's first
-   column, and activation: after the last. rows and vectors are constants wherever this is called, so the loops over
-   them disappear and `sum` lives in registers. */
-static inline __attribute__((always_inline)) void tile(const size_t rows, const size_t vectors, size_t depth,
-                                                       NAME(strided) a, const real *b, size_t b_row, real *c,
-                                                       size_t n, size_t columns, int added, const real *bias,
-                                                       enum activation activation) {
-    vector sum[TILE_ROWS][TILE_VECTORS];
-    UNROLL for (size_t i = 0; i < rows; i++) {
-        UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] = (vector){0};
-    }
-    /* The rows of c lie far apart: asked for now, they have come from the outer caches when the sums are done. */
+/* The rows of c lie far apart: asked for before a tile is computed, they have come from the outer caches when it is. */
+static inline __attribute__((always_inline)) void fetch_ahead(const size_t rows, const size_t vectors, const real *c,
+                                                              size_t n, size_t columns) {
     UNROLL for (size_t i = 0; i < rows; i++) {
         __builtin_prefetch(c + i * n, 1);
         if (vectors * sizeof(vector) > CACHE_LINE) __builtin_prefetch(c + i * n + columns - 1, 1);
     }
-    for (size_t p = 0; p < depth; p++) {
-        vector row[TILE_VECTORS];
-        UNROLL for (size_t v = 0; v < vectors; v++) row[v] = load(b + p * b_row + v * LANES);
-        UNROLL for (size_t i = 0; i < rows; i++) {
-            const real factor = a.values[i * a.row + p * a.column];
-            UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] += factor * row[v];
-        }
-    }
+}
+
+/* The end of a tile: the sums go from the registers to c, added to what is there or in its place. The arguments are
+   those of `tile`. */
+static inline __attribute__((always_inline)) void put_away(const size_t rows, const size_t vectors,
+                                                           vector (*sum)[TILE_VECTORS], real *c, size_t n,
+                                                           size_t columns, int added, const real *bias,
+                                                           enum activation activation) {
     if (columns == vectors * LANES && bias == NULL && activation == IDENTITY) {
         UNROLL for (size_t i = 0; i < rows; i++) {
             UNROLL for (size_t v = 0; v < vectors; v++) {
@@ -141,6 +131,30 @@ static inline __attribute__((always_inline)) void tile(const size_t rows, const 
         UNROLL for (size_t v = 0; v < vectors; v++) store(sums[i] + v * LANES, sum[i][v]);
     }
     finish(rows, vectors, sums, c, n, columns, added, bias, activation);
+}
+
+/* The micro-kernel, one tile. a: (rows, depth) by its strides; b: depth rows of vectors * LANES numbers, b_row from one
+   to the next; c: rows with n numbers from one to the next, of which `columns` count. added: whether c holds the sum of
+   earlier blocks; bias, from the tile's first column, and activation: after the last. rows and vectors are constants
+   wherever this is called, so the loops over them disappear and `sum` lives in registers. */
+static inline __attribute__((always_inline)) void tile(const size_t rows, const size_t vectors, size_t depth,
+                                                       NAME(strided) a, const real *b, size_t b_row, real *c,
+                                                       size_t n, size_t columns, int added, const real *bias,
+                                                       enum activation activation) {
+    fetch_ahead(rows, vectors, c, n, columns);
+    vector sum[TILE_ROWS][TILE_VECTORS];
+    UNROLL for (size_t i = 0; i < rows; i++) {
+        UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] = (vector){0};
+    }
+    for (size_t p = 0; p < depth; p++) {
+        vector row[TILE_VECTORS];
+        UNROLL for (size_t v = 0; v < vectors; v++) row[v] = load(b + p * b_row + v * LANES);
+        UNROLL for (size_t i = 0; i < rows; i++) {
+            const real factor = a.values[i * a.row + p * a.column];
+            UNROLL for (size_t v = 0; v < vectors; v++) sum[i][v] += factor * row[v];
+        }
+    }
+    put_away(rows, vectors, sum, c, n, columns, added, bias, activation);
 }
 
 /* How many of the rows that are left the next tile takes: there is code for these numbers only. */

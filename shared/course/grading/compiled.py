@@ -1,7 +1,9 @@
-"""Phase 3: the network in C. What is right is computed by stage 2, in float64.
+"""Phase 3: the network in C. What is right is computed by stage 2, in float64, and at the end by stage 1.
 
-A C function is called through the library's own door (stage3_c.library), on arrays that lie inside guarded ones; see
-guarded.py. A `static` function has no name outside its file: `tile` and `backward` are graded through what calls them.
+guarded.py        calling C on arrays that lie inside larger ones, so that a step outside is seen
+c_functions.py    what goes over numbers in a line or row by row: activations, bias, loss, optimizer
+c_products.py     the matmul ladder
+here              the dense layer, backpropagation, and the checkpoint
 """
 
 from __future__ import annotations
@@ -9,405 +11,353 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from shared.contract import load_stage
 from shared.course.grading import guarded
-from shared.course.grading.guarded import changed, filled, read
+from shared.course.grading.c_functions import (
+    add_bias,
+    c_floor,
+    column_sums,
+    numpy_floor,
+    refused,
+    relu_backward,
+    sgd,
+    softmax,
+    softmax_cross_entropy_fused,
+)
+from shared.course.grading.c_products import (
+    SIZES,
+    A,
+    B,
+    factors,
+    matmul_blocked,
+    matmul_ijk,
+    matmul_ikj,
+    matmul_restrict,
+    prepare_nn,
+    tile,
+)
 from shared.course.likely import Guess
-from shared.course.rungs import Exercise, Rung, Speed, Tally, Wrong, gradient_rung, rungs
+from shared.course.rungs import Exercise, Rung, Tally, Wrong, gradient_rung, rungs
 from shared.initialize import initialize_parameters
-from shared.tolerance import compare
-
-SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 64)]
-"""(rows, columns)."""
-
-SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
-"""(M, K, N): ones, primes, K much larger than N and the reverse."""
-
-A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
-AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]
-
-BLOCK_DEPTH, BLOCK_WIDTH = 64, 256
-"""DEPTH and WIDTH of matmul_loops.c."""
-
-WALK = (8, 512, 512)
-"""A product in which walking down b's columns costs several times as much as walking along its rows: every number is
-in another cache line, and they are 4 kB apart."""
+from stage3_c import library
 
 
-def numpy_floor() -> Any:
-    """Stage 2, which says what is right."""
-    return load_stage("stage2_numpy")
+def dense_forward() -> list[Rung]:
+    """Dense.forward: the product and the bias, written where the caller wants it, and x kept for the way back."""
+    dense, floor = c_floor().dense.Dense, numpy_floor().dense.Dense
 
+    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Any:
+        return dense(weights, bias).forward(x)
 
-def c_function(name: str, dtype: str = "float64") -> Callable[..., Any]:
-    """The learner's C function. Compiles what has to be compiled."""
-    load_stage("stage3_c")
-    from stage3_c import library  # after load_stage, which says what is missing where there is no compiler
+    def backward_finds_x(w: np.ndarray) -> Any:
+        layer = dense(w, np.zeros(w.shape[1]))
+        layer.forward(x)
+        try:
+            layer.backward(grad)
+        except ValueError as error:
+            raise Wrong(f"backward after forward: {error}", likely="forward keeps x for backward, as self._x") from None
+        return layer.grad_weights
 
-    return library.function(name, dtype)
+    def arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
+        batch, inputs, out = size
+        return rng.standard_normal((batch, inputs)), rng.standard_normal((inputs, out)), rng.standard_normal(out)
 
+    def memory(tally: Tally) -> None:
+        case = "Dense.forward(x, out=out)"
+        tally.trying(case)
+        x, weights, bias = arguments(np.random.default_rng(6), (5, 3, 4))
+        layer, out, called = dense(weights, bias), np.full((5, 4), np.nan), []
+        original = library.function
 
-def pool() -> int:
-    """The handle of the threads, which the products take as their first argument."""
-    from stage3_c import library
+        def noted(name: str, dtype: Any) -> Any:
+            called.append(name)
+            return original(name, dtype)
 
-    return library.pool()
+        library.function = noted
+        try:
+            got = layer.forward(x, out=out)
+        finally:
+            library.function = original
+        tally.holds(
+            got is out, f"{case}: the result is not in out",
+            likely="matmul takes where to write as its third argument, and forward returns it",
+        )  # fmt: skip
+        tally.equal(out, x @ weights + bias, case=f"out of {case}", terms=3)
+        tally.holds(
+            "add_bias" in called and len(called) == 2, f"{case} is to be two calls into C: the product and add_bias",
+            got=", ".join(called) or "none",
+            likely="NumPy holds the memory here; library.function(name, dtype) gives the C function that computes",
+        )  # fmt: skip
+        refused(
+            tally, "Dense.forward of x (5, 4) by weights (3, 4)", lambda: dense(weights, bias).forward(np.ones((5, 4))),
+            ValueError, ("(5, 4)", "(3, 4)"), "self._prepare checks x, and makes out where there is none",
+        )  # fmt: skip
+        refused(
+            tally, "Dense.forward with out (5, 3)", lambda: layer.forward(x, out=np.ones((5, 3))),
+            ValueError, ("(5, 3)", "(5, 4)"), "self._prepare checks out, too",
+        )  # fmt: skip
 
-
-def and_then(made: Sequence[Rung], name: str, check: Callable[[Tally], None]) -> list[Rung]:
-    """The rungs, with one more check at the end of the one of this name."""
-
-    def both(before: Callable[[Tally], None]) -> Callable[[Tally], None]:
-        def run(tally: Tally) -> None:
-            before(tally)
-            check(tally)
-
-        return run
-
-    return [Rung(rung.name, both(rung.check)) if rung.name == name else rung for rung in made]
-
-
-def matrix(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
-    """Random numbers, (rows, columns)."""
-    return rng.standard_normal(size)
-
-
-def walked(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
-    """What one reads who takes element (i, j) to be at [i * row + j * column]; None where that leaves the array."""
-    i, j = np.indices(values.shape)
-    places = i * row + j * column
-    return values.reshape(-1)[places] if places.max() < values.size else None
-
-
-# Week 6: pointers and loops
-
-
-def relu_backward() -> list[Rung]:
-    """The derivative of ReLU: as many numbers in a line as rows times columns."""
-    function, floor = c_function("relu_backward"), numpy_floor().activations
-
-    def call(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
-        arguments = (read("grad_output", grad), read("z", z), read("output", np.maximum(z, 0)))
-        return guarded.run("relu_backward", function, *z.shape, *arguments, filled("grad_z", z.shape))["grad_z"]
-
-    def reference(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
-        return floor.relu_backward(grad, z, np.maximum(z, 0))
-
-    def in_place(tally: Tally) -> None:
-        grad, z = (matrix(np.random.default_rng(seed), (3, 4)) for seed in (5, 6))
-        memory = changed("grad_output", grad)
-        arguments = (memory, read("z", z), read("output", np.maximum(z, 0)), memory)
-        tally.trying("relu_backward with grad_z and grad_output one memory")
-        got = guarded.run("relu_backward", function, *z.shape, *arguments)
-        tally.equal(
-            got["grad_output"],
-            reference(grad, z),
-            case="relu_backward with grad_z and grad_output one memory",
-            guesses=[Guess("grad_z may be grad_output itself: read each number before you write it", lambda: got_zeros)],
+    x, w, _ = arguments(np.random.default_rng(5), (4, 3, 2))
+    grad = np.random.default_rng(7).standard_normal((4, 2))
+    return rungs(
+        Exercise(
+            call=call,
+            reference=lambda x, weights, bias: floor(weights, bias).forward(x),
+            show=lambda x, weights, bias: f"Dense.forward for x {x.shape}, weights {weights.shape}",
+            hand=[((A, B, np.array([10.0, 100.0])), [[17.0, 99.0], [26.0, 99.0]])],
+            arguments=arguments,
+            typical=(4, 4, 4),
+            sizes=SIZES,
+            gradient=gradient_rung(
+                lambda w: float(np.sum((x @ w) * grad)),
+                backward_finds_x,
+                lambda rng: w,
+                "sum(y * grad_output) for weights (3, 2): what backward makes of the x that forward kept",
+            ),
+            terms=lambda x, weights, bias: x.shape[1] + 1,
+            scale=lambda x, weights, bias: np.abs(x) @ np.abs(weights) + np.abs(bias),
+            guesses=[
+                Guess("the bias is missing", lambda x, w, b: x @ w),
+                Guess("the bias is added twice", lambda x, w, b: x @ w + 2 * b),
+                Guess("the product is missing: only the bias is there", lambda x, w, b: np.tile(b, (len(x), 1))),
+            ],
+            memory=memory,
         )
+    )
 
-    got_zeros = np.zeros((3, 4))
-    z, grad = np.array([[-1.0, 0.0, 2.0], [3.0, -4.0, 0.5]]), np.array([[10.0, 20.0, 30.0], [-40.0, 50.0, 60.0]])
-    away = np.where(np.abs(matrix(np.random.default_rng(7), (3, 4))) < 0.1, 0.5, matrix(np.random.default_rng(7), (3, 4)))
-    weights = matrix(np.random.default_rng(8), (3, 4))
-    made = rungs(
+
+def backward() -> list[Rung]:
+    """Backpropagation through all layers, by the gradients that a network's step writes."""
+    network_in_c, floor = c_floor().network.Network, numpy_floor().network.Network
+
+    def gradients(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any, held: float) -> Any:
+        network = network_in_c.from_parameters(parameters, "relu", "mean_squared_error", "float64")
+        buffers = network.buffers(len(x))
+        for memory in (*network.layer_gradients, *buffers.output, *buffers.dropped, *buffers.grad):
+            memory.fill(held)
+        return dict(zip(_names(parameters), network.gradients(x, y, masks), strict=True))
+
+    def call(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any) -> dict[str, np.ndarray]:
+        first: dict[str, np.ndarray] = gradients(parameters, x, y, masks, np.nan)
+        second = gradients(parameters, x, y, masks, guarded.HELD)
+        output = guarded.differing(first, second)
+        if output:
+            raise guarded.depends_on_before("backward", output, NOT_YET_WRITTEN)
+        return first
+
+    def reference(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any) -> dict[str, Any]:
+        network = floor.from_parameters(parameters, "relu", "mean_squared_error", "float64")
+        return dict(zip(_names(parameters), network.gradients(x, y, masks), strict=True))
+
+    def arguments(rng: np.random.Generator, case: tuple[int, tuple[int, ...], bool]) -> tuple[Any, ...]:
+        batch, widths, dropout = case
+        parameters = tuple(
+            rng.standard_normal(shape) for inputs, out in pairwise(widths) for shape in ((inputs, out), (out,))
+        )
+        masks = [2.0 * rng.integers(0, 2, (batch, width)) for width in widths[1:-1]] if dropout else None
+        return parameters, rng.standard_normal((batch, widths[0])), rng.standard_normal((batch, widths[-1])), masks
+
+    def guess(text: str, activation: bool = True, masked: bool = True) -> list[Guess]:
+        def wrong(name: str) -> Callable[..., Any]:
+            return lambda parameters, x, y, masks: backpropagated(parameters, x, y, masks, activation, masked).get(name)
+
+        return [Guess(text, wrong(name), name) for name in ("grad W1", "grad b1", "grad W2", "grad b2")]
+
+    p1 = (np.array([[3.0, -3.0]]), np.array([1.0, 1.0]), np.array([[0.5], [2.0]]), np.array([-1.0]))
+    parameters, x, y, _ = arguments(np.random.default_rng(5), (4, (3, 5, 2), False))
+
+    def loss(w: np.ndarray) -> float:
+        network = floor.from_parameters((w, *parameters[1:]), "relu", "mean_squared_error", "float64")
+        return float(network.loss(x, y))
+
+    return rungs(
         Exercise(
             call=call,
             reference=reference,
-            show=lambda grad, z: f"relu_backward of {z.shape}",
-            hand=[
-                ((grad, z), [[0.0, 0.0, 30.0], [-40.0, 0.0, 60.0]]),
-                ((np.array([[np.inf, 1.0]]), np.array([[-1.0, 1.0]])), [[0.0, 1.0]]),
-            ],
-            arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
-            typical=(4, 6),
-            sizes=SHAPES,
-            gradient=gradient_rung(
-                lambda z: float(np.sum(np.maximum(z, 0) * weights)),
-                lambda z: call(weights, z),
-                lambda rng: away,
-                "sum(relu(z) * grad_output) for z (3, 4)",
+            show=lambda parameters, x, y, masks: (
+                f"backward of a network {'-'.join(map(str, [x.shape[1], *(len(b) for b in parameters[1::2])]))} "
+                f"for {len(x)} rows{', with dropout' if masks else ''}"
             ),
-            guesses=[
-                Guess("at z = 0 the slope is 0: the gradient stops there", lambda g, z: np.where(z >= 0, g, 0)),
-                Guess("that is the slope alone: the gradient that came in passes where it is 1", lambda g, z: z > 0),
-                Guess("the gradient passes where z was positive, not where it was negative", lambda g, z: (z <= 0) * g),
-                Guess(
-                    "0 times infinity is not a number: choose between 0 and the gradient, do not multiply",
-                    lambda g, z: _quiet(lambda: g * (z > 0)),
-                ),
-                Guess("the sign of z decides, not that of the gradient", lambda g, z: np.where(g > 0, g, 0)),
-            ],
-        )
-    )
-    return and_then(made, "agreement", in_place)
-
-
-def _quiet(compute: Callable[[], Any]) -> Any:
-    with np.errstate(all="ignore"):
-        return compute()
-
-
-def add_bias() -> list[Rung]:
-    """values += bias, in place."""
-    function = c_function("add_bias")
-
-    def call(bias: np.ndarray, values: np.ndarray) -> np.ndarray:
-        arguments = (read("bias", bias), changed("values", values))
-        return guarded.run("add_bias", function, *values.shape, *arguments)["values"]
-
-    return rungs(
-        Exercise(
-            call=call,
-            reference=lambda bias, values: values + bias,
-            show=lambda bias, values: f"add_bias of bias {bias.shape} to values {values.shape}",
             hand=[
                 (
-                    (np.array([10.0, 20.0, 30.0]), np.array([[1.0, 2.0, 3.0], [-4.0, -5.0, -6.0]])),
-                    [[11.0, 22.0, 33.0], [6.0, 15.0, 24.0]],
+                    (p1, np.array([[2.0]]), np.array([[1.0]]), None),
+                    {
+                        "grad W1": [[3.0, 0.0]],
+                        "grad b1": [1.5, 0.0],
+                        "grad W2": [[21.0], [0.0]],
+                        "grad b2": [3.0],
+                    },
                 )
             ],
-            arguments=lambda rng, size: (rng.standard_normal(size[1]), matrix(rng, size)),
-            typical=(4, 4),
-            sizes=SHAPES,
+            arguments=arguments,
+            typical=(4, (5, 4, 3, 2), False),
+            sizes=[
+                (1, (1, 1), False),
+                (3, (2, 1), False),
+                (1, (3, 1, 2), False),
+                (5, (7, 11, 3), True),
+                (9, (4, 5, 3, 2, 6), True),
+            ],
+            gradient=gradient_rung(
+                loss,
+                lambda w: call((w, *parameters[1:]), x, y, None)["grad W1"],
+                lambda rng: parameters[0],
+                "the loss of a network 3-5-2 by its first weights",
+            ),
+            terms=lambda *given: 256,
+            scale=lambda *given: 10.0,
             guesses=[
-                Guess(
-                    "only the first row has its bias: does the index move on to row i, at i * columns?",
-                    lambda b, v: np.vstack([v[:1] + b, v[1:]]),
+                *guess(
+                    "the derivative of the activation is missing between the layers: through_activation brings it in",
+                    activation=False,
                 ),
-                Guess(
-                    "the first row got every row's bias: does the index move on to row i, at i * columns?",
-                    lambda b, v: np.vstack([v[:1] + len(v) * b, v[1:]]),
-                ),
-                Guess("the bias took the values' place: add it to them", lambda b, v: np.broadcast_to(b, v.shape)),
-                Guess("the bias of an output is that of its column j, not of its row i", _bias_of_rows),
-                Guess("every value got the first bias", lambda b, v: v + b[0]),
-                Guess("nothing was changed", lambda b, v: v),
+                *guess("the dropout mask is missing on the way back", masked=False),
             ],
         )
     )
 
 
-def _bias_of_rows(bias: np.ndarray, values: np.ndarray) -> np.ndarray | None:
-    return values + bias[: len(values), None] if len(values) <= len(bias) else None
+NOT_YET_WRITTEN = (
+    "a layer's grad is read that nobody wrote: going down, dense_backward writes that of the layer below, for every "
+    "layer but the first"
+)
 
 
-def column_sums() -> list[Rung]:
-    """The sum of each column, walked row by row."""
-    function = c_function("column_sums")
-
-    def call(values: np.ndarray) -> np.ndarray:
-        arguments = (read("values", values), filled("sums", values.shape[1:]))
-        return guarded.run("column_sums", function, *values.shape, *arguments)["sums"]
-
-    def in_walk(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
-        found = walked(values, row, column)
-        return None if found is None else found.sum(axis=0)
-
-    return rungs(
-        Exercise(
-            call=call,
-            reference=lambda values: values.sum(axis=0),
-            show=lambda values: f"column_sums of {values.shape}",
-            hand=[(((np.array([[1.0, 2.0, 3.0], [40.0, 50.0, -60.0]])),), [41.0, 52.0, -57.0])],
-            arguments=lambda rng, size: (matrix(rng, size),),
-            typical=(5, 5),
-            sizes=SHAPES,
-            terms=lambda values: len(values),
-            scale=lambda values: np.abs(values).sum(axis=0),
-            guesses=[
-                Guess(
-                    "a mean was asked of nobody: the bias was added to every row, so its gradient is the sum",
-                    lambda v: v.mean(axis=0),
-                ),
-                Guess(
-                    "the first row counts twice: what starts with row 0 goes on with row 1",
-                    lambda v: v.sum(axis=0) + v[0],
-                ),
-                Guess("the last row is left out: does i run to the end?", lambda v: v[:-1].sum(axis=0)),
-                Guess("only the last row is kept: add to the sum, do not assign", lambda v: v[-1]),
-                Guess("only the first row is there: nothing is added to it", lambda v: v[0]),
-                Guess(
-                    "those are the sums of the rows: the sum of a column runs over i",
-                    lambda v: v.sum(axis=1) if v.shape[0] == v.shape[1] else None,
-                ),
-                Guess(
-                    "the next row begins `columns` numbers further on, not `rows`",
-                    lambda v: in_walk(v, v.shape[0], 1),
-                ),
-                Guess(
-                    "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]",
-                    lambda v: in_walk(v, 1, v.shape[0]),
-                ),
-            ],
-        )
-    )
+def _names(parameters: Sequence[Any]) -> list[str]:
+    return [f"grad {'b' if i % 2 else 'W'}{i // 2 + 1}" for i in range(len(parameters))]
 
 
-def matmul_ijk() -> list[Rung]:
-    """The definition."""
-    return rungs(product("matmul_ijk"))
+def backpropagated(
+    parameters: Sequence[np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    masks: Any,
+    activation: bool = True,
+    masked: bool = True,
+) -> dict[str, np.ndarray]:
+    """What the gradients come to for who leaves out the activation's derivative, or the masks."""
+    weights, biases = parameters[::2], parameters[1::2]
+    inputs, outputs, signal = [x], [], x
+    for i, (w, b) in enumerate(zip(weights, biases, strict=True)):
+        outputs.append(signal @ w + b if i + 1 == len(weights) else np.maximum(signal @ w + b, 0))
+        signal = outputs[i] * masks[i] if masks and i < len(masks) else outputs[i]
+        inputs.append(signal)
+    grad, found = 2 * (signal - y) / y.size, {}
+    for i in reversed(range(len(weights))):
+        found[f"grad W{i + 1}"], found[f"grad b{i + 1}"] = inputs[i].T @ grad, grad.sum(axis=0)
+        if i:
+            grad = grad @ weights[i].T
+            grad = grad * masks[i - 1] if masks and masked else grad
+            grad = grad * (outputs[i - 1] > 0) if activation else grad
+    return found
 
 
-def softmax() -> list[Rung]:
-    """Every row on its own, kept from overflowing, and in place where the caller wants that."""
-    function, floor = c_function("softmax"), numpy_floor().activations
+GRADES: dict[str, Callable[[], list[Rung]]] = {
+    "6.1": relu_backward,
+    "6.2": add_bias,
+    "6.3": column_sums,
+    "6.4": matmul_ijk,
+    "6.5": softmax,
+    "7.1": matmul_ikj,
+    "7.2": matmul_blocked,
+    "7.3": softmax_cross_entropy_fused,
+    "7.4": sgd,
+    "7.5": matmul_restrict,
+    "8.1": prepare_nn,
+    "8.2": dense_forward,
+    "8.3": tile,
+    "8.4": backward,
+}
 
-    def call(z: np.ndarray) -> np.ndarray:
-        return guarded.run("softmax", function, *z.shape, read("z", z), filled("output", z.shape))["output"]
 
-    def in_place(tally: Tally) -> None:
-        z = matrix(np.random.default_rng(5), (3, 4))
-        memory = changed("z", z)
-        case = "softmax with output and z one memory"
-        tally.trying(case)
-        got = guarded.run("softmax", function, *z.shape, memory, memory)["z"]
-        found = compare(case, got, floor.softmax(z), "float64", 16)
-        likely = "output may be z itself: what is read from z after output was written is no z any more"
+# The checkpoint
+
+CLOSE = 1e-5
+"""What the phase promises: C's numbers are Python's to so much, relative to the largest of them."""
+
+STEPS, PAIRS, PER_PAIR = 10, 31, 3
+
+
+def checkpoint() -> list[Rung]:
+    """What ends the phase: the learner's functions together compute what Python does, and are faster than NumPy."""
+    c_floor()
+    return [Rung("agrees with Python to 1e-5", agrees), Rung("faster than NumPy", faster_than_numpy)]
+
+
+def agrees(tally: Tally) -> None:
+    """Every product, and some steps of training by each way to make a step, against stage 1."""
+    python, c = load_stage("stage1_pure_python"), c_floor()
+    worst = 0.0
+
+    def close(case: str, got: Any, expected: Any) -> None:
+        nonlocal worst
+        expected = np.asarray(expected, np.float64)
+        found = float(np.max(np.abs(np.asarray(got, np.float64) - expected)) / np.max(np.abs(expected)))
         tally.holds(
-            found.ok, f"{case}: wrong", expected=f"{found.expected:.9g}", got=f"{found.got:.9g}", likely=likely
+            found <= CLOSE,
+            f"{case} differs from stage 1",
+            expected=f"at most {CLOSE:g} of the largest number",
+            got=f"{found:.2g}",
+            likely="each function has passed alone: groundup learn check WEEK.NUMBER tells whether it still does",
         )
+        worst = max(worst, found)
 
-    def other(sum_axis: int | None, subtract: bool = True) -> Callable[[np.ndarray], np.ndarray]:
-        def compute(z: np.ndarray) -> np.ndarray:
-            e = np.exp(z - z.max(axis=1, keepdims=True) if subtract else z)
-            return e / e.sum(axis=sum_axis, keepdims=True)
+    a, b = factors(np.random.default_rng(1), (13, 70, 19))
+    expected = python.matmul.matmul(a.tolist(), b.tolist())
+    for name, rung in c.matmul.LADDER.items():
+        tally.trying(f"the product by {name}")
+        close(f"the product by {name}", rung(a.astype("float32"), b.astype("float32")), expected)
+    rng = np.random.default_rng(2)
+    x, labels = rng.standard_normal((8, 6)), rng.integers(0, 3, 8)
+    parameters = initialize_parameters([6, 5, 3], "he", seed=1)
+    reference = python.network.Network.from_parameters(parameters)
+    optimizer = python.optimizers.SGD(0.1, momentum=0.9)
+    for _ in range(STEPS):
+        reference.train_step(x.tolist(), labels.tolist(), optimizer)
+    for name, step in c.network.STEP_LADDER.items():
+        for dtype in ("float64", "float32"):
+            case = f"after {STEPS} steps by {name} in {dtype}"
+            tally.trying(case)
+            network = c.network.Network.from_parameters(parameters, dtype=dtype)
+            optimizer = c.optimizers.SGD(0.1, momentum=0.9)
+            for _ in range(STEPS):
+                step(network, x, labels, optimizer)
+            close(f"the output {case}", network.forward(x), reference.forward(x.tolist()))
+            for parameter, right in zip(network.parameters, reference.parameters, strict=True):
+                close(f"a parameter {case}", parameter, right)
+    tally.note(f"the largest difference from stage 1 is {worst:.1e} of the largest number, float32 included")
 
-        return lambda z: _quiet(lambda: compute(z))
 
-    half = np.log(3.0)
-    made = rungs(
-        Exercise(
-            call=call,
-            reference=floor.softmax,
-            show=lambda z: f"softmax of {z.shape}" + (f", {z[0, 0]:g} among it" if np.abs(z).max() > 100 else ""),
-            hand=[
-                ((np.array([[0.0, half], [half, 0.0], [5.0, 5.0]]),), [[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]]),
-                ((np.array([[1000.0, 1000.0]]),), [[0.5, 0.5]]),
-                ((np.array([[-1000.0, -1000.0]]),), [[0.5, 0.5]]),
-            ],
-            arguments=lambda rng, size: (3 * matrix(rng, size),),
-            typical=(4, 4),
-            sizes=SHAPES,
-            guesses=[
-                Guess("exp overflows: subtract the row's largest from each z first", other(1, subtract=False)),
-                Guess(
-                    "exp of a very negative number is 0: the largest is one of the row's own numbers, so start with z[0]",
-                    lambda z: _quiet(lambda: _softmax_from(z, np.maximum(z.max(axis=1, keepdims=True), 0))),
-                ),
-                Guess("each row adds up to 1, not the whole matrix: the sum starts anew with each row", other(None)),
-                Guess("each row adds up to 1, not each column", other(0)),
-                Guess("the sum is carried from row to row: it starts anew with each", _carried),
-                Guess(
-                    "the exponentials are not divided by their sum",
-                    lambda z: np.exp(z - z.max(axis=1, keepdims=True)),
-                ),
-            ],
-        )
+def faster_than_numpy(tally: Tally) -> None:
+    """A training step of 784-128-10 with 64 images, in turn with stage 2's, by the median of many pairs."""
+    tally.trying("training steps of 784-128-10 with 64 images")
+    rng = np.random.default_rng(3)
+    x, labels = rng.random((64, 784), np.float32), rng.integers(0, 10, 64)
+    parameters = initialize_parameters([784, 128, 10], "he", seed=1)
+    steps = []
+    for stage in (c_floor(), numpy_floor()):
+        network, optimizer = stage.network.Network.from_parameters(parameters), stage.optimizers.SGD(0.1)
+        steps.append(lambda network=network, optimizer=optimizer: network.train_step(x, labels, optimizer))
+    times: list[list[float]] = [[], []]
+    for pair in range(-3, PAIRS):
+        for which in (0, 1) if pair % 2 else (1, 0):
+            start = time.perf_counter()
+            for _ in range(PER_PAIR):
+                steps[which]()
+            if pair >= 0:
+                times[which].append((time.perf_counter() - start) / PER_PAIR)
+    mine, numpys = (statistics.median(each) * 1e3 for each in times)
+    ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
+    text = f"a step takes {mine:.3g} ms in your C and {numpys:.3g} ms in NumPy, {ratio:.2g} times as long"
+    tally.holds(
+        ratio < 1,
+        text,
+        expected="less than 1 times",
+        likely="which function is slow? groundup learn check 8.3 times the micro-kernel, which most of a step is",
     )
-    return and_then(made, "agreement", in_place)
-
-
-def _softmax_from(z: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    e = np.exp(z - largest)
-    return e / e.sum(axis=1, keepdims=True)
-
-
-def _carried(z: np.ndarray) -> np.ndarray:
-    e = np.exp(z - z.max(axis=1, keepdims=True))
-    return e / np.cumsum(e.sum(axis=1))[:, None]
-
-
-# Week 7: memory and caches
-
-
-def product(
-    name: str, takes_pool: bool = False, sizes: Sequence[Any] = (), guesses: Sequence[Guess] = (), speed: Speed | None = None
-) -> Exercise:
-    """A rung of the matmul ladder: c (m, n) = a (m, k) times b (k, n)."""
-    function = c_function(name)
-
-    def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        (m, k), n = a.shape, b.shape[1]
-        first = (pool(),) if takes_pool else ()
-        arguments = (*first, m, k, n, read("a", a), read("b", b), filled("c", (m, n)))
-        result = guarded.run(name, function, *arguments)
-        return result["c"]
-
-    return Exercise(
-        call=call,
-        reference=np.matmul,
-        show=lambda a, b: f"{name}(m={a.shape[0]}, k={a.shape[1]}, n={b.shape[1]})",
-        hand=[((A, B), AB), ((B, A), BA)],
-        arguments=factors,
-        typical=(4, 4, 4),
-        sizes=[*SIZES, *sizes],
-        terms=lambda a, b: a.shape[1],
-        scale=lambda a, b: np.abs(a) @ np.abs(b),
-        guesses=[*guesses, *MATMUL_GUESSES],
-        speed=speed,
-    )
-
-
-def factors(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Random a (M, K) and b (K, N)."""
-    m, k, n = size
-    return rng.standard_normal((m, k)), rng.standard_normal((k, n))
-
-
-def _times(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
-    return None if a is None or b is None else a @ b
-
-
-MATMUL_GUESSES = [
-    Guess(
-        "the last product is left out: does p run to the end of the row?",
-        lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
-    ),
-    Guess("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
-    Guess(
-        "a sum goes on from one output to the next: each starts from 0", lambda a, b: (a @ b).cumsum().reshape(AB_of(a, b))
-    ),
-    Guess(
-        "b is read as if it were transposed: element (p, j) is at [p * n + j]",
-        lambda a, b: _times(a, walked(b, 1, b.shape[0])),
-    ),
-    Guess("b's rows are n numbers apart, not k", lambda a, b: _times(a, walked(b, b.shape[0], 1))),
-    Guess("b's rows are n numbers apart, not m", lambda a, b: _times(a, walked(b, a.shape[0], 1))),
-    Guess(
-        "a is read as if it were transposed: element (i, p) is at [i * k + p]",
-        lambda a, b: _times(walked(a, 1, a.shape[0]), b),
-    ),
-    Guess("a's rows are k numbers apart, not n", lambda a, b: _times(walked(a, b.shape[1], 1), b)),
-    Guess("a's rows are k numbers apart, not m", lambda a, b: _times(walked(a, a.shape[0], 1), b)),
-    Guess(
-        "c is written as if it were transposed: element (i, j) is at [i * n + j]",
-        lambda a, b: (a @ b).T.reshape(AB_of(a, b)),
-    ),
-    Guess("every number of the row of a takes part, not only the first", lambda a, b: a[:, :1] * b.sum(axis=0)),
-]
-
-
-def AB_of(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
-    return a.shape[0], b.shape[1]
-
-
-def along_rows(name: str) -> Speed:
-    """The time of a rung that reads memory in order, against the one that does not."""
-    (m, k, n), ijk = WALK, c_function("matmul_ijk")
-
-    def down_columns(a: np.ndarray, b: np.ndarray) -> None:
-        ijk(m, k, n, a, b, np.empty((m, n)))
-
-    return Speed(
-        lambda rng: factors(rng, WALK),
-        most=0.5,
-        likely="the innermost loop still reads down the columns of b: j has to be the innermost, so that each access is "
-        "to the next number in memory",
-        against=down_columns,
-        what="matmul_ijk",
-    )
+    tally.note(f"{text} (784-128-10, 64 images, float32, the median of {PAIRS} pairs)")

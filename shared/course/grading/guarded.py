@@ -28,6 +28,7 @@ HELD = 0.125
 PAST_THE_END = (
     "an index goes too far: does every loop stop before its size (<, not <=), and is every row as long as you think?"
 )
+NEVER_SET = "something is added to that was never set: write it with =, or start the sum from 0"
 FROM_OUTSIDE = (
     "an index goes past the end of a row or a matrix: element (i, j) is at [i * columns + j], with the columns of that "
     "very matrix"
@@ -90,12 +91,9 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     return ""
 
 
-def depends_on_before(name: str, output: str) -> Wrong:
+def depends_on_before(name: str, output: str, likely: str = NEVER_SET) -> Wrong:
     """What to say where a result changes with what its memory held before."""
-    return Wrong(
-        f"{_its(name, output)} depends on what was in memory before the call",
-        likely="something is added to that was never set: start the sum from 0",
-    )
+    return Wrong(f"{_its(name, output)} depends on what was in memory before the call", likely=likely)
 
 
 def _its(name: str, output: str) -> str:
