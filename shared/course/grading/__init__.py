@@ -1,1 +1,1 @@
-"""The rungs of every task, a file a phase: GRADES gives, by the task's id, the function that makes them."""
+"""The rungs of every task: a file a phase, and what several share. GRADES gives, by the task's id, what makes them."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from shared.course.grading.first_forward import FROM_GLOBAL, checkpoint
 from shared.course.grading.kernels import (
+    RUNS,
     Both,
-    Budget,
     Launch,
     Out,
     any_grid,
+    as_float,
     coalesced,
     launched,
     left_out,
@@ -25,14 +27,19 @@ from shared.course.grading.kernels import (
     watched,
 )
 from shared.course.likely import Guess
-from shared.course.rungs import Exercise, Rung, rungs
+from shared.course.rungs import Exercise, Rung, Tally, rungs
+
+__all__ = ["GRADES", "checkpoint"]
 
 COUNTS = (1, 7, 33)
 """One, a prime, one past a warp."""
 
 TILE = 16
 
-RUNS = "each thread has a run of neighbours to itself, so a warp reaches far apart: thread i takes i, i + gridsize, …"
+cuda = module("backend").cuda
+"""A global, because Numba's simulator knows no other."""
+
+ONE_THREAD = "several threads do the same number: blockIdx is a part of a thread's number, and gridsize of its step"
 SUM_IN_MEMORY = "the sum is kept in global memory: keep it in a variable, which is a register, and write it once"
 DOWN = "x and y mixed up: in this launch x runs down the rows, y along the columns"
 ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
@@ -57,8 +64,9 @@ def multiply() -> list[Rung]:
             guesses=[*left_out(lambda a, mask, launch: a * mask), *races()],
             memory=watched(
                 kernel,
-                Launch(1, 32),
-                lambda rng: (random(rng, 128), random(rng, 128), Out((128,))),
+                Launch(2, 32),
+                lambda rng: (random(rng, 256), random(rng, 256), Out((256,))),
+                reads("a", 1, ONE_THREAD, per="launch"),
                 coalesced(likely=RUNS),
             ),
         )
@@ -82,7 +90,10 @@ def add_bias() -> list[Rung]:
             reference=lambda z, bias, launch: np.add(z, bias, dtype=np.float64),
             show=lambda z, bias, launch: f"add_bias{launch} for z {z.shape}",
             hand=[
-                ((as_float([[1, 2, 3], [4, 5, 6]]), as_float([10, 20, 30]), Launch(1, 8)), [[11, 22, 33], [14, 25, 36]]),
+                (
+                    (as_float([[1, 2, 3], [4, 5, 6]]), as_float([10, 20, 30]), Launch(1, 8)),
+                    [[11, 22, 33], [14, 25, 36]],
+                ),
                 ((as_float([[1], [2], [3]]), as_float([5]), Launch(1, 1)), [[6], [7], [8]]),
             ],
             arguments=lambda rng, size: (random(rng, *size[0]), random(rng, size[0][1]), size[1]),
@@ -93,39 +104,60 @@ def add_bias() -> list[Rung]:
                 *left_out(lambda z, bias, launch: z + bias, lambda z, bias, launch: z),
                 rows_first,
                 remainder,
+                Guess(
+                    "only the first row has its bias: z has rows * columns numbers",
+                    lambda z, bias, launch: np.vstack([z[:1] + bias, z[1:]]),
+                ),
                 Guess("z itself is lost: add to what it holds", lambda z, bias, launch: np.broadcast_to(bias, z.shape)),
                 *races(),
             ],
             memory=watched(
                 kernel,
-                Launch(1, 32),
-                lambda rng: (Both(random(rng, 4, 32)), random(rng, 32)),
-                reads("z", 1, "a number of z is read more than once: each belongs to one thread"),
+                Launch(2, 32),
+                lambda rng: (Both(random(rng, 8, 32)), random(rng, 32)),
+                reads("z", 1, ONE_THREAD, per="launch"),
                 coalesced(likely=RUNS),
             ),
         )
     )
 
 
+def epoch(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(labels, order, position) of an epoch in which the batch of so many rows begins at 8."""
+    samples = rows + 11
+    labels = rng.integers(0, 10, samples).astype(np.int32)
+    return labels, rng.permutation(samples).astype(np.int32), np.array([8], np.int64)
+
+
+def batch(data: np.ndarray, order: np.ndarray, position: np.ndarray, rows: int, launch: Launch) -> np.ndarray:
+    """What is gathered."""
+    return data[order[position[0] : position[0] + rows]].astype(np.float64)
+
+
+GATHERED = [
+    Guess(
+        "the position is not added: the batch begins at position[0] of the order, not at 0",
+        lambda data, order, position, rows, launch: data[order[:rows]],
+    ),
+    Guess(
+        "the order is not asked: it says which sample comes next",
+        lambda data, order, position, rows, launch: (
+            data[position[0] : position[0] + rows] if position[0] + rows <= len(data) else None
+        ),
+    ),
+]
+
+
 def gather_labels() -> list[Rung]:
     """9.3: y[r] = labels[order[position + r]]."""
     kernel = module("kernels.gather").gather_labels
-
-    def right(labels: np.ndarray, order: np.ndarray, position: np.ndarray, rows: int, launch: Launch) -> np.ndarray:
-        return labels[order[position[0] : position[0] + rows]].astype(np.float64)
-
-    def arguments(rng: np.random.Generator, size: tuple[int, Launch]) -> tuple[Any, ...]:
-        rows, launch = size
-        labels, order, position = epoch(rng, rows)
-        return labels, order, position, rows, launch
-
     labels, order = np.array([7, 3, 9, 1, 5], np.int32), np.array([4, 0, 3, 1, 2], np.int32)
     return rungs(
         Exercise(
             call=lambda labels, order, position, rows, launch: launched(
                 kernel, launch, labels, order, position, Out((rows,), "int32")
             ),
-            reference=right,
+            reference=batch,
             show=lambda labels, order, position, rows, launch: (
                 f"gather_labels{launch}, {rows} rows from position {position[0]}"
             ),
@@ -133,21 +165,14 @@ def gather_labels() -> list[Rung]:
                 ((labels, order, np.array([0], np.int64), 3, Launch(1, 4)), [5, 7, 1]),
                 ((labels, order, np.array([2], np.int64), 3, Launch(1, 2)), [1, 3, 9]),
             ],
-            arguments=arguments,
+            arguments=lambda rng, size: (*epoch(rng, size[0]), *size),
             typical=(13, Launch(2, 4)),
             sizes=[(count, launch) for count in COUNTS for launch in any_grid(count)],
             guesses=[
-                *left_out(right),
+                *left_out(batch),
+                *GATHERED,
                 Guess(
-                    "the position is not added: the batch begins at position[0], not at 0",
-                    lambda labels, order, position, rows, launch: labels[order[:rows]],
-                ),
-                Guess(
-                    "the order is not asked: order says which sample comes next",
-                    lambda labels, order, position, rows, launch: labels[position[0] : position[0] + rows],
-                ),
-                Guess(
-                    "that is which sample it is: its label is labels[…] of it",
+                    "that is which sample it is; its label is labels[…] of it",
                     lambda labels, order, position, rows, launch: order[position[0] : position[0] + rows],
                 ),
                 *races(),
@@ -163,12 +188,136 @@ def gather_labels() -> list[Rung]:
     )
 
 
+def product(name: str, x_down: bool) -> list[Rung]:
+    """9.4 and 10.1: a thread for each number of ab. x_down: whether the launch has x down the rows."""
+    kernel = getattr(module("kernels.matmul_basic"), name)
+
+    def blocks(rows: int, columns: int) -> tuple[int, int]:
+        """Of 8 x 4 threads, and more of them than the result has room for."""
+        across, down = (rows, columns) if x_down else (columns, rows)
+        return across // 8 + 1, down // 4 + 2
+
+    def exchanged(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """What is written where x and y have changed places, and the guard is right."""
+        row, column = np.indices((len(a), b.shape[1]))
+        along_x, along_y = (column, row) if x_down else (row, column)
+        across, down = blocks(len(a), b.shape[1])
+        return np.where((along_x < 8 * across) & (along_y < 4 * down), a @ b, np.nan)
+
+    def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        shape = len(a), b.shape[1]
+        return launched(kernel, Launch(blocks(*shape), (8, 4)), a, b, Out(shape))
+
+    return rungs(
+        matmul_exercise(
+            name,
+            call,
+            sizes=[(1, 1, 1), (2, 17, 31), (33, 3, 2), (17, 1, 5)],
+            guesses=[Guess(DOWN if x_down else ALONG, exchanged)],
+            memory=watched(
+                kernel,
+                Launch((8, 2) if x_down else (2, 2), (2, 32) if x_down else (32, 4)),
+                lambda rng: (random(rng, 8, 16), random(rng, 16, 64), Out((8, 64))),
+                reads("c", 0, SUM_IN_MEMORY),
+                *([] if x_down else [coalesced(likely=ALONG)]),
+            ),
+        )
+    )
+
+
+def matmul_exercise(
+    name: str,
+    call: Callable[..., Any],
+    sizes: Sequence[Any],
+    guesses: Sequence[Guess],
+    memory: Callable[[Tally], None],
+) -> Exercise:
+    """ab on sizes (M, K, N), against the floor below. call: of a and b."""
+    floor = previous_floor()
+
+    def reference(a: np.ndarray, b: np.ndarray) -> Any:
+        return floor.matmul.matmul(a.astype(np.float64), b.astype(np.float64))
+
+    ones = np.ones((4, 16), np.float32), np.ones((16, 4), np.float32)
+    a, b = as_float([[1, 2, 3], [4, 5, 6]]), as_float([[1, 0], [0, 1], [2, -1]])
+    return Exercise(
+        call=call,
+        reference=reference,
+        show=lambda a, b: f"{name} of a {a.shape} and b {b.shape}",
+        hand=[
+            ((a, b), [[7, -1], [16, -1]]),
+            (ones, np.full((4, 4), 16)),
+            ((b, a), [[1, 2, 3], [4, 5, 6], [-2, -1, 0]]),
+        ],
+        arguments=lambda rng, size: (random(rng, size[0], size[1]), random(rng, size[1], size[2])),
+        typical=(21, 37, 5),
+        sizes=sizes,
+        dtype="float32",
+        terms=lambda a, b: a.shape[1],
+        scale=lambda a, b: np.abs(a) @ np.abs(b),
+        guesses=[
+            *guesses,
+            Guess(
+                "the last product is left out: does k run to the end of the row?",
+                lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
+            ),
+            Guess("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
+            *races(),
+        ],
+        memory=memory,
+    )
+
+
+def columns_by_thread() -> list[Rung]:
+    """10.2: the sum of each column."""
+    kernel = module("kernels.sums").columns_by_thread
+    return rungs(
+        Exercise(
+            call=lambda matrix, launch: launched(kernel, launch, matrix, Out((matrix.shape[1],))),
+            reference=lambda matrix, launch: matrix.sum(axis=0, dtype=np.float64),
+            show=lambda matrix, launch: f"columns_by_thread{launch} of {matrix.shape}",
+            hand=[
+                ((as_float([[1, 2, 3], [4, 5, 7]]), Launch(1, 4)), [5, 7, 10]),
+                ((as_float([[1, 2, 3], [4, 5, 7], [0, -1, 1]]), Launch(1, 2)), [5, 6, 11]),
+            ],
+            arguments=lambda rng, size: (random(rng, *size[0]), size[1]),
+            typical=((7, 13), Launch(2, 4)),
+            sizes=[(shape, launch) for shape in ((1, 1), (33, 2), (3, 37)) for launch in any_grid(shape[1])],
+            dtype="float32",
+            terms=lambda matrix, launch: len(matrix),
+            scale=lambda matrix, launch: np.abs(matrix).sum(axis=0),
+            guesses=[
+                *left_out(lambda matrix, launch: matrix.sum(axis=0)),
+                Guess(
+                    "the last row is left out: does the loop run to the end?",
+                    lambda matrix, launch: matrix[:-1].sum(axis=0),
+                ),
+                Guess("only the last row is there: add, do not assign", lambda matrix, launch: matrix[-1]),
+                Guess(
+                    "forgot the batch: the sum over the rows, not their mean",
+                    lambda matrix, launch: matrix.mean(axis=0),
+                ),
+                Guess(
+                    "the sum goes along the rows: one for each column was asked for",
+                    lambda matrix, launch: matrix.sum(axis=1) if len(matrix) == matrix.shape[1] else None,
+                ),
+                *races(),
+            ],
+            memory=watched(
+                kernel,
+                Launch(1, 32),
+                lambda rng: (random(rng, 5, 128), Out((128,))),
+                reads("sums", 0, SUM_IN_MEMORY),
+                coalesced(likely=RUNS),
+            ),
+        )
+    )
+
+
 def gather_rows() -> list[Rung]:
     """10.3: x[r] = values[order[position + r]], coalesced."""
     kernel = module("kernels.gather").gather_rows
-
-    def right(values: np.ndarray, order: np.ndarray, position: np.ndarray, rows: int, launch: Launch) -> np.ndarray:
-        return values[order[position[0] : position[0] + rows]].astype(np.float64)
+    values, order = as_float([[1, 2], [3, 4], [5, 6]]), np.array([2, 0, 1, 0], np.int32)
 
     def arguments(rng: np.random.Generator, size: tuple[tuple[int, int], Launch]) -> tuple[Any, ...]:
         (rows, features), launch = size
@@ -176,31 +325,28 @@ def gather_rows() -> list[Rung]:
         return random(rng, labels.size, features), order, position, rows, launch
 
     def grids(rows: int, features: int) -> list[Launch]:
-        beyond = Launch((-(-features // 4) + 1, -(-rows // 2) + 1), (4, 2))
+        """Beyond the edges, too small along both sides, and a single thread."""
+        beyond = Launch((features // 4 + 2, rows // 2 + 2), (4, 2))
         return [beyond, Launch((1, 1), (4, 2)), Launch((1, 1), (1, 1))]
 
-    def covered(fits: Callable[[np.ndarray, int, int, int], np.ndarray]) -> Callable[..., Any]:
-        """What is written where only some rows and columns are gone to."""
+    def reached(rows_too: bool, columns_too: bool) -> Callable[..., Any]:
+        """What is written without the stride along one of the two."""
 
         def wrong(*given: Any) -> Any:
-            result, launch = right(*given), given[-1]
-            row, column = np.indices(result.shape)
+            result, launch = batch(*given), given[-1]
             across, down = (blocks * side for blocks, side in zip(launch.grid, launch.block, strict=True))
-            done = (row < (down if fits is _both or fits is _rows else len(row))) & (
-                column < (across if fits is _both or fits is _columns else column.shape[1])
-            )
+            row, column = np.indices(result.shape)
+            done = (rows_too | (row < down)) & (columns_too | (column < across))
             return None if done.all() else np.where(done, result, np.nan)
 
         return wrong
 
-    values = as_float([[1, 2], [3, 4], [5, 6]])
-    order = np.array([2, 0, 1, 0], np.int32)
     return rungs(
         Exercise(
             call=lambda values, order, position, rows, launch: launched(
                 kernel, launch, values, order, position, Out((rows, values.shape[1]))
             ),
-            reference=right,
+            reference=batch,
             show=lambda values, order, position, rows, launch: (
                 f"gather_rows{launch}, {rows} rows of {values.shape[1]} from position {position[0]}"
             ),
@@ -214,22 +360,217 @@ def gather_rows() -> list[Rung]:
             dtype="float32",
             guesses=[
                 Guess(
-                    "the position is not added: the batch begins at position[0], not at 0",
-                    lambda values, order, position, rows, launch: values[order[:rows]],
+                    "no grid-stride loop along the columns: go on by the grid's width until the row ends",
+                    reached(True, False),
                 ),
                 Guess(
-                    "the order is not asked: order says which sample comes next",
-                    lambda values, order, position, rows, launch: (
-                        values[position[0] : position[0] + rows] if position[0] + rows <= len(values) else None
-                    ),
+                    "no grid-stride loop down the rows: go on by the grid's height until the last", reached(False, True)
                 ),
+                Guess("no grid-stride loop: what lies beyond the grid is left out", reached(False, False)),
+                *GATHERED,
                 *races(),
             ],
             memory=watched(
                 kernel,
                 Launch((1, 2), (32, 2)),
-                lambda rng: (random(rng, 9, 64), rng.permutation(9).astype(np.int32), np.array([3], np.int64), Out((5, 64))),
+                lambda rng: (
+                    random(rng, 9, 64),
+                    rng.permutation(9).astype(np.int32),
+                    np.array([3], np.int64),
+                    Out((5, 64)),
+                ),
                 coalesced(likely=ALONG),
             ),
         )
     )
+
+
+def tile_of(name: str, side: int) -> list[Rung]:
+    """11.1 and 11.2: fill and fill_transposed, called by a kernel of the grader's that shows the tile."""
+    kernel = tile_kernel(getattr(module("kernels.matmul_basic"), name), side)
+    turned = name == "fill_transposed"
+
+    def part(source: np.ndarray, row: int, column: int, edge: float = 0.0) -> np.ndarray:
+        """What the tile has to hold. edge: what stands beyond the edge."""
+        piece = (source.T if turned else source)[row : row + side, column : column + side]
+        tile = np.full((side, side), edge)
+        tile[: piece.shape[0], : piece.shape[1]] = piece
+        return tile
+
+    def inside(source: np.ndarray, row: int, column: int) -> np.ndarray | None:
+        tile = part(source, row, column, np.nan)
+        return tile if np.isnan(tile).any() else None
+
+    first = as_float([[1, 2, 3], [4, 5, 6]])
+    of_first = np.zeros((side, side))
+    of_first[: 3 if turned else 2, : 2 if turned else 3] = (
+        [[1, 4], [2, 5], [3, 6]] if turned else [[1, 2, 3], [4, 5, 6]]
+    )
+    # From (1, 1) on: 5 6 in the one, and 5 above 6 in the other.
+    of_second = np.zeros((side, side))
+    of_second[: 2 if turned else 1, : 1 if turned else 2] = [[5], [6]] if turned else [[5, 6]]
+    guesses = [
+        Guess("beyond the edge nothing is written: the tile needs a zero there, which adds nothing to a sum", inside),
+        Guess(
+            "the tile begins at (row, column) of the source, not at (0, 0)",
+            lambda source, row, column: part(source, 0, 0),
+        ),
+        Guess(
+            "row and column exchanged: row counts down the tile's matrix",
+            lambda source, row, column: part(source, column, row),
+        ),
+    ]
+    if turned:
+        guesses.append(
+            Guess(
+                "not turned around: the tile is of the source transposed",
+                lambda source, row, column: part(source.T, row, column),
+            )
+        )
+    return rungs(
+        Exercise(
+            call=lambda source, row, column: launched(
+                kernel, Launch(1, (side, side)), source, row, column, Out((side, side))
+            ),
+            reference=part,
+            show=lambda source, row, column: f"{name} from ({row}, {column}) of a source {source.shape}",
+            hand=[((first, 0, 0), of_first), ((first, 1, 1), of_second)],
+            arguments=lambda rng, size: (random(rng, *size[0]), size[1], size[2]),
+            typical=((2 * side + 3, 2 * side + 5), side, 0),
+            sizes=[
+                ((1, 1), 0, 0),
+                ((side, 2 * side), 0, side) if not turned else ((2 * side, side), 0, side),
+                ((37, 41), 32, 32),
+                ((5, 41), 0, 32) if not turned else ((41, 5), 0, 32),
+                ((41, 5), 32, 0) if not turned else ((5, 41), 32, 0),
+            ],
+            dtype="float32",
+            guesses=[*guesses, *races()],
+            memory=watched(
+                kernel,
+                Launch(1, (side, side)),
+                lambda rng: (random(rng, 2 * side, 2 * side), side, 0, Out((side, side))),
+                reads("source", 1, "each thread copies one number"),
+                coalesced(likely="x and y mixed up: threadIdx.x has to run along the columns of the source"),
+            ),
+        )
+    )
+
+
+def tile_kernel(fill: Any, side: int) -> Any:
+    """A kernel for one block that has its tile filled and writes it to `out`; what is not filled is NaN."""
+    pitch = side + 1
+
+    @cuda.jit
+    def show_tile(source, row, column, out):  # type: ignore[no-untyped-def]
+        tile = cuda.shared.array((side, pitch), source.dtype)
+        x = cuda.threadIdx.x
+        y = cuda.threadIdx.y
+        tile[y, x] = source.dtype.type(np.nan)
+        cuda.syncthreads()
+        fill(tile, source, row, column)
+        cuda.syncthreads()
+        out[y, x] = tile[y, x]
+
+    return show_tile
+
+
+def tiled_product() -> list[Rung]:
+    """11.3: the product through shared tiles; as nn throughout, and once each as tn and nt."""
+    tiled = module("kernels.matmul_basic").tiled
+    kernel = tiled(TILE, "nn").multiply
+    turned = {form: tiled(4, form).multiply for form in ("tn", "nt")}
+
+    def grid(rows: int, columns: int, side: int) -> Launch:
+        return Launch((-(-columns // side), -(-rows // side)), (side, side))
+
+    def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        shape = len(a), b.shape[1]
+        return launched(kernel, grid(*shape, TILE), a, b, Out(shape))
+
+    def whole_tiles(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+        whole = a.shape[1] // TILE * TILE
+        return a[:, :whole] @ b[:whole] if whole < a.shape[1] else None
+
+    def as_many_as(count: Callable[[np.ndarray, np.ndarray], int]) -> Callable[..., Any]:
+        """As many tiles of the sum as something else has."""
+
+        def wrong(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+            end = -(-count(a, b) // TILE) * TILE
+            return a[:, :end] @ b[:end] if end < a.shape[1] else None
+
+        return wrong
+
+    made = rungs(
+        matmul_exercise(
+            "tiled(16, 'nn')",
+            call,
+            sizes=[(1, 1, 1), (33, 7, 2), (17, 33, 18), (5, 40, 3)],  # the last takes several rounds: see races
+            guesses=[
+                Guess("off by one tile: K / TILE rounds down, and the last tile is left out", whole_tiles),
+                Guess("loops over gridDim.x instead of ceil(K / TILE)", as_many_as(lambda a, b: b.shape[1])),
+                Guess("loops over a's rows: the sum runs along a's columns", as_many_as(lambda a, b: len(a))),
+            ],
+            memory=watched(
+                kernel,
+                grid(32, 32, TILE),
+                lambda rng: (random(rng, 32, 48), random(rng, 48, 32), Out((32, 32))),
+                reads("a", 1, FROM_GLOBAL),
+                reads("b", 1, FROM_GLOBAL),
+                coalesced(likely=ALONG),
+            ),
+        )
+    )
+    numbers = next(rung for rung in made if rung.name == "sizes")
+
+    def sizes(tally: Tally) -> None:
+        numbers.check(tally)
+        rng = np.random.default_rng(7)
+        for form, kernel in turned.items():
+            other_form(tally, form, kernel, random(rng, 5, 11), random(rng, 11, 6))
+
+    return [Rung("sizes", sizes) if rung is numbers else rung for rung in made]
+
+
+def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarray) -> None:
+    """Count a comparison of ab by a kernel of tiled(4, "tn" or "nt"), which takes aᵀ or bᵀ."""
+    given = (a.T.copy(), b) if form == "tn" else (a, b.T.copy())
+    shape, inner = (len(a), b.shape[1]), a.shape[1]
+    launch = Launch((-(-shape[1] // 4), -(-shape[0] // 4)), (4, 4))
+    case = f"tiled(4, '{form}') of a {given[0].shape} and b {given[1].shape}"
+    tally.trying(case)
+    end = -(-given[0].shape[1] // 4) * 4
+    got = stepped(kernel, launch, *given, Out(shape))
+    tally.equal(
+        got,
+        a.astype(np.float64) @ b,
+        case=case,
+        dtype="float32",
+        terms=inner,
+        scale=np.abs(a) @ np.abs(b),
+        guesses=[
+            Guess(
+                "the sum runs along the axis `inner` of a: in tn that is a's rows, not its columns",
+                lambda: a[:, :end] @ b[:end] if end < inner else None,
+            ),
+            *races(got=lambda: got),
+            Guess(
+                "it is right as nn: are tiles filled by fill_a and fill_b, which turn them where the form needs it?",
+                lambda: got,
+            ),
+        ],
+    )
+
+
+GRADES: dict[str, Callable[[], list[Rung]]] = {
+    "9.1": multiply,
+    "9.2": add_bias,
+    "9.3": gather_labels,
+    "9.4": lambda: product("naive", x_down=True),
+    "10.1": lambda: product("coalesced", x_down=False),
+    "10.2": columns_by_thread,
+    "10.3": gather_rows,
+    "11.1": lambda: tile_of("fill", 16),
+    "11.2": lambda: tile_of("fill_transposed", 32),
+    "11.3": tiled_product,
+}

@@ -56,6 +56,7 @@ MARGIN = 1024
 NO_GUARD = "no guard: threads beyond the edge read or write, too; ask first whether there is a number for this thread"
 NO_STRIDE = "no grid-stride loop: what lies beyond the grid is left out; go on by cuda.gridsize(1) until the end"
 ONE_BLOCK = "only one block's part is there: threadIdx.x counts within a block, cuda.grid(1) through the whole grid"
+RUNS = "each thread has a run of neighbours to itself, so a warp reaches far apart: thread i takes i, i + gridsize, …"
 BARRIER = (
     "a barrier in an `if`, in a loop that some threads leave earlier, or behind a return: every thread of a block has "
     "to reach it, those beyond the edge as well"
@@ -114,6 +115,11 @@ def previous_floor() -> Stage:
 def random(rng: np.random.Generator, *shape: int) -> np.ndarray:
     """Random float32 numbers of that shape."""
     return rng.standard_normal(shape).astype(np.float32)
+
+
+def as_float(values: Any) -> np.ndarray:
+    """A float32 array."""
+    return np.array(values, np.float32)
 
 
 def threads(launch: Launch) -> tuple[int, int]:
@@ -207,8 +213,8 @@ def explained(error: Any) -> Wrong:
     """A KernelError of the emulator's as Wrong, with what it mostly comes from."""
     likely = ""
     if "is out of bounds" in error.sentence or "counts from the end" in error.sentence:
-        likely = NO_GUARD
-    elif "live threads of" in error.sentence:
+        likely = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
+    elif "live threads of" in error.sentence or "synchronises, and returns" in error.sentence:
         likely = BARRIER
     line = error.line if error.filename and _is_assembled(error.filename) else None
     return Wrong(str(error), likely=likely, line=line)
@@ -249,46 +255,53 @@ def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None
     before: the same, of what the array held before; NaN where it is an Out
     """
 
-    def only(count: Callable[[Launch], int]) -> Callable[..., Any]:
+    def only(is_done: Callable[[np.ndarray, int, int], np.ndarray]) -> Callable[..., Any]:
         def wrong(*arguments: Any) -> Any:
             result = np.array(right(*arguments), np.float64)
             old = np.full(result.shape, np.nan) if before is None else np.asarray(before(*arguments))
-            done = np.arange(result.size).reshape(result.shape) < count(arguments[-1])
+            done = is_done(np.arange(result.size).reshape(result.shape), *threads(arguments[-1]))
             return None if done.all() else np.where(done, result, old)
 
         return wrong
 
     return [
-        Guess(NO_STRIDE, only(lambda launch: threads(launch)[0]), output),
-        Guess(ONE_BLOCK, only(lambda launch: threads(launch)[1]), output),
+        Guess(NO_STRIDE, only(lambda number, grid, block: number < grid), output),
+        Guess(ONE_BLOCK, only(lambda number, grid, block: number < block), output),
+        Guess(ONE_BLOCK, only(lambda number, grid, block: number % grid < block), output),
     ]
 
 
-def races(output: str = "", place: int = 0) -> list[Guess]:
+def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None) -> list[Guess]:
     """Guesses for wrong numbers that come from a race, which the lens looks for in the very launch that gave them.
 
     output, place: which of several results, by its name and as `launched` counts them
+    got: where the numbers are another launch's than the last of `launched`, what came out of it
     """
 
-    def raced(what: Callable[[Any], bool]) -> Callable[..., Any]:
+    def raced(text: str) -> Callable[..., Any]:
         def wrong(*arguments: Any) -> Any:
             if backend() != "emulator" or not _last:
                 return None
             kernel, launch, given, results = _last
-            profile = profiled(kernel, launch, *given)
-            return results[place] if profile.races and what(profile) else None
+            if what_race(profiled(kernel, launch, *given)) != text:
+                return None
+            return results[place] if got is None else got()
 
         return wrong
 
-    return [
-        Guess(FIRST_BARRIER, raced(lambda profile: profile.uninitialised), output),
-        Guess(SECOND_BARRIER, raced(_in_shared), output),
-        Guess(ONE_ELEMENT, raced(lambda profile: not _in_shared(profile)), output),
-    ]
+    return [Guess(text, raced(text), output) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
 
 
-def _in_shared(profile: Any) -> bool:
-    return any(each.space == "shared" for each in profile.races)
+def what_race(profile: Any) -> str:
+    """What the races of a profile mostly come from; "" where there are none."""
+    if not profile.races:
+        return ""
+    sides = [side for race in profile.races if race.space == "shared" for side in (race.first, race.second)]
+    if not sides:
+        return ONE_ELEMENT
+    before_any_barrier = profile.phases[0].requests
+    early = any(side.site.kind == "load" and side.site.number in before_any_barrier for side in sides)
+    return FIRST_BARRIER if early else SECOND_BARRIER
 
 
 # ---------------------------------------------------------------- memory
@@ -361,13 +374,9 @@ def watched(
 def look(tally: Tally, profile: Any, *budgets: Budget, race: str = "", uninitialised: str = "") -> None:
     """What `watched` asks of a profile, where a task has one already."""
     checks = module("lens.checks")
-    both = bool(profile.uninitialised and profile.races)
-    # Where a barrier is missing between filling and reading, the first thread reads what the others have yet to write.
-    early = FIRST_BARRIER if both else UNFILLED
-    late = FIRST_BARRIER if both else SECOND_BARRIER
     found(tally, profile, checks.no_faults(profile), NO_GUARD)
-    found(tally, profile, checks.no_races(profile), race or (late if _in_shared(profile) else ONE_ELEMENT))
-    found(tally, profile, checks.no_uninitialised(profile), uninitialised or early)
+    found(tally, profile, checks.no_races(profile), race or what_race(profile))
+    found(tally, profile, checks.no_uninitialised(profile), uninitialised or UNFILLED)
     for budget in budgets:
         found(tally, profile, budget.ask(checks, profile), budget.likely)
 

@@ -1,7 +1,7 @@
-"""Kernels graded line by line: the emulator's step mode, which compiles nothing.
+"""Kernels graded line by line, in the emulator's step mode, which compiles nothing.
 
-    stepped     one launch, as kernels.launched has it: NumPy arrays in, NumPy arrays out
-    followed    a rung's check of the memory: who touches which element, and do the lanes of a warp stay side by side
+    line_by_line    one launch: kernels.stepped, which also ends a loop that never ends
+    followed        a rung's check of the memory: who touches which element, and do lanes of a warp stay side by side
 
 A kernel with shuffles compiles for five seconds, and a wrong answer is mostly found in the first few numbers. So what
 these kernels compute is looked at as Python runs their lines, a thread after the other, and what their threads touch is
@@ -18,7 +18,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -33,21 +33,25 @@ from shared.course.grading.kernels import (
     launched,
     module,
     same_bits,
+    stepped,
 )
 from shared.course.rungs import Tally, Wrong
 
-SECONDS = 15
+SECONDS = 8
 """A right launch takes a few hundredths of one."""
 
 WARP = 32
 
 WRONG_MASK = (
-    "the mask of a shuffle says which lanes take part, and all 32 do: 0xffffffff. Every lane that it names has to reach "
-    "the call"
+    "the mask of a shuffle says which lanes take part, and all 32 do: 0xffffffff. Each of these has to reach the call"
 )
 NOT_SIDE_BY_SIDE = (
-    "lanes far apart: neighbouring lanes have to take neighbouring columns, j = lane, lane + 32, …, so that a warp reads "
-    "whole sectors"
+    "lanes far apart: neighbouring lanes have to take neighbouring columns, j = lane, lane + 32, …, so that a warp "
+    "reads whole sectors"
+)
+OTHERS_READ = (
+    "a thread reads what another one writes, and nothing orders the two: a shuffle hands over registers, not memory. "
+    "Keep it in a variable, or work it out again"
 )
 READ_AGAIN = "the result goes to memory and is read back: keep it in a variable until it is finished, and write it once"
 
@@ -92,14 +96,12 @@ class Followed(np.ndarray):
             self.touches.append(Touch(stores, (thread.block, thread.linear), place, frame.f_lineno, element))
 
 
-def stepped(kernel: Any, launch: Launch, *arguments: Any) -> Any:
+def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     """One launch, a line of Python at a time on the emulator; arguments, results and errors are those of `launched`."""
     if backend() != "emulator":
         return launched(kernel, launch, *arguments)
-    given = [_filled(each) for each in arguments]
-    _run(kernel, launch, given)
-    results = [np.asarray(a) for a, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
-    return results[0] if len(results) == 1 else tuple(results)
+    with _explained(), _time_limit():
+        return stepped(kernel, launch, *arguments)
 
 
 def followed(
@@ -113,8 +115,8 @@ def followed(
     """The check of a memory rung: no two threads share an element that one of them writes, and the kernel compiles.
 
     arguments: as `launched` takes them, made of random numbers; no shared memory, whose barriers are not known here
-    side_by_side: arrays whose columns the lanes of a warp take side by side. A place of the code that some lanes come
-        to more often than others is not judged: let the columns be a multiple of 32
+    side_by_side: arrays whose columns the lanes of a warp take side by side. A place of the code that not all 32 lanes
+        come to, or some more often than others, is not judged: let the columns be a multiple of 32
     written_once: arrays that may be written only, not read back
     """
 
@@ -146,25 +148,21 @@ def _filled(argument: Any) -> Any:
     return argument.array.copy() if isinstance(argument, Both) else argument
 
 
-def _run(kernel: Any, launch: Launch, given: Sequence[Any]) -> None:
-    """Run all blocks; what the kernel writes is in `given` afterwards."""
-    with _explained(), _time_limit():
-        configured = kernel.configure(launch.grid, launch.block)
-        kernel._arguments(tuple(given))  # complains of arguments that no kernel takes
-        module("emulator.stepping.step").run_kernel(kernel.source, given, configured.griddim, configured.blockdim, 0)
-
-
 @contextmanager
 def _explained() -> Iterator[None]:
     """What the emulator says, as Wrong, with what it mostly comes from."""
-    kernel_error = module("emulator.errors").KernelError
     try:
         yield
-    except kernel_error as error:
-        wrong = explained(error)
-        if "mask" in error.sentence:
-            wrong.likely = WRONG_MASK
-        raise wrong from error
+    except module("emulator.errors").KernelError as error:
+        raise _with_mask(explained(error)) from error
+    except Wrong as wrong:
+        raise _with_mask(wrong) from wrong.__cause__
+
+
+def _with_mask(wrong: Wrong) -> Wrong:
+    if "the mask 0x" in wrong.what or "in its mask" in wrong.what:
+        wrong.likely = WRONG_MASK
+    return wrong
 
 
 @contextmanager
@@ -204,9 +202,11 @@ def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> dict[str, lis
     for name, value in zip(kernel._names, given, strict=True):
         if isinstance(value, np.ndarray):
             value = value.view(Followed)
-            value.touches = found[name] = []
+            cast(Followed, value).touches = found[name] = []
         watched.append(value)
-    _run(kernel, launch, watched)
+    configured = kernel.configure(launch.grid, launch.block)
+    with _explained(), _time_limit():
+        module("emulator.stepping.step").run_kernel(kernel.source, watched, configured.griddim, configured.blockdim, 0)
     return found
 
 
@@ -215,13 +215,13 @@ def _nobody_shares(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
     writers: dict[tuple[int, ...], Touch] = {}
     for touch in (each for each in touches if each.stores):
         other = writers.setdefault(touch.element, touch)
-        _apart(tally, name, touch, other, "writes, too")
+        _apart(tally, name, touch, other, "writes, too", ONE_ELEMENT)
     for touch in touches:
         if not touch.stores and touch.element in writers:
-            _apart(tally, name, touch, writers[touch.element], "writes")
+            _apart(tally, name, touch, writers[touch.element], "writes", OTHERS_READ)
 
 
-def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str) -> None:
+def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, likely: str) -> None:
     same = touch.thread == writer.thread
     what = (
         ""
@@ -229,7 +229,7 @@ def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str) -> N
         else f"race: thread {touch.thread[1]} of block {tuple(touch.thread[0])} touches "
         f"{name}[{_index(touch.element)}], which thread {writer.thread[1]} of block {tuple(writer.thread[0])} {does}"
     )
-    tally.holds(same, what, likely=ONE_ELEMENT, line=None if same else touch.line)
+    tally.holds(same, what, likely=likely, line=None if same else touch.line)
 
 
 def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
@@ -242,7 +242,7 @@ def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
         block, thread = touch.thread
         places[touch.place, block, thread // WARP][thread % WARP].append(touch)
     for lanes in places.values():
-        if len({len(those) for those in lanes.values()}) > 1:
+        if len(lanes) < WARP or len({len(those) for those in lanes.values()}) > 1:
             continue
         for rounds in zip(*(lanes[lane] for lane in sorted(lanes)), strict=True):
             first, elements = rounds[0], [touch.element for touch in rounds]
@@ -250,9 +250,10 @@ def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
             neighbours = [(*first.element[:-1], first.element[-1] + touch.thread[1] - start) for touch in rounds]
             good = elements in ([first.element] * len(elements), neighbours)
             at = next((i for i, (a, b) in enumerate(zip(elements, neighbours, strict=True)) if a != b), 0)
+            other = rounds[at].thread[1]
             what = (
-                f"lanes {start % WARP} and {rounds[at].thread[1] % WARP} of a warp reach {name}[{_index(first.element)}] "
-                f"and {name}[{_index(elements[at])}] at the same time"
+                f"lanes {start % WARP} and {other % WARP} of a warp reach {name}[{_index(first.element)}] and "
+                f"{name}[{_index(elements[at])}] at the same time"
             )
             tally.holds(good, what, likely=NOT_SIDE_BY_SIDE, line=first.line)
 
