@@ -1,5 +1,6 @@
 """What a learner is told: every mistake launched for real, its message with file and line, and the way out."""
 
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -127,6 +128,25 @@ def test_an_access_out_of_bounds(what: int, place: int, mark: str, message: str)
         sentence = told(reached(what, place), mark=mark)
     assert sentence.startswith(message)
     assert sentence.endswith(f". {WAY_OUT}")
+
+
+def test_a_fault_in_a_device_function_of_another_file_is_told_with_that_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    head = "from stage4_numba_cuda.emulator import cuda\n"
+    body = "\n\n\n@cuda.jit(device=True)\ndef pick(values, place):\n    return values[place]  # here\n"
+    (tmp_path / "picked_elsewhere.py").write_text(head + body, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    pick = importlib.import_module("picked_elsewhere").pick
+
+    @cuda.jit
+    def kernel(values, place):  # type: ignore[no-untyped-def]
+        values[0] = pick(values, place)
+
+    with pytest.raises(KernelError) as raised:
+        kernel[1, 1](np.zeros(4, np.float32), 9)
+    assert raised.value.filename == str(tmp_path / "picked_elsewhere.py")
+    assert str(raised.value).splitlines()[1] == "    return values[place]  # here"
 
 
 def test_a_negative_index_wraps_as_on_a_device() -> None:

@@ -48,9 +48,9 @@ class Sites:
     places: list[tuple[str, int, str]] = field(default_factory=list)
     tables: TraceTables = field(default_factory=TraceTables)
 
-    def number(self, node: ast.AST, what: str) -> int:
-        """The number of a place."""
-        place = (getattr(node, "filename", self.filename), getattr(node, "lineno", 0), what)
+    def number(self, node: ast.AST, what: str, filename: str | None = None) -> int:
+        """The number of a place. filename: of the function that it stands in, None for the kernel's own file."""
+        place = (getattr(node, "filename", filename or self.filename), getattr(node, "lineno", 0), what)
         if place not in self.places:
             self.places.append(place)
         return self.places.index(place)
@@ -145,7 +145,7 @@ class ThreadCode(ast.NodeTransformer):
         """at(array.shape, index, ...): the index, checked. name: what the learner calls the array."""
         written = all(is_literal(part) for part in parts if is_negative(part))
         function = "_at_strict" if self.variant.check and not (written and any(map(is_negative, parts))) else "_at"
-        site = constant(self.sites.number(node, name))
+        site = constant(self.sites.number(node, name, self.unit.source.filename))
         index = joined([as_call(part) if isinstance(part, ast.Slice) else part for part in parts])
         return call(function, self.shape_of(base), index, load("_status"), site, load("_block"), load("_thread"))
 
@@ -184,7 +184,8 @@ class ThreadCode(ast.NodeTransformer):
             node.args += [load(needed) for needed in self.contexts[name]]
         elif name == "_raise":
             assert isinstance(node.args[0], ast.Constant)
-            site = self.sites.number(node, self.unit.raised[int(str(node.args[0].value))])
+            what = self.unit.raised[int(str(node.args[0].value))]
+            site = self.sites.number(node, what, self.unit.source.filename)
             return call("_raise_error", load("_status"), constant(site), load("_block"), load("_thread"))
         return node
 
