@@ -234,6 +234,14 @@ def load_device_clock() -> Any:
     return importlib.import_module(f"{STAGES[3]}.report.timing")
 
 
+def load_part(stage: str, name: str) -> Any:
+    """A module of a stage that is no room: what the course grades is in some of them.
+
+    stage: as `stage_name` takes it; name: as in "library" or "kernels.softmax"
+    """
+    return importlib.import_module(f"{stage_name(stage)}.{name}")
+
+
 def stage_facts(name: str) -> dict[str, Any]:
     """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
 

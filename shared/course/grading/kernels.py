@@ -28,7 +28,6 @@ nothing is traced.
 
 from __future__ import annotations
 
-import importlib
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -38,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.contract import STAGES, Stage, StageUnavailable, load_stage
+from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 from shared.course import assembly
 from shared.course.likely import Guess
 from shared.course.manifest import ROOT
@@ -96,7 +95,7 @@ class Both:
 
 def module(name: str) -> Any:
     """A module of stage 4, such as "kernels.dense": the learner's, where it is being graded."""
-    return importlib.import_module(f"{STAGES[3]}.{name}")
+    return load_part(STAGES[3], name)
 
 
 def backend() -> str:
