@@ -1,6 +1,7 @@
 # make race    makes the virtual environment, installs, trains every stage on the bundled MNIST subset
 # make test    the same environment with the development tools, then the test suite
 # make lint    ruff and mypy
+# make book    the book, from docs/ into docs/_build/html
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs.
@@ -10,10 +11,13 @@ VENV ?= .venv
 TESTS ?=
 BIN := $(VENV)/bin
 
-.PHONY: race test test-fast test-sanitized lint clean
+.PHONY: race book test test-fast test-sanitized lint clean
 
 race: $(VENV)/.installed
 	$(BIN)/groundup race
+
+book: $(VENV)/.installed-docs
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 # Two test processes on two cores: one BLAS thread each, or they wait for one another. Each takes half of the tests, in
 # order, so that tests which need the same compiled kernels meet in one process; who is done first takes over from the
@@ -41,8 +45,12 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs]'
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist runs *.egg-info
+	rm -rf $(VENV) build dist docs/_build runs *.egg-info

@@ -67,7 +67,9 @@ class Assembly:
 
             def known(match: re.Match[str], file: str = file) -> str:
                 place = self.place(file, int(match[2]))
-                return f"{place[0]}{match[1]}{place[1]}" if place else match[0]
+                if place is None:
+                    return f"the project's own part of {Path(self.learner[file]).name}"
+                return f"{place[0]}{match[1]}{place[1]}"
 
             text = re.sub(re.escape(file) + r'("?, line |:)(\d+)', known, text)
         return text

@@ -394,7 +394,7 @@ def op_by_op() -> list[Rung]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 likely="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        steps.op_by_op(made, x, y, None, masks)  # without an optimizer nothing moves
+        steps.op_by_op(made, x, y, None, masks)  # where there is no optimizer, there is no step to take
         return {"loss": loss, **dict(zip(slope_names(parameters), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
