@@ -94,6 +94,9 @@ def test_skip_and_next_go_on_and_check_comes_back(learner: Workspace, capsys: py
     assert run("skip") == 0
     assert "now: 1.2" in capsys.readouterr().out
     assert run("next") == 0
+    assert "now: 1.2" in capsys.readouterr().out, "it has not been done"
+    mark_passed(locate(None, course()), SECOND)
+    assert run("next") == 0
     assert "now: 1.3" in capsys.readouterr().out
     write(learner, FIRST)
     assert run("check", "index_loops") == 0

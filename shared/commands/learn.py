@@ -216,14 +216,14 @@ def show_solution(
 
 @app.command(name="next")
 def next_task(context: typer.Context) -> None:
-    """Go to the next task that has neither passed nor been skipped.
+    """What to do next: the first task, from the current one on, that has neither passed nor been skipped.
 
     \b
     Examples:
       groundup learn next
     """
     workspace = locate(context.obj, course())
-    following = _next(workspace, _task(workspace, None))
+    following = _next(workspace, _task(workspace, None), itself=True)
     if following is None:
         typer.echo("every task has passed or was skipped: groundup learn status --all shows which")
     else:
@@ -472,12 +472,15 @@ def _task(workspace: Workspace, name: str | None) -> Task:
     return course().task(name or workspace.progress.current)
 
 
-def _next(workspace: Workspace, after: Task) -> Task | None:
-    """The next task in order, round to the first, that has neither passed nor been skipped; it becomes the current."""
+def _next(workspace: Workspace, after: Task, itself: bool = False) -> Task | None:
+    """The next task in order, round to the first, that has neither passed nor been skipped; it becomes the current.
+
+    itself: whether it may be the task `after`
+    """
     tasks = course().tasks
-    place = tasks.index(after) + 1
+    place = tasks.index(after) + (0 if itself else 1)
     for task in [*tasks[place:], *tasks[:place]]:
-        if task != after and not workspace.passed(task) and workspace.progress.of(task.id).state != "skipped":
+        if (itself or task != after) and not workspace.passed(task) and workspace.progress.of(task.id).state != "skipped":
             workspace.progress.current = task.id
             workspace.save()
             return task
