@@ -1,10 +1,13 @@
 """Whatever a learner's code does, there is a verdict that says so, and no process is left behind."""
 
 import os
+import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +17,10 @@ from course_helpers import new_folder, write
 from shared.course import child, judge, limits
 from shared.course.assembly import Assembly
 from shared.course.functions import find, replaced
-from shared.course.likely import Guess, likely_cause
+from shared.course.grading import pure_python
+from shared.course.likely import Guess, compile_hint, likely_cause
 from shared.course.manifest import course
-from shared.course.rungs import Rung, Tally, Wrong, times_slower
+from shared.course.rungs import Exercise, Rung, Tally, Wrong, rungs, times_slower
 from shared.course.workspace import Workspace
 
 FIRST = course().task("1.1")
@@ -193,6 +197,7 @@ EXPECTED = np.arange(1.0, 7).reshape(2, 3)
         (EXPECTED * np.nan, "nothing was written"),
         (np.where(EXPECTED == 5, np.nan, EXPECTED), "not every element is written: the first that is not is [1, 1]"),
         (EXPECTED.ravel(), "as many as they should be"),
+        (EXPECTED + 1e-7, "nearly right"),
         (EXPECTED + 1, ""),
         (EXPECTED, ""),
     ],
@@ -201,6 +206,119 @@ def test_what_numbers_alone_tell_is_recognised(got: np.ndarray, says: str) -> No
     found = likely_cause(got, EXPECTED, "", [], ())
     assert says in found
     assert bool(found) == bool(says)
+
+
+def test_of_a_result_that_was_made_by_the_call_a_nan_was_computed() -> None:
+    one = np.where(EXPECTED == 5, np.nan, EXPECTED)
+    assert likely_cause(EXPECTED * np.nan, EXPECTED, "", [], (), fresh=True).startswith("NaN was computed: inf - inf")
+    assert likely_cause(one, EXPECTED, "", [], (), fresh=True).startswith("NaN was computed, first at [1, 1]: ")
+    assert "NaN was computed" in likely_cause(EXPECTED * np.nan, EXPECTED, "", [], ())  # or it was there before
+
+
+def exercise(call: Callable[[], Any], expected: Any, fresh: bool = False) -> Exercise:
+    return Exercise(call, lambda: expected, lambda: "f()", [((), expected)], lambda rng, size: (), 1, [1], fresh=fresh)
+
+
+def raised_by(name: str, graded: Exercise) -> Wrong:
+    with pytest.raises(Wrong) as raised:
+        next(rung for rung in rungs(graded) if rung.name == name).check(Tally())
+    return raised.value
+
+
+def test_an_exercise_says_whether_a_nan_can_have_been_there_before_the_call() -> None:
+    made = np.full((2, 3), np.nan)
+    assert raised_by("values", exercise(lambda: made, EXPECTED)).likely.startswith("nothing was written")
+    assert raised_by("values", exercise(lambda: made, EXPECTED, fresh=True)).likely.startswith("NaN was computed")
+
+
+@pytest.mark.parametrize(
+    ("result", "what"),
+    [
+        ("text" * 1000, "f(): expected numbers"),
+        (["7.0"] * 1000, "f(): expected numbers"),
+        ({"w": "text" * 1000}, "f(): expected numbers"),
+        ([[{1: "x" * 1000}], [{}]], "f(): expected numbers"),
+        (zip([1], [2], strict=True), "f(): expected numbers"),
+        ([[1.0] * 1000, [1.0]], "f(): the rows do not have one length"),
+    ],
+)
+def test_a_result_without_a_shape_is_told_in_short(result: Any, what: str) -> None:
+    wrong = raised_by("shape", exercise(lambda: result, EXPECTED))
+    assert wrong.what == what
+    assert wrong.expected == "numbers of shape (2, 3)"
+    assert 0 < len(wrong.got) <= 160
+
+
+@pytest.mark.parametrize(
+    ("result", "got", "likely"),
+    [
+        (EXPECTED, "ndarray", "this floor uses no NumPy"),
+        (list(EXPECTED), "ndarray within a list", "this floor uses no NumPy"),
+        ([[np.float64(1)] * 3] * 2, "float64 within a list", "this floor uses no NumPy"),
+        ([(1.0, 2.0, 3.0), (4.0, 5.0, 6.0)], "tuple within a list", "a tuple cannot be changed in place"),
+        ([["1.0"] * 3] * 2, "str within a list", "float(...)"),
+        ([[True] * 3] * 2, "bool within a list", "True and False are no numbers here"),
+    ],
+)
+def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, got: str, likely: str) -> None:
+    with pytest.raises(Wrong, match=r"^f\(\): expected numbers$") as raised:
+        pure_python.graded(exercise(lambda: result, EXPECTED))[0].check(Tally())
+    assert (raised.value.expected, raised.value.got) == ("a list of lists of floats", got)
+    assert likely in raised.value.likely
+
+
+def test_the_first_floor_takes_whole_numbers_for_floats() -> None:
+    pure_python.graded(exercise(lambda: [[1, 2, 3], [4, 5, 6.0]], EXPECTED))[0].check(Tally())
+
+
+GCC = """/tmp/t.c: In function ‘f’:
+/tmp/t.c:5:21: error: {0}
+    5 |   for (int i = 0; i < n; i++) c[i] = s;
+/tmp/t.c:9:45: error: unused parameter ‘b’ [-Werror=unused-parameter]
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (
+            "comparison of integer expressions of different signedness: ‘int’ and ‘size_t’ {aka ‘long unsigned int’} "
+            "[-Werror=sign-compare]",
+            "count with size_t, as the sizes are",
+        ),
+        ("comparison of integers of different signs: 'int' and 'size_t' [-Werror,-Wsign-compare]", "with size_t"),
+        ("implicit conversion changes signedness: 'int' to 'unsigned long' [-Werror,-Wsign-conversion]", "with size_t"),
+        ("conversion from ‘size_t’ {aka ‘long unsigned int’} to ‘int’ may change value [-Werror=conversion]", "size_t"),
+        (
+            "conversion from ‘double’ to ‘real’ {aka ‘float’} may change value [-Werror=float-conversion]",
+            "(real)s says that you mean it",
+        ),
+        (
+            "implicit conversion loses floating-point precision: 'double' to 'real' (aka 'float') "
+            "[-Werror,-Wimplicit-float-conversion]",
+            "(real)s says that you mean it",
+        ),
+        (
+            "implicit declaration of function ‘printf’ [-Werror=implicit-function-declaration]\n"
+            "/tmp/t.c:2:1: note: include ‘<stdio.h>’ or provide a declaration of ‘printf’",
+            "printf is declared in stdio.h: write #include <stdio.h>",
+        ),
+        (
+            "call to undeclared library function 'printf' with type 'int (const char *, ...)' [-Wimplicit-function-"
+            "declaration]\n/tmp/t.c:6:3: note: include the header <stdio.h> or explicitly provide a declaration",
+            "write #include <stdio.h>",
+        ),
+        ("implicit declaration of function ‘foo’ [-Wimplicit-function-declaration]", "there is no function foo"),
+        ("unused parameter ‘values’ [-Werror=unused-parameter]", "your code never looks at the argument values"),
+        ("unused parameter 'values' [-Werror,-Wunused-parameter]", "your code never looks at the argument values"),
+        ("conversion from ‘double’ to ‘int’ may change value [-Werror=float-conversion]", ""),
+        ("expected ‘;’ before ‘}’ token", ""),
+    ],
+)
+def test_a_compilers_first_error_is_told_in_the_courses_words(error: str, hint: str) -> None:
+    found = compile_hint(GCC.format(error))
+    assert hint in found
+    assert bool(found) == bool(hint)
 
 
 def test_a_guess_is_told_only_where_it_gives_what_came_out() -> None:
@@ -225,6 +343,13 @@ def test_a_tally_counts_each_comparison_and_shows_the_worst_place() -> None:
     assert (raised.value.expected, raised.value.got, tally.count) == ("6", "7", 2)
 
 
+def test_numbers_that_read_the_same_are_told_with_all_digits_and_their_distance() -> None:
+    with pytest.raises(Wrong, match=r"^f\(x\): wrong, by 9.4e-14 where rounding allows 3.6e-15$") as raised:
+        Tally().equal(1 - 9.4e-14, 1.0, case="f(x)")
+    assert (raised.value.expected, raised.value.got) == ("1", "0.99999999999990596")
+    assert "clamped" in raised.value.likely
+
+
 def test_a_time_is_the_median_of_ratios_taken_in_turn() -> None:
     clock = {"now": 0.0}
 
@@ -241,3 +366,22 @@ def test_a_time_is_the_median_of_ratios_taken_in_turn() -> None:
 
 def test_what_a_process_holds_is_known() -> None:
     assert limits.resident_bytes() > 10 * limits.MEGABYTE
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_grading_ends_when_who_asked_for_it_is_gone(learner: Workspace, tmp_path: Path) -> None:
+    """A closed terminal ends the command, not its child: an endless loop would go on for ever."""
+    note = tmp_path / "pid"
+    lines = [f"import os; open({str(note)!r}, 'w').write(str(os.getpid()))", "while True: pass"]
+    write(learner, FIRST, "    return c", "\n".join(f"    {line}" for line in lines))
+    code = "import sys; from shared.cli import main; main(['learn', '--folder', sys.argv[1], 'check', '1.1'])"
+    asking = subprocess.Popen([sys.executable, "-c", code, str(learner.folder)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline and not (note.exists() and note.read_text()):
+        time.sleep(0.05)
+    asking.kill()
+    asking.wait()
+    pid = int(note.read_text())
+    while time.monotonic() < deadline and _alive(pid):
+        time.sleep(0.05)
+    assert not _alive(pid)

@@ -87,6 +87,28 @@ def test_a_file_that_cannot_be_parsed_can_be_reset_whole(tmp_path: Path) -> None
     assert learner.is_stub(SECOND)
 
 
+def test_two_resets_in_one_second_keep_both_files(tmp_path: Path) -> None:
+    learner = new_folder(tmp_path / "course")
+    kept = []
+    for sign in ("+=", "-="):
+        write(learner, FIRST, "+=", sign)
+        kept.append(learner.reset(FIRST))
+    assert len(set(kept)) == 2
+    assert all(path and sign in path.read_text() for path, sign in zip(kept, ("+= a", "-= a"), strict=True))
+    (learner.folder / FIRST.file).unlink()
+    assert learner.reset(FIRST, whole_file=True) is None
+
+
+def test_a_mark_at_the_beginning_of_a_file_is_no_matter(tmp_path: Path) -> None:
+    learner = new_folder(tmp_path / "course")
+    path = learner.folder / FIRST.file
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert learner.is_stub(FIRST)
+    state = learner.folder / "progress.toml"
+    state.write_bytes(b"\xef\xbb\xbf" + state.read_bytes())
+    assert progress.load(state).current == "1.1"
+
+
 def test_a_pass_holds_only_for_the_function_that_passed(tmp_path: Path) -> None:
     learner = new_folder(tmp_path / "course")
     write(learner, FIRST)
@@ -157,6 +179,7 @@ def test_progress_comes_back_as_it_was_saved(saved: dict[str, progress.Record]) 
         ('current = "1.1"\n[tasks."1.1"]\nstate = "done"', "task 1.1: state is 'done', expected one of"),
         ('current = "1.1"\n[tasks."1.1"]\nhints = "2"', "task 1.1: hints is '2', expected an int"),
         ('current = "1.1"\ntasks = {"1.1" = 3}', "task 1.1: expected a table"),
+        ('current = "1.1"\ntasks = 3', "tasks is 3, expected a dict"),
     ],
 )
 def test_a_progress_file_that_was_edited_wrongly_is_told_and_left_alone(

@@ -10,8 +10,8 @@ from course_helpers import mark_passed, new_folder, write
 
 from shared.cli import main
 from shared.commands import learn
-from shared.course.judge import run_limited
-from shared.course.manifest import course
+from shared.course.judge import Verdict, run_limited
+from shared.course.manifest import Task, course
 from shared.course.workspace import Workspace, locate, solution
 
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
@@ -95,6 +95,7 @@ def test_skip_and_next_go_on_and_check_comes_back(learner: Workspace, capsys: py
     assert "now: 1.2" in capsys.readouterr().out
     assert run("next") == 0
     assert "now: 1.2" in capsys.readouterr().out, "it has not been done"
+    write(learner, SECOND)
     mark_passed(locate(None, course()), SECOND)
     assert run("next") == 0
     assert "now: 1.3" in capsys.readouterr().out
@@ -183,6 +184,113 @@ def test_watch_grades_on_every_save_and_goes_on_after_a_pass(
     assert shown.rstrip().endswith("not watching any more")
 
 
+def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(learner, FIRST)
+    judged = learn.judge
+
+    def slow(workspace: Workspace, task: Task) -> Verdict:
+        verdict = judged(workspace, task)
+        write(learner, FIRST, "+=", "-=")
+        return verdict
+
+    monkeypatch.setattr(learn, "judge", slow)
+    assert run("check") == 0
+    assert "saved anew while it was graded" in capsys.readouterr().out
+    assert locate(None, course()).progress.of("1.1").state == ""
+
+
+def test_a_pass_is_taken_back_when_what_it_leans_on_breaks(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(learner, FIRST, "return c", "return helped(c)")
+    path = learner.folder / FIRST.file
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\n\ndef helped(c):\n    return c\n", encoding="utf-8")
+    assert run("check") == 0
+    path.write_text(text + "\n\ndef helped(c):\n    return None\n", encoding="utf-8")
+    assert run("check", "1.1") == 1
+    assert locate(None, course()).progress.of("1.1").state == ""
+
+
+def test_what_another_terminal_writes_meanwhile_is_kept(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(learner, FIRST)
+    judged = learn.judge
+
+    def slow(workspace: Workspace, task: Task) -> Verdict:
+        run("skip", "1.3")
+        return judged(workspace, task)
+
+    monkeypatch.setattr(learn, "judge", slow)
+    assert run("check", "1.1") == 0
+    progress = locate(None, course()).progress
+    assert (progress.of("1.1").state, progress.of("1.3").state) == ("passed", "skipped")
+
+
+def test_start_inside_the_folder_brings_back_what_is_missing(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(learner.folder / "stage2_numpy")
+    (learner.folder / FIRST.file).unlink()
+    (learner.folder / "progress.toml").unlink()
+    monkeypatch.chdir(learner.folder.parent)
+    assert run("start") == 0
+    assert learner.is_stub(FIRST)
+    (learner.folder / FIRST.file).unlink()
+    monkeypatch.chdir(learner.folder / "stage2_numpy")
+    assert run("start") == 0
+    assert learner.is_stub(FIRST)
+    assert not (learner.folder / "stage2_numpy" / "groundup-course").exists()
+
+
+def test_watch_waits_for_a_file_that_an_editor_has_moved_away(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = learner.folder / FIRST.file
+    text = path.read_text(encoding="utf-8")
+    acts = iter([path.unlink, lambda: None, lambda: path.write_text(text + "\n", encoding="utf-8"), None])
+
+    def pause() -> None:
+        act = next(acts)
+        if act is None:
+            raise KeyboardInterrupt
+        act()
+
+    monkeypatch.setattr(learn, "pause", pause)
+    assert run("watch") == 0
+    shown = capsys.readouterr().out
+    assert shown.count("is not there any more") == 1
+    assert shown.count("not written yet") == 2
+
+
+def test_the_stubs_line_left_behind_is_pointed_at(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    path = learner.folder / FIRST.file
+    text = path.read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if FIRST.message in line)
+    path.write_text(
+        text.replace(line, "    c = []\n    for row in a:\n        c.append(row)\n" + line), encoding="utf-8"
+    )
+    assert run("check") == 1
+    assert "raise NotImplementedError is still there: take it out" in capsys.readouterr().out
+    path.write_text(text.replace(line, f"    # {line.strip()}\n    return []"), encoding="utf-8")
+    assert run("check") == 1
+    assert "failed" in capsys.readouterr().out
+
+
+def test_an_error_of_the_learners_own_in_training_is_one_line(
+    learner: Workspace, capfd: pytest.CaptureFixture[str]
+) -> None:
+    task = course().task("5.4")
+    write(learner, task, "p -= np.multiply(slope", "raise KeyError('mine')  # p -= (slope")
+    mark_passed(learner, task)
+    code, printed = trained(learner, "stage2_numpy")
+    assert code == 1
+    assert "error: KeyError: 'mine', at" in printed
+    assert f"{learner.folder / task.file}:" in printed
+    assert "Traceback" not in printed
+
+
 def test_watch_once_is_check(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("watch", "--once") == 1
     write(learner, FIRST)
@@ -225,7 +333,7 @@ def test_training_with_a_right_answer_learns(learner: Workspace) -> None:
     assert code == 0, printed
     assert '"mine": [\n    "5.4"\n  ]' in printed
     first, second = losses(learner, "stage2_numpy")
-    assert second < 0.9 * first
+    assert second < 0.95 * first
 
 
 def trained(learner: Workspace, stage: str) -> tuple[int | None, str]:

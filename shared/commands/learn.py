@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import difflib
+import os
+import textwrap
 import time
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +22,9 @@ from shared.course.manifest import Course, Phase, Task, course
 from shared.course.workspace import DEFAULT, VARIABLE, Workspace, commit_first, locate, solution
 from shared.course.workspace import start as start_folder
 from shared.results import as_json
+
+WIDTH = 100
+"""Columns of running text."""
 
 LOOK_EVERY = 0.3
 """Seconds between two looks at the file that `watch` watches."""
@@ -73,7 +78,7 @@ def start(
       groundup learn start
       groundup learn start ~/my-network
     """
-    chosen = folder or context.obj or Path(DEFAULT)
+    chosen = folder or context.obj or _found()
     new = not (chosen / progress_file.NAME).exists()
     workspace, written = start_folder(chosen, course())
     weeks = course().weeks
@@ -81,9 +86,7 @@ def start(
         git = commit_first(workspace.folder)
         typer.echo(f"{workspace.folder}: {len(course().tasks)} tasks in {len(weeks)} weeks{'; ' if git else ''}{git}")
     else:
-        typer.echo(
-            f"{workspace.folder} is there; {', '.join(written) or 'nothing was missing, so nothing'} was written"
-        )
+        typer.echo(f"{workspace.folder} is there; written: {', '.join(written) or 'nothing, for nothing was missing'}")
     _where(workspace)
 
 
@@ -108,7 +111,11 @@ def check(
     if all_ and task is not None:
         raise ValueError(f"check: name a task or give --all, not both; got {task} and --all")
     tasks = [each for each in course().tasks if _begun(workspace, each)] if all_ else [_task(workspace, task)]
+    current = workspace.progress.current
     verdicts = {each.id: _grade(workspace, each, quiet=as_json_) for each in tasks}
+    if all_:
+        workspace.progress.current = current
+        workspace.save()
     if as_json_:
         told = {name: dataclasses.asdict(verdict) for name, verdict in verdicts.items()}
         typer.echo(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": told}), nl=False)
@@ -134,10 +141,19 @@ def watch(
     """
     workspace = locate(context.obj, course())
     current = _task(workspace, task)
-    seen = None
+    seen = told = None
     try:
         while True:
-            text = workspace.text(current.file)
+            try:
+                text = workspace.text(current.file)
+            except ValueError as error:  # an editor moves a file away for a moment while it saves
+                if once:
+                    raise
+                if str(error) != told:
+                    told = str(error)
+                    typer.echo(told)
+                pause()
+                continue
             if text == seen:
                 pause()
                 continue
@@ -147,7 +163,8 @@ def watch(
                 raise typer.Exit(0 if verdict.passed else 1)
             following = _next(workspace, current) if verdict.passed else None
             if following is not None:
-                current, seen = following, workspace.text(following.file)
+                seen = text if following.file == current.file else workspace.text(following.file)
+                current = following
             typer.echo(f"watching {_place(workspace, current)} for {current.id}; Ctrl-C ends it\n")
     except KeyboardInterrupt:
         typer.echo("not watching any more")
@@ -176,7 +193,9 @@ def hint(
     workspace.save()
     names = ("a nudge", "a plan", "nearly the code")
     typer.echo(f"{chosen.id}, hint {asked} of 3, {names[asked - 1]}:\n")
-    typer.echo(chosen.hints[asked - 1].strip())
+    for line in chosen.hints[asked - 1].strip().split("\n"):
+        indent = line[: len(line) - len(line.lstrip())]
+        typer.echo(textwrap.fill(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else line)
     if asked < 3:
         typer.echo(f"\nthe next one: groundup learn hint {chosen.id}")
 
@@ -204,7 +223,11 @@ def show_solution(
     if not passed and not record.revealed:
         record.revealed = True
         workspace.save()
-    yours, theirs = dedented(workspace.function(chosen)), dedented(solution(chosen))
+    theirs = dedented(solution(chosen))
+    try:
+        yours = dedented(workspace.function(chosen))
+    except ValueError:  # it is not in the file, or the file cannot be read: all of the project's is the difference
+        yours = ""
     if yours == theirs:
         typer.echo(f"{chosen.id}: yours is the project's own, letter for letter")
         return
@@ -275,7 +298,8 @@ def reset(
         raise ValueError(f"{missing}; groundup learn reset {chosen.id} --file brings back all of the file") from None
     workspace.progress.current = chosen.id
     workspace.save()
-    typer.echo(f"{_place(workspace, chosen)} is a stub again; the file as it was: {kept}")
+    copy = f"; the file as it was: {kept}" if kept else ""
+    typer.echo(f"{_place(workspace, chosen)} is a stub again{copy}")
 
 
 @app.command()
@@ -340,20 +364,43 @@ def _grade(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:
     """Grade, show and remember. After a pass the current task is the next one."""
     if not quiet:
         typer.echo(f"{task.id} {task.title}\n{_place(workspace, task)}: {task.function}")
+    graded = _digest(workspace, task)
     verdict = judge(workspace, task)
+    workspace.progress = progress_file.load(workspace.folder / progress_file.NAME)  # others may have written meanwhile
     record = workspace.progress.of(task.id)
     workspace.progress.current = task.id
-    if verdict.passed:
-        digest = progress_file.digest(workspace.function(task))
-        if record.state != "passed" or record.digest != digest:
-            record.state, record.on, record.digest = "passed", _today(), digest
+    changed = _digest(workspace, task) != graded
+    if verdict.passed and not changed and graded is not None:
+        if record.state != "passed" or record.digest != graded:
+            record.state, record.on, record.digest = "passed", _today(), graded
+    elif not verdict.passed and not verdict.stub and (record.state == "skipped" or record.digest == graded):
+        record.state, record.on, record.digest = "", "", ""  # taken up again, or something around it does not hold
     if not quiet:
         _show_verdict(verdict, workspace, task)
-    following = _next(workspace, task) if verdict.passed else None
+    following = _next(workspace, task) if verdict.passed and not changed else None
     workspace.save()
-    if not quiet and verdict.passed:
-        _after_pass(workspace, task, following)
+    if verdict.passed and not quiet:
+        if changed:
+            typer.echo("the function was saved anew while it was graded: groundup learn check grades what is there now")
+        else:
+            _after_pass(workspace, task, following)
     return verdict
+
+
+def _digest(workspace: Workspace, task: Task) -> str | None:
+    """Of the task's function as it is now; None where it cannot be found."""
+    try:
+        return progress_file.digest(workspace.function(task))
+    except ValueError:
+        return None
+
+
+def _found() -> Path:
+    """The course folder that other commands would take, else one to be made here."""
+    try:
+        return locate(None, course()).folder
+    except ValueError:
+        return Path(os.environ.get(VARIABLE) or DEFAULT)
 
 
 def _after_pass(workspace: Workspace, task: Task, following: Task | None) -> None:
@@ -469,7 +516,11 @@ def _count(tasks: list[Task], states: dict[str, str]) -> str:
 
 
 def _task(workspace: Workspace, name: str | None) -> Task:
-    return course().task(name or workspace.progress.current)
+    """The task of that name; without one the current, or the first where what stands there is no task (any more)."""
+    if name is not None:
+        return course().task(name)
+    known = {task.id: task for task in course().tasks}
+    return known.get(workspace.progress.current, course().tasks[0])
 
 
 def _next(workspace: Workspace, after: Task, itself: bool = False) -> Task | None:
@@ -480,7 +531,11 @@ def _next(workspace: Workspace, after: Task, itself: bool = False) -> Task | Non
     tasks = course().tasks
     place = tasks.index(after) + (0 if itself else 1)
     for task in [*tasks[place:], *tasks[:place]]:
-        if (itself or task != after) and not workspace.passed(task) and workspace.progress.of(task.id).state != "skipped":
+        if (
+            (itself or task != after)
+            and not workspace.passed(task)
+            and workspace.progress.of(task.id).state != "skipped"
+        ):
             workspace.progress.current = task.id
             workspace.save()
             return task
@@ -498,7 +553,10 @@ def _place(workspace: Workspace, task: Task) -> str:
 
 
 def _relative(path: Path) -> str:
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except FileNotFoundError:  # the folder that the shell stands in was deleted
+        return str(path)
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 

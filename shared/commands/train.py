@@ -15,7 +15,7 @@ import typer
 
 from shared import contract, training
 from shared.checkpoints import CheckpointError, load_checkpoint
-from shared.course.mine import prepare, put_in_place, told
+from shared.course.mine import place_in, prepare, put_in_place, told
 from shared.datasets import Dataset, load_dataset
 from shared.environment import environment
 from shared.live import watching
@@ -47,9 +47,13 @@ DEFAULTS: dict[str, Any] = {
     "monitor": None,
     "seed": 0,
     "checkpoint_every": None,
+    "mine": False,
 }
 STAGE1_DEFAULTS: dict[str, Any] = {"hidden": "32", "epochs": 3}
 """Python loops take their time: a smaller network ends within a minute or so."""
+
+LATER_SETTINGS = ("mine",)
+"""Which runs of earlier versions do not have."""
 
 LEARNING_RATES = {"sgd": 0.1, "rmsprop": 0.001, "adam": 0.001}
 CHANGEABLE = {"epochs", "patience", "data_dir", "download", "checkpoint_every"}
@@ -138,8 +142,8 @@ def train(
         bool, typer.Option("--live", help="Watch loss, accuracy and every layer's gradients while it trains.")
     ] = False,
     mine: Annotated[
-        bool, typer.Option("--mine", help="With the functions that you wrote in the course, all that pass.")
-    ] = False,
+        bool | None, typer.Option("--mine", help="With the functions that you wrote in the course, all that pass.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
     """Train one stage: checkpoints, metrics, early stopping; Ctrl-C saves, --resume goes on.
@@ -155,11 +159,8 @@ def train(
     """
     if live and (quiet or json):
         raise ValueError(f"--live shows what {'--json' if json else '--quiet'} leaves out: choose one of them")
-    learner = put_in_place(stage) if mine else []
-    chosen = contract.load_stage(stage)
-    if mine:
-        typer.echo(told(learner, prepare(chosen, learner)), err=True)
-    given = {name: context.params[name] for name in DEFAULTS if context.params[name] is not None}
+    name = contract.stage_name(stage)
+    given = {each: context.params[each] for each in DEFAULTS if context.params[each] is not None}
     if data_dir is not None:
         given["data_dir"] = str(data_dir)
     if resume is not None:
@@ -168,13 +169,23 @@ def train(
         folder = resume
         settings = _resumed_settings(folder, given)
     else:
-        folder = run_dir or Path("runs") / chosen.name
-        settings = {**DEFAULTS, **(STAGE1_DEFAULTS if chosen.number == 1 else {}), **given}
+        folder = run_dir or Path("runs") / name
+        settings = {**DEFAULTS, **(STAGE1_DEFAULTS if name == contract.STAGES[0] else {}), **given}
+    learner, assembled = put_in_place(stage) if settings["mine"] else ([], None)
+    chosen = contract.load_stage(stage)
+    if learner:
+        typer.echo(told(learner, prepare(chosen, learner)), err=True)
     try:
         result = _run(chosen, settings, folder, resume is not None, overwrite, quiet or json, live)
     except KeyboardInterrupt as interrupt:
         typer.echo(_how_to_resume(interrupt, chosen.name, folder), err=True)
         raise typer.Exit(2) from None
+    except Exception as error:  # whatever the learner's own code raises is theirs to read, without our traceback
+        place = place_in(assembled, error) if assembled else ""
+        if not place:
+            raise
+        typer.echo(f"error: {type(error).__name__}: {error}, at {place}, which is yours", err=True)
+        raise typer.Exit(1) from None
     summary = _summary(chosen.name, settings, folder, result)
     summary["mine"] = [task.id for task in learner]
     typer.echo(json_module.dumps(summary, indent=2) if json else _last_line(summary, result, settings))
@@ -225,6 +236,7 @@ def _run(
 def _resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the run in folder, with what was given anew; CheckpointError where that must not differ."""
     saved: dict[str, Any] = load_checkpoint(folder / LAST).progress.get("notes", {})
+    saved = {**{name: DEFAULTS[name] for name in LATER_SETTINGS}, **saved} if saved else saved
     if saved.keys() != DEFAULTS.keys():
         raise CheckpointError(f"{folder / LAST} was not written by groundup train; resume it from where it was made")
     for name, value in given.items():

@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 
 from shared.atomic import write_atomically
-from shared.course.functions import find, function_text, is_c
+from shared.course.functions import find, function_text, is_c, lines_of
 from shared.course.manifest import ROOT, Task
 from shared.course.workspace import Workspace, files, solution_file
 
@@ -122,9 +122,7 @@ def _filled(text: str, original: str, file: str, others: Sequence[Task]) -> list
     A piece of the project's has 0 for its line.
     """
     places = sorted(((find(text, task.function, file), task) for task in others), key=lambda each: each[0].first)
-    rows = text.splitlines(keepends=True)
-    if rows and not rows[-1].endswith("\n"):
-        rows[-1] += "\n"
+    rows = lines_of(text)
     pieces: list[tuple[str, int]] = []
     done = 0
     for place, task in places:

@@ -6,26 +6,30 @@ has told until then. stdout and stderr are the learner's own.
 
 from __future__ import annotations
 
-import faulthandler
 import importlib
 import json
 import os
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from shared.course import assembly
-from shared.course.limits import limit_memory
+from shared.course.limits import LOOK_EVERY, limit_memory
 from shared.course.rungs import ORDER, Rung, Tally, Wrong
+
+GRACE = 5.0
+"""Seconds that the parent may take to end this process, once its time is over."""
 
 
 def main(argv: list[str]) -> None:
     """argv: the path of the request, as judge.py writes it."""
-    faulthandler.enable(all_threads=False)
     request = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
     assembled = assembly.load(Path(request["assembly"]))
+    end_with_parent(os.getppid(), request["seconds"])
     with open(request["report"], "a", encoding="utf-8", buffering=1) as report:
 
         def tell(event: str, **more: Any) -> None:
@@ -39,8 +43,19 @@ def main(argv: list[str]) -> None:
             tell("raised", **_raised(error, assembled, request["lines"]))
         else:
             tell("done")
-    sys.stdout.flush()
     os._exit(0)  # threads or exit handlers of the learner's have no say any more
+
+
+def end_with_parent(parent: int, seconds: float) -> None:
+    """End this process when its parent has ended, which a closed terminal does not tell, or long after its time."""
+    last = time.monotonic() + seconds + GRACE
+
+    def watch() -> None:
+        while os.getppid() == parent and time.monotonic() < last:
+            time.sleep(LOOK_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[..., None]) -> None:
@@ -96,7 +111,12 @@ def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]
     if isinstance(error, SyntaxError) and error.filename in assembled.learner:
         place = assembled.place(error.filename, error.lineno or 0)
         mine = [(place, error.text or "")] if place else []
-    text = f"{error.code!r}" if isinstance(error, SystemExit) else assembled.told(str(error))
+    if isinstance(error, SystemExit):
+        text = f"{error.code!r}"
+    elif isinstance(error, SyntaxError):
+        text = error.msg  # str(error) has the line of the assembled file
+    else:
+        text = assembled.told(traceback.format_exception_only(error)[0].strip().partition(": ")[2])
     notes = [assembled.told(note) for note in getattr(error, "__notes__", ())]
     return {
         "type": type(error).__name__,

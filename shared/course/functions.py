@@ -60,19 +60,19 @@ def is_c(file: str) -> bool:
 
 def function_text(text: str, place: Place) -> str:
     """The function's lines, decorators included, each with its newline."""
-    return "".join(_lines(text)[place.first - 1 : place.last])
+    return "".join(lines_of(text)[place.first - 1 : place.last])
 
 
 def replaced(text: str, place: Place, function: str) -> str:
     """The file's text with the function's lines replaced by other ones."""
-    lines = _lines(text)
+    lines = lines_of(text)
     return "".join([*lines[: place.first - 1], function, *lines[place.last :]])
 
 
 def stub(text: str, name: str, file: str, message: str, keep: int = 0) -> str:
     """The function's text with its body removed: the declaration, the docstring, and an error that names the task."""
     place = find(text, name, file, keep)
-    lines = _lines(text)
+    lines = lines_of(text)
     head = lines[place.first - 1 : place.body - 1]
     if is_c(file):
         return "".join([*head, f'#error "{message}"\n', lines[place.last - 1]])
@@ -81,9 +81,16 @@ def stub(text: str, name: str, file: str, message: str, keep: int = 0) -> str:
     return "".join([*head, f'{indent}raise NotImplementedError("{message}")\n'])
 
 
-def is_stub(function: str, message: str) -> bool:
-    """Whether the text of a function still holds the error of its stub."""
-    return message in function
+def stub_line(function: str, week: int, number: int) -> int:
+    """The line of a function's text, from 1, in which the error of its stub still stands; 0 where it does not.
+
+    A title may change from one version to the next, and a learner may keep the line as a comment.
+    """
+    task = re.escape(f"week {week}, task {number}: ")
+    for line, text in enumerate(lines_of(function), start=1):
+        if re.match(rf'\s*(raise NotImplementedError\(|#error )"{task}', text):
+            return line
+    return 0
 
 
 def _find_in_python(text: str, name: str, file: str, keep: int) -> Place:
@@ -125,7 +132,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 def _with_comments(text: str, line: int, first: int) -> int:
     """The line of the first comment directly above a statement: it tells the solution, so it goes with the body."""
-    lines = _lines(text)
+    lines = lines_of(text)
     while line - 1 > first and lines[line - 2].lstrip().startswith("#"):
         line -= 1
     return line
@@ -141,12 +148,13 @@ def _find_in_c(text: str, name: str, file: str, keep: int) -> Place:
     return Place(first, min(brace + 1 + keep, last), last)
 
 
-def _lines(text: str) -> list[str]:
-    """The lines with their newlines; the last one has one, too."""
-    lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    return lines
+def lines_of(text: str) -> list[str]:
+    """The lines with their newlines; the last one has one, too.
+
+    Not str.splitlines, which also ends a line at a form feed and at Unicode's separators: Python and C do not.
+    """
+    lines = [line + "\n" for line in text.split("\n")]
+    return lines[:-1] if text.endswith("\n") or not text else lines
 
 
 def dedented(function: str) -> str:

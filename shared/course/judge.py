@@ -21,13 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from shared.course.assembly import Assembly, assemble
-from shared.course.functions import FunctionMissing
+from shared.course.functions import FunctionMissing, is_c, lines_of, stub, stub_line
 from shared.course.manifest import ROOT, Phase, Task
-from shared.course.workspace import Workspace
+from shared.course.workspace import Workspace, solution_file
 
 SECONDS_VARIABLE = "GROUNDUP_LEARN_SECONDS"
 MOST_PRINTED = 2000
 """Characters of what the learner's code printed, the last ones."""
+
+MOST_SAID = 500
+"""Characters of an exception's text."""
 
 MOST_SHOWN_NOTES = 40
 """Lines of a compiler's own words."""
@@ -68,14 +71,30 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
     file = str(workspace.folder / task.file)
     try:
         place = workspace.place(task)
-        if workspace.is_stub(task):
-            return Verdict(False, what=f"not written yet: {task.message}", file=file, line=place.first, stub=True)
+        function = workspace.function(task)
+        left = stub_line(function, task.week, task.number)
+        if left:
+            line = place.first + left - 1
+            pristine = stub(solution_file(task.file), task.function, task.file, task.message, task.keep)
+            if len(lines_of(function)) > len(lines_of(pristine)):
+                error = "#error" if is_c(task.file) else "raise NotImplementedError"
+                what = f"the stub's line with {error} is still there: take it out"
+                return Verdict(False, "import", what=what, file=file, line=line)
+            return Verdict(False, what=f"not written yet: {task.message}", file=file, line=line, stub=True)
         folder = workspace.built / "check" / task.id
         assembly = assemble(workspace, [task], folder)
     except FunctionMissing as missing:
-        help_ = f"groundup learn reset {task.id} brings the stub back"
-        return Verdict(False, "import", what=str(missing), likely="" if missing.line else help_, file=file)
+        return Verdict(False, "import", what=str(missing), likely=_where_it_went(missing, task), file=file)
     return _run(workspace, assembly, folder, phase, task)
+
+
+def _where_it_went(missing: FunctionMissing, task: Task) -> str:
+    """What to do about a function that is not found in the file, which may be another task's."""
+    if missing.line:
+        return ""
+    how = "" if is_c(task.file) else " (a lambda will not do, nor a def inside an if)"
+    back = f"groundup learn reset {task.id} --file brings back every stub of the file, and keeps a copy"
+    return f"every exercise of the file has to be there, as a function of its name{how}; {back}"
 
 
 def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
@@ -91,7 +110,7 @@ def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
 
 def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, task: Task | None) -> Verdict:
     folder.mkdir(parents=True, exist_ok=True)
-    seconds = float(os.environ.get(SECONDS_VARIABLE) or phase.seconds * (1 if task else 10))
+    seconds = _seconds() or phase.seconds * (1 if task else 10)
     with tempfile.TemporaryDirectory(prefix="groundup-learn-") as scratch:
         report, request = Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
         report.touch()
@@ -103,6 +122,7 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
             "megabytes": phase.megabytes,
             "assembly": str(assembly.save(folder)),
             "report": str(report),
+            "seconds": seconds,
         }
         request.write_text(json.dumps(asked), encoding="utf-8")
         (Path(scratch) / "empty").mkdir()
@@ -115,6 +135,18 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
     return _verdict(events, code, assembly.told(printed), seconds, took)
 
 
+def _seconds() -> float | None:
+    """What GROUNDUP_LEARN_SECONDS asks for; ValueError where that is no time."""
+    chosen = os.environ.get(SECONDS_VARIABLE)
+    try:
+        seconds = float(chosen) if chosen else None
+    except ValueError:
+        seconds = -1.0
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"{SECONDS_VARIABLE}: expected a number of seconds above 0, got {chosen!r}")
+    return seconds
+
+
 def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[int | None, str]:
     """Run a command in a folder. Returns its exit code, None where it ran out of time, and the end of what it printed.
 
@@ -122,6 +154,7 @@ def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[i
     """
     path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
     environment = {**os.environ, "PYTHONPATH": path, "GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1"}
+    environment["PYTHONBREAKPOINT"] = "0"  # nobody is there to talk to a debugger
     process = subprocess.Popen(
         command,
         cwd=folder,
@@ -219,7 +252,7 @@ def _ended(code: int) -> str:
 
 
 def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
-    kind, text = found["type"], found["text"]
+    kind, text = found["type"], found["text"][:MOST_SAID]
     at = f" while trying {trying}" if trying else ""
     place = {"file": found["file"], "line": found["line"], "source": found["source"]}
     said = "\n".join(found["notes"]).splitlines()[:MOST_SHOWN_NOTES]
@@ -231,4 +264,8 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         return {**place, "what": f"it asked for more memory than there is for it{at}", "likely": likely}
     if kind == "CompileError":
         return {**place, "what": text, "more": "\n".join(said)}
-    return {**place, "what": f"{kind}: {text}{at}", "more": more if not found["file"] else ""}
+    if kind == "ModuleNotFoundError":
+        likely = "put helpers into this file: only the files that came with the course are used"
+        return {**place, "what": f"{kind}: {text}{at}", "likely": likely}
+    said_so = f"{kind}: {text}" if text else kind
+    return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else ""}

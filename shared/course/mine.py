@@ -7,6 +7,7 @@ after the other, as the exercises are cut: the fused steps that it would take by
 from __future__ import annotations
 
 import importlib
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from shared.course.workspace import locate
 FIRST_STEP = "op_by_op"
 
 
-def put_in_place(stage: str, folder: Path | None = None) -> list[Task]:
-    """Have the learner's functions of a stage, and of `shared`, imported in place of the project's. Returns which.
+def put_in_place(stage: str, folder: Path | None = None) -> tuple[list[Task], assembly.Assembly]:
+    """Have the learner's functions of a stage imported in place of the project's. Returns which, and how assembled.
 
     stage: as `contract.stage_name` takes it; folder: the learner's, looked for where None
     Raises ValueError where no course folder is found, or nothing of the stage has passed.
@@ -35,8 +36,9 @@ def put_in_place(stage: str, folder: Path | None = None) -> list[Task]:
             f"no function of {name} in {workspace.folder} has passed yet{again if changed else ''}; "
             f"its first task is {tasks[0].id}: groundup learn check {tasks[0].id}"
         )
-    assembly.use(assembly.assemble(workspace, mine, workspace.built / "mine" / name, training=True))
-    return mine
+    assembled = assembly.assemble(workspace, mine, workspace.built / "mine" / name, training=True)
+    assembly.use(assembled)
+    return mine, assembled
 
 
 def prepare(stage: Stage, mine: list[Task]) -> str:
@@ -56,6 +58,13 @@ def prepare(stage: Stage, mine: list[Task]) -> str:
     network.Network.train_step = train_step
     network.Network.resident = None  # takes many steps at once, by fused kernels
     return name
+
+
+def place_in(assembled: assembly.Assembly, error: BaseException) -> str:
+    """Where in the learner's own files an error came up, "file:line"; "" where it did not."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [assembled.place(frame.filename, frame.lineno or 0) for frame in frames]
+    return next((f"{place[0]}:{place[1]}" for place in reversed(places) if place), "")
 
 
 def told(mine: list[Task], step: str) -> str:

@@ -7,6 +7,7 @@ that `status` can say of one that was changed since. Nothing counts days.
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from shared.atomic import write_atomically
 NAME = "progress.toml"
 HEADING = """\
 # What you have done, written by `groundup learn`. It is plain text: read it, keep it in git, edit it if you must.
+# What is written anew are the entries that groundup knows; comments do not survive.
 
 """
 STATES = ("", "passed", "skipped")
@@ -50,11 +52,10 @@ class Progress:
 
 def load(path: Path) -> Progress:
     """Read the file. Raises ValueError naming the file and the place where it is not what `save` writes."""
-    text = path.read_text(encoding="utf-8")
     try:
-        document = tomllib.loads(text)
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         progress = Progress(_field(document, "current", str, "the file"))
-        for name, table in document.get("tasks", {}).items():
+        for name, table in _field(document, "tasks", dict, "the file").items():
             where = f"task {name}"
             if not isinstance(table, dict):
                 raise ValueError(f"{where}: expected a table, got {table!r}")
@@ -62,7 +63,7 @@ def load(path: Path) -> Progress:
             if record.state not in STATES:
                 raise ValueError(f"{where}: state is {record.state!r}, expected one of {', '.join(map(repr, STATES))}")
             progress.records[name] = record
-    except ValueError as error:  # tomllib's, too
+    except ValueError as error:  # tomllib's and the decoder's, too
         raise ValueError(
             f"{path}: {error}. Mend that line, or move the file away and run groundup learn start"
         ) from None
@@ -79,11 +80,11 @@ def _field(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
 
 def save(progress: Progress, path: Path) -> None:
     """Write the file, as a whole or not at all. Records in which nothing stands are left out."""
-    lines = [HEADING, f'current = "{progress.current}"\n']
+    lines = [HEADING, f"current = {_toml(progress.current)}\n"]
     for name, record in sorted(progress.records.items(), key=lambda each: _order(each[0])):
         told = {key: value for key, value in vars(record).items() if value}
         if told:
-            lines.append(f'\n[tasks."{name}"]\n')
+            lines.append(f"\n[tasks.{_toml(name)}]\n")
             lines += [f"{key} = {_toml(value)}\n" for key, value in told.items()]
     write_atomically(path, "".join(lines).encode())
 
@@ -95,10 +96,10 @@ def _order(name: str) -> tuple[bool, list[int]]:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, int) else f'"{value}"'
+    return str(value) if isinstance(value, int) else json.dumps(value, ensure_ascii=False)  # TOML's strings are JSON's
 
 
 def digest(function: str) -> str:
     """Tells a function's text from another; spaces at the ends of lines do not count."""
-    text = "\n".join(line.rstrip() for line in function.splitlines())
+    text = "\n".join(line.rstrip() for line in function.split("\n"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

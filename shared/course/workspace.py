@@ -12,6 +12,7 @@ docstring that says what it owes. Nothing in here is ever overwritten without a 
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import subprocess
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from shared.atomic import write_atomically
 from shared.course import progress as progress_file
-from shared.course.functions import Place, find, function_text, replaced, stub
+from shared.course.functions import Place, find, function_text, replaced, stub, stub_line
 from shared.course.manifest import ROOT, Course, Task
 from shared.course.progress import Progress
 
@@ -41,6 +42,8 @@ missing; its docstring says what it has to do.
 
 `groundup learn --help` lists the rest: watch, solution, next, skip, reset, status, checkpoint. What you have done
 stands in progress.toml. The folder .groundup holds what is built from your files, and copies of what was reset.
+
+Start Python itself in another folder: in this one it would find your files before groundup's own.
 """
 
 
@@ -65,7 +68,7 @@ class Workspace:
         """The learner's text of a file. Raises ValueError where it is gone, or is no text."""
         path = self.folder / file
         try:
-            return path.read_text(encoding="utf-8")
+            return path.read_text(encoding="utf-8-sig")  # Windows' editors put a mark at the beginning
         except FileNotFoundError:
             fix = "groundup learn start brings back files that are missing, and touches no other"
             raise ValueError(f"{path} is not there any more; {fix}") from None
@@ -81,8 +84,8 @@ class Workspace:
         return function_text(self.text(task.file), self.place(task))
 
     def is_stub(self, task: Task) -> bool:
-        """Whether nothing has been written for the task yet."""
-        return task.message in self.function(task)
+        """Whether the stub's error still stands in the task's function."""
+        return bool(stub_line(self.function(task), task.week, task.number))
 
     def passed(self, task: Task) -> bool:
         """Whether the task has passed, and its function is still what passed."""
@@ -90,13 +93,14 @@ class Workspace:
         if record.state != "passed":
             return False
         try:
-            return record.digest == progress_file.digest(self.function(task))
+            return record.digest == progress_file.digest(self.function(task)) and not self.is_stub(task)
         except ValueError:  # the function, or its file, is gone or cannot be read: not what passed
             return False
 
-    def reset(self, task: Task, whole_file: bool = False) -> Path:
-        """Put the task's stub back, or every stub of its file with whole_file. Returns where the old file was copied.
+    def reset(self, task: Task, whole_file: bool = False) -> Path | None:
+        """Put the task's stub back, or every stub of its file with whole_file.
 
+        Returns where the old file was copied, None where there was none.
         Raises FunctionMissing where the file cannot be parsed or lacks the function: then whole_file helps.
         """
         path = self.folder / task.file
@@ -116,12 +120,17 @@ class Workspace:
                 self.progress.records.pop(each.id, None)
         return kept
 
-    def _keep(self, path: Path) -> Path:
+    def _keep(self, path: Path) -> Path | None:
+        if not path.is_file():
+            return None
         stamp = time.strftime("%Y%m%d-%H%M%S")
-        target = self.built / "old" / stamp / path.relative_to(self.folder)
+        for again in itertools.count(1):
+            folder = self.built / "old" / (stamp if again == 1 else f"{stamp}-{again}")
+            target = folder / path.relative_to(self.folder)
+            if not target.exists():
+                break
         target.parent.mkdir(parents=True, exist_ok=True)
-        if path.is_file():
-            shutil.copy2(path, target)
+        shutil.copy2(path, target)
         return target
 
 
@@ -134,7 +143,8 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
     state = folder / progress_file.NAME
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder that is not there yet")
-    if folder.is_dir() and any(folder.iterdir()) and not state.is_file():
+    ours = state.is_file() or any((folder / file).is_file() for file in files(course))
+    if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise ValueError(f"{folder} has other things in it; name a folder that is empty or not there yet")
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -144,7 +154,7 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, stubbed(file, course).encode())
             written.append(file)
-    for name, text in (("README.md", README), (".gitignore", f"/{BUILT}/\n__pycache__/\n")):
+    for name, text in (("README.md", README), (".gitignore", f"/{BUILT}/\n/runs/\n__pycache__/\n")):
         if not (folder / name).exists():
             write_atomically(folder / name, text.encode())
     if not state.exists():
