@@ -289,6 +289,18 @@ def test_dynamic_shared_memory_has_the_size_of_the_launch() -> None:
     assert trace.dynamic_bytes == 128
 
 
+def test_the_length_of_an_array_is_no_use_of_the_array() -> None:
+    @cuda.jit
+    def as_long(x, out):
+        i = cuda.grid(1)
+        if i < len(x):
+            out[i] = len(out) + x[i]
+
+    trace = trace_launch(as_long, 1, 8, (np.zeros(5), np.zeros(5)))
+    assert trace.not_traced == []
+    assert set(by_site(trace)) == {("branch", "i < len(x)"), ("load", "x[i]"), ("store", "out[i]")}
+
+
 def test_a_fence_is_noticed() -> None:
     @cuda.jit
     def fenced(out):

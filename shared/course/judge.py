@@ -22,6 +22,7 @@ from typing import Any
 
 from shared.course.assembly import Assembly, assemble
 from shared.course.functions import FunctionMissing, is_c, lines_of, stub, stub_line
+from shared.course.likely import compile_hint
 from shared.course.manifest import ROOT, Phase, Task
 from shared.course.workspace import Workspace, solution_file
 
@@ -218,7 +219,7 @@ def _verdict(events: list[dict[str, Any]], code: int | None, printed: str, limit
         found = by_name["wrong"]
         return Verdict(**failed, **{name: found[name] for name in ("what", "expected", "got", "likely", "line")})
     if "raised" in by_name:
-        return Verdict(**failed, **_raised(by_name["raised"], trying))
+        return Verdict(**{**failed, **_raised(by_name["raised"], trying)})
     at = f" while trying {trying}" if trying else ""
     if "memory" in by_name:
         what = f"it took more memory than a right answer needs{at}, and was stopped"
@@ -263,7 +264,7 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         likely = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
         return {**place, "what": f"it asked for more memory than there is for it{at}", "likely": likely}
     if kind == "CompileError":
-        return {**place, "what": text, "more": "\n".join(said)}
+        return {**place, "rung": "compile", "what": text, "more": "\n".join(said), "likely": compile_hint(text)}
     if kind == "ModuleNotFoundError":
         likely = "put helpers into this file: only the files that came with the course are used"
         return {**place, "what": f"{kind}: {text}{at}", "likely": likely}

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from shared.course.likely import Guess, likely_cause
-from shared.tolerance import compare, failed, tolerance
+from shared.tolerance import Comparison, compare, failed, tolerance
 
 ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "speed")
 
@@ -60,6 +60,7 @@ class Tally:
     def __init__(self, tell: Callable[[str, str], None] = lambda event, text: None) -> None:
         self._tell = tell
         self.count = 0
+        self.fresh = False  # whether the results compared are made by the call: see Exercise
 
     def trying(self, case: str) -> None:
         """What is about to be tried: where the process dies in it, this is what is known."""
@@ -106,7 +107,7 @@ class Tally:
         if got is None:
             raise Wrong(f"{of}: nothing came back", expected=_shown(expected), got="None", likely="no return?")
         try:
-            values = np.asarray(got, np.float64)
+            values = _numbers(got)
         except (TypeError, ValueError):
             raise Wrong(f"{of}: expected numbers", expected=_shown(expected), got=_shown(got)) from None
         if values.shape != expected.shape:
@@ -114,17 +115,29 @@ class Tally:
                 f"{of}: the shape is not right",
                 expected=str(expected.shape),
                 got=str(values.shape),
-                likely=likely_cause(values, expected, name, guesses, arguments),
+                likely=likely_cause(values, expected, name, guesses, arguments, self.fresh),
             )
         found = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
         if not found.ok:
             at = f" at index {list(found.index)}" if found.index else ""
+            told, wanted, had = apart(found)
             raise Wrong(
-                f"{of}: wrong{at}",
-                expected=f"{found.expected:.9g}",
-                got=f"{found.got:.9g}",
-                likely=likely_cause(values, expected, name, guesses, arguments),
+                f"{of}: wrong{at}{told}",
+                expected=wanted,
+                got=had,
+                likely=likely_cause(values, expected, name, guesses, arguments, self.fresh),
             )
+
+
+def apart(found: Comparison) -> tuple[str, str, str]:
+    """Where two numbers that are not equal would read the same, by how much they differ; else "". And both as text,
+    expected and got, with as many digits as show it."""
+    expected, got = f"{found.expected:.9g}", f"{found.got:.9g}"
+    if expected != got or found.ok or not np.isfinite(found.got):
+        return "", expected, got
+    difference = abs(found.got - found.expected)
+    told = f", by {difference:.2g} where rounding allows {difference / found.tolerances:.2g}"
+    return told, f"{found.expected:.17g}", f"{found.got:.17g}"
 
 
 @dataclass(frozen=True)
@@ -163,6 +176,8 @@ class Exercise:
         `by` changed and gives the number that the first output of `call` is the gradient of
     dtype, terms, scale: of the comparison; terms and scale are functions of the arguments
     guesses: misconceptions that this task invites; the general ones are looked for anyway
+    fresh: whether `call` gives what the function has made, so that a NaN in it was computed. False where it gives what
+        was handed to the function full of NaN: there, NaN may also mean that nothing was written
     """
 
     call: Callable[..., Any]
@@ -179,6 +194,7 @@ class Exercise:
     guesses: Sequence[Guess] = ()
     memory: Callable[[Tally], None] | None = None
     speed: Speed | None = None
+    fresh: bool = False
 
 
 def rungs(exercise: Exercise) -> list[Rung]:
@@ -206,19 +222,20 @@ def rungs(exercise: Exercise) -> list[Rung]:
         arguments, expected = exercise.hand[0]
         case = exercise.show(*arguments)
         tally.trying(case)
-        got = outputs(exercise.call(*arguments))
+        result = exercise.call(*arguments)
+        got = outputs(result)
         for name, value in outputs(expected).items():
             of = f"{name} of {case}" if name else case
-            given: Any = got.get(name)
+            given: Any = got.get(name) if name or name in got else result
             wanted = np.shape(value)
             tally.holds(given is not None, f"{of}: nothing came back", got="None", likely="no return?")
             try:
                 found = np.shape(given)
-                np.asarray(given, np.float64)
+                _numbers(given)
             except (TypeError, ValueError) as error:
                 ragged = "inhomogeneous" in str(error)
-                what = "the rows do not have one length" if ragged else f"expected numbers, got {_shown(given)}"
-                raise Wrong(f"{of}: {what}", expected=f"shape {wanted}") from None
+                what = "the rows do not have one length" if ragged else "expected numbers"
+                raise Wrong(f"{of}: {what}", expected=f"numbers of shape {wanted}", got=_shown(given)) from None
             tally.holds(
                 found == wanted,
                 f"{of}: the shape is not right",
@@ -251,7 +268,15 @@ def rungs(exercise: Exercise) -> list[Rung]:
         made.append(Rung("memory", exercise.memory))
     if exercise.speed is not None:
         made.append(Rung("speed", _speed(exercise, exercise.speed)))
-    return made
+    return [Rung(each.name, _with_fresh(each.check, exercise.fresh)) for each in made]
+
+
+def _with_fresh(check: Callable[[Tally], None], fresh: bool) -> Callable[[Tally], None]:
+    def run(tally: Tally) -> None:
+        tally.fresh = fresh
+        check(tally)
+
+    return run
 
 
 def outputs(result: Any) -> Outputs:
@@ -343,6 +368,21 @@ def unchanged(tally: Tally, before: Sequence[Any], after: Sequence[Any], names: 
         )
 
 
+def _numbers(value: Any) -> np.ndarray:
+    """A result as an array. Raises TypeError or ValueError where it has no numbers: "7.0" in quotes is none."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biufO":
+        raise TypeError(f"expected numbers, got {array.dtype}")
+    return np.asarray(array, np.float64)
+
+
+MOST_SHOWN = 160
+"""Characters of a result that is shown as it came."""
+
+
 def _shown(value: Any) -> str:
-    text = np.array2string(np.asarray(value), precision=6, threshold=12) if np.ndim(value) else str(value)
-    return text if len(text) <= 200 else text[:197] + "..."
+    try:
+        text = np.array2string(np.asarray(value), precision=6, threshold=12) if np.ndim(value) else str(value)
+    except ValueError:  # rows of several lengths are no array
+        text = str(value)
+    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 3] + "..."

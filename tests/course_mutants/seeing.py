@@ -32,6 +32,7 @@ MUTANTS = [
         "values",
         "derivative is left out",
     ),
+    Mutant("17.4", "return gradient", "return gradient * (0.0 / (x - x))", "values", "NaN was computed"),
     Mutant("17.4", "return gradient", "return np.abs(gradient)", "values", "the sign is lost"),
     Mutant(
         "17.4",

@@ -75,6 +75,11 @@ WEEK_13 = [
     Mutant("13.4", "        total = warp_sum(total)\n", "", "values", "the sum over the own lane only"),
     Mutant("13.4", "row += cuda.gridDim.x * cuda.blockDim.y", "row += cuda.gridsize(1)", "sizes", "not every element"),
     Mutant("13.4", "def softmax_warp(z, output):\n", LANES_TAKE_PIECES, "memory", "lanes far apart"),
+    Mutant("13.3", "@cuda.jit(device=True)\n", "", "import", "is @cuda.jit(device=True) above"),
+    Mutant("13.4", "@cuda.jit\n", "", "shape", "is @cuda.jit above"),
+    Mutant(
+        "13.4", "        largest = z[row, 0]\n", "        output[row, :] = z[row, :]\n", "shape", "index the arrays"
+    ),
 ]
 
 WEEK_14 = [

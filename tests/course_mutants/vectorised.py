@@ -46,6 +46,13 @@ MUTANTS = [
     Mutant(
         "4.3", "out.sum(axis=1, keepdims=True, out=per_row)", "out.sum(axis=1)", "values", "broadcast along the columns"
     ),
+    Mutant(
+        "4.3",
+        "out.sum(axis=1, keepdims=True, out=per_row)",
+        "out.sum()",
+        "values",
+        "all numbers together add up to 1",
+    ),
     Mutant("4.3", "    np.exp(out, out=out)\n", "    out = np.exp(out)\n", "shape", "give out back"),
     Mutant(
         "4.3",

@@ -24,9 +24,9 @@ from shared.course.grading.kernels import (
     previous_floor,
     races,
     random,
-    stepped,
     watched,
 )
+from shared.course.grading.line_by_line import line_by_line
 from shared.course.likely import Guess
 from shared.course.rungs import Exercise, Rung, Tally, gradient_rung, rungs
 
@@ -44,22 +44,23 @@ OVERFLOW = "exp overflows where z is large: write max(z, 0) + log1p(exp(-|z|)) f
 
 def how(name: str) -> Callable[..., Any]:
     """How an activation's kernel is launched."""
-    return launched if name == COMPILED else stepped
+    return launched if name == COMPILED else line_by_line
 
 
 def named_right(rung: Rung, kernels: dict[str, Any], suffix: str) -> Rung:
-    """The rung, and the kernels' names, which are what a profiler and an error message show."""
+    """The rung, after the kernels' names, which are what a profiler and an error message show."""
 
     def check(tally: Tally) -> None:
-        rung.check(tally)
         for name, kernel in kernels.items():
+            got = getattr(kernel, "__name__", repr(kernel))
             tally.holds(
-                kernel.__name__ == name + suffix,
+                got == name + suffix,
                 "a kernel does not have the name that was asked for",
                 expected=name + suffix,
-                got=kernel.__name__,
+                got=got,
                 likely="return named(name, kernel), which is a kernel of that name",
             )
+        rung.check(tally)
 
     return Rung(rung.name, check)
 
@@ -119,7 +120,7 @@ def backward_kernel() -> list[Rung]:
     weights = np.random.default_rng(5).standard_normal(5)
 
     def through_tanh(z: np.ndarray) -> Any:
-        return stepped(kernels["tanh"], Launch(1, 4), weights, np.tanh(z), Out(z.shape, "float64"))
+        return line_by_line(kernels["tanh"], Launch(1, 4), weights, np.tanh(z), Out(z.shape, "float64"))
 
     shape, *others = rungs(
         Exercise(

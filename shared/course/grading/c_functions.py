@@ -15,7 +15,7 @@ from shared.contract import load_part, load_stage
 from shared.course.grading import guarded
 from shared.course.grading.guarded import changed, filled, read
 from shared.course.likely import Guess
-from shared.course.rungs import Exercise, Rung, Tally, gradient_rung, rungs, times_slower
+from shared.course.rungs import Exercise, Rung, Tally, apart, gradient_rung, rungs, times_slower
 from shared.tolerance import compare
 
 library: Any = load_part("stage3_c", "library")
@@ -60,7 +60,8 @@ def alike(
 ) -> None:
     """One comparison in which a difference has one likely reason."""
     found = compare(case, got, expected, dtype, 64, scale=scale)
-    tally.holds(found.ok, f"{case}: wrong", expected=f"{found.expected:.9g}", got=f"{found.got:.9g}", likely=likely)
+    told, wanted, had = apart(found)
+    tally.holds(found.ok, f"{case}: wrong{told}", expected=wanted, got=had, likely=likely)
 
 
 def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, likely: str) -> Rung:
@@ -178,9 +179,11 @@ def add_bias() -> list[Rung]:
         arguments = (read("bias", bias), changed("values", values))
         return guarded.run("add_bias", function, *values.shape, *arguments)["values"]
 
+    places = "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]"
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=lambda bias, values: values + bias,
             show=lambda bias, values: f"add_bias of bias {bias.shape} to values {values.shape}",
             hand=[
@@ -203,6 +206,12 @@ def add_bias() -> list[Rung]:
                 ),
                 Guess("the bias took the values' place: add it to them", lambda b, v: np.broadcast_to(b, v.shape)),
                 Guess("the bias of an output is that of its column j, not of its row i", _bias_of_rows),
+                Guess(
+                    "the next row begins `columns` numbers further on, not `rows`: element (i, j) is at "
+                    "[i * columns + j]",
+                    lambda b, v: _bias_along(b, v, len(v), 1),
+                ),
+                Guess(places, lambda b, v: _bias_along(b, v, 1, len(v))),
                 Guess("every value got the first bias", lambda b, v: v + b[0]),
                 Guess("nothing was changed", lambda b, v: v),
             ],
@@ -212,6 +221,16 @@ def add_bias() -> list[Rung]:
 
 def _bias_of_rows(bias: np.ndarray, values: np.ndarray) -> np.ndarray | None:
     return values + bias[: len(values), None] if len(values) <= len(bias) else None
+
+
+def _bias_along(bias: np.ndarray, values: np.ndarray, row: int, column: int) -> np.ndarray | None:
+    """What comes out for who takes element (i, j) to be at [i * row + j * column]; None where that leaves the array."""
+    i, j = np.indices(values.shape)
+    places, found = i * row + j * column, values.flatten()
+    if places.max() >= values.size:
+        return None
+    np.add.at(found, places, np.broadcast_to(bias, values.shape))
+    return found.reshape(values.shape)
 
 
 def column_sums() -> list[Rung]:
@@ -483,6 +502,7 @@ def sgd() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=reference,
             show=lambda p, gradients, rate, momentum, nesterov, decay: (
                 f"sgd, {len(gradients)} step{'s' if len(gradients) > 1 else ''} of {p.size} parameters, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,14 @@ from shared.course.grading.kernels import (
     launched,
     left_out,
     module,
+    of_the_project,
     previous_floor,
     races,
     random,
     reads,
-    stepped,
     watched,
 )
+from shared.course.grading.line_by_line import line_by_line
 from shared.course.likely import Guess
 from shared.course.rungs import Exercise, Rung, Tally, rungs
 
@@ -40,6 +42,7 @@ cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""
 
 ONE_THREAD = "several threads do the same number: blockIdx is a part of a thread's number, and gridsize of its step"
+ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * columns numbers"
 SUM_IN_MEMORY = "the sum is kept in global memory: keep it in a variable, which is a register, and write it once"
 DOWN = "x and y mixed up: in this launch x runs down the rows, y along the columns"
 ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
@@ -66,7 +69,7 @@ def multiply() -> list[Rung]:
                 kernel,
                 Launch(2, 32),
                 lambda rng: (random(rng, 256), random(rng, 256), Out((256,))),
-                reads("a", 1, ONE_THREAD, per="launch"),
+                reads(0, 1, ONE_THREAD, per="launch"),
                 coalesced(likely=RUNS),
             ),
         )
@@ -79,6 +82,10 @@ def add_bias() -> list[Rung]:
     rows_first = Guess(
         "row and column exchanged: there is a bias for each column",
         lambda z, bias, launch: z + bias[np.arange(len(z)) % bias.size][:, None] if len(z) <= bias.size else None,
+    )
+    first_column = Guess(
+        f"only the first column has its bias: {ONE_LINE}",
+        lambda z, bias, launch: np.hstack([z[:, :1] + bias[:1], z[:, 1:]]),
     )
     remainder = Guess(
         "row and column exchanged: number i is in row i // columns, column i % columns",
@@ -105,9 +112,10 @@ def add_bias() -> list[Rung]:
                 rows_first,
                 remainder,
                 Guess(
-                    "only the first row has its bias: z has rows * columns numbers",
+                    f"only the first row has its bias: {ONE_LINE}",
                     lambda z, bias, launch: np.vstack([z[:1] + bias, z[1:]]),
                 ),
+                first_column,
                 Guess("z itself is lost: add to what it holds", lambda z, bias, launch: np.broadcast_to(bias, z.shape)),
                 *races(),
             ],
@@ -115,7 +123,7 @@ def add_bias() -> list[Rung]:
                 kernel,
                 Launch(2, 32),
                 lambda rng: (Both(random(rng, 8, 32)), random(rng, 32)),
-                reads("z", 1, ONE_THREAD, per="launch"),
+                reads(0, 1, ONE_THREAD, per="launch"),
                 coalesced(likely=RUNS),
             ),
         )
@@ -181,8 +189,8 @@ def gather_labels() -> list[Rung]:
                 kernel,
                 Launch(1, 32),
                 lambda rng: (*epoch(rng, 64), Out((64,), "int32")),
-                coalesced("y", RUNS),
-                coalesced("order", RUNS),
+                coalesced(3, RUNS),
+                coalesced(1, RUNS),
             ),
         )
     )
@@ -218,7 +226,7 @@ def product(name: str, x_down: bool) -> list[Rung]:
                 kernel,
                 Launch((8, 2) if x_down else (2, 2), (2, 32) if x_down else (32, 4)),
                 lambda rng: (random(rng, 8, 16), random(rng, 16, 64), Out((8, 64))),
-                reads("c", 0, SUM_IN_MEMORY),
+                reads(2, 0, SUM_IN_MEMORY),
                 *([] if x_down else [coalesced(likely=ALONG)]),
             ),
         )
@@ -307,7 +315,7 @@ def columns_by_thread() -> list[Rung]:
                 kernel,
                 Launch(1, 32),
                 lambda rng: (random(rng, 5, 128), Out((128,))),
-                reads("sums", 0, SUM_IN_MEMORY),
+                reads(1, 0, SUM_IN_MEMORY),
                 coalesced(likely=RUNS),
             ),
         )
@@ -387,7 +395,9 @@ def gather_rows() -> list[Rung]:
 
 def tile_of(name: str, side: int) -> list[Rung]:
     """11.1 and 11.2: fill and fill_transposed, called by a kernel of the grader's that shows the tile."""
-    kernel = tile_kernel(getattr(module("kernels.matmul_basic"), name), side)
+    fill = getattr(module("kernels.matmul_basic"), name)
+    of_the_project(fill, device=True)
+    kernel = tile_kernel(fill, side)
     turned = name == "fill_transposed"
 
     def part(source: np.ndarray, row: int, column: int, edge: float = 0.0) -> np.ndarray:
@@ -450,7 +460,7 @@ def tile_of(name: str, side: int) -> list[Rung]:
                 kernel,
                 Launch(1, (side, side)),
                 lambda rng: (random(rng, 2 * side, 2 * side), side, 0, Out((side, side))),
-                reads("source", 1, "each thread copies one number"),
+                reads(0, 1, "each thread copies one number"),
                 coalesced(likely="x and y mixed up: threadIdx.x has to run along the columns of the source"),
             ),
         )
@@ -473,6 +483,58 @@ def tile_kernel(fill: Any, side: int) -> Any:
         out[y, x] = tile[y, x]
 
     return show_tile
+
+
+OWN_NUMBER = (
+    "row and column are where the block's tile begins, cuda.blockIdx.y * tile and cuda.blockIdx.x * tile: fill adds "
+    "the thread's own place to them, so they are not cuda.grid(2)"
+)
+
+
+def through_tiles(
+    a: np.ndarray, b: np.ndarray, own: bool = False, blocks: bool = False, threads: bool = False
+) -> np.ndarray:
+    """ab through tiles, with mistakes.
+
+    own: a tile begins at the thread's own number in place of its block's corner; blocks, threads: x and y of the
+        block, or of the thread in it, have changed places
+    """
+
+    def at(source: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
+        inside = (row < source.shape[0]) & (column < source.shape[1])
+        return np.where(inside, source[np.where(inside, row, 0), np.where(inside, column, 0)], 0.0)
+
+    y, x = np.indices((TILE, TILE))
+    down, across = -(-len(a) // TILE), -(-b.shape[1] // TILE)
+    c = np.zeros((down * TILE, across * TILE))
+    for block in np.ndindex(down, across):
+        here = TILE * block[0], TILE * block[1]
+        row, column = here[::-1] if blocks else here
+        along_y, along_x = ((x, y) if blocks else (y, x)) if own else (0, 0)
+        total = np.zeros((TILE, TILE))
+        for start in range(0, a.shape[1], TILE):
+            tile_a, tile_b = at(a, row + along_y + y, start + x), at(b, start + y, column + along_x + x)
+            total += tile_a @ tile_b
+        c[here[0] : here[0] + TILE, here[1] : here[1] + TILE] = total.T if threads else total
+    return c[: len(a), : b.shape[1]]
+
+
+TILE_GUESSES = [
+    Guess(OWN_NUMBER, partial(through_tiles, own=True)),
+    Guess(OWN_NUMBER, partial(through_tiles, own=True, blocks=True)),
+    Guess(
+        "x and y mixed up: threadIdx.x runs along the columns of c, threadIdx.y down its rows",
+        partial(through_tiles, threads=True),
+    ),
+    Guess(
+        "x and y mixed up: blockIdx.x runs along the columns of c, blockIdx.y down its rows",
+        partial(through_tiles, blocks=True),
+    ),
+    Guess(
+        "x and y mixed up: x runs along the columns of c, y down its rows",
+        partial(through_tiles, blocks=True, threads=True),
+    ),
+]
 
 
 def tiled_product() -> list[Rung]:
@@ -507,6 +569,7 @@ def tiled_product() -> list[Rung]:
             call,
             sizes=[(1, 1, 1), (33, 7, 2), (17, 33, 18), (5, 40, 3)],  # the last takes several rounds: see races
             guesses=[
+                *TILE_GUESSES,
                 Guess("off by one tile: K / TILE rounds down, and the last tile is left out", whole_tiles),
                 Guess("loops over gridDim.x instead of ceil(K / TILE)", as_many_as(lambda a, b: b.shape[1])),
                 Guess("loops over a's rows: the sum runs along a's columns", as_many_as(lambda a, b: len(a))),
@@ -515,8 +578,8 @@ def tiled_product() -> list[Rung]:
                 kernel,
                 grid(32, 32, TILE),
                 lambda rng: (random(rng, 32, 48), random(rng, 48, 32), Out((32, 32))),
-                reads("a", 1, FROM_GLOBAL),
-                reads("b", 1, FROM_GLOBAL),
+                reads(0, 1, FROM_GLOBAL),
+                reads(1, 1, FROM_GLOBAL),
                 coalesced(likely=ALONG),
             ),
         )
@@ -540,7 +603,7 @@ def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarra
     case = f"tiled(4, '{form}') of a {given[0].shape} and b {given[1].shape}"
     tally.trying(case)
     end = -(-given[0].shape[1] // 4) * 4
-    got = stepped(kernel, launch, *given, Out(shape))
+    got = line_by_line(kernel, launch, *given, Out(shape))
     tally.equal(
         got,
         a.astype(np.float64) @ b,

@@ -4,6 +4,7 @@
     any_grid        launches that find a missing guard and a missing grid-stride loop
     Out, Both       arguments that a kernel writes: Out is poisoned first, Both brings numbers of its own
     launched        one launch: NumPy arrays in, NumPy arrays out
+    of_the_project  that a kernel is one at all, made by the cuda of this project
     watched         a rung's check of the memory: races, reads of what nobody wrote, and what a Budget allows
     left_out, races guesses for an Exercise: what is never written; which barrier is missing where numbers are wrong
 
@@ -33,6 +34,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -60,6 +62,7 @@ BARRIER = (
     "a barrier in an `if`, in a loop that some threads leave earlier, or behind a return: every thread of a block has "
     "to reach it, those beyond the edge as well"
 )
+INDEX = "a thread works on single numbers: index the arrays"
 ENDLESS = "a loop that never ends: does what it waits for change in every round?"
 ONE_ELEMENT = "two threads write one element: each must have an index of its own, and the block's number is part of it"
 FIRST_BARRIER = "first barrier missing: shared memory is read before all of it is there"
@@ -145,7 +148,8 @@ def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
         written.
     Raises Wrong where the launch comes to no good end, with the reason.
     """
-    given = [_filled(each) for each in arguments]
+    of_the_project(kernel)
+    given = [filled(each) for each in arguments]
     if backend() == "emulator":
         after = _emulated(kernel, launch, given)
     else:
@@ -163,21 +167,26 @@ _last: list[Any] = []
 """The last launch, for `races`: kernel, launch, arguments, results."""
 
 
-def stepped(kernel: Any, launch: Launch, *arguments: Any) -> Any:
-    """The same; on the emulator line by line in Python, which takes no compiling, and long where threads are many."""
+def of_the_project(function: Any, device: bool = False) -> None:
+    """Raises Wrong where that is no kernel, but a plain function, or one that Numba's own cuda has made.
+
+    device: whether a device function is asked for in place of a kernel
+    """
+    what, how = ("device function", "@cuda.jit(device=True)") if device else ("kernel", "@cuda.jit")
     if backend() != "emulator":
-        return launched(kernel, launch, *arguments)
-    given = [_filled(each) for each in arguments]
-    try:
-        with module("emulator").options(step=True):
-            kernel[launch.grid, launch.block](*given)
-    except module("emulator.errors").KernelError as error:
-        raise explained(error) from error
-    results = [array for array, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
-    return results[0] if len(results) == 1 else tuple(results)
+        right = not isinstance(function, FunctionType)
+    elif device:
+        right = isinstance(function, module("emulator.compiler.functions").DeviceFunction)
+    else:
+        right = isinstance(function, module("emulator.runtime.dispatcher").Kernel)
+    if not right:
+        name = getattr(function, "__name__", repr(function))
+        likely = f"is {how} above `def`, and cuda from ..backend, not from numba?"
+        raise Wrong(f"{name} is not a {what} of this project's cuda", likely=likely)
 
 
-def _filled(argument: Any) -> Any:
+def filled(argument: Any) -> Any:
+    """The argument as the kernel gets it: a new array for an Out or a Both."""
     if isinstance(argument, Out):
         return np.full(argument.shape, np.nan if argument.dtype.startswith("float") else UNWRITTEN, argument.dtype)
     return argument.array.copy() if isinstance(argument, Both) else argument
@@ -196,7 +205,9 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
         configured = kernel.configure(launch.grid, launch.block)
         prepared = kernel._arguments(tuple(given))
         copies = tracing.Copies(given, prepared.values, kernel._names)
-        run = tracing.Run(kernel.traced(prepared.types), configured.griddim, configured.blockdim, 0, MOST_EVENTS)
+        compiled = kernel.traced(prepared.types)
+        _single_numbers(compiled.facts["TRACE"]["not_traced"])
+        run = tracing.Run(compiled, configured.griddim, configured.blockdim, 0, MOST_EVENTS)
         for number in range(math.prod(configured.griddim)):
             fault = run.block_events(copies.values, number, kernel.source)
             if run.full:
@@ -208,6 +219,17 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
     return list(copies.values)
 
 
+def _single_numbers(not_traced: Sequence[tuple[str, int, str, str]]) -> None:
+    """Raises Wrong for an expression on whole arrays, before Numba spends a quarter of a minute on compiling it."""
+    for file, line, text, _ in not_traced:
+        raise Wrong(f"every thread computes with whole arrays: {text}", likely=INDEX, line=own_line(file, line))
+
+
+def own_line(file: str | None, line: int | None) -> int | None:
+    """A line where it is one of the learner's file."""
+    return line if file and _is_assembled(file) else None
+
+
 def explained(error: Any) -> Wrong:
     """A KernelError of the emulator's as Wrong, with what it mostly comes from."""
     likely = ""
@@ -215,8 +237,7 @@ def explained(error: Any) -> Wrong:
         likely = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
     elif "live threads of" in error.sentence or "synchronises, and returns" in error.sentence:
         likely = BARRIER
-    line = error.line if error.filename and _is_assembled(error.filename) else None
-    return Wrong(str(error), likely=likely, line=line)
+    return Wrong(str(error), likely=likely, line=own_line(error.filename, error.line))
 
 
 def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Sequence[bool]) -> list[Any]:
@@ -314,17 +335,24 @@ class Budget:
     likely: str
 
 
-def coalesced(array: str | None = None, likely: str = "", at_least: float = 0.9) -> Budget:
-    """Global memory (of one argument) is reached in few sectors."""
+def coalesced(place: int | None = None, likely: str = "", at_least: float = 0.9) -> Budget:
+    """Global memory (of the argument at that place) is reached in few sectors."""
     return Budget(
-        lambda checks, profile: checks.coalesced(profile, array, at_least),
+        lambda checks, profile: checks.coalesced(profile, None if place is None else named(profile, place), at_least),
         likely or "x and y mixed up: neighbouring threads (threadIdx.x) have to reach neighbouring columns",
     )
 
 
-def reads(array: str, times: int, likely: str, per: str = "block", count: str = "threads") -> Budget:
-    """An element of that argument is loaded at most so often in a block, or in the launch; see reads_at_most."""
-    return Budget(lambda checks, profile: checks.reads_at_most(profile, array, times, per, count), likely)
+def reads(place: int, times: int, likely: str, per: str = "block", count: str = "threads") -> Budget:
+    """An element of the argument there is loaded at most so often in a block, or in the launch; see reads_at_most."""
+    return Budget(
+        lambda checks, profile: checks.reads_at_most(profile, named(profile, place), times, per, count), likely
+    )
+
+
+def named(profile: Any, place: int) -> str:
+    """What the learner calls the argument at that place, from 0."""
+    return str(profile.arguments[place][0])
 
 
 def no_bank_conflicts(likely: str, array: str | None = None) -> Budget:
@@ -337,10 +365,11 @@ COALESCED = coalesced()
 
 def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     """The lens's Profile of a launch, all blocks traced; arguments as `launched` takes them. On the emulator only."""
+    of_the_project(kernel)
     tracing, analysis = module("emulator.runtime.tracing"), module("lens.analysis")
     configured = kernel.configure(launch.grid, launch.block)
     blocks = math.prod(configured.griddim)
-    given = tuple(_filled(each) for each in arguments)
+    given = tuple(filled(each) for each in arguments)
     return analysis.analyse(tracing.trace_launch(kernel, launch.grid, launch.block, given, 0, blocks, MOST_EVENTS))
 
 

@@ -149,7 +149,10 @@ SOFTMAX_GUESSES = [
         "every column adds up to 1 here; softmax is over each row",
         lambda z: shifted_exps(z) / shifted_exps(z).sum(axis=0),
     ),
-    Guess("all numbers together add up to 1 here; every row has to by itself", lambda z: softmax_of(z, axis=None)),
+    *(
+        Guess("all numbers together add up to 1 here; every row has to by itself", wrong)
+        for wrong in (lambda z: softmax_of(z, axis=None), lambda z: shifted_exps(z) / shifted_exps(z).sum())
+    ),
     Guess(
         "these are the exponentials of z - max(z): what is missing is to divide each by their row's sum",
         shifted_exps,

@@ -1,6 +1,6 @@
 """Kernels graded line by line, in the emulator's step mode, which compiles nothing.
 
-    line_by_line    one launch: kernels.stepped, which also ends a loop that never ends
+    line_by_line    one launch, which also ends a loop that never ends
     followed        a rung's check of the memory: who touches which element, and do lanes of a warp stay side by side
 
 A kernel with shuffles compiles for five seconds, and a wrong answer is mostly found in the first few numbers. So what
@@ -13,6 +13,7 @@ On a GPU, and in the simulator, launches are what they are in kernels.py.
 from __future__ import annotations
 
 import _thread
+import ast
 import sys
 import threading
 from collections import defaultdict
@@ -24,16 +25,19 @@ import numpy as np
 
 from shared.course.grading.kernels import (
     ENDLESS,
+    INDEX,
     ONE_ELEMENT,
     Both,
     Launch,
     Out,
     backend,
     explained,
+    filled,
     launched,
     module,
+    of_the_project,
+    own_line,
     same_bits,
-    stepped,
 )
 from shared.course.rungs import Tally, Wrong
 
@@ -91,7 +95,11 @@ class Followed(np.ndarray):
             frame = frame.f_back
         if frame is not None:
             thread = frame.f_globals[name].running
-            element = tuple(map(int, index if isinstance(index, tuple) else (index,)))
+            parts = index if isinstance(index, tuple) else (index,)
+            if any(part is None or part is ... or isinstance(part, slice) for part in parts):
+                what = "a thread reaches several elements at once"
+                raise Wrong(what, likely=INDEX, line=own_line(frame.f_code.co_filename, frame.f_lineno))
+            element = tuple(map(int, parts))
             place = frame.f_code, frame.f_lasti
             self.touches.append(Touch(stores, (thread.block, thread.linear), place, frame.f_lineno, element))
 
@@ -100,8 +108,13 @@ def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     """One launch, a line of Python at a time on the emulator; arguments, results and errors are those of `launched`."""
     if backend() != "emulator":
         return launched(kernel, launch, *arguments)
-    with _explained(), _time_limit():
-        return stepped(kernel, launch, *arguments)
+    of_the_project(kernel)
+    _single_numbers(kernel)
+    given = [filled(each) for each in arguments]
+    with _explained(), _time_limit(), module("emulator").options(step=True):
+        kernel[launch.grid, launch.block](*given)
+    results = [array for array, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
+    return results[0] if len(results) == 1 else tuple(results)
 
 
 def followed(
@@ -109,15 +122,16 @@ def followed(
     launch: Launch,
     arguments: Callable[[np.random.Generator], tuple[Any, ...]],
     *,
-    side_by_side: Sequence[str] = (),
-    written_once: Sequence[str] = (),
+    side_by_side: Sequence[int] = (),
+    written_once: Sequence[int] = (),
 ) -> Callable[[Tally], None]:
     """The check of a memory rung: no two threads share an element that one of them writes, and the kernel compiles.
 
     arguments: as `launched` takes them, made of random numbers; no shared memory, whose barriers are not known here
-    side_by_side: arrays whose columns the lanes of a warp take side by side. A place of the code that not all 32 lanes
-        come to, or some more often than others, is not judged: let the columns be a multiple of 32
-    written_once: arrays that may be written only, not read back
+    side_by_side: the places of the arrays, among the arguments, whose columns the lanes of a warp take side by side. A
+        line of the kernel that not all 32 lanes come to, or some more often than others, is not judged: let the
+        columns be a multiple of 32
+    written_once: the places of arrays that may be written only, not read back
     """
 
     def check(tally: Tally) -> None:
@@ -126,26 +140,31 @@ def followed(
         if backend() != "emulator":
             same_bits(tally, kernel, launch, given)
             return
-        touches = _touches(kernel, launch, [_filled(each) for each in given])
-        for name, those in touches.items():
+        touches = _touches(kernel, launch, [filled(each) for each in given])
+        for name, those in touches:
             _nobody_shares(tally, name, those)
-        for name in side_by_side:
-            _side_by_side(tally, name, touches[name])
-        for name in written_once:
-            read = next((touch for touch in touches[name] if not touch.stores), None)
+        for place in side_by_side:
+            _side_by_side(tally, *touches[place])
+        for place in written_once:
+            name, those = touches[place]
+            read = next((touch for touch in those if not touch.stores), None)
             what = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
             tally.holds(read is None, what, likely=READ_AGAIN, line=read.line if read else None)
         with _explained():
-            kernel.emulated_source(*(_filled(each) for each in given))
+            kernel.emulated_source(*(filled(each) for each in given))
         tally.holds(True, "it compiles")
 
     return check
 
 
-def _filled(argument: Any) -> Any:
-    if isinstance(argument, Out):
-        return np.full(argument.shape, np.nan, argument.dtype)
-    return argument.array.copy() if isinstance(argument, Both) else argument
+def _single_numbers(kernel: Any) -> None:
+    """Raises Wrong where a statement of the kernel stores into several elements at once."""
+    for node in ast.walk(kernel.source.tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            index = node.slice
+            if any(isinstance(part, ast.Slice) for part in (index.elts if isinstance(index, ast.Tuple) else [index])):
+                what = f"every thread computes with whole arrays: {ast.unparse(node)}"
+                raise Wrong(what, likely=INDEX, line=own_line(kernel.source.filename, node.lineno))
 
 
 @contextmanager
@@ -195,14 +214,15 @@ def _time_limit() -> Iterator[None]:
         timer.cancel()
 
 
-def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> dict[str, list[Touch]]:
-    """Who touches what, by the names of the kernel's array arguments, in the order of one thread after the other."""
-    found: dict[str, list[Touch]] = {}
+def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[str, list[Touch]]]:
+    """Each argument's name, and who touches it, in the order of one thread after the other; a number nobody touches."""
+    found: list[tuple[str, list[Touch]]] = []
     watched: list[Any] = []
     for name, value in zip(kernel._names, given, strict=True):
+        found.append((name, []))
         if isinstance(value, np.ndarray):
             value = value.view(Followed)
-            cast(Followed, value).touches = found[name] = []
+            cast(Followed, value).touches = found[-1][1]
         watched.append(value)
     configured = kernel.configure(launch.grid, launch.block)
     with _explained(), _time_limit():

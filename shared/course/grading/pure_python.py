@@ -73,7 +73,7 @@ from shared.course.grading.steps import (
     steps_case,
 )
 from shared.course.likely import Guess
-from shared.course.rungs import Exercise, Rung, Wrong, gradient_rung, rungs
+from shared.course.rungs import Exercise, Rung, Wrong, gradient_rung, outputs, rungs
 
 OVERFLOW = "exp of more than 709 is beyond every float: subtract {} first, which cancels and changes nothing else"
 UNDERFLOW = "every exp of a row has rounded to 0: subtract the largest of each row, not of the whole matrix"
@@ -119,6 +119,49 @@ def on_lists(
     return call
 
 
+def graded(exercise: Exercise) -> list[Rung]:
+    """The rungs of an exercise whose results have to be lists of numbers, or numbers, of Python's own.
+
+    An array of NumPy's that holds the right numbers would pass, and break what the next function does with a list.
+    """
+
+    def call(*arguments: Any) -> Any:
+        found = exercise.call(*arguments)
+        for name, value in outputs(found).items():
+            foreign = None if value is None else foreign_type(value)
+            if foreign is not None:
+                case = exercise.show(*arguments)
+                raise Wrong(
+                    f"{f'{name} of ' if name else ''}{case}: expected numbers of Python's own",
+                    expected=dimensions.get(name, MATRIX),
+                    got=foreign.__name__ if type(value) is foreign else f"{foreign.__name__} within a list",
+                    likely=FOREIGN.get(foreign, NO_NUMPY),
+                )
+        return found
+
+    dimensions = {
+        name: LISTS[np.ndim(value)] for _, expected in exercise.hand for name, value in outputs(expected).items()
+    }
+    return rungs(replace(exercise, call=call, fresh=True))
+
+
+MATRIX = "a list of lists of floats"
+LISTS = ("a float", "a list of floats", MATRIX)
+NO_NUMPY = "this floor uses no NumPy: rows are lists, and their elements floats"
+FOREIGN: dict[type, str] = {
+    tuple: "a tuple cannot be changed in place: rows are lists, [...]",
+    str: "what stands in quotes is text: float(...) makes a number of it",
+    bool: "True and False are no numbers here: 1.0 if ... else 0.0",
+}
+
+
+def foreign_type(value: Any) -> type | None:
+    """The first type in a result that is neither list nor int nor float, or None. Subclasses, bool too, are foreign."""
+    if type(value) is list:
+        return next((found for found in map(foreign_type, value) if found is not None), None)
+    return None if type(value) in (int, float) else type(value)
+
+
 def _short(value: Any) -> str:
     if np.ndim(value):
         return np.array2string(np.asarray(value), precision=4, separator=", ", threshold=8).replace("\n", "")
@@ -139,7 +182,7 @@ ONE_ROW = (
 
 def product(rung: str) -> list[Rung]:
     """A rung of the matmul ladder."""
-    return rungs(
+    return graded(
         Exercise(
             call=on_lists(getattr(stage().matmul, rung), "a", "b"),
             reference=np.matmul,
@@ -175,7 +218,7 @@ def matmul_tn() -> list[Rung]:
         m, k, n = size
         return rng.standard_normal((k, m)), rng.standard_normal((k, n))
 
-    return rungs(
+    return graded(
         Exercise(
             call=on_lists(stage().matmul.matmul_tn, "a", "b"),
             reference=lambda a, b: a.T @ b,
@@ -214,7 +257,7 @@ def matmul_tn() -> list[Rung]:
 def relu_backward() -> list[Rung]:
     """The derivative of ReLU."""
     call = on_lists(stage().activations.relu_backward, "grad_output", "z", "output")
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=lambda g, z, o: np.where(z > 0, g, 0.0),
@@ -240,7 +283,7 @@ def sigmoid_of() -> list[Rung]:
         e = math.exp(-abs(v))
         return 1.0 / (1.0 + e) if v >= 0 else e / (1.0 + e)
 
-    return rungs(
+    return graded(
         Exercise(
             call=of_one,
             reference=reference,
@@ -277,7 +320,7 @@ def sigmoid_of() -> list[Rung]:
 
 def softmax() -> list[Rung]:
     """Softmax of every row."""
-    return rungs(
+    return graded(
         Exercise(
             call=on_lists(
                 stage().activations.softmax,
@@ -324,7 +367,7 @@ def mean_squared_error_backward() -> list[Rung]:
         Guess("this is the error itself, squared; wanted is its slope", lambda o, t: (o - t) ** 2 / o.size),
     ]
     _, targets = pair_of(np.random.default_rng(6), (3, 4))
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=lambda o, t: 2 * (o - t) / o.size,
@@ -350,7 +393,7 @@ def mean_squared_error_backward() -> list[Rung]:
 
 def softmax_cross_entropy() -> list[Rung]:
     """Softmax cross-entropy."""
-    return rungs(
+    return graded(
         Exercise(
             call=on_lists(
                 stage().losses.softmax_cross_entropy,
@@ -382,7 +425,7 @@ def softmax_cross_entropy_backward() -> list[Rung]:
         overflow=OVERFLOW.format("the row's maximum"),
         division=UNDERFLOW,
     )
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=cross_entropy_slopes,
@@ -415,7 +458,7 @@ def dense_forward() -> list[Rung]:
             raise Wrong("the layer's weights or bias were changed by forward", likely="forward only reads them")
         return y
 
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=lambda x, w, b: x @ w + b,
@@ -451,7 +494,7 @@ def dense_backward() -> list[Rung]:
             raise Wrong("the layer's weights or bias were changed by backward", likely=likely)
         return {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
 
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=dense_gradients,
@@ -505,7 +548,7 @@ def softmax_backward() -> list[Rung]:
         return rng.standard_normal(shape), z, softmax_of(z)
 
     half, quarters = np.zeros((1, 2)), np.array([[0.0, LOG3], [LOG3, 0.0]])
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=lambda g, z, s: softmax_slopes(g, s),
@@ -546,7 +589,7 @@ def network_forward() -> list[Rung]:
         masks = None if given.masks is None else [mask.tolist() for mask in given.masks]
         return traced(on_lists(made._forward, "x", "dropout_masks")(given.x, masks), given)
 
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=network_trace,
@@ -575,7 +618,7 @@ def network_forward_backward() -> list[Rung]:
             raise Wrong("the network's parameters were changed by _forward_backward", likely=likely)
         return gradients_by_name(loss, made._gradients())
 
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=network_gradients,
@@ -614,7 +657,7 @@ def sgd_step() -> list[Rung]:
             ]
         return after
 
-    return rungs(
+    return graded(
         Exercise(
             call=call,
             reference=sgd_steps,

@@ -22,6 +22,7 @@ from shared.course.grading.kernels import (
     backend,
     launched,
     module,
+    of_the_project,
     previous_floor,
     random,
     reads,
@@ -162,9 +163,7 @@ def softmax_warp() -> list[Rung]:
         *SOFTMAX_GUESSES,
     ]
     exercise = softmax_exercise(kernel, warps, guesses)
-    memory = followed(
-        kernel, Launch(1, (WARP, 2)), lambda rng: (random(rng, 5, 64), Out((5, 64))), side_by_side=["z", "output"]
-    )
+    memory = followed(kernel, Launch(1, (WARP, 2)), lambda rng: (random(rng, 5, 64), Out((5, 64))), side_by_side=[0, 1])
     return rungs(replace(exercise, memory=memory))
 
 
@@ -243,9 +242,7 @@ def total_by_tree() -> list[Rung]:
                 launch,
                 lambda rng: (random(rng, 600), Out((1,))),
                 COALESCED,
-                reads(
-                    "vector", 1, "a number is fetched more than once: add it to the thread's own sum, and that is all"
-                ),
+                reads(0, 1, "a number is fetched more than once: add it to the thread's own sum, and that is all"),
                 race=BARRIER_MISSING,
             ),
         )
@@ -269,6 +266,7 @@ def shuffled(down: bool, steps: Sequence[int]) -> Callable[..., np.ndarray]:
 def warp_sum() -> list[Rung]:
     """The device function, in a kernel that gives the sum of every lane."""
     cuda, of_warp = module("backend").cuda, module("kernels.softmax").warp_sum
+    of_the_project(of_warp, device=True)
 
     @cuda.jit
     def sum_in_every_lane(values, sums):  # type: ignore[no-untyped-def]
@@ -384,7 +382,7 @@ def softmax_warp_backward() -> list[Rung]:
                 kernel,
                 Launch(1, (WARP, 2)),
                 lambda rng: (random(rng, 5, 64), random(rng, 5, 64), Out((5, 64))),
-                side_by_side=["grad_output", "output", "grad_z"],
+                side_by_side=[0, 1, 2],
             ),
         )
     )
@@ -618,7 +616,7 @@ def exponentials_to_slopes() -> list[Rung]:
                 kernel(WARP),
                 Launch(1, (WARP, 2)),
                 lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5, 64))),
-                side_by_side=["grad"],
+                side_by_side=[2],
             ),
         )
     )

@@ -50,6 +50,7 @@ def confusion_matrix() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=reference,
             show=lambda labels, predictions, classes: f"confusion_matrix of {len(labels)} samples, {classes} classes",
             hand=[
@@ -153,6 +154,7 @@ def hidden_activations() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=outputs_of,
             show=lambda given: f"hidden_activations of {given}",
             hand=[
@@ -194,6 +196,7 @@ def active_shares() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=lambda a: (a != 0).sum(axis=0) / len(a),
             show=lambda a: f"active_shares(activations {a.shape})",
             hand=[
@@ -298,6 +301,7 @@ def saliency() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=saliency_of,
             show=lambda given: f"saliency of {given}",
             hand=[
@@ -514,6 +518,7 @@ def gradient_ratios() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=reference,
             show=lambda p, g: f"gradient_ratios of weights {', '.join(str(w.shape) for w in p[::2])}",
             hand=[
@@ -595,6 +600,7 @@ def relative_error() -> list[Rung]:
     return rungs(
         Exercise(
             call=call,
+            fresh=True,
             reference=reference,
             show=lambda analytic, numeric, loss: f"relative_error({analytic:.6g}, {numeric:.6g}, {loss:.6g})",
             hand=[
@@ -651,6 +657,7 @@ def slope() -> list[Rung]:
     def one(tally: Tally, name: str, loss: Callable[[float], float], at: float, expected: float) -> None:
         case = f"slope of {name} at {at:.6g}"
         tally.trying(case)
+        tally.fresh = True
         here = loss(at)
         h = STEP * max(1.0, abs(at))
         got = function(loss, at, here)

@@ -569,7 +569,7 @@ def tiled_forward() -> list[Rung]:
                 kernel,
                 Launch((2, 2), (SIDE, SIDE)),
                 lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7))),
-                written_once=["out"],
+                written_once=[4],
             ),
         )
     )
@@ -639,8 +639,8 @@ def softmax_cross_entropy_fused() -> list[Rung]:
                 kernels[WARP],
                 Launch(1, (WARP, 2)),
                 lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5,)), Out((5, 64))),
-                side_by_side=["grad"],
-                written_once=["row_losses"],
+                side_by_side=[3],
+                written_once=[2],
             ),
         )
     )
@@ -757,7 +757,7 @@ def combine() -> list[Rung]:
                 kernel,
                 Launch(2, 8),
                 lambda rng: (1, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
-                written_once=["output", "dropped"],
+                written_once=[3, 4],
             ),
         )
     )

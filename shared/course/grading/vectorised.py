@@ -537,6 +537,7 @@ def network_forward_backward() -> list[Rung]:
         scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
         gradient=network_slopes(call),
         guesses=[*BACKPROPAGATION_GUESSES, Guess(added, _added, "dL/dW1")],
+        fresh=True,
     )
     return graded(exercise)
 
@@ -595,6 +596,7 @@ def optimizer_rungs(
         sizes=sizes,
         scale=lambda given: 10.0,
         guesses=guesses,
+        fresh=True,
     )
 
     def plain(given: Steps) -> None:

@@ -263,6 +263,9 @@ class TracedCode(ThreadCode):
             plain = super().visit_Name  # an array that is passed on is traced where it is accessed
             arguments = [plain(each) if isinstance(each, ast.Name) else self.visit(each) for each in node.args]
             return ast.Call(func=node.func, args=[*arguments, *map(self.context, self.contexts[name])], keywords=[])
+        if name == "len" and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
+            node.args = [super().visit_Name(node.args[0])]  # how long an array is stands beside it: nothing is read
+            return node
         made = super().visit_Call(node)
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
             if node.func.value.id in ("math", "cmath") and node.func.attr not in NOT_OPERATIONS:
