@@ -58,10 +58,15 @@ DRAWING = {
 """Files that draw every figure in every look: matplotlib, and not Python's version, decides how those come out."""
 
 
+ANY_PYTHON = ("test_bench_", "test_charts_", "test_lens_", "test_doctor", "test_docs", "test_notebooks", "test_look")
+"""Beginnings of the names of files that are tested on one Python only: what they are about does not depend on it."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         file = item.path.stem
-        if file in MANY_KERNELS | DRAWING or (file in EVERY_KERNEL and "stage4" in item.nodeid):
+        everywhere = file not in MANY_KERNELS | DRAWING and not file.startswith(ANY_PYTHON)
+        if not everywhere or (file in EVERY_KERNEL and "stage4" in item.nodeid):
             item.add_marker(pytest.mark.slow)
 
 

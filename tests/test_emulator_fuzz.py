@@ -27,9 +27,9 @@ def test_generated_kernels_give_the_same_in_every_order_of_threads(seed: int, tm
 @pytest.mark.slow
 def test_generated_kernels_give_the_same_in_every_mode(tmp_path: Path) -> None:
     told: list[str] = []
-    outcomes = run_seeds(range(2), 2, 90.0, tuple(MODES), tmp_path, told.append)
+    outcomes = run_seeds(range(1), 1, 90.0, tuple(MODES), tmp_path, told.append)
     assert not [outcome for outcome in outcomes.values() if failed(outcome)], told
-    assert summary(outcomes, 1.0).startswith("2 kernels in 1 s: ")
+    assert summary(outcomes, 1.0).startswith("1 kernels in 1 s: ")
 
 
 @pytest.mark.slow

@@ -33,7 +33,8 @@ ALIKE = {
     *("control.return_after_barrier", "control.first_at_least", "control.standardise_rows"),
     *("language.with_options", "language.other_layouts", "language.rows_as_views", "randomness.normal_draws"),
 }
-#: Without bounds checks a kernel is the same with less in it: these have every kind of access once.
+#: Without bounds checks a kernel is the same with less in it: these have every kind of access once. Check mode has
+#: them, and those whose threads depend on one another.
 UNCHECKED = {
     *("matmul.tiled_16", "elementwise.add_guarded", "elementwise.move_particles", "reductions.sum_tree_dynamic"),
     *("warps.half_warps", "scans.every_atomic", "images.planes", "control.threads_part_ways", "language.flags"),
@@ -47,6 +48,8 @@ def runs_in(mode: str, name: str, example: Example) -> bool:
         return bool(example.step_sizes)
     if mode == "unchecked":
         return EVERY or name in UNCHECKED
+    if mode == "check":
+        return EVERY or name in UNCHECKED or name.startswith(("control.", "reductions.", "scans."))
     return EVERY or name not in ALIKE
 
 

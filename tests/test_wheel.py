@@ -61,8 +61,9 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         (["groundup", "--version"], "groundup 0.1.0"),
         (["groundup", "--help"], "race"),
         (["groundup", "doctor"], "NumPy"),
+        (["groundup", "learn", "start"], "now: 1.1"),
         (["groundup", "check", "2", "--quick"], "stage2, float64"),
-        (["groundup", "race", "--limit", "100", "--epochs", "1", "--out", "race"], "accuracy"),
+        (["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"], "accuracy"),
         (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
         (["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy"),
         pytest.param(
