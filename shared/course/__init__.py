@@ -1,12 +1,12 @@
 """The course: eighteen weeks of exercises that are functions of the real stages, graded on the learner's own machine.
 
 course.toml     weeks, tasks, hints: the one list of what there is; manifest.py reads it
-functions.py    a function's place in a source file, Python or C: how it becomes a stub, and how it is put back
+functions.py    a function's place in a source file, Python or C (c_source.py): its stub, and how it is put back
 workspace.py    the learner's folder: the stages' own files, with stubs where the exercises are
 progress.py     what the learner has done, in a plain-text file
-assembly.py     the learner's functions inside the real stage: one for grading, all that pass for training
+assembly.py     the learner's functions inside the real stage: one for grading, all that pass for training (mine.py)
 rungs.py        how an answer is graded: rung after rung, the first that fails is told
 likely.py       what a wrong result looks like: the misconceptions that can be recognised
-grading/        the rungs of each task and the checkpoint of each phase, a file a phase
-judge.py        runs child.py, the grading, in a process of its own, with limits
+grading/        the rungs of each task and the checkpoint of each phase
+judge.py        runs child.py, the grading, in a process of its own, within limits of time and memory (limits.py)
 """
