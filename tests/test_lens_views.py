@@ -15,6 +15,7 @@ from stage4_numba_cuda.lens import page, svg, terminal, wording
 from stage4_numba_cuda.lens.annotations import annotate, problems
 from stage4_numba_cuda.lens.pictures import access_map, bank_map, timeline
 from stage4_numba_cuda.lens.profile import Phase, Request
+from stage4_numba_cuda.lens.profiling import ShownProfile
 from stage4_numba_cuda.lens.summary import figures, ratio, verdict
 from stage4_numba_cuda.lens.timelines import repeats
 
@@ -264,12 +265,20 @@ def test_a_page_is_written_whole(tmp_path):
 
 
 def test_a_notebook_shows_the_page_with_styles_that_stay_in_it():
-    shown = made.coalesced()._repr_html_()
+    shown = page.embedded(made.coalesced())
     style = re.search(r"<style>(.*?)</style>", shown, re.DOTALL).group(1)
     for rule in re.sub(r"@media[^{]*\{", "", style).split("}"):
         selectors = rule.split("{")[0].strip()
         for each in filter(None, map(str.strip, selectors.split(","))):
             assert each.startswith((".lens", "svg.lens")), each
+
+
+def test_the_profile_of_a_launch_prints_the_report_and_displays_the_page():
+    profile = made.coalesced()
+    shown = ShownProfile(**vars(profile))
+    assert str(shown) == terminal.text(profile)
+    assert terminal.plain(shown) == terminal.text(profile)
+    assert shown._repr_html_() == page.embedded(profile)
 
 
 def _luminance(colour):

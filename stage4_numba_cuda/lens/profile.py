@@ -7,7 +7,6 @@ of the traced blocks; `scale` brings them to the whole launch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -241,8 +240,7 @@ class Roofline:
 
 @dataclass
 class Profile:
-    """What a kernel did. Its fields say the same as the views: `str()` is the terminal's report, and a notebook shows
-    the page.
+    """What a kernel did, in numbers. profiling.py adds how they are printed and displayed.
 
     source: (file, first line, lines) of the kernel and of each device function it calls, the kernel first
     grid, block: three numbers each; blocks: the traced ones; grid_blocks: all
@@ -310,18 +308,3 @@ class Profile:
             wanted = " ".join(filter(None, (kind, array, text)))
             raise LookupError(f"{self.kernel}: {len(found)} accesses match {wanted}; there are: {listed}")
         return found[0]
-
-    def __str__(self) -> str:
-        from . import terminal
-
-        return terminal.text(self)
-
-    def _repr_html_(self) -> str:
-        from . import page
-
-        return page.embedded(self)
-
-    def __rich__(self) -> Any:
-        from . import terminal
-
-        return terminal.report(self)

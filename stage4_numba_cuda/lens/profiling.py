@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
+
+from rich.console import RenderableType
 
 from ..emulator.runtime.dispatcher import Kernel
 from ..emulator.runtime.tracing import MOST_EVENTS, trace_launch
+from . import page, terminal
 from .analysis import analyse
 from .devices import DEFAULT
 from .devices import device as find_device
 from .profile import Profile
 from .roofline import estimate
 from .static import static
+
+
+@dataclass
+class ShownProfile(Profile):
+    """A profile that shows itself: print() writes the terminal's report, and a notebook displays the page."""
+
+    def __str__(self) -> str:
+        return terminal.text(self)
+
+    def _repr_html_(self) -> str:
+        return page.embedded(self)
+
+    def __rich__(self) -> RenderableType:
+        return terminal.report(self)
 
 
 def profile(
@@ -24,7 +42,7 @@ def profile(
     blocks: int | Sequence[int] | None = None,
     device: str = DEFAULT,
     most_events: int = MOST_EVENTS,
-) -> Profile:
+) -> ShownProfile:
     """What kernel[griddim, blockdim](*arguments) does to memory, from a few of its blocks.
 
     kernel: made by @cuda.jit on the emulator; arguments: as for the launch, never changed
@@ -43,7 +61,7 @@ def profile(
         )
     chosen = find_device(device)
     trace = trace_launch(kernel, griddim, blockdim, arguments, sharedmem, blocks, most_events)
-    found = analyse(trace)
+    found = ShownProfile(**vars(analyse(trace)))
     types = kernel._arguments(tuple(arguments)).types
     found.static = static(kernel, types, trace.threads, trace.shared_bytes + trace.dynamic_bytes, chosen)
     found.roofline = estimate(found, chosen)

@@ -34,53 +34,53 @@ COUNTS = {"syncthreads": (0,), "activemask": (0,), "syncwarp": (0, 1), **dict.fr
 INDEX_VARIABLES = frozenset(stem + axis for stem in ("_t", "_b", "_bd", "_gd") for axis in AXES)
 
 
-def rewritten(worker: Normaliser, node: ast.Call) -> ast.expr:
+def rewritten(normaliser: Normaliser, node: ast.Call) -> ast.expr:
     """A call of any kind."""
-    function = names.look_up(worker.source, node.func)
+    function = names.look_up(normaliser.source, node.func)
     if isinstance(function, Intrinsic):
-        return intrinsic_call(worker, function.path, by_position(worker.source, function.path, node))
+        return intrinsic_call(normaliser, function.path, by_position(normaliser.source, function.path, node))
     if isinstance(function, DeviceFunction):
-        return inline.device_call(worker, function, node)
+        return inline.device_call(normaliser, function, node)
     if isinstance(function, FunctionType) and static_expression(function) is None:
-        raise worker.error(
+        raise normaliser.error(
             f"{ast.unparse(node.func)!r} is a plain Python function; a kernel can call it once it is marked "
             "@cuda.jit(device=True)",
             node,
         )
     if function is print:
-        worker.unit.prints = True
-    target, *new = worker.in_order([node.func, *node.args, *(keyword.value for keyword in node.keywords)])
+        normaliser.unit.prints = True
+    target, *new = normaliser.in_order([node.func, *node.args, *(keyword.value for keyword in node.keywords)])
     arguments, values = new[: len(node.args)], new[len(node.args) :]
     keywords = [ast.keyword(arg=old.arg, value=value) for old, value in zip(node.keywords, values, strict=True)]
     return ast.Call(func=target, args=arguments, keywords=keywords)
 
 
-def intrinsic_call(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+def intrinsic_call(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
     """cuda.X(...)."""
     if path in COLLECTIVES:
-        return collective(worker, path, node)
+        return collective(normaliser, path, node)
     if path in FENCES:
-        worker.unit.fence |= path in ("threadfence", "threadfence_system")
+        normaliser.unit.fence |= path in ("threadfence", "threadfence_system")
         return constant(None)
     if path in ("grid", "gridsize"):
-        return grid(worker, path, node)
+        return grid(normaliser, path, node)
     if path in STORES:
-        return stored(worker, path, node)
+        return stored(normaliser, path, node)
     if path == "const.array_like" and len(node.args) == 1:
-        return worker.expression(node.args[0])
+        return normaliser.expression(node.args[0])
     if path in ("shared.array", "local.array"):
-        raise worker.error(f"cuda.{path}(shape, dtype) must be assigned to a name, in a statement of its own", node)
+        raise normaliser.error(f"cuda.{path}(shape, dtype) must be assigned to a name, in a statement of its own", node)
     if node.keywords:
-        raise worker.error(f"cuda.{path}() takes its arguments by position in the emulator", node)
-    arguments = worker.in_order(node.args)
+        raise normaliser.error(f"cuda.{path}() takes its arguments by position in the emulator", node)
+    arguments = normaliser.in_order(node.args)
     if path in LOADS and len(arguments) == 2:
         return ast.Subscript(value=arguments[0], slice=arguments[1], ctx=ast.Load())
     if path in LOADS:
-        raise worker.error(f"cuda.{path}() takes an array and an index; {len(arguments)} arguments came", node)
+        raise normaliser.error(f"cuda.{path}() takes an array and an index; {len(arguments)} arguments came", node)
     if path.startswith("atomic.") and path[7:] in ATOMICS:
         expected = 4 if path == "atomic.cas" else 3
         if len(arguments) != expected:
-            raise worker.error(f"cuda.{path}() takes {expected} arguments; {len(arguments)} came", node)
+            raise normaliser.error(f"cuda.{path}() takes {expected} arguments; {len(arguments)} came", node)
         return call(f"_atomic_{path[7:]}", *arguments)
     if path in BITS:
         if path == "lanemask_lt":
@@ -90,8 +90,8 @@ def intrinsic_call(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
             arguments = [call("np.int32", argument) if is_index(argument) else argument for argument in arguments]
         return call(f"_{path}", *arguments)
     if path in INDEX:
-        raise worker.error(f"cuda.{path} is not a function; write cuda.{path}.x", node)
-    raise without_support(worker, path + "()", node)
+        raise normaliser.error(f"cuda.{path} is not a function; write cuda.{path}.x", node)
+    raise without_support(normaliser, path + "()", node)
 
 
 def is_index(node: ast.expr) -> bool:
@@ -99,35 +99,35 @@ def is_index(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in INDEX_VARIABLES
 
 
-def without_support(worker: Normaliser, path: str, node: ast.AST) -> KernelError:
+def without_support(normaliser: Normaliser, path: str, node: ast.AST) -> KernelError:
     """For a part of cuda that the emulator does not have."""
-    return worker.error(not_supported(path), node)
+    return normaliser.error(not_supported(path), node)
 
 
-def stored(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+def stored(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
     """cuda.stcg(array, i, value) and its like: array[i] = value."""
-    if worker.lazy or len(node.args) != 3:
-        raise worker.error(f"cuda.{path}(array, i, value) takes three arguments, in a statement of its own", node)
-    array, index, value = worker.in_order(node.args)
+    if normaliser.lazy or len(node.args) != 3:
+        raise normaliser.error(f"cuda.{path}(array, i, value) takes three arguments, in a statement of its own", node)
+    array, index, value = normaliser.in_order(node.args)
     target = ast.Subscript(value=array, slice=index, ctx=ast.Store())
-    worker.before.append(placed(ast.Assign(targets=[target], value=value), node))
+    normaliser.before.append(placed(ast.Assign(targets=[target], value=value), node))
     return constant(None)
 
 
-def grid(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+def grid(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
     """cuda.grid(n) and cuda.gridsize(n) in terms of the indices."""
-    dimensions = names.constant(worker.source, node.args[0]) if len(node.args) == 1 else None
+    dimensions = names.constant(normaliser.source, node.args[0]) if len(node.args) == 1 else None
     if dimensions not in (1, 2, 3):
-        raise worker.error(f"cuda.{path}() takes the number of dimensions: 1, 2 or 3, written as a constant", node)
+        raise normaliser.error(f"cuda.{path}() takes the number of dimensions: 1, 2 or 3, written as a constant", node)
     pattern = "_b{0} * _bd{0} + _t{0}" if path == "grid" else "_gd{0} * _bd{0}"
     parts = [expression(pattern.format(axis)) for axis in AXES[:dimensions]]
     return parts[0] if dimensions == 1 else ast.Tuple(elts=parts, ctx=ast.Load())
 
 
-def collective(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
+def collective(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
     """A barrier, shuffle or vote: a statement of its own, its result in a variable."""
-    if worker.lazy:
-        raise worker.error(
+    if normaliser.lazy:
+        raise normaliser.error(
             f"cuda.{path}() inside 'a if c else b', 'and' or 'or' is not supported by the emulator: not every "
             "thread may reach it. Call it in a statement of its own, before",
             node,
@@ -136,14 +136,16 @@ def collective(worker: Normaliser, path: str, node: ast.Call) -> ast.expr:
     wanted = COUNTS.get(path, (1,) if block_wide else (2,))
     if len(node.args) not in wanted or node.keywords:
         count = " or ".join(map(str, wanted))
-        raise worker.error(f"cuda.{path}() takes {count} arguments; {len(node.args) + len(node.keywords)} came", node)
+        raise normaliser.error(
+            f"cuda.{path}() takes {count} arguments; {len(node.args) + len(node.keywords)} came", node
+        )
     operands: list[ast.expr] = []
-    for position, argument in enumerate(worker.in_order(node.args)):
+    for position, argument in enumerate(normaliser.in_order(node.args)):
         is_value = position == (0 if block_wide else 1)  # every thread brings its own
         plain = isinstance(argument, ast.Constant) and not is_value
-        operands.append(argument if plain else worker.kept("operand", argument, node))
-    results = [worker.unit.fresh("result") for _ in range(result_count(path))]
-    worker.before.append(placed(Collective(path, operands, [store(name) for name in results], node.lineno), node))
+        operands.append(argument if plain else normaliser.kept("operand", argument, node))
+    results = [normaliser.unit.fresh("result") for _ in range(result_count(path))]
+    normaliser.before.append(placed(Collective(path, operands, [store(name) for name in results], node.lineno), node))
     if not results:
         return constant(None)
     if len(results) == 1:

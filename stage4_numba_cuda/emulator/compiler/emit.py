@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numba.core import types
 
-from ..helpers import __all__ as HELPERS
+from .. import helpers
 from ..poison import poison_value
 from .emit_regions import TreeWriter
 from .infer import carried_dtype
@@ -314,7 +314,7 @@ def header(
     name: str, where: str, argument_types: tuple[types.Type, ...], body: str, records: list[np.dtype[Any]]
 ) -> str:
     """The imports, and a comment that says what this is."""
-    used = [helper for helper in HELPERS if re.search(rf"\b_{helper}\b", body)]
+    used = [helper for helper in helpers.__all__ if re.search(rf"\b_{helper}\b", body)]
     lines = [
         f"# {name}, from {where}, as groundup's CUDA emulator runs it.",
         f"# Arguments: {', '.join(str(kind) for kind in argument_types) or 'none'}",
@@ -326,7 +326,7 @@ def header(
         "from numba import carray, njit",
     ]
     if used:
-        lines += ["", "from stage4_numba_cuda.emulator.helpers import ("]
+        lines += ["", f"from {helpers.__name__} import ("]
         lines += [f"    {helper} as _{helper}," for helper in used]
         lines += [")"]
     lines += [f"{dtype_text(dtype)} = np.dtype({dtype.descr!r}, align={dtype.isalignedstruct})" for dtype in records]

@@ -30,42 +30,42 @@ WITHOUT_SUPPORT = {
 }
 
 
-def rewritten(worker: Normaliser, node: ast.expr) -> ast.expr:
-    """`node` in normal form. Collectives in it become statements in worker.before."""
+def rewritten(normaliser: Normaliser, node: ast.expr) -> ast.expr:
+    """`node` in normal form. Collectives in it become statements in normaliser.before."""
     if isinstance(node, ast.Constant):
         return node
     if isinstance(node, ast.Name | ast.Attribute):
-        return name_or_attribute(worker, node)
+        return name_or_attribute(normaliser, node)
     if isinstance(node, ast.Call):
-        return calls.rewritten(worker, node)
+        return calls.rewritten(normaliser, node)
     if isinstance(node, ast.Subscript):
-        if isinstance(names.look_up(worker.source, node.value), DeviceFunction):
-            raise worker.error(
+        if isinstance(names.look_up(normaliser.source, node.value), DeviceFunction):
+            raise normaliser.error(
                 "a kernel cannot launch a kernel; called without [blocks, threads], it runs in the calling thread",
                 node,
             )
-        value, index = worker.in_order([node.value, node.slice])
+        value, index = normaliser.in_order([node.value, node.slice])
         return ast.Subscript(value=value, slice=index, ctx=ast.Load())
     if isinstance(node, ast.IfExp):
-        test = worker.expression(node.test)
-        body, orelse = worker.skippable(node.body), worker.skippable(node.orelse)
+        test = normaliser.expression(node.test)
+        body, orelse = normaliser.skippable(node.body), normaliser.skippable(node.orelse)
         return ast.IfExp(test=test, body=body, orelse=orelse)
     if isinstance(node, ast.BoolOp):
-        first = worker.expression(node.values[0])
-        return ast.BoolOp(op=node.op, values=[first, *(worker.skippable(value) for value in node.values[1:])])
+        first = normaliser.expression(node.values[0])
+        return ast.BoolOp(op=node.op, values=[first, *(normaliser.skippable(value) for value in node.values[1:])])
     if isinstance(node, PLAIN):
-        return with_children(worker, node)
+        return with_children(normaliser, node)
     reason = WITHOUT_SUPPORT.get(type(node), f"{type(node).__name__} is not supported by the emulator")
-    raise worker.error(reason, node)
+    raise normaliser.error(reason, node)
 
 
-def with_children(worker: Normaliser, node: ast.expr) -> ast.expr:
+def with_children(normaliser: Normaliser, node: ast.expr) -> ast.expr:
     """`node` with its operands in normal form, evaluated in Python's order."""
     fields = [(name, value) for name, value in ast.iter_fields(node) if isinstance(value, ast.expr | list)]
     operands: list[ast.expr] = []
     for _, value in fields:
         operands += [item for item in (value if isinstance(value, list) else [value]) if isinstance(item, ast.expr)]
-    done = iter(worker.in_order(operands))
+    done = iter(normaliser.in_order(operands))
     new = type(node)(**dict(ast.iter_fields(node)))
     for name, value in fields:
         if isinstance(value, list):
@@ -75,31 +75,31 @@ def with_children(worker: Normaliser, node: ast.expr) -> ast.expr:
     return ast.copy_location(new, node)
 
 
-def name_or_attribute(worker: Normaliser, node: ast.Name | ast.Attribute) -> ast.expr:
+def name_or_attribute(normaliser: Normaliser, node: ast.Name | ast.Attribute) -> ast.expr:
     """A variable; or what a global name stands for; or an attribute of either."""
-    if isinstance(node, ast.Name) and node.id in worker.source.stored:
-        return load(worker.rename(node.id))
-    value = names.look_up(worker.source, node)
+    if isinstance(node, ast.Name) and node.id in normaliser.source.stored:
+        return load(normaliser.rename(node.id))
+    value = names.look_up(normaliser.source, node)
     if value is not names.UNKNOWN:
-        return outside_value(worker, value, node)
+        return outside_value(normaliser, value, node)
     if isinstance(node, ast.Name):
-        raise worker.error(f"the name {node.id!r} is not defined", node)
-    owner = names.look_up(worker.source, node.value)
+        raise normaliser.error(f"the name {node.id!r} is not defined", node)
+    owner = names.look_up(normaliser.source, node.value)
     if owner is not names.UNKNOWN and names.captured_array(owner) is None:
-        raise worker.error(f"{ast.unparse(node.value)!r} has no attribute {node.attr!r}", node)
-    return ast.Attribute(value=worker.expression(node.value), attr=node.attr, ctx=ast.Load())
+        raise normaliser.error(f"{ast.unparse(node.value)!r} has no attribute {node.attr!r}", node)
+    return ast.Attribute(value=normaliser.expression(node.value), attr=node.attr, ctx=ast.Load())
 
 
-def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
+def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.expr:
     """What stands in the generated source for a global, or a captured variable."""
     if isinstance(value, Intrinsic):
-        return intrinsic_value(worker, value.path, node)
+        return intrinsic_value(normaliser, value.path, node)
     captured = names.captured_array(value)
     if captured is not None:
-        return load(constant_array(worker, captured, node))
+        return load(constant_array(normaliser, captured, node))
     text = ast.unparse(node)
     if callable(value) and isinstance(value, Hashable) and value in NEW_ARRAYS:
-        raise worker.error(
+        raise normaliser.error(
             f"{text} makes an array, and a device has no memory to allocate while a kernel runs; use "
             "cuda.local.array(shape, dtype) or cuda.shared.array(shape, dtype)",
             node,
@@ -108,19 +108,19 @@ def outside_value(worker: Normaliser, value: Any, node: ast.expr) -> ast.expr:
     if found is not None:
         return found
     if isinstance(value, DeviceFunction):
-        raise worker.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
-    raise worker.error(
+        raise normaliser.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
+    raise normaliser.error(
         f"{text!r} is {describe_kind(value)}; a kernel can use numbers, tuples of them, NumPy arrays, types, the "
         "functions of math and NumPy, and device functions",
         node,
     )
 
 
-def constant_array(worker: Normaliser, value: np.ndarray[Any, Any], node: ast.expr) -> str:
+def constant_array(normaliser: Normaliser, value: np.ndarray[Any, Any], node: ast.expr) -> str:
     """The name of the hidden argument that brings a global array, as names.captured_array gives it."""
-    text, unit = ast.unparse(node), worker.unit
+    text, unit = ast.unparse(node), normaliser.unit
     if value.dtype.kind not in "biufcV":
-        raise worker.error(f"{text!r} is an array of {value.dtype}; a kernel can use numbers", node)
+        raise normaliser.error(f"{text!r} is an array of {value.dtype}; a kernel can use numbers", node)
     name = names.array_name(text, value)
     if name not in unit.constants:
         unit.constants[name] = value
@@ -128,7 +128,7 @@ def constant_array(worker: Normaliser, value: np.ndarray[Any, Any], node: ast.ex
     return name
 
 
-def intrinsic_value(worker: Normaliser, path: str, node: ast.expr) -> ast.expr:
+def intrinsic_value(normaliser: Normaliser, path: str, node: ast.expr) -> ast.expr:
     """cuda.X that is not called."""
     first, _, last = path.partition(".")
     if first in INDEX and last in AXES:
@@ -138,5 +138,5 @@ def intrinsic_value(worker: Normaliser, path: str, node: ast.expr) -> ast.expr:
     if path == "warpsize":
         return constant(32)
     if path in INDEX:
-        raise worker.error(f"cuda.{path} has the fields .x, .y and .z; take one of them", node)
-    raise calls.without_support(worker, path, node)
+        raise normaliser.error(f"cuda.{path} has the fields .x, .y and .z; take one of them", node)
+    raise calls.without_support(normaliser, path, node)

@@ -45,10 +45,10 @@ def normalise_device(source: FunctionSource, stack: tuple[FunctionSource, ...]) 
     return _normalised(Normaliser(Unit(source), source, stack=stack, is_device=True))
 
 
-def _normalised(worker: Normaliser) -> Unit:
-    unit, source = worker.unit, worker.source
-    unit.parameters = [worker.rename(name) for name in source.parameters]
-    unit.body = worker.statements(source.tree.body)
+def _normalised(normaliser: Normaliser) -> Unit:
+    unit, source = normaliser.unit, normaliser.source
+    unit.parameters = [normaliser.rename(name) for name in source.parameters]
+    unit.body = normaliser.statements(source.tree.body)
     return unit
 
 

@@ -27,95 +27,95 @@ WITHOUT_SUPPORT = {
 }
 
 
-def rewritten(worker: Normaliser, node: ast.stmt) -> list[ast.stmt]:
+def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
     """One statement in normal form: none, one or several."""
     if isinstance(node, ast.Pass | ast.Break | ast.Continue):
         return [] if isinstance(node, ast.Pass) else [node]
     if isinstance(node, ast.Expr):
         if isinstance(node.value, ast.Constant):  # a docstring
             return []
-        value = worker.expression(node.value)
+        value = normaliser.expression(node.value)
         return [ast.Expr(value=value)] if contains(value, ast.Call) else []
     if isinstance(node, ast.AnnAssign):
-        return [] if node.value is None else assignments.assignment(worker, [node.target], node.value, node)
+        return [] if node.value is None else assignments.assignment(normaliser, [node.target], node.value, node)
     if isinstance(node, ast.Assign):
-        return assignments.assignment(worker, node.targets, node.value, node)
+        return assignments.assignment(normaliser, node.targets, node.value, node)
     if isinstance(node, ast.AugAssign):
-        return assignments.augmented(worker, node)
+        return assignments.augmented(normaliser, node)
     if isinstance(node, ast.If):
-        test = worker.expression(node.test)
-        return [ast.If(test=test, body=worker.statements(node.body), orelse=worker.statements(node.orelse))]
+        test = normaliser.expression(node.test)
+        return [ast.If(test=test, body=normaliser.statements(node.body), orelse=normaliser.statements(node.orelse))]
     if isinstance(node, ast.For):
-        return for_loop(worker, node)
+        return for_loop(normaliser, node)
     if isinstance(node, ast.While):
-        return while_loop(worker, node)
+        return while_loop(normaliser, node)
     if isinstance(node, ast.Return):
-        return returned(worker, node)
+        return returned(normaliser, node)
     if isinstance(node, ast.Assert):
-        return asserted(worker, node)
+        return asserted(normaliser, node)
     if isinstance(node, ast.Raise):
-        return [raised(worker, "raise" if node.exc is None else f"raise {ast.unparse(node.exc)}")]
+        return [raised(normaliser, "raise" if node.exc is None else f"raise {ast.unparse(node.exc)}")]
     what = WITHOUT_SUPPORT.get(type(node), type(node).__name__)
-    raise worker.error(f"{what} is not supported by the emulator inside a kernel", node)
+    raise normaliser.error(f"{what} is not supported by the emulator inside a kernel", node)
 
 
-def asserted(worker: Normaliser, node: ast.Assert) -> list[ast.stmt]:
+def asserted(normaliser: Normaliser, node: ast.Assert) -> list[ast.stmt]:
     """assert test, message: an `if` that ends the launch."""
-    said = "" if node.msg is None else f": {text_of(worker, node.msg)}"
-    failure = raised(worker, f"assert {ast.unparse(node.test)}{said}")
-    return [ast.If(test=negate(worker.expression(node.test)), body=[placed(failure, node)], orelse=[])]
+    said = "" if node.msg is None else f": {text_of(normaliser, node.msg)}"
+    failure = raised(normaliser, f"assert {ast.unparse(node.test)}{said}")
+    return [ast.If(test=negate(normaliser.expression(node.test)), body=[placed(failure, node)], orelse=[])]
 
 
-def text_of(worker: Normaliser, node: ast.expr) -> str:
+def text_of(normaliser: Normaliser, node: ast.expr) -> str:
     """An assertion's message, as text."""
-    value = names.look_up(worker.source, node)
+    value = names.look_up(normaliser.source, node)
     return value if isinstance(value, str) else ast.unparse(node)
 
 
-def raised(worker: Normaliser, text: str) -> ast.stmt:
+def raised(normaliser: Normaliser, text: str) -> ast.stmt:
     """The statement that ends the launch with the learner's own words."""
-    worker.unit.raised.append(text)
-    return ast.Expr(value=call("_raise", constant(len(worker.unit.raised) - 1)))
+    normaliser.unit.raised.append(text)
+    return ast.Expr(value=call("_raise", constant(len(normaliser.unit.raised) - 1)))
 
 
-def returned(worker: Normaliser, node: ast.Return) -> list[ast.stmt]:
+def returned(normaliser: Normaliser, node: ast.Return) -> list[ast.stmt]:
     """return; with a value in device functions only."""
     if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
         return [ast.Return(value=None)]
-    if not worker.is_device:
-        raise worker.error("a kernel cannot return a value: write it into an array that you pass in", node)
-    return [ast.Return(value=worker.expression(node.value))]
+    if not normaliser.is_device:
+        raise normaliser.error("a kernel cannot return a value: write it into an array that you pass in", node)
+    return [ast.Return(value=normaliser.expression(node.value))]
 
 
-def for_loop(worker: Normaliser, node: ast.For) -> list[ast.stmt]:
+def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
     """for target in iterated."""
     if node.orelse:
-        raise worker.error("for/else is not supported by the emulator", node)
-    iterated = worker.expression(node.iter)
-    target = assignments.target(worker, node.target)
+        raise normaliser.error("for/else is not supported by the emulator", node)
+    iterated = normaliser.expression(node.iter)
+    target = assignments.target(normaliser, node.target)
     first: list[ast.stmt] = []
     if isinstance(iterated, ast.Tuple) and iterated.elts and not loaded_names(iterated):
         # for offset in (16, 8, 4): a loop over places, which can be cut at a shuffle like any other
-        place = worker.unit.fresh("place")
+        place = normaliser.unit.fresh("place")
         item = ast.Subscript(value=iterated, slice=load(place), ctx=ast.Load())
         first = [placed(ast.Assign(targets=[target], value=item), node)]
         target, iterated = store(place), call("range", constant(len(iterated.elts)))
-    return [ast.For(target=target, iter=iterated, body=[*first, *worker.statements(node.body)], orelse=[])]
+    return [ast.For(target=target, iter=iterated, body=[*first, *normaliser.statements(node.body)], orelse=[])]
 
 
-def while_loop(worker: Normaliser, node: ast.While) -> list[ast.stmt]:
+def while_loop(normaliser: Normaliser, node: ast.While) -> list[ast.stmt]:
     """while test. Where the test has a collective, the test becomes a statement of the body."""
     if node.orelse:
-        raise worker.error("while/else is not supported by the emulator", node)
-    outer, worker.before = worker.before, []
-    test = worker.expression(node.test)
-    first, worker.before = worker.before, outer
-    body = worker.statements(node.body)
+        raise normaliser.error("while/else is not supported by the emulator", node)
+    outer, normaliser.before = normaliser.before, []
+    test = normaliser.expression(node.test)
+    first, normaliser.before = normaliser.before, outer
+    body = normaliser.statements(node.body)
     if first:
         leave = placed(ast.If(test=negate(test), body=[ast.Break()], orelse=[]), node)
         return [ast.While(test=constant(True), body=[*first, leave, *body], orelse=[])]
     if waits(test, body):
-        worker.unit.warnings.append(
+        normaliser.unit.warnings.append(
             (
                 node.lineno,
                 "this loop waits for what another thread writes. The emulator runs the threads of a block one after "

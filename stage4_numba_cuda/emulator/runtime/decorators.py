@@ -6,13 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from numba import types
 from numba.core import sigutils
-from numba.core.errors import NumbaError
 
 from ..compiler.functions import DeviceFunction
 from .dispatcher import Kernel
 from .places import definition_error, launch_error
+from .signatures import argument_types
 
 #: Options that say how a device should run the code, and change nothing on a CPU.
 NO_EFFECT = (
@@ -82,17 +81,6 @@ def _check_options(options: dict[str, Any]) -> None:
             f"cuda.jit: launch_bounds: expected the largest number of threads in a block, or a tuple that starts with "
             f"it, got {bounds!r}"
         )
-
-
-def argument_types(signature: Any, device: bool) -> tuple[Any, ...]:
-    """The argument types of a signature, in any of the forms that Numba takes."""
-    try:
-        arguments, result = sigutils.normalize_signature(signature)
-    except (NumbaError, TypeError, NameError, SyntaxError, AttributeError) as error:
-        raise launch_error(f"cuda.jit: the signature {signature!r} cannot be read: {error}") from None
-    if not device and result not in (None, types.none):
-        raise TypeError(f"cuda.jit: a kernel returns nothing, its signature says {result}: write void(...)")
-    return tuple(arguments)
 
 
 def _made(function: Any, device: bool, options: dict[str, Any], signatures: list[tuple[Any, ...]] | None) -> Any:

@@ -14,12 +14,14 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from ..compiler.source import FunctionSource, read_lines
+from ..hooks import find_profiler
 from ..settings import Settings, current
 from . import limits
 from .arguments import Arguments, fitting, type_of
 from .facts import Facts
 from .launch import Ready, launch
 from .places import launch_error
+from .signatures import argument_types
 from .streams import Stream, checked_stream
 
 if TYPE_CHECKING:
@@ -242,14 +244,21 @@ class Kernel(Facts):
                 limits.shared_memory(found.shared_bytes, 0, self.py_func.__name__)
         return found
 
-    def profile(self, griddim: Any, blockdim: Any, *arguments: Any, sharedmem: int = 0, **how: Any) -> Any:
-        """What kernel[griddim, blockdim](*arguments) does to memory; the arguments stay as they are.
+    def profile(self, griddim: Any, blockdim: Any, *arguments: Any, sharedmem: int = 0, **options: Any) -> Any:
+        """Trace kernel[griddim, blockdim](*arguments) and return the profiler's account of what it does to memory.
 
-        sharedmem: bytes of dynamic shared memory; how: what `stage4_numba_cuda.lens.profile` takes besides
+        The arguments keep their values. Raises KernelError where no profiler is installed (hooks.py).
+
+        sharedmem: bytes of dynamic shared memory; options: what the profiler accepts besides
         """
-        from ...lens import profile
-
-        return profile(self, griddim, blockdim, *arguments, sharedmem=sharedmem, **how)
+        profiler = find_profiler()
+        if profiler is None:
+            raise launch_error(
+                f"{self.py_func.__name__}.profile(): no profiler is installed. groundup has one: install it "
+                "(again) with `pip install -e .` in the folder that holds its pyproject.toml",
+                self.py_func.__name__,
+            )
+        return profiler(self, griddim, blockdim, *arguments, sharedmem=sharedmem, **options)
 
     def specialize(self, *arguments: Any) -> Kernel:
         """The kernel for arguments of these types only, compiled now."""
@@ -263,8 +272,6 @@ class Kernel(Facts):
 
     def compile(self, signature: Any) -> Any:
         """Compile for the argument types of `signature` now, instead of at the first launch."""
-        from .decorators import argument_types
-
         return self._get_ready(argument_types(signature, device=False), current()).compiled
 
     def emulated_source(self, *arguments: Any) -> str:

@@ -15,11 +15,13 @@ import inspect
 import linecache
 import textwrap
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numba.np.numpy_support import from_dtype
 
+from ..intrinsics import intrinsics
 from .decorators import jit
 from .devicearray import DeviceNDArray
 from .dispatcher import Kernel
@@ -28,6 +30,10 @@ from .streams import Stream, checked_stream
 
 THREADS = 128
 MOST_BLOCKS = 64
+
+#: `cuda` for the kernel below: namespace.py has the whole of it, and imports this module.
+cuda = ModuleType("numba.cuda")
+vars(cuda).update(intrinsics())
 
 
 class Reduce:
@@ -79,8 +85,6 @@ class Reduce:
 
 def _fold_kernel(functor: Callable[[Any, Any], Any], dtype: np.dtype) -> Kernel:
     """fold(values, results, init, is_last): results[block] is what the block's share of `values` folds to."""
-    from ..namespace import cuda
-
     fold_two = jit(_with_a_name(functor), device=True)
     number = from_dtype(dtype)
 

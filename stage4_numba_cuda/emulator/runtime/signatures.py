@@ -1,0 +1,22 @@
+"""The signatures that programs give to `@cuda.jit` and to `kernel.compile`, read as argument types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import types
+from numba.core import sigutils
+from numba.core.errors import NumbaError
+
+from .places import launch_error
+
+
+def argument_types(signature: Any, device: bool) -> tuple[Any, ...]:
+    """The argument types of a signature, in any of the forms that Numba takes."""
+    try:
+        arguments, result = sigutils.normalize_signature(signature)
+    except (NumbaError, TypeError, NameError, SyntaxError, AttributeError) as error:
+        raise launch_error(f"cuda.jit: the signature {signature!r} cannot be read: {error}") from None
+    if not device and result not in (None, types.none):
+        raise TypeError(f"cuda.jit: a kernel returns nothing, its signature says {result}: write void(...)")
+    return tuple(arguments)
