@@ -136,6 +136,8 @@ class Stage:
     dense: Any
     network: Any
     optimizers: Any
+    ceilings: Any = None
+    """Loops that measure what the machine can do at most (stage3_c/ceilings.py); None on a floor that has none."""
 
     @property
     def number(self) -> int:
@@ -208,7 +210,8 @@ def load_stage(name: str) -> Stage:
     if prepare is not None:
         prepare()
     rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
-    return Stage(name=full, **rooms)
+    has_ceilings = importlib.util.find_spec(f"{full}.ceilings") is not None
+    return Stage(name=full, **rooms, ceilings=importlib.import_module(f"{full}.ceilings") if has_ceilings else None)
 
 
 def load_emulator() -> Any:

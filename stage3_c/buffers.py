@@ -9,7 +9,7 @@ long as the arrays they speak of are the same.
 import ctypes
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,10 +17,6 @@ from . import library
 from .arrays import Array, aligned_empty, check_dtype, check_writable
 from .dense import Dense
 from .optimizers import Kept
-
-if TYPE_CHECKING:
-    from .network import Network
-
 
 ARRAYS = ("weights", "bias", "grad_weights", "grad_bias")
 
@@ -64,29 +60,29 @@ class COptimizerStep(ctypes.Structure):
 
 
 class Buffers:
-    """What a step of up to `capacity` rows needs.
+    """What a step of up to `capacity` rows needs, in a network of these layers and this dtype.
 
     output, dropped, grad: for each layer (capacity, out_features): the activation's output, the same after dropout,
         and the slope of the loss at xW + b; C uses the first rows of each
     layers: the structs, one for each layer
     """
 
-    def __init__(self, network: "Network", capacity: int) -> None:
-        self.capacity, self.shape = capacity, network_shape(network)
-        shapes = [(capacity, layer.out_features) for layer in network.layers]
-        self.output = [aligned_empty(shape, network.dtype) for shape in shapes]
-        self.dropped = [aligned_empty(shape, network.dtype) for shape in shapes[:-1]]
-        self.grad = [aligned_empty(shape, network.dtype) for shape in shapes]
-        self.layers = (CLayer * len(network.layers))()
+    def __init__(self, layers: Sequence[Dense], dtype: str, capacity: int) -> None:
+        self.capacity, self.shape, self.dtype = capacity, network_shape(layers, dtype), np.dtype(dtype)
+        shapes = [(capacity, layer.out_features) for layer in layers]
+        self.output = [aligned_empty(shape, dtype) for shape in shapes]
+        self.dropped = [aligned_empty(shape, dtype) for shape in shapes[:-1]]
+        self.grad = [aligned_empty(shape, dtype) for shape in shapes]
+        self.layers = (CLayer * len(layers))()
         self.optimizer_step = COptimizerStep()
         for struct, name in ((CLayer, "layer_bytes"), (COptimizerStep, "optimizer_step_bytes")):
-            here, there = ctypes.sizeof(struct), library.function(name, network.dtype)()
+            here, there = ctypes.sizeof(struct), library.function(name, dtype)()
             if here != there:
                 raise ValueError(
                     f"buffers.py: {struct.__name__} has {here} bytes but its struct in groundup.h has {there}; "
                     "they must have the same fields in the same order"
                 )
-        for i, layer in enumerate(network.layers):
+        for i, layer in enumerate(layers):
             c = self.layers[i]
             c.inputs, c.outputs = layer.in_features, layer.out_features
             c.output, c.grad = self.output[i].ctypes.data, self.grad[i].ctypes.data
@@ -105,17 +101,16 @@ class Buffers:
         output, dropped, grad = ([a[:count] for a in arrays] for arrays in (self.output, self.dropped, self.grad))
         return output, dropped, grad
 
-    def point_to_network(self, network: "Network") -> None:
+    def point_to_layers(self, layers: Sequence[Dense]) -> None:
         """Write where weights, biases and their gradients are.
 
         Raises ValueError or TypeError where one of them is not memory that C can use as such, or two overlap: each
         is an attribute of its layer, and may have been replaced or changed since the last step.
         """
-        layers = network.layers
         if self._network.still([a for each in layers for a in _arrays_of(each)]):
             return
         for i, layer in enumerate(layers, start=1):
-            layer.check_memory(f"Network: layer {i}", np.dtype(network.dtype))
+            layer.check_memory(f"Network: layer {i}", self.dtype)
         arrays = {
             f"layer {i}'s {name}": array
             for i, layer in enumerate(layers, start=1)
@@ -170,6 +165,25 @@ class Buffers:
         self._taken = [(begin, end) for begin, end, _ in ranges]
 
 
+class Trainable(Protocol):
+    """What a step needs of a network; `Network` in network.py provides it."""
+
+    layers: list[Dense]
+    activation: str
+    loss_name: str
+    dtype: str
+
+    @property
+    def parameters(self) -> list[Array]: ...
+
+    @property
+    def layer_gradients(self) -> list[Array]: ...
+
+    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]: ...
+
+    def buffers(self, rows: int) -> Buffers: ...
+
+
 class _Seen:
     """Arrays that were found good, kept so that their addresses stay theirs, and what was found."""
 
@@ -185,17 +199,17 @@ class _Seen:
         )
 
 
-def network_shape(network: "Network") -> tuple[Any, ...]:
+def network_shape(layers: Sequence[Dense], dtype: str) -> tuple[Any, ...]:
     """What the structs depend on: the dtype and each layer's sizes."""
-    return (network.dtype, *[(layer.in_features, layer.out_features) for layer in network.layers])
+    return (dtype, *[(layer.in_features, layer.out_features) for layer in layers])
 
 
-def check_shape(network: "Network") -> None:
+def check_shape(layers: Sequence[Dense], dtype: str) -> None:
     """ValueError unless there is a layer, and each fits on the one before: anybody may change `layers`, a list."""
-    check_dtype("Network", network.dtype)
-    if not network.layers:
+    check_dtype("Network", dtype)
+    if not layers:
         raise ValueError("Network: there is no layer left in `layers`")
-    for i, (layer, following) in enumerate(pairwise(network.layers), start=1):
+    for i, (layer, following) in enumerate(pairwise(layers), start=1):
         if layer.out_features != following.in_features:
             raise ValueError(
                 f"Network: layer {i} has {layer.out_features} outputs "

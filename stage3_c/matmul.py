@@ -16,7 +16,7 @@ Shapes: a is (M, K), b is (K, N), the result is (M, N).
 from collections.abc import Callable
 
 from . import library
-from .arrays import Array, aligned_empty, as_matrix, check_dtype, output_like
+from .arrays import Array, as_matrix, output_like
 
 
 def ijk(a: Array, b: Array, out: Array | None = None) -> Array:
@@ -84,41 +84,6 @@ def matmul_nt(a: Array, b: Array, out: Array | None = None) -> Array:
         raise ValueError(f"matmul_nt: a is {a.shape} but b is {b.shape}; a's columns must equal b's columns")
     (m, k), n = a.shape, b.shape[0]
     return _pooled("matmul_nt", a, b, output_like("matmul_nt", out, (m, n), a.dtype, a=a, b=b), (m, k, n))
-
-
-def peak(dtype: str = "float32", rounds: int = 100_000) -> float:
-    """The ceiling: multiply-adds in registers alone, on one thread. Returns how many operations were done.
-
-    dtype: "float32" or "float64"; rounds: turns of the loop. Time the call: operations / seconds is the speed that no
-    product can exceed on one core.
-    """
-    check_dtype("peak", dtype)
-    sink = aligned_empty((1,), dtype)
-    sink[...] = 0.5  # what every round multiplies by: the numbers stay where they are
-    return float(library.function("peak", sink.dtype)(rounds, sink))
-
-
-def triad(b: Array, c: Array, scale: float, out: Array, rounds: int = 1, threads: int = 1) -> Array:
-    """The other ceiling: out = b + scale * c, `rounds` times over, by so many threads of the pool, each with its share.
-
-    b, c, out: (n,) of one dtype, as `asarray` makes them, out not overlapping b or c. Time the call: 3 n numbers moved
-    in each round / seconds is the speed that nothing can exceed whose numbers come from where these lie: a cache, or
-    memory.
-    Raises ValueError for other shapes or dtypes, rounds < 1, and threads that the pool does not have.
-    """
-    if b.ndim != 1 or b.shape != c.shape or b.dtype != c.dtype:
-        raise ValueError(
-            f"triad: b is {b.dtype} {b.shape} but c is {c.dtype} {c.shape}; they must be one vector's size and dtype"
-        )
-    pool = library.pool()
-    most = library.plain_function("pool_threads")(pool)
-    if rounds < 1 or not 1 <= threads <= most:
-        raise ValueError(
-            f"triad: expected at least 1 round and 1 to {most} threads, which the pool has; got {rounds} and {threads}"
-        )
-    output_like("triad", out, b.shape, b.dtype, b=b, c=c)
-    library.function("triad", b.dtype)(pool, threads, rounds, b.size, scale, b, c, out)
-    return out
 
 
 def _loops(name: str, a: Array, b: Array, out: Array | None) -> Array:

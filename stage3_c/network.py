@@ -153,11 +153,12 @@ class Network:
     def buffers(self, rows: int) -> Buffers:
         """The network's memory for a batch of this many rows, pointing to its arrays as they are now: the same as the
         last time if it is large enough and the layers have not changed."""
-        if self._buffers is None or self._buffers.capacity < rows or self._buffers.shape != network_shape(self):
-            check_shape(self)
-            self._buffers = Buffers(self, rows)
-        self._buffers.point_to_network(self)
-        return self._buffers
+        layers, buffers = self.layers, self._buffers
+        if buffers is None or buffers.capacity < rows or buffers.shape != network_shape(layers, self.dtype):
+            check_shape(layers, self.dtype)
+            buffers = self._buffers = Buffers(layers, self.dtype, rows)
+        buffers.point_to_layers(layers)
+        return buffers
 
     def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
         """The last layer's outputs, in the network's buffers."""
@@ -176,7 +177,7 @@ class Network:
         if x.ndim != 2:
             raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
         if not self.layers or self.layers[0].in_features != x.shape[1]:
-            check_shape(self)
+            check_shape(self.layers, self.dtype)
             raise ValueError(
                 f"Network: x is {x.shape} but weights are {np.shape(self.layers[0].weights)}; "
                 "x's columns must equal the first layer's in_features"

@@ -11,16 +11,13 @@ and returns the loss before the step. With optimizer=None nothing moves: the gra
 
 import ctypes
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import activations, library, losses
 from .arrays import Array
-from .buffers import Buffers
+from .buffers import Buffers, Trainable
 from .dense import ACTIVATIONS, Dense
 from .optimizers import SGD, Adam, RMSProp
-
-if TYPE_CHECKING:
-    from .network import Network
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 """In the order of `enum loss` in groundup.h: the index is what C is told."""
@@ -29,7 +26,7 @@ OPTIMIZERS = (SGD, RMSProp, Adam)
 """In the order of `enum optimizer`."""
 
 
-def op_by_op(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def op_by_op(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """A call into C for every operation: product, bias, activation, mask, loss, its gradient, and so back."""
     x, y, masks, buffers = _prepare(network, x, y, masks)
     output, dropped, grad = buffers.rows(len(x))
@@ -49,7 +46,7 @@ def op_by_op(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence
     return loss
 
 
-def fused(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def fused(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """A call for each layer in each direction, and one for the loss with its gradient where that is softmax
     cross-entropy."""
     x, y, masks, buffers = _prepare(network, x, y, masks)
@@ -71,7 +68,7 @@ def fused(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[An
     return loss
 
 
-def one_call(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def one_call(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """All of it in one call. An optimizer that is not one of this floor's takes its step after the call."""
     x, y, masks, buffers = _prepare(network, x, y, masks)
     ours = type(optimizer) in OPTIMIZERS
@@ -98,7 +95,7 @@ def one_call(network: "Network", x: Any, y: Any, optimizer: Any, masks: Sequence
 STEP_LADDER: dict[str, Callable[..., float]] = {"op_by_op": op_by_op, "fused": fused, "one_call": one_call}
 
 
-def _prepare(network: "Network", x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers]:
+def _prepare(network: Trainable, x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers]:
     """x, y and masks checked and apart from all that the step writes to, and the buffers for them."""
     x, y, masks = network.checked(x, y, masks)
     buffers = network.buffers(len(x))
@@ -106,7 +103,7 @@ def _prepare(network: "Network", x: Any, y: Any, masks: Any) -> tuple[Array, Arr
 
 
 def _backward(
-    network: "Network",
+    network: Trainable,
     of_layer: Callable[..., Array | None],
     output: list[Array],
     grad: list[Array],

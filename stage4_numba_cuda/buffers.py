@@ -16,18 +16,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from . import launch
 from .arrays import Array, address, check_dtype, empty, zeros
 from .backend import BACKEND, cuda
+from .dense import Dense
 from .graphs import Graphs
 from .kernels import fused
-
-if TYPE_CHECKING:
-    from .network import Network
 
 READ_EVERY = 64
 """Steps of a training run between two readings of the losses: a reading waits for the device to finish."""
@@ -53,13 +51,12 @@ class Rows:
 
 
 class Buffers:
-    """What a step of up to `capacity` rows of this network needs."""
+    """What a step of up to `capacity` rows needs, in a network of these layers and this dtype."""
 
-    def __init__(self, network: Network, capacity: int) -> None:
-        self.capacity, self.shape = capacity, network_shape(network)
-        self.dtype = np.dtype(network.dtype)
-        sizes = [layer.out_features for layer in network.layers]
-        self.x = self._empty(network.layers[0].in_features)
+    def __init__(self, layers: Sequence[Dense], dtype: str, capacity: int) -> None:
+        self.capacity, self.shape, self.dtype = capacity, network_shape(layers, dtype), np.dtype(dtype)
+        sizes = [layer.out_features for layer in layers]
+        self.x = self._empty(layers[0].in_features)
         self.labels = zeros((capacity,), np.int32)
         self.targets = self._empty(sizes[-1])
         self.output = [self._empty(size) for size in sizes]
@@ -119,6 +116,26 @@ class Buffers:
         return empty((self.capacity, columns), self.dtype)
 
 
+class Trainable(Protocol):
+    """What a step needs of a network; `Network` in network.py provides it."""
+
+    layers: list[Dense]
+    activation: str
+    loss_name: str
+    dtype: str
+    layer_sizes: list[int]
+
+    @property
+    def parameters(self) -> list[Array]: ...
+
+    @property
+    def layer_gradients(self) -> list[Array]: ...
+
+    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]: ...
+
+    def buffers(self, rows: int) -> Buffers: ...
+
+
 def splits(rows: int, inputs: int, columns: int) -> int:
     """Into how many parts a product's sum over `inputs` is cut, so that its blocks can fill the device.
 
@@ -135,17 +152,17 @@ def multiprocessors() -> int:
     return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) if BACKEND.name == "gpu" else 0
 
 
-def network_shape(network: Network) -> tuple[Any, ...]:
+def network_shape(layers: Sequence[Dense], dtype: str) -> tuple[Any, ...]:
     """What the buffers depend on: the dtype and each layer's sizes."""
-    return (network.dtype, *[(layer.in_features, layer.out_features) for layer in network.layers])
+    return (dtype, *[(layer.in_features, layer.out_features) for layer in layers])
 
 
-def check_shape(network: Network) -> None:
+def check_shape(layers: Sequence[Dense], dtype: str) -> None:
     """ValueError unless there is a layer, and each fits on the one before: anybody may change `layers`, a list."""
-    check_dtype("Network", network.dtype)
-    if not network.layers:
+    check_dtype("Network", dtype)
+    if not layers:
         raise ValueError("Network: there is no layer left in `layers`")
-    for i, (layer, following) in enumerate(zip(network.layers, network.layers[1:], strict=False), start=1):
+    for i, (layer, following) in enumerate(pairwise(layers), start=1):
         if layer.out_features != following.in_features:
             raise ValueError(
                 f"Network: layer {i} has {layer.out_features} outputs "

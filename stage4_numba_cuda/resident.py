@@ -14,23 +14,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import count as count_up
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import graphs, launch
 from .arrays import Array, checked_labels, empty, zeros
 from .backend import cuda
-from .buffers import READ_EVERY, Rows
+from .buffers import READ_EVERY, Rows, Trainable
 from .dropout import threshold_and_scale
 from .kept import in_order
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
 from .steps import LABEL_LOSSES, OPTIMIZERS, TILE, Move, has_few_kernels, launch_few, launch_fused
-
-if TYPE_CHECKING:
-    from .network import Network
 
 MASK64 = (1 << 64) - 1
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
@@ -51,7 +48,7 @@ class Resident:
     """The most steps that `take` takes at once. On the CPU nothing is gained by waiting, and Ctrl-C is heard sooner."""
 
     def __init__(
-        self, network: Network, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
+        self, network: Trainable, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
     ) -> None:
         x = np.asarray(x)
         if x.ndim != 2 or not len(x) or x.shape[1] != network.layer_sizes[0]:

@@ -14,14 +14,14 @@ and returns the loss before the step. With optimizer=None nothing moves: the gra
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from . import activations, graphs, launch, losses, matmul
 from .arrays import Array, address, sent
 from .backend import BACKEND
-from .buffers import Buffers, Rows
+from .buffers import Buffers, Rows, Trainable
 from .dense import ACTIVATIONS, Dense
 from .kernels import dense as dense_kernels
 from .kernels import fused as kernels
@@ -29,9 +29,6 @@ from .kernels.head import HEAD_LANES, HEAD_ROWS, head
 from .kernels.update import ONLY_GRADIENTS, UPDATE
 from .optimizers import SGD, Adam, RMSProp
 from .reductions import launch_column_sums
-
-if TYPE_CHECKING:
-    from .network import Network
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 """In the order of the numbers in kernels/head.py."""
@@ -42,7 +39,7 @@ SOFTMAX = len(ACTIVATIONS) - 1
 TILE = kernels.TILE_GPU if BACKEND.name == "gpu" else kernels.TILE_CPU
 
 
-def op_by_op(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def op_by_op(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """A launch for every operation: product, bias, activation, mask, loss, its gradient, and so back."""
     x, y, masks, _, rows = _prepare(network, x, y, masks)
     activate = getattr(activations, network.activation)
@@ -69,7 +66,7 @@ def op_by_op(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[A
     return loss
 
 
-def fused(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def fused(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """A launch for each layer's way forward, one for loss and gradient, three for each layer's way back."""
     x, y, masks, _, rows = _prepare(network, x, y, masks)
     launch_fused(network, rows, x, y, masks, rows.losses)
@@ -78,7 +75,7 @@ def fused(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any]
     return read_loss(rows)
 
 
-def few_kernels(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def few_kernels(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """`forward_partial`, `head` and `update`; two kernels more for each further hidden layer.
 
     What they cannot do takes the rung below: softmax between the layers, which needs whole rows; more than 32 outputs;
@@ -93,7 +90,7 @@ def few_kernels(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequenc
     return read_loss(rows)
 
 
-def graph(network: Network, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def graph(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """`few_kernels` from a CUDA graph. Where there is no GPU there are no graphs, and this is that rung."""
     if not (graphs.available() and has_few_kernels(network)):
         return few_kernels(network, x, y, optimizer, masks)
@@ -121,7 +118,7 @@ STEP_LADDER: dict[str, Callable[..., float]] = {
 }
 
 
-def has_few_kernels(network: Network) -> bool:
+def has_few_kernels(network: Trainable) -> bool:
     """Whether the three kernels can do this network's step."""
     return len(network.layers) > 1 and network.activation != "softmax" and network.layers[-1].out_features <= HEAD_LANES
 
@@ -132,7 +129,7 @@ class Move:
     An optimizer that is not one of this floor's gets the gradients, and takes its step itself when `done` is called.
     """
 
-    def __init__(self, network: Network, buffers: Buffers, optimizer: Any, numbers: Array | None = None) -> None:
+    def __init__(self, network: Trainable, buffers: Buffers, optimizer: Any, numbers: Array | None = None) -> None:
         # numbers: where the kernels find them, in a training run that changes them itself
         self.network, self.optimizer = network, optimizer
         self.ours = type(optimizer) in OPTIMIZERS
@@ -160,7 +157,7 @@ class Move:
             self.optimizer.step(self.network.parameters, self.network.layer_gradients)
 
 
-def launch_fused(network: Network, rows: Rows, x: Array, y: Array, masks: Sequence[Array], row_losses: Array) -> None:
+def launch_fused(network: Trainable, rows: Rows, x: Array, y: Array, masks: Sequence[Array], row_losses: Array) -> None:
     """The launches of `fused`, without the optimizer; nothing is read back."""
     layers, last = network.layers, len(network.layers) - 1
     activation = ACTIVATIONS.index(network.activation)
@@ -188,7 +185,7 @@ def launch_fused(network: Network, rows: Rows, x: Array, y: Array, masks: Sequen
 
 
 def launch_few(
-    network: Network,
+    network: Trainable,
     buffers: Buffers,
     rows: Rows,
     x: Array,
@@ -271,7 +268,7 @@ def _of_layer(buffers: Buffers, layer: Dense, x: Array, grad: Array, move: Move,
     )  # fmt: skip
 
 
-def _prepare(network: Network, x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers, Rows]:
+def _prepare(network: Trainable, x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers, Rows]:
     """x, y and masks on the device, checked, and the memory for them."""
     x, y, masks = network.checked(x, y, masks)
     buffers = network.buffers(x.shape[0])

@@ -15,9 +15,10 @@ def fake_stage(
     ladder: dict[str, Callable[..., Any]],
     name: str = "stage2_numpy",
     peak: Callable[[str, int], float] | None = None,
+    triad: Callable[..., Any] | None = None,
     step_ladder: dict[str, Callable[..., float]] | None = None,
 ) -> contract.Stage:
-    """A stage with this matmul ladder, NumPy's products, and, where given, a peak and a step ladder."""
+    """A stage with this matmul ladder, NumPy's products, and, where given, ceilings and a step ladder."""
     room = types.SimpleNamespace()
     matmul = types.SimpleNamespace(
         LADDER=ladder,
@@ -25,8 +26,7 @@ def fake_stage(
         matmul_tn=lambda a, b, out=None: np.matmul(a.T, b, out=out),
         matmul_nt=lambda a, b, out=None: np.matmul(a, b.T, out=out),
     )
-    if peak is not None:
-        matmul.peak = peak
+    ceilings = None if peak is None and triad is None else types.SimpleNamespace(peak=peak, triad=triad)
     arrays = types.SimpleNamespace(
         asarray=lambda values, dtype="float32": np.asarray(values, dtype), to_host=lambda array: array
     )
@@ -34,7 +34,7 @@ def fake_stage(
     if step_ladder is not None:
         network.STEP_LADDER = step_ladder
     optimizers = types.SimpleNamespace(SGD=lambda learning_rate: None)
-    return contract.Stage(name, arrays, matmul, room, room, room, network, optimizers)  # type: ignore[arg-type]
+    return contract.Stage(name, arrays, matmul, room, room, room, network, optimizers, ceilings)  # type: ignore[arg-type]
 
 
 class FakeNetwork:

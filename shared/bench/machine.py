@@ -54,9 +54,8 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 def peak_call(stages: Sequence[Stage], dtype: str) -> Callable[[], float] | None:
     """A call of the loop, which returns the floating-point operations it did; None where no stage has one."""
     for stage in stages:
-        peak = getattr(stage.matmul, "peak", None)
-        if peak is not None:
-            return lambda: float(peak(dtype, ROUNDS))
+        if stage.ceilings is not None:
+            return partial(stage.ceilings.peak, dtype, ROUNDS)
     return None
 
 
@@ -104,14 +103,14 @@ def bandwidth_rows(
     """
     threads = threads or usable_cores()
     for stage in stages:
-        roofs, triad = gpu.roofs(stage), getattr(stage.matmul, "triad", None)
+        roofs = gpu.roofs(stage)
         if roofs is not None:
             for size in sizes or GPU_SIZES:
                 yield _gpu_bandwidth(stage, roofs, size, repeats)
-        elif triad is not None:
+        elif stage.ceilings is not None:
             for dtype in dtypes:
                 for size in sizes or (*CACHE_SIZES, beyond_the_caches()):
-                    yield from _bandwidths(stage, triad, size, dtype, sorted({1, threads}), repeats)
+                    yield from _bandwidths(stage, stage.ceilings.triad, size, dtype, sorted({1, threads}), repeats)
 
 
 def _bandwidths(
