@@ -11,7 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
 
-from shared import __version__  # noqa: E402  (found through the line above)
+from groundup import __version__  # noqa: E402  (found through the line above)
 
 project = "groundup"
 author = "The groundup authors"

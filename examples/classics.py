@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from groundup.race import stages_for
 from shared.contract import NetworkLike, Stage, StageUnavailable
-from shared.datasets import Split
-from shared.race import stages_for
-from shared.synthetic import two_clouds, xor
-from shared.training import evaluate, train
+from shared.data.datasets import Split
+from shared.data.synthetic import two_clouds, xor
+from shared.training.loop import evaluate, train
 
 
 @dataclass(frozen=True)

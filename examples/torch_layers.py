@@ -14,7 +14,7 @@ try:
 except ImportError:
     sys.exit("error: this example needs PyTorch: pip install torch")
 
-from shared.datasets import Split, load_dataset
+from shared.data.datasets import Split, load_dataset
 from stage4_numba_cuda.backend import BACKEND
 from stage4_numba_cuda.interchange import Dense, LeakyReLU
 

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.datasets import CLASSES, TEST_FILES, TRAIN_FILES
-from shared.idx import read_idx
+from shared.data.datasets import CLASSES, TEST_FILES, TRAIN_FILES
+from shared.data.idx import read_idx
 
 SEED = 0
 TRAIN_PER_CLASS = 600
 TEST_PER_CLASS = 100
-BUNDLED = Path(__file__).resolve().parent.parent / "shared" / "mnist_subset"
+BUNDLED = Path(__file__).resolve().parent.parent / "shared" / "data" / "mnist_subset"
 
 
 def choose(labels: np.ndarray, per_class: int, seed: int) -> list[int]:

@@ -1,9 +1,9 @@
-"""Ask PyTorch for the right answers once, and keep them in tests/oracle.npz.
+"""Ask PyTorch for the right answers once, and keep them in tests/floors/oracle.npz.
 
 Every definition in this project is PyTorch's, so PyTorch is the witness that owes us nothing: it shares no
 line of code with the stages. This script feeds it seeded random inputs and writes down what it says, in
 float64: values and autograd's gradients of every activation, loss and layer, ten steps of every optimizer,
-and twenty training steps of small networks. tests/test_oracle.py holds each stage to these numbers; the
+and twenty training steps of small networks. tests/floors/test_oracle.py holds each stage to these numbers; the
 tests themselves do not need PyTorch.
 
 All inputs are rounded to float32 first, so that a float32 stage starts from exactly the same numbers and
@@ -11,7 +11,7 @@ its test measures its arithmetic, not the rounding of its inputs.
 
 To make the file again, in an environment that has torch (CPU is enough) and numpy:
 
-    python scripts/make_oracle.py            # writes tests/oracle.npz
+    python scripts/make_oracle.py            # writes tests/floors/oracle.npz
     python scripts/make_oracle.py other.npz
 
 The array "about" holds JSON: the versions used, and the cases with their hyperparameters.
@@ -303,4 +303,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "tests" / "oracle.npz")
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parent.parent / "tests" / "floors" / "oracle.npz")

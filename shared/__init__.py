@@ -1,3 +1,1 @@
-"""Everything that is not the network itself: the contract, the data, the training loop, the checks and the commands."""
-
-__version__ = "0.1.0"
+"""What the floors share: the contract, data, training, checks, the harness that times them, and charts."""

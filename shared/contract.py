@@ -125,7 +125,7 @@ class Stage:
     """One floor's rooms, side by side. Each room is the stage's module of that name.
 
     The rooms are typed as Any where a Protocol would only repeat the module's signature list;
-    tests/test_contract.py compares every stage's signatures with this file.
+    tests/floors/test_contract.py compares every stage's signatures with this file.
     """
 
     name: str
@@ -212,24 +212,6 @@ def load_stage(name: str) -> Stage:
     rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
     has_ceilings = importlib.util.find_spec(f"{full}.ceilings") is not None
     return Stage(name=full, **rooms, ceilings=importlib.import_module(f"{full}.ceilings") if has_ceilings else None)
-
-
-def load_emulator() -> Any:
-    """Stage 4's emulator, which runs CUDA kernels on the CPU: the one thing behind a stage's door that is not a room.
-
-    What a script wants that says `from numba import cuda` is the emulator alone, with or without the stage's network.
-    """
-    return importlib.import_module(f"{STAGES[3]}.emulator")
-
-
-def load_compile_check() -> Any:
-    """What `groundup check --compile` is: stage 4's kernels through a GPU's compiler, which no other stage has."""
-    return importlib.import_module(f"{STAGES[3]}.compiling.show")
-
-
-def load_lens() -> Any:
-    """What `groundup lens` is: a launch of a kernel, watched on stage 4's emulator, which no other stage has."""
-    return importlib.import_module(f"{STAGES[3]}.lens.command")
 
 
 def load_device_clock() -> Any:

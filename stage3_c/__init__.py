@@ -17,7 +17,7 @@ def prepare() -> None:
     """
     if _facts:
         return
-    from stage3_c import build, library  # here and not above: importing the package alone must build nothing
+    from . import build, library  # here and not above: importing the package alone must build nothing
 
     loaded = library.load()
     threads = library.thread_count()

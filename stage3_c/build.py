@@ -26,19 +26,10 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from shared.environment import cpu_name, usable_cores
-from stage3_c.compiler import (
-    SUFFIX,
-    Compiler,
-    compile_command,
-    find_compiler,
-    first_error,
-    flags,
-    libraries,
-    link_command,
-    run,
-)
-from stage3_c.filelock import locked
+from shared.machine.environment import cpu_name, usable_cores
+
+from .compiler import SUFFIX, Compiler, compile_command, find_compiler, first_error, flags, libraries, link_command, run
+from .filelock import locked
 
 __all__ = ["Build", "CompileError", "Compiler", "build", "cache_folder", "find_compiler"]
 
@@ -124,7 +115,7 @@ def cache_folder() -> Path:
     chosen = os.environ.get("GROUNDUP_CACHE")
     if chosen:
         return Path(chosen).expanduser().absolute() / "stage3"
-    from shared import download  # imported where it is needed, for what it imports
+    from shared.data import download  # imported where it is needed, for what it imports
 
     return download.cache_folder() / "stage3"
 

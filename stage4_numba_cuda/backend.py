@@ -122,7 +122,7 @@ def device_name(cuda: Any) -> str:
 
 
 def _emulator() -> Any:
-    return importlib.import_module("stage4_numba_cuda.emulator").cuda
+    return importlib.import_module("cuda_emulator").cuda
 
 
 def _compiler() -> Any:

@@ -35,7 +35,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.results import results_folder, write_json
+from shared.bench.results import results_folder, write_json
 
 from .report.process import ROOT, run_limited
 

@@ -230,7 +230,7 @@ class Resident:
 
 
 def bytes_of(x: np.ndarray) -> np.ndarray | None:
-    """The images as uint8 where all are bytes over 255 in float32, as shared.datasets makes them; else None."""
+    """The images as uint8 where all are bytes over 255 in float32, as shared.data.datasets makes them; else None."""
     if x.dtype != np.float32:
         return None
     scaled = np.rint(x * np.float32(255))

@@ -1,11 +1,11 @@
 """Train this floor: `python -m stage4_numba_cuda.train --help` is `groundup train stage4_numba_cuda --help`.
 
-The loop itself is `shared.training.train`: it is the same on every floor, because training is not what differs.
+The loop itself is `shared.training.loop.train`: it is the same on every floor, because training is not what differs.
 """
 
 import sys
 
-from shared.cli import main
+from groundup.cli import main
 
 if __name__ == "__main__":
     main(["train", "stage4_numba_cuda", *sys.argv[1:]])

@@ -5,7 +5,7 @@
 
 Each is an SVG that carries its ground and two palettes: it is light on a light screen and dark on a dark one, in the
 book and wherever else it is shown. Wide enough for a page, with letters that can still be read on a phone. Numbers in a
-figure are computed here, by the project's own code, or come from the data sheets in stage4_numba_cuda/lens/devices.py.
+figure are computed here, by the project's own code, or come from the data sheets in groundup/lens/devices.py.
 
     from draw import figure, save           for scripts beside this one, with figures of their own
 """
@@ -249,7 +249,7 @@ def divergence() -> Figure:
 
 def roofline() -> Figure:
     """What an H100 could make of each rung of the matmul ladder, by its data sheet and the lens's flops per byte."""
-    from stage4_numba_cuda.lens.devices import device
+    from groundup.lens.devices import device
 
     page = (HERE.parent / "lens.md").read_text(encoding="utf-8")
     found = re.findall(r"^\| (\w+) \| [\d.]+ \| [\d.-]+ \| [^|]+ \| ([\d.]+) \|", page, re.MULTILINE)
@@ -284,7 +284,7 @@ def roofline() -> Figure:
 
 def occupancy() -> Figure:
     """How much of a multiprocessor is filled, against the shared memory that a block takes."""
-    from stage4_numba_cuda.compiling.occupancy import occupancy as filled
+    from groundup.compiling.occupancy import occupancy as filled
 
     drawn = figure(3.0)
     axes = drawn.add_axes((0.115, 0.18, 0.86, 0.68), facecolor=GROUND)

@@ -249,7 +249,7 @@ def axes_of_sums() -> Figure:
 
 def a_digit() -> Figure:
     """A test image, and what the network thinks of it before training, after one epoch and after four."""
-    from shared.datasets import load_dataset
+    from shared.data.datasets import load_dataset
     from stage2_numpy.activations import softmax
     from stage2_numpy.network import Network
     from stage2_numpy.optimizers import SGD

@@ -275,7 +275,7 @@ def column_block() -> Figure:
 
 def launches() -> dict[str, list[str]]:
     """Rung -> the names of the kernels that a step of 784-128-10 launches, in order. Launches are noted, not run."""
-    from stage4_numba_cuda.emulator.runtime.dispatcher import Configured
+    from cuda_emulator.runtime.dispatcher import Configured
     from stage4_numba_cuda.network import Network
     from stage4_numba_cuda.optimizers import SGD
     from stage4_numba_cuda.steps import STEP_LADDER
@@ -363,7 +363,7 @@ def ladder_of_launches() -> Figure:
 
 def trained(weight_decay: float) -> Any:
     """784-32-10 after ten epochs of the bundled images in batches of 32."""
-    from shared.datasets import load_dataset
+    from shared.data.datasets import load_dataset
     from stage2_numpy.network import Network
     from stage2_numpy.optimizers import SGD
 
@@ -380,8 +380,8 @@ def trained(weight_decay: float) -> Any:
 
 def looking_inside() -> Figure:
     """Two units' weights as images, with weight decay and without; a mistake, and what speaks for and against it."""
-    from shared import inside
-    from shared.datasets import load_dataset
+    from groundup import inside
+    from shared.data.datasets import load_dataset
 
     test = load_dataset("mnist-subset").test
     plainly, decayed = ([np.array(each) for each in trained(decay).parameters] for decay in (0.0, 0.01))

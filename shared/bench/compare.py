@@ -17,11 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from shared.bench.document import Results
+from shared.bench.passes import agree
+from shared.bench.rows import BenchRow
 from shared.charts.words import size_of
-
-from .document import Results
-from .passes import agree
-from .rows import BenchRow
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "within the noise", "unknown"
 VERDICTS = (FASTER, SLOWER, UNKNOWN, SAME)

@@ -1,6 +1,6 @@
 """The results file of `groundup bench`: what is in it, how it is written, and how it is read again.
 
-    as_document(results)   for `shared.results.write_json`
+    as_document(results)   for `shared.bench.results.write_json`
     load(path)             the same Results again, or a ValueError that names what is wrong and where
 
 The format is written down once, in results.schema.json beside this file: `load` checks by it, any other JSON Schema
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .rows import BenchRow, Curve
-from .schema import fault, shown
-from .timing import Measurement
+from shared.bench.rows import BenchRow, Curve
+from shared.bench.schema import fault, shown
+from shared.bench.timing import Measurement
 
 SCHEMA = 3
 KIND = "groundup bench"
@@ -33,8 +33,8 @@ class Results:
     """What one run measured.
 
     rows: merged over the passes. curves: the trainings.
-    environment: `shared.environment.environment()` and "threads", "pytorch" (a version or None), "pinned" (the cores
-        to which the process was bound, or None).
+    environment: `shared.machine.environment.environment()` and "threads", "pytorch" (a version or None), "pinned" (the
+    cores     to which the process was bound, or None).
     complete: False after an interrupt. quick: whether less was asked for. passes: processes that measured everything.
     unavailable: what could not be measured -> why.
     predictions: {"question", "unit", "guess", "measured"} each; the guess may be None.

@@ -20,10 +20,10 @@ from shared.bench.operations import first_of_each
 from shared.bench.rows import BenchRow, product_bytes
 from shared.bench.steps import Case
 from shared.bench.timing import aligned, measure, stage_dtypes, times_as_fast
+from shared.checks.tolerance import tolerance
 from shared.contract import Stage, is_emulated, load_stage
-from shared.environment import usable_cores
 from shared.initialize import initialize_parameters
-from shared.tolerance import tolerance
+from shared.machine.environment import usable_cores
 
 LAYER_SIZES = (784, 128, 10)
 BATCHES = (1, 8, 32, 64, 1024)
@@ -207,8 +207,8 @@ def _wrong_class(classes: np.ndarray, images: int, right: Scores) -> str | None:
 def scores(parameters: Sequence[np.ndarray], images: np.ndarray, dtype: str) -> Scores:
     """Stage 2's outputs in float64 for these parameters and images, and what rounding in dtype may change about them.
 
-    The tolerance follows shared.tolerance: the size of all that is summed on the way through the layers, which is what
-    they would give with every minus made a plus, and as many terms as are added up.
+    The tolerance follows shared.checks.tolerance: the size of all that is summed on the way through the layers, which
+    is what they would give with every minus made a plus, and as many terms as are added up.
     """
     exact = load_stage(NUMPY_STAGE).network.Network.from_parameters(parameters, dtype="float64").forward(images)
     size = np.abs(np.asarray(images, np.float64))

@@ -15,9 +15,9 @@ from shared.bench import gpu, pytorch
 from shared.bench.machine import flops_per_second, peak_call
 from shared.bench.rows import BenchRow, product_bytes
 from shared.bench.timing import DTYPES, Sampler, aligned, measure, stage_dtypes, times_as_fast
+from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated
-from shared.environment import usable_cores
-from shared.tolerance import compare
+from shared.machine.environment import usable_cores
 
 Key = tuple[str, str]
 """Who and by which rung."""

@@ -25,8 +25,8 @@ from shared.bench.gpu import NO_REFERENCE
 from shared.bench.rows import BenchRow
 from shared.bench.steps import Case
 from shared.contract import Stage, is_emulated, load_stage
-from shared.environment import usable_cores
 from shared.initialize import initialize_parameters
+from shared.machine.environment import usable_cores
 
 CASES = (Case((784, 128, 10), 64, "float32"), Case((784, 128, 10), 4096, "float32"))
 STEPS = 3

@@ -21,9 +21,9 @@ import numpy as np
 from shared.bench.gpu import NO_REFERENCE, on_gpu, waiter
 from shared.bench.rows import BenchRow
 from shared.bench.timing import DTYPES, REST, aligned, measure, stage_dtypes, times_as_fast
+from shared.checks.tolerance import compare
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, OPTIMIZERS, Stage, is_emulated, load_stage
-from shared.environment import usable_cores
-from shared.tolerance import compare
+from shared.machine.environment import usable_cores
 
 SHAPES = ((64, 128), (1024, 512))
 """(rows, columns): what lies between the layers of the usual network, and what fills a cache."""

@@ -13,8 +13,8 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from .rows import BenchRow
-from .timing import Measurement
+from shared.bench.rows import BenchRow
+from shared.bench.timing import Measurement
 
 STUDENT_99 = (63.66, 9.925, 5.841, 4.604, 4.032, 3.707, 3.499, 3.355, 3.250)
 """Student's t, 99 % two-sided, for 1, 2, … degrees of freedom: how many standard errors one must go out to have the

@@ -23,9 +23,9 @@ from shared.bench import children, gpu, pytorch
 from shared.bench.gpu import NO_REFERENCE
 from shared.bench.rows import BenchRow
 from shared.bench.timing import MINIMUM_SAMPLE, Measurement, Sampler, aligned, measure, stage_dtypes, summarise
+from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated
-from shared.environment import usable_cores
-from shared.tolerance import compare
+from shared.machine.environment import usable_cores
 
 SIZE, SIZES = 512, (128, 512, 1024)
 FIRST_FLOOR_SIZES, EMULATED_SIZES = (64,), (128,)

@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shared import contract
+from shared.bench import inference, ladders, machine, memory, operations, phases, products, step_parts, steps, training
+from shared.bench.rows import BenchRow, Curve
 from shared.contract import Stage, is_emulated
-from shared.datasets import Dataset, Split, load_dataset
-
-from . import inference, ladders, machine, memory, operations, phases, products, step_parts, steps, training
-from .rows import BenchRow, Curve
+from shared.data.datasets import Dataset, Split, load_dataset
 
 PARTS = ("ladders", "products", "operations", "steps", "inference", "training", "memory", "phases")
 PASSES = 4

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from .rows import BenchRow
+from shared.bench.rows import BenchRow
 
 Rows = Sequence[BenchRow]
 MOST = 1e9

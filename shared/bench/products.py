@@ -19,7 +19,7 @@ from shared.bench.machine import flops_per_second, peak_call
 from shared.bench.rows import BenchRow, product_bytes
 from shared.bench.timing import aligned, measure, stage_dtypes, times_as_fast
 from shared.contract import Stage, is_emulated
-from shared.environment import usable_cores
+from shared.machine.environment import usable_cores
 
 
 class Product(NamedTuple):

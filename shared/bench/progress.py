@@ -13,10 +13,10 @@ from typing import Any
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from . import predict
-from .plan import Job, Plan, jobs
-from .rows import BenchRow, Curve
-from .session import Watcher
+from shared.bench import predict
+from shared.bench.plan import Job, Plan, jobs
+from shared.bench.rows import BenchRow, Curve
+from shared.bench.session import Watcher
 
 REDRAW_EVERY = 0.2
 """Seconds between two drawings of the bar."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
-    from shared.datasets import Dataset
+    from shared.data.datasets import Dataset
 
 
 def load_torch(threads: int) -> tuple[Any | None, str]:
@@ -147,12 +147,13 @@ def training(
     momentum: float = 0.0,
     seed: int = 0,
 ) -> Iterator[Trained]:
-    """Epoch after epoch, for as long as somebody asks, from those parameters on the batches of `shared.training.train`.
+    """Epoch after epoch, for as long as somebody asks, from those parameters on the batches of
+    `shared.training.loop.train`.
 
     rates: (steps taken before, steps of an epoch) -> the learning rate of a step.
     The clock runs where it runs in `train`: over the gathering of each batch and its step, not over the evaluation.
     """
-    from shared.batches import batch_order  # here, because it needs more packages than a step does
+    from shared.data.batches import batch_order  # here, because it needs more packages than a step does
 
     model = network(torch, parameters)
     optimizer = torch.optim.SGD(model.parameters(), lr=rates(0, 1), momentum=momentum)

@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from shared.bench.timing import Measurement
 from shared.contract import short_title
-
-from .timing import Measurement
 
 LIBRARIES = {"numpy": "NumPy", "pytorch": "PyTorch", "cublas": "cuBLAS"}
 """What is measured beside the stages."""

@@ -16,15 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shared.environment import environment, usable_cores
-from shared.results import as_json_line
-
-from . import threads, worker
-from .document import Results
-from .passes import merge
-from .plan import Job, Plan, jobs
-from .predict import Question, questions
-from .rows import BenchRow, Curve
+from shared.bench import threads, worker
+from shared.bench.document import Results
+from shared.bench.passes import merge
+from shared.bench.plan import Job, Plan, jobs
+from shared.bench.predict import Question, questions
+from shared.bench.results import as_json_line
+from shared.bench.rows import BenchRow, Curve
+from shared.machine.environment import environment, usable_cores
 
 Messages = Iterator[dict[str, Any]]
 Start = Callable[[Plan, int, Sequence[int]], Messages]

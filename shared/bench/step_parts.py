@@ -24,9 +24,9 @@ from shared.bench.operations import LABEL_BYTES, LOSS_BYTES, OPTIMIZER_ARRAYS, d
 from shared.bench.rows import BenchRow
 from shared.bench.steps import Case
 from shared.bench.timing import aligned, measure, stage_dtypes, times_as_fast
+from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated, load_stage
-from shared.environment import usable_cores
-from shared.tolerance import compare
+from shared.machine.environment import usable_cores
 
 CASES = (Case((784, 32, 10), 64, "float64"), Case((784, 128, 10), 64, "float32"))
 """The first one small enough for pure Python."""

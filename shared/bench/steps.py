@@ -20,8 +20,8 @@ from shared.bench.machine import flops_per_second, peak_call
 from shared.bench.rows import BenchRow, product_bytes
 from shared.bench.timing import measure, stage_dtypes, times_as_fast
 from shared.contract import Stage, is_emulated
-from shared.environment import usable_cores
 from shared.initialize import initialize_parameters
+from shared.machine.environment import usable_cores
 
 LEARNING_RATE = 0.01
 LOSS_TOLERANCE = 1e-4

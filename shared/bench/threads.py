@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from shared.environment import THREAD_VARIABLES, usable_cores
+from shared.machine.environment import THREAD_VARIABLES, usable_cores
 
 CPUS = Path("/sys/devices/system/cpu")
 

@@ -4,7 +4,7 @@ All contenders start from the same weights, see the same batches in the same ord
 end at the same accuracy, up to the few images that rounding decides. A faster epoch that learnt less would be no
 faster, so every time stands beside the accuracy that it bought.
 
-The seconds are of training alone, as `shared.training.train` counts them: batches and steps, no evaluation. The
+The seconds are of training alone, as `shared.training.loop.train` counts them: batches and steps, no evaluation. The
 contenders take turns, an epoch each, so that a machine that slows down slows down for all of them.
 """
 
@@ -26,13 +26,13 @@ from shared.bench.rows import BenchRow, Curve
 from shared.bench.steps import Case
 from shared.bench.timing import REST, Measurement, summarise, times_as_fast
 from shared.contract import Stage, is_emulated
-from shared.datasets import Dataset, Split
-from shared.environment import usable_cores
+from shared.data.datasets import Dataset, Split
 from shared.initialize import initialize_parameters
-from shared.metrics import evaluate
-from shared.runs import Progress
-from shared.schedules import learning_rate_at
-from shared.training import Stepper
+from shared.machine.environment import usable_cores
+from shared.training.loop import Stepper
+from shared.training.metrics import evaluate
+from shared.training.runs import Progress
+from shared.training.schedules import learning_rate_at
 
 WARM_UP_BATCHES = 2
 EPOCH_LIMIT = 60.0
@@ -228,7 +228,7 @@ class _Run:
 
 
 def _epochs(stage: Stage, recipe: Recipe, data: Dataset) -> Iterator[Trained]:
-    """Epoch after epoch of `shared.training.train`, which stands still in between: somebody else's turn."""
+    """Epoch after epoch of `shared.training.loop.train`, which stands still in between: somebody else's turn."""
     network = stage.network.Network(list(recipe.case(data).layer_sizes), seed=recipe.seed, dtype=recipe.dtype)
     optimizer = stage.optimizers.SGD(recipe.learning_rate, momentum=recipe.momentum)
     stepper = Stepper(

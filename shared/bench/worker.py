@@ -20,13 +20,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any, TextIO
 
+from shared.bench import pytorch
+from shared.bench.plan import Bench, Plan, jobs
+from shared.bench.results import as_json_line
+from shared.bench.rows import BenchRow, Curve
 from shared.contract import StageUnavailable, load_stage
-from shared.environment import environment
-from shared.results import as_json_line
-
-from . import pytorch
-from .plan import Bench, Plan, jobs
-from .rows import BenchRow, Curve
+from shared.machine.environment import environment
 
 
 def main() -> None:

@@ -8,11 +8,10 @@ from matplotlib.ticker import MaxNLocator
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow, Curve
-
-from . import contenders as who
-from .axes import log_axis
-from .style import LIGHT, SMALL, Chart, Look, house_style, ink, new_figure, paper, patch
-from .words import capital, duration, listed, percent, share, times
+from shared.charts import contenders as who
+from shared.charts.axes import log_axis
+from shared.charts.style import LIGHT, SMALL, Chart, Look, house_style, ink, new_figure, paper, patch
+from shared.charts.words import capital, duration, listed, percent, share, times
 
 TARGETS = {"mnist": 0.97, "mnist-subset": 0.9}
 """Images -> the accuracy that counts as reached: what this network gets to in some epochs."""

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from .style import SMALL, Look, grid, ink, patch, quiet, readable, text_width
-from .words import three_digits
+from shared.charts.style import SMALL, Look, grid, ink, patch, quiet, readable, text_width
+from shared.charts.words import three_digits
 
 
 class Label(NamedTuple):

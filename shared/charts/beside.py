@@ -12,11 +12,10 @@ from matplotlib.figure import Figure
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
-
-from . import contenders as who
-from .axes import beside, heading, rows_axis
-from .style import LIGHT, Chart, Look, house_style, ink, new_figure
-from .words import capital, duration, listed, share, times
+from shared.charts import contenders as who
+from shared.charts.axes import beside, heading, rows_axis
+from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure
+from shared.charts.words import capital, duration, listed, share, times
 
 SHOWN_NOISE = 0.5
 """As a share: beyond it the noise is said and not drawn. After two passes it may be any number."""

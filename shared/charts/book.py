@@ -6,21 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from shared.bench.document import Results
-
-from .accuracy import accuracy_in_time
-from .beside import products, steps
-from .curves import training_curves
-from .inference import inference
-from .ladder_share import ladder_share
-from .ladder_sizes import ladder_sizes
-from .memory import memory
-from .operations import operations
-from .phases import phases
-from .roofline import roofline
-from .sizes import speed_against_size
-from .staircase import staircase
-from .step_parts import step_parts
-from .style import LIGHT, Chart, Look, save
+from shared.charts.accuracy import accuracy_in_time
+from shared.charts.beside import products, steps
+from shared.charts.curves import training_curves
+from shared.charts.inference import inference
+from shared.charts.ladder_share import ladder_share
+from shared.charts.ladder_sizes import ladder_sizes
+from shared.charts.memory import memory
+from shared.charts.operations import operations
+from shared.charts.phases import phases
+from shared.charts.roofline import roofline
+from shared.charts.sizes import speed_against_size
+from shared.charts.staircase import staircase
+from shared.charts.step_parts import step_parts
+from shared.charts.style import LIGHT, Chart, Look, save
 
 FIGURES: tuple[Callable[..., Chart | None], ...] = (
     staircase,

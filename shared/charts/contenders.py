@@ -10,10 +10,9 @@ from typing import Any
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow, drawable
+from shared.charts.style import STAGE_COLOURS, Look, ink, paper
 from shared.contract import STAGE_TITLES, STAGES
-from shared.environment import describe
-
-from .style import STAGE_COLOURS, Look, ink, paper
+from shared.machine.environment import describe
 
 NUMPY_STAGE, C_STAGE, GPU_STAGE = STAGES[1], STAGES[2], STAGES[3]
 ORDER = (*STAGES, *LIBRARIES)

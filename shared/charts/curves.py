@@ -9,10 +9,9 @@ from matplotlib.ticker import MaxNLocator
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, Curve
-
-from . import contenders as who
-from .style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper
-from .words import capital, count, listed, percent
+from shared.charts import contenders as who
+from shared.charts.style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper
+from shared.charts.words import capital, count, listed, percent
 
 
 def training_curves(

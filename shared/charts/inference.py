@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from shared.bench.document import Results
-
-from . import contenders as who
-from .axes import Label, label_column, log_axis, size_axis
-from .style import LIGHT, Chart, Look, house_style, ink, new_figure
-from .words import capital, listed, many, times
+from shared.charts import contenders as who
+from shared.charts.axes import Label, label_column, log_axis, size_axis
+from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure
+from shared.charts.words import capital, listed, many, times
 
 Speeds = Mapping[int, float]
 """Batch -> images per second."""

@@ -13,11 +13,23 @@ from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from shared.metrics import EpochRecord
-
-from .contenders import DARK_BLUE
-from .style import LIGHT, SMALL, Chart, Look, contrast, grid, house_style, ink, mixed, new_figure, paper, save
-from .words import capital, count, listed, percent, share
+from shared.charts.contenders import DARK_BLUE
+from shared.charts.style import (
+    LIGHT,
+    SMALL,
+    Chart,
+    Look,
+    contrast,
+    grid,
+    house_style,
+    ink,
+    mixed,
+    new_figure,
+    paper,
+    save,
+)
+from shared.charts.words import capital, count, listed, percent, share
+from shared.training.metrics import EpochRecord
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 """Of the same palette as the stages' colours."""

@@ -13,11 +13,10 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
-
-from . import contenders as who
-from .axes import column, guide, heading, log_axis, rows_axis
-from .style import LIGHT, Chart, Look, house_style, ink, new_figure, paper
-from .words import capital, listed, share, three_digits
+from shared.charts import contenders as who
+from shared.charts.axes import column, guide, heading, log_axis, rows_axis
+from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, paper
+from shared.charts.words import capital, listed, share, three_digits
 
 NAMES = {"numpy": "NumPy a @ b", "pytorch": "PyTorch", "cublas": "cuBLAS"}
 

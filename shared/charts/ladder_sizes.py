@@ -9,12 +9,11 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
-
-from . import contenders as who
-from .axes import Label, label_column, log_axis, size_axis
-from .sizes import Speeds, end_of, of_main_dtype, range_of
-from .style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper, quiet
-from .words import times
+from shared.charts import contenders as who
+from shared.charts.axes import Label, label_column, log_axis, size_axis
+from shared.charts.sizes import Speeds, end_of, of_main_dtype, range_of
+from shared.charts.style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper, quiet
+from shared.charts.words import times
 
 _RUNG_DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
 _RUNG_MARKERS = "osD^vPX*<"

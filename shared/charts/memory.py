@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from shared.bench.document import Results
-
-from . import contenders as who
-from .axes import beside, rows_axis
-from .style import LIGHT, Chart, Look, house_style, ink, new_figure, quiet
-from .words import capital, listed, three_digits, times
+from shared.charts import contenders as who
+from shared.charts.axes import beside, rows_axis
+from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, quiet
+from shared.charts.words import capital, listed, three_digits, times
 
 MIB = 2**20
 

@@ -9,11 +9,10 @@ from matplotlib.lines import Line2D
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
-
-from . import contenders as who
-from .axes import guide, log_axis, rows_axis
-from .style import LIGHT, Chart, Look, grid, house_style, ink, new_figure
-from .words import capital, times, two_digits
+from shared.charts import contenders as who
+from shared.charts.axes import guide, log_axis, rows_axis
+from shared.charts.style import LIGHT, Chart, Look, grid, house_style, ink, new_figure
+from shared.charts.words import capital, times, two_digits
 
 Values = Mapping[str, float]
 """Contender -> time as a multiple of stage 2's."""

@@ -12,18 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from shared.atomic import write_atomically
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
-from shared.environment import busy, describe, emulation
-
-from .page_figures import figures
-from .page_machine import machine
-from .page_markup import Html, tag
-from .page_numbers import headlines
-from .page_style import style
-from .page_tables import guesses, noise_text, sections
-from .words import NO_BREAK, capital
+from shared.charts.page_figures import figures
+from shared.charts.page_machine import machine
+from shared.charts.page_markup import Html, tag
+from shared.charts.page_numbers import headlines
+from shared.charts.page_style import style
+from shared.charts.page_tables import guesses, noise_text, sections
+from shared.charts.words import NO_BREAK, capital
+from shared.machine.atomic import write_atomically
+from shared.machine.environment import busy, describe, emulation
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What the browser may do with the page: apply the styles and show the pictures in it. Nothing is loaded or run."""

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shared.bench.document import Results
-
-from . import book
-from .page_markup import Html, tag
-from .page_pictures import compact, data_uri, size
-from .page_style import NARROW
-from .style import LIGHT, Chart, Look, svg_text
+from shared.charts import book
+from shared.charts.page_markup import Html, tag
+from shared.charts.page_pictures import compact, data_uri, size
+from shared.charts.page_style import NARROW
+from shared.charts.style import LIGHT, Chart, Look, svg_text
 
 _DARK = "(prefers-color-scheme:dark)"
 LOOKS = {

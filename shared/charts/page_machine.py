@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.bench.document import Results
-
-from .page_markup import Html, tag
-from .words import capital, size_of
+from shared.charts.page_markup import Html, tag
+from shared.charts.words import capital, size_of
 
 TITLES = {
     "cpu": "processor",

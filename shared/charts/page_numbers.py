@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow, drawable
-
-from . import contenders as who
-from .words import duration, share, three_digits, times
+from shared.charts import contenders as who
+from shared.charts.words import duration, share, three_digits, times
 
 PYTHON_STAGE = who.ORDER[0]
 

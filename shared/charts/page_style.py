@@ -5,7 +5,7 @@ The grounds are those that the figures are drawn on, so that a figure has no edg
 
 from __future__ import annotations
 
-from .style import Look, grid, ink, paper, quiet
+from shared.charts.style import Look, grid, ink, paper, quiet
 
 NARROW = "(max-width:36rem)"
 """Where the figures for a phone are shown."""

@@ -8,10 +8,9 @@ from typing import NamedTuple
 from shared.bench.document import Results
 from shared.bench.predict import verdict
 from shared.bench.rows import BenchRow, Curve
-
-from . import contenders as who
-from .page_markup import Html, join, table, tag
-from .words import NO_BREAK, duration, share, size_of, three_digits
+from shared.charts import contenders as who
+from shared.charts.page_markup import Html, join, table, tag
+from shared.charts.words import NO_BREAK, duration, share, size_of, three_digits
 
 FEW = 8
 """A table of at most so many rows is open from the start."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
-
-from . import contenders as who
-from .axes import column, guide, heading, log_axis, rows_axis
-from .style import LIGHT, Chart, Look, house_style, new_figure, quiet
-from .words import capital, duration, listed, times
+from shared.charts import contenders as who
+from shared.charts.axes import column, guide, heading, log_axis, rows_axis
+from shared.charts.style import LIGHT, Chart, Look, house_style, new_figure, quiet
+from shared.charts.words import capital, duration, listed, times
 
 ORDER = ("import", "compile", "copy in", "compute", "copy out")
 ONCE = ("import", "compile")

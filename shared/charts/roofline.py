@@ -15,11 +15,10 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
-
-from . import contenders as who
-from .axes import Label, label_column, log_axis
-from .style import LIGHT, SMALL, Chart, Look, house_style, ink, mixed, new_figure, paper, patch, quiet
-from .words import capital, listed, share, size_of, three_digits
+from shared.charts import contenders as who
+from shared.charts.axes import Label, label_column, log_axis
+from shared.charts.style import LIGHT, SMALL, Chart, Look, house_style, ink, mixed, new_figure, paper, patch, quiet
+from shared.charts.words import capital, listed, share, size_of, three_digits
 
 MOST_ROOFS = 4
 MARKERS = "osD^vPX*<"

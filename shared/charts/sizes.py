@@ -14,12 +14,11 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
-
-from . import contenders as who
-from .axes import Label, label_column, log_axis, size_axis
-from .ladder_share import NAMES, library_speeds
-from .style import LIGHT, Chart, Look, house_style, ink, new_figure, paper, patch
-from .words import capital, listed, three_digits
+from shared.charts import contenders as who
+from shared.charts.axes import Label, label_column, log_axis, size_axis
+from shared.charts.ladder_share import NAMES, library_speeds
+from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, paper, patch
+from shared.charts.words import capital, listed, three_digits
 
 Speeds = dict[int, float]
 """Size -> GFLOP/s."""

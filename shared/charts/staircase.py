@@ -8,11 +8,10 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
-
-from . import contenders as who
-from .axes import log_axis
-from .style import LIGHT, Chart, Look, house_style, ink, new_figure, paper, patch, quiet, readable
-from .words import capital, duration, listed, times
+from shared.charts import contenders as who
+from shared.charts.axes import log_axis
+from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, paper, patch, quiet, readable
+from shared.charts.words import capital, duration, listed, times
 
 HALF = 0.4
 """Half the width of a tread, where neighbours are 1 apart."""

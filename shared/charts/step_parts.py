@@ -14,12 +14,11 @@ from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
+from shared.charts import contenders as who
+from shared.charts.axes import column
+from shared.charts.style import LIGHT, SMALL, Chart, Look, grid, house_style, ink, mixed, new_figure, paper, text_width
+from shared.charts.words import NO_BREAK, capital, duration, share
 from shared.contract import ACTIVATIONS, LOSSES
-
-from . import contenders as who
-from .axes import column
-from .style import LIGHT, SMALL, Chart, Look, grid, house_style, ink, mixed, new_figure, paper, text_width
-from .words import NO_BREAK, capital, duration, share
 
 WHOLE = "whole step"
 REST = "calls, allocation, the rest"

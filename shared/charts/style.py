@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from .words import three_digits
+from shared.charts.words import three_digits
 
 __all__ = ["Chart", "Look", "house_style", "new_figure", "save", "svg_text", "three_digits"]
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from shared.check_scales import activation_scale, slope_scale
+from shared.checks.equivalence import check_stage, compare_parameters
+from shared.checks.scales import activation_scale, slope_scale
+from shared.checks.tolerance import C, Comparison, compare, describe_tolerances, eps, failed, in_tolerances
 from shared.contract import load_stage
-from shared.equivalence import check_stage, compare_parameters
-from shared.tolerance import C, Comparison, compare, describe_tolerances, eps, failed, in_tolerances
 
 from .. import activations, matmul, network, optimizers, reductions
 from ..arrays import asarray, to_host
@@ -40,7 +40,7 @@ UNITS = {"tf32": 2.0**-11, "bf16": 2.0**-9}
 STEPS = 5
 LAYERS = (17, 13, 7)
 FEW = 8
-"""Roundings of one exponential, sum and quotient, as shared.check_ops counts them."""
+"""Roundings of one exponential, sum and quotient, as shared.checks.ops counts them."""
 
 Check = Callable[[], Iterable[Comparison]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 from typing import Any
 
-from shared.environment import environment, nvidia_gpus
+from shared.machine.environment import environment, nvidia_gpus
 
 from ..backend import BACKEND, cuda
 from .part import Part

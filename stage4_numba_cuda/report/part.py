@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from shared.results import write_json
+from shared.bench.results import write_json
 
 from ..backend import BACKEND
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from shared.contract import STAGES
-from shared.environment import usable_cores
+from shared.machine.environment import usable_cores
 
 from ..backend import BACKEND, VARIABLE
 from .part import Part
@@ -23,7 +23,7 @@ MOST_WORKERS = 8
 """Each has a context on the device of its own, of about half a gigabyte."""
 
 MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
-OURS = ("shared", "tests", *STAGES)
+OURS = ("shared", "groundup", "cuda_emulator", "tests", *STAGES)
 
 SHOWN = 30
 """Lines of pytest's output that are kept where something failed."""

@@ -10,10 +10,10 @@ import time
 from dataclasses import asdict
 from typing import Any
 
+from groundup.race import limited
 from shared.contract import load_stage
-from shared.datasets import DataError, Dataset, Split, load_dataset
-from shared.race import limited
-from shared.training import EpochRecord, train
+from shared.data.datasets import DataError, Dataset, Split, load_dataset
+from shared.training.loop import EpochRecord, train
 
 from .part import Part
 

@@ -1,0 +1,152 @@
+"""Step 7b: the tree of regions as text: a loop over the threads for each region, and what stands between them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from .emit_collectives import meeting
+from .regions import Decision, ForBlock, Jump, Leave, Loop, MaskedIf, MaskedLoop, Meeting, Region, Regions
+from .thread_code import ThreadCode
+from .trees import loaded_names
+from .writer import Writer
+
+
+class TreeWriter:
+    """Writes a tree of regions.
+
+    code: what one thread's statements say
+    carried: the variables that each thread carries from one region to the next, in `_all_NAME`
+    masks: the names of all masks
+    """
+
+    def __init__(
+        self, parts: Regions, code: ThreadCode, carried: Collection[str], masks: Collection[str], write: Writer
+    ) -> None:
+        self.parts, self.code, self.carried, self.masks, self.write = parts, code, carried, masks, write
+        self.variant = code.variant
+
+    def tree(self, parts: list[Any]) -> None:
+        """Write the parts one after another."""
+        writers: dict[type, Callable[[Any], None]] = {
+            Region: self.region,
+            ForBlock: lambda part: self.write(*self.code.lines([part.statement])),
+            Decision: self.decision,
+            Loop: self.loop,
+            Jump: lambda part: self.write(part.word),
+            MaskedIf: self.masked_if,
+            MaskedLoop: self.masked_loop,
+            Leave: self.leave,
+            Meeting: self.meeting,
+        }
+        for part in parts:
+            writers[type(part)](part)
+
+    # ---------------------------------------------------------------- regions
+
+    def region(self, region: Region) -> None:
+        """A loop over the threads with the region's statements in it."""
+        self.note(region.statements)
+        self.region_loop(region, region.mask, self.code.lines(region.statements))
+
+    def region_loop(self, region: Region, mask: str | None, lines: list[str]) -> None:
+        """The loop: what comes from earlier, what is computed again, the lines, what goes on to later regions."""
+        again = self.parts.recomputed_in(region)
+        reads = region.reads | {n for value in again.values() for n in loaded_names(value)}
+        brought = [n for n in self.carried if n in reads or n in region.writes - region.always]
+        body = [
+            *(f"{name} = _all_{name}[_thread]" for name in brought),
+            *(f"{name} = {self.code.text_again(name, value)}" for name, value in again.items()),
+            *lines,
+            *(f"_all_{name}[_thread] = {name}" for name in self.carried if name in region.writes),
+        ]
+        used = set(re.findall(r"\b_\w+", "\n".join(body))) | ({"_thread"} if mask else set())
+        with self.write.each_thread(used):
+            if mask:
+                with self.write.under(f"if {mask}[_thread]:"):
+                    self.write(*body)
+            else:
+                self.write(*body)
+
+    def note(self, statements: list[ast.stmt]) -> None:
+        """A comment that says which lines of the kernel follow."""
+        lines = sorted(
+            {s.lineno for s in statements} | {getattr(s, "end_lineno", None) or s.lineno for s in statements}
+        )
+        if lines:
+            where = f"line {lines[0]}" if lines[0] == lines[-1] else f"lines {lines[0]} to {lines[-1]}"
+            self.write(f"# {where}, for each thread")
+
+    # ---------------------------------------------------------------- decided by the block as a whole
+
+    def decision(self, part: Decision) -> None:
+        """A uniform `if`."""
+        with self.write.under(f"if {self.code.text(part.statement.test)}:"):
+            self.tree(part.body)
+        if part.orelse:
+            with self.write.under("else:"):
+                self.tree(part.orelse)
+
+    def loop(self, part: Loop) -> None:
+        """A uniform loop."""
+        node = part.statement
+        if isinstance(node, ast.For):
+            header = f"for {ast.unparse(node.target)} in {self.header_text(node.iter)}:"
+        else:
+            test = self.header_text(node.test)
+            header = f"while {'_go_on(_status) and ' if self.variant.bounds else ''}{test}:"
+        with self.write.under(header):
+            if self.variant.bounds and isinstance(node, ast.For):
+                self.write("_go_on(_status)")
+            self.tree(part.body)
+
+    def header_text(self, node: ast.expr) -> str:
+        """The iterated range or the test of a uniform loop."""
+        return self.code.text(node)
+
+    def meeting(self, part: Meeting) -> None:
+        """A barrier, vote or shuffle."""
+        meeting(part, self.carried, self.masks, self.variant, self.code.sites, self.write)
+
+    # ---------------------------------------------------------------- decided by each thread
+
+    def masked_if(self, part: MaskedIf) -> None:
+        """Set the masks, then run each side for the threads in its mask."""
+        self.note(part.test.statements)
+        self.write(f"_fill_bytes({part.then}, 0)")
+        if part.orelse:
+            self.write(f"_fill_bytes({part.orelse}, 0)")
+        lines = [f"_test = bool({self.test_of(part)})", f"{part.then}[_thread] = _test"]
+        if part.orelse:
+            lines.append(f"{part.orelse}[_thread] = not _test")
+        self.region_loop(part.test, part.test.mask, lines)
+        for mask, inner in ((part.then, part.body), (part.orelse, part.other)):
+            if mask and inner:
+                with self.write.under(f"if _anyone({mask}):"):
+                    self.tree(inner)
+
+    def masked_loop(self, part: MaskedLoop) -> None:
+        """Rounds, until no thread is left."""
+        copied = f"_copy_mask({part.active}, {part.test.mask})"
+        self.write(copied if part.test.mask else f"_fill_bytes({part.active}, 1)")
+        with self.write.under(f"while {'_go_on(_status)' if self.variant.bounds else 'True'}:"):
+            self.note(part.test.statements)
+            self.region_loop(part.test, part.active, [f"{part.active}[_thread] = bool({self.test_of(part)})"])
+            with self.write.under(f"if not _anyone({part.active}):"):
+                self.write("break")
+            self.write(f"_copy_mask({part.current}, {part.active})")
+            self.tree(part.body)
+
+    def test_of(self, part: MaskedIf | MaskedLoop) -> str:
+        """The text of the test."""
+        statement = part.test.statements[0]
+        assert isinstance(statement, ast.Expr)
+        return self.code.text(statement.value)
+
+    def leave(self, part: Leave) -> None:
+        """Threads that return, break or continue."""
+        cleared = dict.fromkeys([*part.cleared, part.mask])
+        with self.write.under("for _thread in range(_threads):", f"if {part.mask}[_thread]:"):
+            self.write(*(f"{mask}[_thread] = False" for mask in cleared))

@@ -1,0 +1,101 @@
+"""The `groundup` program: one command a file in groundup/commands, gathered here, and how errors are told.
+
+Exit codes: 0 all is well; 1 a check failed (stages disagree, a gradient is wrong, something needed is
+missing); 2 the command could not do what was asked: bad input, a missing file, an interruption. What
+went wrong is one line on stderr, below which an error's notes follow (a C compiler's own words).
+GROUNDUP_TRACEBACK=1 shows the traceback as well.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+try:
+    import typer
+
+    from groundup import __version__
+    from groundup.commands.bench import app as bench
+    from groundup.commands.charts import charts
+    from groundup.commands.check import check
+    from groundup.commands.doctor import doctor
+    from groundup.commands.learn import app as learn
+    from groundup.commands.lens import lens
+    from groundup.commands.look import look
+    from groundup.commands.race import race
+    from groundup.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
+    from groundup.commands.run import run
+    from groundup.commands.train import train
+    from shared.contract import StageUnavailable
+except ModuleNotFoundError as error:  # a package that groundup is built on; the doctor needs none
+    from groundup.doctor.rescue import rescue
+
+    rescue(error, sys.argv[1:])
+
+app = typer.Typer(
+    name="groundup",
+    help="One neural network built four times, each time closer to the metal, and proven equal at every step.",
+    add_completion=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def groundup(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Print the version and stop."),
+) -> None:
+    """One neural network built four times, each time closer to the metal, and proven equal at every step."""
+    if version:
+        typer.echo(f"groundup {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "race": race,
+    "train": train,
+    "look": look,
+    "check": check,
+    "charts": charts,
+    "doctor": doctor,
+    "run": run,
+    "lens": lens,
+}
+for name, command in COMMANDS.items():
+    app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)
+# Groups: `groundup bench` measures, `groundup bench compare` compares; `groundup learn` says where you are, and so on.
+app.add_typer(bench, name="bench")
+app.add_typer(learn, name="learn")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the program and leave through SystemExit with its exit code.
+
+    argv: the arguments after the program's name; sys.argv's where None
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = app(args=arguments, prog_name="groundup", standalone_mode=False)
+    except (KeyboardInterrupt, typer.Abort):
+        fail("interrupted")
+    except (ValueError, OSError, StageUnavailable) as error:
+        if os.environ.get("GROUNDUP_TRACEBACK"):
+            traceback.print_exc()
+        fail(str(error), getattr(error, "__notes__", ()))
+    except Exception as error:
+        # Typer's usage errors have this method; their class is click's or Typer's own, depending on its version.
+        if not hasattr(error, "format_message"):
+            raise
+        message = error.format_message().rstrip(".")
+        known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench", "learn"} else []
+        fail(f"{message}. See: {' '.join(['groundup', *known, '--help'])}")
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def fail(message: str, notes: Sequence[str] = ()) -> NoReturn:
+    """The message as one line on stderr, the notes below it as they are; exit code 2."""
+    print(f"error: {' '.join(message.split())}", *notes, sep="\n", file=sys.stderr)
+    sys.exit(2)

@@ -1,0 +1,225 @@
+"""`groundup bench`: everything that is measured, measured properly, with what was measured kept come what may."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from groundup.commands.bench_compare import bench_compare_command
+from groundup.race import stages_for
+from shared.bench import threads as thread_settings
+from shared.bench.document import Results, as_document
+from shared.bench.plan import PARTS, PASSES, Plan
+from shared.bench.progress import Bar, Guessing
+from shared.bench.results import as_json, results_folder, write_json
+from shared.bench.session import Session
+from shared.bench.tables import tables
+from shared.charts import book, page
+from shared.contract import is_emulated
+from shared.data.datasets import DataError, load_dataset
+from shared.machine.environment import busy, describe, emulation
+
+LARGEST_SIZE = 8192
+UNSTEADY = 0.25
+"""A noise above this share of a ratio is worth a warning."""
+
+app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
+
+
+@app.callback(invoke_without_command=True)
+def bench(
+    context: typer.Context,
+    stages: Annotated[
+        str | None,
+        typer.Option(
+            help="Which stages, like 1,2. Default: all that are here; what is emulated takes part in the training "
+            "curves alone, unless it is named here."
+        ),
+    ] = None,
+    only: Annotated[str | None, typer.Option(help=f"Some parts of {','.join(PARTS)}. Default: all of them.")] = None,
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            help="How many threads every library and stage may use: 1, 2, … or all. Default: all, or 1 with --quick."
+        ),
+    ] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="Matrix sizes of the ladders, like 128,2048. Default: each stage's own.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and rounds: under two minutes.")] = False,
+    passes: Annotated[
+        int,
+        typer.Option(
+            help="How many processes measure everything, one after the other; a ratio's noise is taken from their "
+            "disagreement."
+        ),
+    ] = PASSES,
+    predict: Annotated[
+        bool, typer.Option("--predict", help="Ask for a guess before each measurement; show it beside the result.")
+    ] = False,
+    emulated: Annotated[
+        bool, typer.Option("--emulated", help="Draw the emulator's times, too, marked as what they are.")
+    ] = False,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with MNIST's IDX files, for training on it.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the results and charts.")] = Path("runs/bench"),
+    as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
+) -> None:
+    """Time ladders, operations, training steps, inference and training against NumPy, PyTorch and cuBLAS.
+
+    PyTorch takes part where it is installed, the full MNIST where it is found (--data-dir or GROUNDUP_DATA). All that
+    is compared was measured in turns, in several passes, each in a process of its own. Ctrl-C is safe: what was
+    measured until then is kept in results.json, marked "complete": false, and the exit code is 2. The machine should
+    have nothing else to do meanwhile.
+
+    \b
+    Examples:
+      groundup bench --quick                       under two minutes; the whole takes under fifteen
+      groundup bench --threads 1 --out runs/bench-1-thread
+      groundup bench --stages 2,3 --only ladders,steps
+      groundup bench --stages 3 --only ladders --sizes 128,2048
+      groundup bench --quick --predict             guess first
+      groundup bench compare OLD.json NEW.json     two results beside each other
+    """
+    if context.invoked_subcommand is not None:
+        return
+    plan, unavailable = _plan(stages, only, threads, sizes, quick, passes, data_dir)
+    results_folder(out)
+    path = out / "results.json"
+
+    def keep(results: Results) -> None:
+        write_json(path, as_document(results))
+
+    with Guessing(plan) if predict else Bar(plan) as bar:
+        session = Session(plan, keep, bar, _command(), unavailable=unavailable)
+        results = session.run(predict=predict)
+    if not results.complete:
+        typer.echo(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
+    drawn = book.save_all(results, out, emulated=emulated)
+    drawn.append(page.write(results, out / "report.html", emulated=emulated, saved=out))
+    if as_json_:
+        typer.echo(as_json(as_document(results)), nl=False)
+    else:
+        _show(results, [path, *drawn])
+    if not results.complete:
+        raise typer.Exit(2)
+
+
+@app.command()
+def compare(
+    old: Annotated[Path, typer.Argument(help="The results.json of the earlier run.")],
+    new: Annotated[Path, typer.Argument(help="The results.json of the later one.")],
+    all_: Annotated[bool, typer.Option("--all", help="Show what has not changed, too.")] = False,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Set two results files beside each other: what became faster or slower, and what is only noise.
+
+    \b
+    Example:
+      groundup bench compare docs/benchmarks/bench-2-threads/results.json runs/bench/results.json
+    """
+    bench_compare_command(old, new, all_, as_json_)
+
+
+def _plan(
+    stages: str | None,
+    only: str | None,
+    threads: str | None,
+    sizes: str | None,
+    quick: bool,
+    passes: int,
+    data_dir: Path | None,
+) -> tuple[Plan, dict[str, str]]:
+    """The plan, and what it leaves out for which reason; ValueError for what cannot be asked for."""
+    parts, wanted = _parts(only), _sizes(sizes)
+    count = thread_settings.thread_count(threads or ("1" if quick else "all"))
+    if passes < 1:
+        raise ValueError(f"passes: expected at least 1, got {passes}")
+    chosen, unavailable = stages_for(stages)
+    left_out = [stage.name for stage in chosen if is_emulated(stage.name)] if stages is None else []
+    for name in left_out:
+        reason = "its CUDA kernels are emulated here, which says nothing about a GPU; --stages 4 measures it anyway"
+        unavailable[name] = f"{name}: {reason}"
+    folder = None
+    if "training" in parts:
+        try:
+            load_dataset("mnist", data_dir)
+            folder = str(data_dir or "")
+        except DataError as reason:
+            if data_dir is not None:
+                raise
+            what_is_missing = str(reason).partition(". ")[0]
+            unavailable["mnist"] = f"training on MNIST (name its folder with --data-dir): {what_is_missing}"
+    plan = Plan(
+        stages=tuple(stage.name for stage in chosen),
+        parts=tuple(parts),
+        threads=count,
+        quick=quick,
+        passes=passes,
+        sizes=tuple(wanted),
+        mnist=folder,
+        emulated=stages is not None,
+    )
+    return plan, unavailable
+
+
+def _parts(only: str | None) -> list[str]:
+    if only is None:
+        return list(PARTS)
+    chosen = [name.strip() for name in only.split(",") if name.strip()]
+    unknown = [name for name in chosen if name not in PARTS]
+    if unknown or not chosen:
+        raise ValueError(f"only: expected some of {', '.join(PARTS)} with commas between, got {only!r}")
+    return [name for name in PARTS if name in chosen]
+
+
+def _sizes(text: str | None) -> list[int]:
+    if text is None:
+        return []
+    sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
+    if not all(1 <= size <= LARGEST_SIZE for size in sizes):
+        raise ValueError(f"sizes: expected whole numbers from 1 to {LARGEST_SIZE} with commas between, got {text!r}")
+    return sorted(set(sizes))
+
+
+def _command() -> str:
+    """What was typed, to be typed again."""
+    return shlex.join(["groundup", *sys.argv[1:]])
+
+
+def _show(results: Results, files: Sequence[Path]) -> None:
+    console = Console()
+
+    def say(text: str) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    for title, table in tables(results.rows):
+        console.print(title, style="bold", highlight=False)
+        console.print(table)
+        console.print()
+    facts: Mapping[str, object] = results.environment
+    say("±: how far another run on this machine may find the ratio; none after a single pass")
+    unsteady = [row for row in results.rows if (row.ratio_noise or 0.0) > UNSTEADY]
+    if unsteady:
+        of = sum(row.ratio_noise is not None for row in results.rows)
+        say(f"warning: {len(unsteady)} of {of} ratios are not known to better than {UNSTEADY:.0%}")
+    if facts and (warning := busy(facts)):
+        say(f"warning: {warning}")
+    if any(row.emulated for row in results.rows):
+        say(f"emulated: {emulation(facts)}; they are compared with nothing, and the charts leave them out")
+    for row in results.rows:
+        if row.skipped:
+            size = f", size {row.shape[0]}" if row.kind == "ladder" else ""
+            say(f"skipped: {row.contender}, {row.name}, {row.dtype}{size}: {row.skipped}")
+    for reason in results.unavailable.values():
+        say(f"not measured: {reason}")
+    if facts:
+        count = facts["threads"]
+        say(f"{describe(facts)}; {count} thread{'' if count == 1 else 's'}")
+    charts = [path for path in files if path.suffix == ".png" and not path.stem.endswith("-dark")]
+    say(f"Written to {files[0].parent}: {files[0].name}, {files[-1].name} and {len(charts)} charts (PNG and SVG)")

@@ -1,0 +1,162 @@
+"""`groundup bench compare`: two results files beside each other, on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from shared.bench.compare import (
+    FASTER,
+    SAME,
+    SLOWER,
+    UNKNOWN,
+    Change,
+    Difference,
+    as_document,
+    by_verdict,
+    compare,
+    machines,
+    only_in,
+    title,
+    warnings,
+)
+from shared.bench.document import Results, load
+from shared.bench.results import as_json
+from shared.bench.rows import BenchRow
+from shared.bench.tables import bytes_text, noise_text, time_text
+from shared.charts.words import three_digits
+from shared.machine.environment import describe
+
+HEADINGS = {
+    (FASTER, "ratio"): "Faster than the noise explains",
+    (SLOWER, "ratio"): "Slower than the noise explains",
+    (FASTER, "time"): "Faster by the clock alone, as all is on a better day of the machine",
+    (SLOWER, "time"): "Slower by the clock alone, as all is on a worse day of the machine",
+    (UNKNOWN, ""): "Nobody knows how much of it is noise",
+    (SAME, ""): "Within the noise",
+}
+"""By verdict and, where it matters, by what it rests on; in the order of the tables."""
+
+LISTED = 12
+"""Rows that only one file has are named up to this many."""
+
+
+def bench_compare_command(old: Path, new: Path, all_: bool, as_json: bool) -> None:
+    """Print what changed between two results files. all_: what did not change, too. as_json: JSON instead."""
+    before, after = load(old), load(new)
+    if as_json:
+        typer.echo(_json(before, after), nl=False)
+        return
+    console = Console()
+
+    def say(text: str, **style: Any) -> None:
+        console.print(text, markup=False, highlight=False, soft_wrap=True, **style)
+
+    say(f"old: {old}: {_origin(before)}")
+    say(f"new: {new}: {_origin(after)}")
+    for warning in warnings(before, after):
+        say(f"warning: {warning}")
+    if differing := machines(before, after):
+        say("\nWhat else differs", style="bold")
+        console.print(_facts(differing))
+    groups = by_verdict(compare(before, after))
+    for (verdict, basis), heading in HEADINGS.items():
+        mine = [each for each in groups[verdict] if basis in ("", each.basis)]
+        if mine and (all_ or verdict != SAME):
+            say(f"\n{heading}", style="bold")
+            console.print(_table(mine))
+    say("")
+    for text in _summary(groups, all_):
+        say(text)
+    for rows, which in ((only_in(before, after), "old"), (only_in(after, before), "new")):
+        if rows:
+            say(f"only in the {which} file: {_names(rows)}")
+
+
+def _json(before: Results, after: Results) -> str:
+    return as_json(as_document(before, after))
+
+
+def _origin(results: Results) -> str:
+    facts = results.environment
+    revision = facts.get("revision")
+    return describe(facts) + (f" · revision {revision}" if revision else "")
+
+
+def _facts(differing: Sequence[tuple[str, Any, Any]]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("fact", "old", "new"):
+        table.add_column(heading, overflow="fold")
+    for name, one, other in differing:
+        table.add_row(name.replace("_", " "), _fact(one), _fact(other))
+    return table
+
+
+def _fact(value: Any) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _table(differences: Sequence[Difference]) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
+    table.add_column("what", overflow="fold", ratio=1)
+    table.add_column("who", overflow="fold")
+    for heading in ("old", "new", "new/old", "±", "time"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for each in differences:
+        judged = each.ratio if each.basis == "ratio" else each.time or each.memory
+        table.add_row(
+            ", ".join(filter(None, (title(each.new), each.new.dtype))),
+            each.new.contender,
+            *((_number(each, judged.old), _number(each, judged.new)) if judged else ("-", "-")),
+            _factor(judged),
+            _noise(judged),
+            _factor(each.time),
+        )
+    return table
+
+
+def _number(each: Difference, value: float) -> str:
+    """What the verdict rests on: a multiple of the reference, or a time, or bytes."""
+    if each.basis == "ratio":
+        return f"{three_digits(value)}x"
+    return time_text(value) if each.time else bytes_text(value)
+
+
+def _factor(change: Change | None) -> str:
+    return f"{change.factor:.3f}" if change else "-"
+
+
+def _noise(change: Change | None) -> str:
+    noise = change.noise if change else None
+    return ">100%" if noise is not None and noise > 1 else noise_text(noise)
+
+
+def _summary(groups: Mapping[str, Sequence[Difference]], all_: bool) -> Iterator[str]:
+    counts = {verdict: len(differences) for verdict, differences in groups.items()}
+    total = sum(counts.values())
+    if not total:
+        yield "Nothing was measured in both."
+        return
+    hidden = " (--all shows them)" if counts[SAME] and not all_ else ""
+    yield f"Of {total} measured in both: " + ", ".join(
+        f"{count} {verdict}{hidden if verdict == SAME else ''}" for verdict, count in counts.items()
+    )
+    if any(each.basis == "ratio" for group in groups.values() for each in group):
+        yield "old, new with an x: time as a multiple of what was measured in the same rounds (--json names it)"
+    yield "±: how far new/old may be off by chance; of times, which have only their quartiles, more than that"
+    yield "time: the median's new/old, which also changes when the machine is slower today"
+
+
+def _names(rows: Sequence[BenchRow]) -> str:
+    names = [f"{title(row)} ({row.contender})" for row in rows[:LISTED]]
+    return ", ".join(names) + (f" and {len(rows) - LISTED} more" if len(rows) > LISTED else "")

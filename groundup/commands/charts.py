@@ -1,0 +1,43 @@
+"""`groundup charts`: the figures and the page of a results file, drawn anew without measuring anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shared.bench.document import load
+from shared.bench.results import results_folder
+from shared.charts import book, page
+
+PAGE = "report.html"
+
+
+def charts(
+    results: Annotated[Path, typer.Argument(help="A results.json of `groundup bench`.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for figures and page. Default: the one of the results.")
+    ] = None,
+    emulated: Annotated[
+        bool, typer.Option("--emulated", help="Draw the emulator's times, too, marked as what they are.")
+    ] = False,
+) -> None:
+    """Draw every figure (PNG and SVG, light and dark) and report.html from a results file of `groundup bench`.
+
+    \b
+    Examples:
+      groundup charts runs/bench/results.json
+      groundup charts runs/bench/results.json --out figures
+    """
+    found = load(results)
+    folder = results_folder(out or results.parent)
+    drawn = book.save_all(found, folder, emulated=emulated)
+    written = page.write(found, folder / PAGE, emulated=emulated, saved=folder)
+    if not drawn:
+        typer.echo(f"too little was measured for a figure; the tables are in {written}")
+        return
+    names = list(dict.fromkeys(path.stem.removesuffix("-dark") for path in drawn))
+    figures = "figure" if len(names) == 1 else "figures"
+    typer.echo(f"{len(names)} {figures} in {folder}, each as .png, .svg, -dark.png and -dark.svg: {', '.join(names)}")
+    typer.echo(f"all of them and the tables: {written}")

@@ -1,0 +1,54 @@
+"""`groundup doctor`: the report of groundup.doctor, on the screen or as JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from groundup.doctor import Diagnosis, diagnose
+from groundup.doctor.report import FIX, lines, outcome
+from shared.bench.results import as_json
+
+COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
+"""The word stands beside the colour, for screens and eyes without it."""
+
+
+def doctor(
+    as_json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Say what this machine has, what will run on it, and the command that mends what will not.
+
+    A fix of several commands has a line for each, to be run in that order. Where groundup itself does not start,
+    because a package is missing, python -m groundup.doctor prints the same.
+
+    Exit code: 0 when the main job, groundup race, will run; 1 when it will not.
+
+    \b
+    Examples:
+      groundup doctor
+      groundup doctor --json > machine.json
+    """
+    diagnosis = diagnose()
+    if as_json_:
+        typer.echo(as_json(diagnosis.as_dict()), nl=False)
+    else:
+        _show(diagnosis)
+    if not diagnosis.ok:
+        raise typer.Exit(1)
+
+
+def _show(diagnosis: Diagnosis) -> None:
+    console = Console()
+    width = max(len(about) for _, about, _ in lines(diagnosis))
+    for status, about, text in lines(diagnosis):
+        if status == "fix":
+            line = Text.assemble(f"{'':<8}{'':<{width}}  {FIX}", (text, "bold"))
+        else:
+            line = Text.assemble((f"{status:<8}", COLOURS[status]), f"{about:<{width}}  ", text)
+        console.print(line, soft_wrap=True)
+    console.print()
+    for each in outcome(diagnosis):
+        console.print(Text(each), soft_wrap=True)

@@ -1,0 +1,75 @@
+"""`groundup lens`: what a kernel does to memory, without a GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def lens(
+    target: Annotated[
+        str, typer.Argument(help="A kernel: SCRIPT.py:KERNEL, or one of ours like tiled_16.", show_default=False)
+    ],
+    second: Annotated[str | None, typer.Argument(help="A second one, to compare.", show_default=False)] = None,
+    size: Annotated[
+        str, typer.Option(help="Of our kernels: m,n,k of the product, or rows,columns; one number for all.")
+    ] = "256",
+    dtype: Annotated[str, typer.Option(help="Of our kernels: float32 or float64.")] = "float32",
+    launch: Annotated[int, typer.Option(help="Of a script: which launch of the kernel, from 1.")] = 1,
+    args: Annotated[
+        str | None, typer.Option(help='Of a script: arguments, like "a=float32[64,64] n=64"; nothing is launched.')
+    ] = None,
+    grid: Annotated[str, typer.Option(help="With --args: blocks, like 4 or 4,4.", show_default=False)] = "",
+    block: Annotated[str, typer.Option(help="With --args: threads in a block.", show_default=False)] = "",
+    sharedmem: Annotated[int, typer.Option(help="With --args: bytes of dynamic shared memory.")] = 0,
+    blocks: Annotated[
+        str, typer.Option(help="How many blocks to trace (8), or which (0,5). Default: four.", show_default=False)
+    ] = "",
+    device: Annotated[
+        str, typer.Option(help="For occupancy and roofline: T4, RTX 3080, RTX 4090, A100 or H100.")
+    ] = "H100",
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures there, too.")] = None,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead.")] = False,
+    source: Annotated[
+        bool, typer.Option("--source", help="Instead: print the Python that the emulator generates.")
+    ] = False,
+) -> None:
+    """Show what a kernel does to memory: coalescing, bank conflicts, divergence, races, reuse. Needs no GPU.
+
+    A few blocks of one launch run on the emulator and every access is noted, on copies: no argument changes. A script
+    runs up to the launch that is looked at.
+
+    Exit code: 0; 1 where a race, an uninitialised read or a fault was found, or the script raised; 2 for a mistake.
+
+    \b
+    Examples:
+      groundup lens tiled_16
+      groundup lens naive coalesced --size 512 --html compared.html
+      groundup lens softmax_warp --size 128,1000
+      groundup lens kernels.py:scale --blocks 8
+      groundup lens kernels.py:scale --args "x=float32[1000] y=float32[1000]" --grid 4 --block 256
+    """
+    from groundup.lens import command
+
+    if args is None and (grid or block or sharedmem):
+        raise ValueError(f"{'--grid' if grid else '--block' if block else '--sharedmem'} belongs to --args")
+    wanted = command.Wanted(
+        size=command.sizes(size),
+        dtype=dtype,
+        number=launch,
+        args=args,
+        grid=command.extent("grid", grid),
+        block=command.extent("block", block),
+        sharedmem=sharedmem,
+    )
+    command.look(
+        [target] if second is None else [target, second],
+        wanted,
+        blocks=command.blocks_to_trace(blocks),
+        device=device,
+        html=html,
+        json=as_json_,
+        source=source,
+    )

@@ -1,0 +1,308 @@
+"""The table of all kernels: what each is compiled for, how many threads its blocks have, and what it may cost.
+
+The arguments, in order, one word each:
+
+    T[2]        a C-contiguous matrix of the dtype that the kernel is compiled for; T[1] a vector, T[3] a stack of them
+    T           one number of that dtype
+    int32[1]    a vector of int32, whatever the dtype; int64 one such number, as Python's whole numbers become
+
+A kernel is named by its file in kernels/ and an expression in that file: `sums.total_by_tree`, or for what a function
+makes, `matmul_basic.tiled(32, 'nn').multiply`; `dtype` in it is the dtype that it is compiled for.
+
+The budget is the most registers that a thread may take on any architecture. It is chosen by what it leaves room for:
+a multiprocessor has 65,536 registers, so 32 a thread let 2,048 threads live there, 64 let 1,024, 128 let 512. float64
+takes two registers a number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from groundup.compiling.occupancy import Capability
+from shared.contract import ACTIVATIONS
+
+PACKAGE = "stage4_numba_cuda.kernels"
+
+DTYPES = ("float32", "float64")
+
+NO_DTYPE = ""
+"""Of a kernel without T among its arguments: it is compiled once."""
+
+ELEMENTS = ("float32", "float64", "int32", "int64", "uint8", "uint32", "uint64", "boolean")
+WORD = re.compile(r"(\w+)(?:\[(\d)\])?")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One kernel. Whether it is within its budget is judged for the dtypes named.
+
+    kernel: "file.expression"; package: where the file is
+    arguments: see above
+    threads: the most that a block has
+    registers: the budget for float32, and for float64
+    needs: the oldest architecture whose instructions it uses
+    share: for a matrix product in float32, the least share of its inner loop that multiplies and adds, on 8.0 and 9.0;
+    wide_loads: the least number of 128-bit loads from shared memory there
+    variant: it differs from another line in a constant only; the test suite leaves it to `groundup check --compile`
+    """
+
+    kernel: str
+    arguments: str
+    threads: int
+    registers: tuple[int, int]
+    dtypes: tuple[str, ...] = DTYPES
+    needs: Capability = (7, 5)
+    share: float | None = None
+    wide_loads: int = 0
+    variant: bool = False
+    package: str = PACKAGE
+
+    def budget(self, dtype: str) -> int:
+        """The most registers of a thread."""
+        return self.registers[dtype == "float64"]
+
+
+def entry(kernel: str, arguments: str, threads: int, registers: int, registers_float64: int, **more: Any) -> Entry:
+    """A line of the table. A kernel without T among its arguments is compiled once, not for each dtype."""
+    if not any(element == "T" for element, _ in words(arguments)):
+        more.setdefault("dtypes", (NO_DTYPE,))
+    return Entry(kernel, arguments, threads, (registers, registers_float64), **more)
+
+
+def words(arguments: str) -> list[tuple[str, int]]:
+    """The notation taken apart: (element, dimensions) of each argument, 0 dimensions for a number.
+
+    Raises ValueError for a word that is none of its.
+
+    >>> words("T[2] int32[1] T")
+    [('T', 2), ('int32', 1), ('T', 0)]
+    """
+    found = []
+    for word in arguments.split():
+        match = WORD.fullmatch(word)
+        if match is None or match.group(1) not in ("T", *ELEMENTS):
+            raise ValueError(f"unknown argument type {word!r}; expected T or one of {', '.join(ELEMENTS)}, like T[2]")
+        found.append((match.group(1), int(match.group(2) or 0)))
+    return found
+
+
+def argument_types(arguments: str, dtype: str) -> tuple[Any, ...]:
+    """The notation as Numba's types, with T standing for dtype: "float32" or "float64"."""
+    from numba import types
+
+    made = []
+    for element, dimensions in words(arguments):
+        number = getattr(types, dtype if element == "T" else element)
+        made.append(types.Array(number, dimensions, "C") if dimensions else number)
+    return tuple(made)
+
+
+FORMS = ("nn", "tn", "nt")
+VECTOR = (True, False)
+"""Whether a kernel reads memory 128 bits at a time, as aligned rows allow."""
+
+RELU, SOFTMAX = ACTIVATIONS.index("relu"), ACTIVATIONS.index("softmax")
+"""Activations by number; softmax, the last, is none that a product ends in."""
+
+MATMUL = (
+    entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
+    entry("matmul_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
+    *(
+        entry(
+            f"matmul_basic.tiled({tile}, '{form}').{name}",
+            arguments,
+            tile * tile,
+            64,
+            64,
+            share=0.15 if tile == 16 else 0.21,
+            variant=tile == 16 and (form, name) != ("nn", "multiply"),
+        )
+        for tile in (16, 32)
+        for form, name, arguments in (
+            *((form, "multiply", "T[2] T[2] T[2]") for form in FORMS),
+            ("nn", "forward", "T[2] T[2] T[1] int64 T[2]"),
+            ("nt", "backward", "T[2] T[2] T[2] int64 T[2] int64 T[2]"),
+        )
+    ),
+    *(
+        entry(
+            f"matmul_register.{rung}('{form}')",
+            "T[2] T[2] T[2]",
+            threads,
+            *registers,
+            share=share,
+            variant=form != "nn",
+        )
+        for rung, threads, registers, share in (
+            ("register_1d", 512, (64, 64), 0.15),
+            ("register_2d", 256, (128, 232), 0.6),
+        )
+        for form in FORMS
+    ),
+    *(
+        entry(
+            f"matmul_register.{rung}('{form}', {vector}, dtype)",
+            "T[2] T[2] T[2]",
+            256,
+            168,
+            255,
+            share=0.89 if vector else 0.8,
+            wide_loads=32,
+            variant=(form, vector) != ("nn", True),
+        )
+        for rung in ("vectorised", "conflict_free")
+        for form in FORMS
+        for vector in VECTOR
+    ),
+    *(
+        entry(
+            f"matmul_warp.{call}",
+            arguments,
+            256,
+            128 if vector else 208,
+            255,
+            share=0.87 if vector else 0.8,
+            wide_loads=32,
+            variant=variant,
+        )
+        for vector in VECTOR
+        for call, arguments, variant in (
+            *(
+                (f"multiply('{form}', {vector}, dtype)", "T[2] T[2] T[2]", not vector and form != "nn")
+                for form in FORMS
+            ),
+            *(
+                (
+                    f"forward({vector}, dtype, {activation})",
+                    "T[2] T[2] T[1] T[2]",
+                    (vector, activation) != (True, RELU),
+                )
+                for activation in range(SOFTMAX)
+            ),
+            *(
+                (
+                    f"backward({vector}, dtype, {activation}, {masked})",
+                    "T[2] T[2] T[2] T[2] T[2]",
+                    (vector, activation, masked) != (True, RELU, True),
+                )
+                for activation in range(SOFTMAX)
+                for masked in (False, True)
+            ),
+        )
+    ),
+    *(
+        entry(
+            f"matmul_tensor.multiply('{form}', {vector}, '{precision}')",
+            "T[2] T[2] T[2]",
+            256,
+            168,
+            168,
+            share=least[0 if vector else 1],
+            dtypes=("float32",),
+            needs=(8, 0),
+            variant=(form, vector) != ("nn", True),
+        )
+        for precision, least in (("tf32", (0.15, 0.1)), ("bf16", (0.09, 0.05)))
+        for form in FORMS
+        for vector in VECTOR
+    ),
+)
+
+ELEMENTWISE = (
+    *(
+        entry(f"activations.FORWARD['{name}']", "T[1] T[1]", 256, 40, 64)
+        for name in ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
+    ),
+    *(
+        entry(f"activations.BACKWARD['{name}']", "T[1] T[1] T[1]", 256, 40, 64)
+        for name in ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
+    ),
+    *(entry(f"softmax.softmax_{name}", "T[2] T[2]", 256, 72, 80) for name in ("thread", "warp", "block")),
+    *(entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 64, 64) for name in ("thread", "warp", "block")),
+    entry("dense.add_bias", "T[2] T[1]", 256, 40, 40),
+    entry("dense.multiply", "T[1] T[1] T[1]", 256, 40, 40),
+)
+
+LOSSES = tuple(
+    # A lane for each row is for the emulator.
+    entry(f"losses.{kernels}[{lanes}]['{name}']", f"T[2] {targets} {written}", 256, 64, 80, variant=lanes == 1)
+    for lanes in (32, 1)
+    for name, targets in (
+        ("mean_squared_error", "T[2]"),
+        ("softmax_cross_entropy", "int32[1]"),
+        ("sigmoid_cross_entropy", "T[2]"),
+        ("hinge", "int32[1]"),
+    )
+    for kernels, written in (("LOSS", "T[1]"), ("BACKWARD", "T[2]"), ("FUSED", "T[1] T[2]"))
+)
+
+BATCHES = (
+    entry("gather.gather_bytes", "uint8[2] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry("gather.gather_rows", "float32[2] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry("gather.gather_labels", "int32[1] int32[1] int64[1] int32[1]", 256, 40, 40),
+    entry("gather.gather_targets", "int32[1] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry("dropout.dropout_mask", "uint64 int64[1] uint64 uint64 T T[2]", 256, 64, 64),
+    entry("interchange.leaky_relu", "T[1] T T[1]", 256, 40, 40),
+    entry("interchange.leaky_relu_backward", "T[1] T[1] T T[1]", 256, 40, 40),
+    entry("resident.begin_step", "T[2] int64[1] T[1]", 256, 40, 40),
+    entry("resident.end_step", "int64[1] int64", 256, 40, 40),
+)
+
+SUMS = (
+    entry("sums.columns_by_thread", "T[2] T[1]", 256, 64, 64),
+    entry("sums.columns_by_atomics", "T[2] T[1]", 256, 64, 64),
+    entry("sums.columns_by_block", "T[2] T[1]", 1024, 64, 64),
+    entry("sums.total_by_thread", "T[1] T[1]", 1, 64, 64),
+    entry("sums.total_by_tree", "T[1] T[1]", 1024, 64, 64),
+    entry("sums.total_by_warps", "T[1] T[1]", 1024, 64, 64),
+)
+
+OPTIMIZERS = (
+    entry("optimizers.sgd", "T[1] T[1] T[1]", 256, 40, 64),
+    entry("optimizers.momentum", "T[1] T[1] T[1] T[1]", 256, 40, 64),
+    entry("optimizers.nesterov", "T[1] T[1] T[1] T[1]", 256, 40, 64),
+    entry("optimizers.rmsprop", "T[1] T[1] T[1] T[1]", 256, 40, 64),
+    entry("optimizers.adam", "T[1] T[1] T[1] T[1] T[1]", 256, 40, 64),
+)
+
+_LAYER = "T[2] T[2] T[1] T[1] T[1] T[1] T[1] T[1] T[2] T[1]"
+
+FUSED = (
+    *(
+        line
+        for tile in (16, 32)
+        for line in (
+            entry(f"fused.FORWARD_PARTIAL[{tile}]", "T[2] T[2] T[3]", tile * tile, 64, 64, variant=tile == 32),
+            entry(
+                f"fused.FORWARD_BYTES[{tile}]",
+                "uint8[2] int32[1] int32[1] int64[1] T[2] T[1] T[2] T[2] int32[1] T[3]",
+                tile * tile,
+                64,
+                64,
+                variant=tile == 32,
+            ),
+            entry(
+                f"update.UPDATE[{tile}]",
+                f"int64 T[1] int64[1] int64 int64 {_LAYER} {_LAYER}",
+                tile * tile,
+                64,
+                64,
+                # Tiles of 32 are for the emulator: in float64 no device has the registers for such a block.
+                dtypes=DTYPES if tile == 16 else ("float32",),
+                variant=tile == 32,
+            ),
+        )
+    ),
+    entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 80, 80),
+    entry(
+        "head.head",
+        "int64 int64 T[3] T[1] T[2] T[2] T[2] int64 T[2] T[1] int32[1] T[2] T[2] T[2] T[2] int64[1]",
+        256,
+        80,
+        80,
+    ),
+)
+
+TABLE: tuple[Entry, ...] = (*MATMUL, *ELEMENTWISE, *LOSSES, *BATCHES, *SUMS, *OPTIMIZERS, *FUSED)

@@ -1,0 +1,182 @@
+"""The learner's functions inside the real stage.
+
+A file of the learner's is taken as it is, with its imports and whatever else stands in it; only the exercises that are
+not wanted now are filled in with the project's own functions. To grade a task all others are: so no task needs another,
+done or not, and a mistake in one shows in that one only. To train, those that have passed stay.
+
+The assembled files go into a folder, and `use` has Python take these modules in place of the installed ones, and stage
+3 this C. All other files are the project's. A line of an assembled file is told as the line it has in the learner's.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from groundup.course.functions import find, function_text, is_c, lines_of
+from groundup.course.manifest import ROOT, Task
+from groundup.course.workspace import Workspace, files, solution_file
+from shared.machine.atomic import write_atomically
+
+C_FOLDER = "stage3_c/csrc"
+C_VARIABLE = "GROUNDUP_CSRC"
+RECORD = "assembly.json"
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """What was assembled.
+
+    modules: the file of each Python module by its name; csrc: the folder of C, "" for the project's
+
+    lines: by assembled file, for each of its lines the line in the learner's file, 0 where it is the project's
+    learner: by assembled file, the learner's
+    """
+
+    modules: dict[str, str]
+    csrc: str
+    lines: dict[str, list[int]] = field(default_factory=dict)
+    learner: dict[str, str] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> Path:
+        """Write it down for another process."""
+        path = folder / RECORD
+        write_atomically(path, json.dumps(asdict(self)).encode())
+        return path
+
+    def place(self, file: str, line: int) -> tuple[str, int] | None:
+        """(the learner's file, the line there) of a line of an assembled file; None where it is not the learner's."""
+        known = self.lines.get(file)
+        if known is None or not 0 < line <= len(known) or not known[line - 1]:
+            return None
+        return self.learner[file], known[line - 1]
+
+    def told(self, text: str) -> str:
+        """A text with every `file:line` and `file, line N` of an assembled file as the learner knows it."""
+        for file in self.lines:
+
+            def known(match: re.Match[str], file: str = file) -> str:
+                place = self.place(file, int(match[2]))
+                if place is None:
+                    return f"the project's own part of {Path(self.learner[file]).name}"
+                return f"{place[0]}{match[1]}{place[1]}"
+
+            text = re.sub(re.escape(file) + r'("?, line |:)(\d+)', known, text)
+        return text
+
+
+def load(path: Path) -> Assembly:
+    """What `save` wrote."""
+    return Assembly(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def assemble(workspace: Workspace, mine: Collection[Task], folder: Path, training: bool = False) -> Assembly:
+    """The learner's functions of the tasks `mine` in the files they belong to, written to the folder.
+
+    training: also what `use` of each of these tasks says, in the order of the course, so that training meets them
+    Raises FunctionMissing where a function is not in the learner's file, or a file cannot be parsed.
+    """
+    modules: dict[str, str] = {}
+    lines: dict[str, list[int]] = {}
+    learner: dict[str, str] = {}
+    uses = [task.use for task in workspace.course.tasks if training and task in mine and task.use]
+    wanted = dict.fromkeys([*(task.file for task in mine), *(file for file, _ in uses)])
+    exercises = files(workspace.course)
+    for file in wanted:
+        kept = [task for task in mine if task.file == file]
+        others = [task for task in workspace.course.tasks if task.file == file and task not in kept]
+        if file in exercises:
+            pieces = _filled(workspace.text(file), solution_file(file), file, others)
+        else:
+            pieces = [(solution_file(file), 0)]
+        pieces += [(f"\n{line}\n", 0) for used_in, line in uses if used_in == file]
+        path = folder / file
+        shown = str(workspace.folder / file)
+        lines[str(path)] = [number for text, first in pieces for number in _numbers(text, first)]
+        learner[str(path)] = shown
+        _write(path, _with_line_directives(pieces, shown) if is_c(file) else "".join(text for text, _ in pieces))
+        if not is_c(file):
+            modules[file.removesuffix(".py").replace("/", ".")] = str(path)
+    csrc = ""
+    if any(map(is_c, wanted)):
+        csrc = str(folder / C_FOLDER)
+        for source in (ROOT / C_FOLDER).glob("*.[ch]"):
+            if f"{C_FOLDER}/{source.name}" not in wanted:
+                _write(folder / C_FOLDER / source.name, source.read_text(encoding="utf-8"))
+    return Assembly(modules, csrc, lines, learner)
+
+
+def _filled(text: str, original: str, file: str, others: Sequence[Task]) -> list[tuple[str, int]]:
+    """The learner's file with the others' functions filled in, in pieces: (text, its first line there).
+
+    A piece of the project's has 0 for its line.
+    """
+    places = sorted(((find(text, task.function, file), task) for task in others), key=lambda each: each[0].first)
+    rows = lines_of(text)
+    pieces: list[tuple[str, int]] = []
+    done = 0
+    for place, task in places:
+        pieces.append(("".join(rows[done : place.first - 1]), done + 1))
+        pieces.append((function_text(original, find(original, task.function, file)), 0))
+        done = place.last
+    pieces.append(("".join(rows[done:]), done + 1))
+    return [piece for piece in pieces if piece[0]]
+
+
+def _numbers(text: str, first: int) -> list[int]:
+    count = text.count("\n")
+    return [first + i for i in range(count)] if first else [0] * count
+
+
+def _with_line_directives(pieces: Sequence[tuple[str, int]], shown: str) -> str:
+    """The C compiler is told itself where each piece is from: then its messages are right."""
+    escaped = shown.replace("\\", "\\\\")
+    parts = []
+    for text, first in pieces:
+        parts.append(f'#line {first} "{escaped}"\n' if first else '#line 1 "the project\'s own function"\n')
+        parts.append(text)
+    return "".join(parts)
+
+
+def _write(path: Path, text: str) -> None:
+    """Written only where it differs: what is built from it is known by its time."""
+    if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text.encode())
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds the assembled modules, before anything else does."""
+
+    def __init__(self, modules: Mapping[str, str]) -> None:
+        self.modules = modules
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        file = self.modules.get(fullname)
+        return importlib.util.spec_from_file_location(fullname, file) if file else None
+
+
+def use(assembly: Assembly) -> None:
+    """From now on in this process, import the assembled modules, and build stage 3 from the assembled C.
+
+    Raises RuntimeError where one of the modules has been imported already: it would be the project's.
+    """
+    for name in assembly.modules:
+        if name in sys.modules:
+            raise RuntimeError(f"{name} was imported before the learner's could take its place")
+    finder: Any = _Finder(assembly.modules)
+    sys.meta_path.insert(0, finder)
+    if assembly.csrc:
+        os.environ[C_VARIABLE] = assembly.csrc

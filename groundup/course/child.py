@@ -1,0 +1,133 @@
+"""The process in which a learner's code runs: `python -m groundup.course.child REQUEST`. judge.py starts it.
+
+What happens is written to a file, a JSON object a line, as soon as it happens: a process that dies of the learner's C
+has told until then. stdout and stderr are the learner's own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from groundup.course import assembly
+from groundup.course.limits import LOOK_EVERY, limit_memory
+from groundup.course.rungs import ORDER, Rung, Tally, Wrong
+
+GRACE = 5.0
+"""Seconds that the parent may take to end this process, once its time is over."""
+
+
+def main(argv: list[str]) -> None:
+    """argv: the path of the request, as judge.py writes it."""
+    request = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
+    assembled = assembly.load(Path(request["assembly"]))
+    end_with_parent(os.getppid(), request["seconds"])
+    with open(request["report"], "a", encoding="utf-8", buffering=1) as report:
+
+        def tell(event: str, **more: Any) -> None:
+            report.write(json.dumps({"event": event, **more}) + "\n")
+
+        try:
+            grade(request, assembled, tell)
+        except Wrong as wrong:
+            tell("wrong", **_told(wrong, assembled))
+        except BaseException as error:  # whatever a learner's code raises, SystemExit too, is what is to be told
+            tell("raised", **_raised(error, assembled, request["lines"]))
+        else:
+            tell("done")
+    os._exit(0)  # threads or exit handlers of the learner's have no say any more
+
+
+def end_with_parent(parent: int, seconds: float) -> None:
+    """End this process when its parent has ended, which a closed terminal does not tell, or long after its time."""
+    last = time.monotonic() + seconds + GRACE
+
+    def watch() -> None:
+        while os.getppid() == parent and time.monotonic() < last:
+            time.sleep(LOOK_EVERY)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[..., None]) -> None:
+    """All rungs of the task, in order, or the checkpoint of the phase. Raises what the first failure raises."""
+    assembly.use(assembled)
+    tell("rung", name="import")
+    grading = importlib.import_module(f"groundup.course.grading.{request['grading']}")
+    if request["task"]:
+        made = grading.GRADES[request["task"]]()
+        check_order(made)
+    else:
+        made = grading.checkpoint()
+    limit_memory(request["megabytes"], lambda: tell("memory"))
+    if not made:
+        raise Wrong("nothing is graded here: the task has no rungs")
+    for rung in made:
+        tell("rung", name=rung.name)
+        tally = Tally(lambda event, text: tell(event, text=text))
+        rung.check(tally)
+        if tally.count == 0:
+            raise Wrong(f"the rung {rung.name} compared nothing, which proves nothing")
+        tell("passed", name=rung.name, checks=tally.count)
+
+
+def check_order(made: list[Rung]) -> None:
+    """Raises ValueError where the rungs do not stand in the order of rungs.ORDER."""
+    places = [ORDER.index(rung.name) for rung in made]
+    if places != sorted(places):
+        raise ValueError(f"the rungs stand in the order {[rung.name for rung in made]}, expected that of {ORDER}")
+
+
+def _told(wrong: Wrong, assembled: assembly.Assembly) -> dict[str, Any]:
+    told = {name: assembled.told(getattr(wrong, name)) for name in ("what", "expected", "got", "likely")}
+    return {**told, "line": _line(wrong.line, assembled)}
+
+
+def _line(line: int | None, assembled: assembly.Assembly) -> int:
+    """The learner's line of a line in the one assembled file that is being graded; 0 where there is none."""
+    for file in assembled.lines:
+        place = assembled.place(file, line) if line else None
+        if place:
+            return place[1]
+    return 0
+
+
+def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
+    """lines: the first and last of the learner's function: the place in it says more than one in what it called."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [(assembled.place(frame.filename, frame.lineno or 0), frame.line) for frame in frames]
+    mine = [(place, line) for place, line in places if place]
+    within = [each for each in mine if each[0] and lines[0] <= each[0][1] <= lines[1]]
+    mine = within or mine
+    if isinstance(error, SyntaxError) and error.filename in assembled.learner:
+        place = assembled.place(error.filename, error.lineno or 0)
+        mine = [(place, error.text or "")] if place else []
+    if isinstance(error, SystemExit):
+        text = f"{error.code!r}"
+    elif isinstance(error, SyntaxError):
+        text = error.msg  # str(error) has the line of the assembled file
+    else:
+        text = assembled.told(traceback.format_exception_only(error)[0].strip().partition(": ")[2])
+    notes = [assembled.told(note) for note in getattr(error, "__notes__", ())]
+    return {
+        "type": type(error).__name__,
+        "text": text,
+        "notes": notes,
+        "file": mine[-1][0][0] if mine and mine[-1][0] else "",
+        "line": mine[-1][0][1] if mine and mine[-1][0] else 0,
+        "source": (mine[-1][1] or "").strip() if mine else "",
+        "traceback": "" if mine else assembled.told("".join(traceback.format_exception(error))),
+    }
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,193 @@
+"""course.toml, read: phases, weeks and tasks, in the order in which they are meant to be done.
+
+A task names a function of a stage; its solution is that function, its stub the same function without its body. So the
+manifest holds no code but what `groundup train --mine` puts behind a file that has the task in it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+MANIFEST = Path(__file__).resolve().parent / "course.toml"
+ROOT = Path(__file__).resolve().parents[2]
+"""The folder that holds `shared` and the stages."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One exercise.
+
+    id: WEEK.NUMBER, such as "10.2"; title: a line, what the function is to do
+    file: of the stage, from the folder that holds the stages; function: its name in there, as functions.py takes it
+    hints: three, each telling more: a nudge, a plan, nearly the code
+    keep: statements (in C lines) at the body's begin that the stub keeps
+    use: (file, line for its end) when training with the learner's functions, so that this one is reached:
+        ("stage1_pure_python/matmul.py", "matmul = index_loops") makes it the floor's product
+    step: the step that training takes once this task passes, where the stage has several
+    """
+
+    id: str
+    title: str
+    file: str
+    function: str
+    hints: tuple[str, str, str]
+    keep: int = 0
+    use: tuple[str, str] | None = None
+    step: str = ""
+
+    @property
+    def week(self) -> int:
+        """The number of its week."""
+        return int(self.id.partition(".")[0])
+
+    @property
+    def number(self) -> int:
+        """Its number in the week."""
+        return int(self.id.partition(".")[2])
+
+    @property
+    def stage(self) -> str:
+        """The package that its file belongs to, such as "stage3_c"."""
+        return self.file.partition("/")[0]
+
+    @property
+    def message(self) -> str:
+        """What its stub says."""
+        return f"week {self.week}, task {self.number}: {self.title}"
+
+
+@dataclass(frozen=True)
+class Week:
+    """hours: what an unhurried learner needs, reading included, as (from, to)."""
+
+    number: int
+    title: str
+    hours: tuple[int, int]
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True)
+class Phase:
+    """grading: the module in groundup/course/grading with its tasks' rungs
+
+    seconds, megabytes: what the grading of one task may take; a checkpoint has ten times as long
+    checkpoint: a line, what the learner's functions have to show together at the phase's end
+    """
+
+    number: int
+    title: str
+    grading: str
+    seconds: float
+    megabytes: int
+    checkpoint: str
+    weeks: tuple[Week, ...]
+
+
+@dataclass(frozen=True)
+class Course:
+    """Everything there is to do."""
+
+    phases: tuple[Phase, ...]
+
+    @property
+    def weeks(self) -> list[Week]:
+        """All weeks, in order."""
+        return [week for phase in self.phases for week in phase.weeks]
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All tasks, in order."""
+        return [task for week in self.weeks for task in week.tasks]
+
+    def task(self, name: str) -> Task:
+        """The task of an id, such as "10.2", or of a function's name where only one task has it.
+
+        Raises ValueError naming what there is.
+        """
+        for task in self.tasks:
+            if task.id == name:
+                return task
+        named = [task for task in self.tasks if name in (task.function, task.function.rpartition(".")[2])]
+        if len(named) == 1:
+            return named[0]
+        if named:
+            raise ValueError(f"several tasks are called {name}: choose one of {', '.join(task.id for task in named)}")
+        week = name.partition(".")[0]
+        there = [task.id for task in self.tasks if task.id.partition(".")[0] == week]
+        choices = f"week {week} has {', '.join(there)}" if there else "`groundup learn status --all` lists them"
+        raise ValueError(f"there is no task {name!r}; {choices}")
+
+    def phase(self, number: int) -> Phase:
+        """The phase of a number. Raises ValueError for a number that has none."""
+        for phase in self.phases:
+            if phase.number == number:
+                return phase
+        raise ValueError(f"there is no phase {number}; expected 1 to {len(self.phases)}")
+
+    def phase_of(self, task: Task) -> Phase:
+        """The phase that a task is in."""
+        return next(phase for phase in self.phases for week in phase.weeks if task in week.tasks)
+
+
+@cache
+def course() -> Course:
+    """The course of course.toml."""
+    return read(MANIFEST)
+
+
+def read(path: Path) -> Course:
+    """A manifest file, checked. Raises ValueError naming the file, the place and what is wrong."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{path}: {error}") from error
+    try:
+        found = Course(tuple(_phase(each) for each in document["phases"]))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
+    for problem in _problems(found):
+        raise ValueError(f"{path}: {problem}")
+    return found
+
+
+def _phase(table: dict[str, Any]) -> Phase:
+    weeks = tuple(
+        Week(each["number"], each["title"], tuple(each["hours"]), tuple(map(_task, each.get("tasks", ()))))
+        for each in table["weeks"]
+    )
+    rest = {name: value for name, value in table.items() if name != "weeks"}
+    return Phase(weeks=weeks, **rest)
+
+
+def _task(table: dict[str, Any]) -> Task:
+    known = {field.name for field in fields(Task)}
+    if unknown := table.keys() - known:
+        raise KeyError(f"task {table.get('id')}: {', '.join(sorted(unknown))} is not one of {', '.join(sorted(known))}")
+    use = tuple(table["use"]) if "use" in table else None
+    return Task(**{**table, "hints": tuple(table["hints"]), "use": use})
+
+
+def _problems(found: Course) -> Iterator[str]:
+    seen: set[str] = set()
+    numbers = [week.number for week in found.weeks]
+    if numbers != list(range(1, len(numbers) + 1)):
+        yield f"expected weeks numbered from 1, got {numbers}"
+    for week in found.weeks:
+        for number, task in enumerate(week.tasks, start=1):
+            if task.id != f"{week.number}.{number}":
+                yield f"task {task.id} stands where {week.number}.{number} is expected"
+            if len(task.hints) != 3 or not all(task.hints):
+                yield f"task {task.id}: expected three hints, got {len(task.hints)}"
+            place = f"{task.file}: {task.function}"
+            if place in seen:
+                yield f"task {task.id}: another task has {place}, too"
+            seen.add(place)
+            if task.use and len(task.use) != 2:
+                yield f"task {task.id}: use is {list(task.use)}, expected [file, line]"
+            if '"' in task.message or "\\" in task.message:
+                yield f"task {task.id}: its title may hold no quotation mark or backslash, for it stands in a stub"

@@ -1,0 +1,105 @@
+"""What the learner has done: progress.toml in their folder, plain text, theirs to read and to edit.
+
+A task has passed, was skipped, or neither. A pass holds for the function as it was: its digest stands beside it, so
+that `status` can say of one that was changed since. Nothing counts days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shared.machine.atomic import write_atomically
+
+NAME = "progress.toml"
+HEADING = """\
+# What you have done, written by `groundup learn`. It is plain text: read it, keep it in git, edit it if you must.
+# What is written anew are the entries that groundup knows; comments do not survive.
+
+"""
+STATES = ("", "passed", "skipped")
+
+
+@dataclass
+class Record:
+    """Of one task. state: "passed", "skipped", or "" for neither; on: the date of that, ISO
+
+    digest: of the function's text when it passed; hints: levels seen; revealed: the solution was seen before it passed
+    """
+
+    state: str = ""
+    on: str = ""
+    digest: str = ""
+    hints: int = 0
+    revealed: bool = False
+
+
+@dataclass
+class Progress:
+    """current: the task that commands mean where none is named; records: by the task's id, or "checkpoint N"."""
+
+    current: str
+    records: dict[str, Record] = field(default_factory=dict)
+
+    def of(self, name: str) -> Record:
+        """The record of a task, a fresh one where nothing is known."""
+        return self.records.setdefault(name, Record())
+
+
+def load(path: Path) -> Progress:
+    """Read the file. Raises ValueError naming the file and the place where it is not what `save` writes."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        progress = Progress(_field(document, "current", str, "the file"))
+        for name, table in _field(document, "tasks", dict, "the file").items():
+            where = f"task {name}"
+            if not isinstance(table, dict):
+                raise ValueError(f"{where}: expected a table, got {table!r}")
+            record = Record(**{key: _field(table, key, type(value), where) for key, value in vars(Record()).items()})
+            if record.state not in STATES:
+                raise ValueError(f"{where}: state is {record.state!r}, expected one of {', '.join(map(repr, STATES))}")
+            progress.records[name] = record
+    except ValueError as error:  # tomllib's and the decoder's, too
+        raise ValueError(
+            f"{path}: {error}. Mend that line, or move the file away and run groundup learn start"
+        ) from None
+    return progress
+
+
+def _field(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
+    default = kind()
+    value = table.get(key, default)
+    if type(value) is not kind:
+        raise ValueError(f"{where}: {key} is {value!r}, expected {'a' if kind is not int else 'an'} {kind.__name__}")
+    return value
+
+
+def save(progress: Progress, path: Path) -> None:
+    """Write the file, as a whole or not at all. Records in which nothing stands are left out."""
+    lines = [HEADING, f"current = {_toml(progress.current)}\n"]
+    for name, record in sorted(progress.records.items(), key=lambda each: _order(each[0])):
+        told = {key: value for key, value in vars(record).items() if value}
+        if told:
+            lines.append(f"\n[tasks.{_toml(name)}]\n")
+            lines += [f"{key} = {_toml(value)}\n" for key, value in told.items()]
+    write_atomically(path, "".join(lines).encode())
+
+
+def _order(name: str) -> tuple[bool, list[int]]:
+    return name.startswith("checkpoint"), [int(part) for part in name.split()[-1].split(".") if part.isdecimal()]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int) else json.dumps(value, ensure_ascii=False)  # TOML's strings are JSON's
+
+
+def digest(function: str) -> str:
+    """Tells a function's text from another; spaces at the ends of lines do not count."""
+    text = "\n".join(line.rstrip() for line in function.split("\n"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

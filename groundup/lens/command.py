@@ -1,0 +1,164 @@
+"""`groundup lens`: one kernel or two, traced on the emulator, as a report, a page or JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from cuda_emulator import KernelError
+from groundup.lens import page, terminal
+from groundup.lens.devices import DEFAULT
+from groundup.lens.devices import device as device_named
+from groundup.lens.launches import Launch
+from groundup.lens.profile import Profile
+from groundup.lens.profiling import profile
+from groundup.lens.targets import ScriptFailed, Wanted, launch_of
+from shared.bench.results import as_json
+
+BACKEND = "GROUNDUP_CUDA"
+
+
+def look(
+    targets: Sequence[str],
+    wanted: Wanted,
+    blocks: int | Sequence[int] | None = None,
+    device: str = DEFAULT,
+    html: Path | None = None,
+    json: bool = False,
+    source: bool = False,
+) -> None:
+    """Trace the targets and show what came out. Leaves with exit code 1 where a race or a fault was found.
+
+    blocks: what profile() takes; html: where to write the page; json: print that instead of the report
+    source: print the generated source instead, and trace nothing
+    Raises ValueError for what is not possible, FileNotFoundError for a script that is not there.
+    """
+    device_named(device)  # a wrong name is told before anything is compiled
+    with _emulator_for_stage_4():
+        try:
+            launches = [launch_of(target, wanted) for target in targets]
+        except ScriptFailed as failed:
+            cause = failed.__cause__ or failed
+            traceback.print_exception(type(cause), cause, _from_script(cause, str(failed.script)))
+            raise typer.Exit(1) from None
+        if source:
+            for launch in launches:
+                typer.echo(f"# {launch.name}\n{launch.kernel.emulated_source(*launch.arguments)}")
+            return
+        profiles = [_profiled(launch, blocks, device) for launch in launches]
+    if json:
+        typer.echo(as_json({"profiles": [_document(each) for each in profiles]}), nl=False)
+    else:
+        _show(profiles)
+    if html is not None:
+        page.write(profiles, html)
+        typer.echo(f"the page is in {html}", err=True)
+    if not all(each.correct for each in profiles):
+        raise typer.Exit(1)
+
+
+def _profiled(launch: Launch, blocks: int | Sequence[int] | None, device: str) -> Profile:
+    console = Console(stderr=True)
+    with console.status(f"tracing {launch.name}"):  # a moving line on a terminal, nothing elsewhere
+        found: Profile = profile(
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            *launch.arguments,
+            sharedmem=launch.sharedmem,
+            blocks=blocks,
+            device=device,
+        )
+    found.kernel = launch.name  # "tiled_16" says more than "multiply", as the function is called in its file
+    return found
+
+
+def _show(profiles: Sequence[Profile]) -> None:
+    console = Console()
+    for number, each in enumerate(profiles):
+        if number:
+            console.rule()
+        console.print(terminal.report(each))
+    if len(profiles) == 2:
+        console.rule()
+        console.print(terminal.comparison(*profiles))
+
+
+def _document(found: Profile) -> dict[str, Any]:
+    """The profile with what follows from its fields."""
+    return asdict(found) | {
+        "scale": found.scale,
+        "flops": found.flops,
+        "global_bytes": found.traffic("global"),
+        "intensity": found.intensity,
+        "correct": found.correct,
+    }
+
+
+@contextlib.contextmanager
+def _emulator_for_stage_4() -> Iterator[None]:
+    """Stage 4's kernels are traced on the emulator, also where there is a GPU; the choice is made at their import."""
+    before = os.environ.get(BACKEND)
+    os.environ[BACKEND] = "emulator"
+    try:
+        yield
+    except KernelError as error:
+        first, *rest = str(error).splitlines() or [""]
+        told = ValueError(first)
+        for note in rest:  # the kernel's line, which is printed as it is
+            told.add_note(note)
+        raise told from error
+    finally:
+        if before is None:
+            del os.environ[BACKEND]
+        else:
+            os.environ[BACKEND] = before
+
+
+def _from_script(error: BaseException | None, script: str) -> TracebackType | None:
+    """The traceback without what called the script; None where it ended before its first line."""
+    trace = error.__traceback__ if error is not None else None
+    while trace is not None and trace.tb_frame.f_code.co_filename != script:
+        trace = trace.tb_next
+    return trace
+
+
+def sizes(text: str) -> tuple[int, int, int]:
+    """(m, n, k) from "512", "512,256" (k = n) or "512,256,128". ValueError for anything else."""
+    numbers = _numbers("size", text)
+    if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
+        raise ValueError(f"size: expected one to three whole numbers from 1 on, like 512 or 512,256,128, got {text!r}")
+    m, n, k = (*numbers, *[numbers[-1]] * (3 - len(numbers)))
+    return m, n, k
+
+
+def extent(name: str, text: str) -> tuple[int, ...]:
+    """A grid or block from "4" or "4,4"; () for "". ValueError that names it for anything else."""
+    numbers = _numbers(name, text) if text else ()
+    if len(numbers) > 3 or any(number < 1 for number in numbers):
+        raise ValueError(f"{name}: expected one to three whole numbers from 1 on, like 4 or 4,4, got {text!r}")
+    return numbers
+
+
+def blocks_to_trace(text: str) -> int | list[int] | None:
+    """From "8", so many; from "0,5" or "5,", these; None for "". ValueError for anything else."""
+    if not text:
+        return None
+    numbers = _numbers("blocks", text)
+    return list(numbers) if "," in text else numbers[0]
+
+
+def _numbers(name: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(part) for part in text.replace(" ", "").rstrip(",").split(","))
+    except ValueError:
+        raise ValueError(f"{name}: expected whole numbers with commas between, got {text!r}") from None

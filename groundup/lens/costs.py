@@ -1,0 +1,158 @@
+"""What each request costs the memory that it goes to.
+
+    global memory   gives whole sectors of 32 bytes: a request costs as many as its lanes touch
+    shared memory   has 32 banks, which give one 4-byte word each at a time: a pass lasts as long as its busiest bank
+                    has different words to give. Elements of 8 bytes go half warp by half warp (lanes 0-15, 16-31),
+                    those of 16 bytes by quarters: each of these is a pass of its own
+    constant memory gives one address at a time to all lanes that ask for it: a request costs as many as there are
+
+A local array of a thread costs what the compiler makes of it (registers, or memory off the chip), which the source
+does not say: its requests and lanes are counted, nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuda_emulator.trace import Trace
+from groundup.lens.compiled import Array, compiled
+from groundup.lens.memories import ATOMIC, Places
+from groundup.lens.requests import Requests
+
+SUMS = (
+    "requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "most_sectors",
+    "wavefronts", "ideal_wavefronts", "most_ways", "broadcasts", "highest", "example",
+)  # fmt: skip
+"""The columns of a cost table. highest: of one request, in sectors, passes or addresses; example: the first such."""
+
+SPACES = ("global", "shared", "constant", "local")
+GLOBAL, SHARED, CONSTANT, LOCAL = range(4)
+
+
+def cost_table(trace: Trace, places: Places, requests: Requests, kinds: Array) -> Array:
+    """The costs of all requests added up: one row for each site and memory, site * places.kinds + memory."""
+    spaces = np.array([SPACES.index(memory.space) for memory in places.memories] + [LOCAL], np.int64)
+    events = trace.events
+    return add_costs(
+        events["address"], events["size"], events["site"], events["thread"], places.of, kinds, spaces, places.base,
+        requests.order, requests.start, np.zeros((len(trace.sites), places.kinds, len(SUMS)), np.int64),
+    )  # fmt: skip
+
+
+@compiled
+def count_sectors(address: Array, size: Array, lanes: int) -> tuple[int, int]:
+    """Distinct sectors of sorted addresses, and distinct bytes."""
+    sectors = 0
+    used = 0
+    last = -1  # sector that is counted already
+    end = address[0]  # of the bytes that are counted already
+    for k in range(lanes):
+        begin = max(end, address[k])
+        stop = address[k] + size[k]
+        if stop > begin:
+            used += stop - begin
+            end = stop
+        highest = (stop - 1) // 32
+        if highest > last:
+            sectors += highest - max(last, address[k] // 32 - 1)
+            last = highest
+    return sectors, used
+
+
+@compiled
+def count_passes(address: Array, size: Array, lane: Array, lanes: int) -> tuple[int, int, int]:
+    """For sorted addresses: the passes that the banks need, those needed if none collided, the most of one of these."""
+    widest = 0
+    for k in range(lanes):
+        widest = max(widest, size[k])
+    together = 32 if widest <= 4 else 16 if widest <= 8 else 8
+    busy = np.empty(32, np.int64)
+    total = 0
+    ideal = 0
+    most = 0
+    for part in range(32 // together):
+        busy[:] = 0
+        ways = 0
+        last = -1  # word that is counted already
+        for k in range(lanes):
+            if lane[k] // together == part:
+                for word in range(max(last + 1, address[k] // 4), (address[k] + size[k] - 1) // 4 + 1):
+                    last = word
+                    busy[word % 32] += 1
+                    ways = max(ways, busy[word % 32])
+        total += ways
+        ideal += ways > 0
+        most = max(most, ways)
+    return total, ideal, most
+
+
+@compiled
+def add_costs(
+    address: Array,
+    size: Array,
+    site: Array,
+    thread: Array,
+    memory: Array,
+    kinds: Array,
+    spaces: Array,
+    base: Array,
+    order: Array,
+    start: Array,
+    table: Array,
+) -> Array:
+    """Go through all requests, and add what each costs to the row of its site and memory."""
+    where = np.empty(32, np.int64)  # addresses of one request, sorted, with the size and lane of each
+    wide = np.empty(32, np.int64)
+    lane = np.empty(32, np.int64)
+    for request in range(start.shape[0] - 1):
+        example = order[start[request]]
+        here = site[example]
+        of = memory[example]
+        if kinds[here] > ATOMIC or of >= spaces.shape[0]:
+            continue
+        space = spaces[of]
+        lanes = start[request + 1] - start[request]
+        low = base[of] if space != LOCAL else 0
+        different = 1
+        for k in range(lanes):
+            event = order[start[request] + k]
+            new = address[event] - low
+            hole = k
+            while hole > 0 and where[hole - 1] > new:
+                where[hole] = where[hole - 1]
+                wide[hole] = wide[hole - 1]
+                lane[hole] = lane[hole - 1]
+                hole -= 1
+            where[hole] = new
+            wide[hole] = size[event]
+            lane[hole] = thread[event] & 31
+        for k in range(1, lanes):
+            different += where[k] != where[k - 1]
+        row = table[here, of]
+        row[0] += 1
+        row[1] += lanes
+        row[9] += different == 1 and lanes > 1 and space != LOCAL
+        cost = lanes
+        if space == LOCAL:
+            for k in range(lanes):
+                row[2] += wide[k]
+        else:
+            sectors, used = count_sectors(where, wide, lanes)
+            row[2] += used
+            if space == GLOBAL:
+                cost = sectors
+                row[3] += sectors
+                row[4] += (used + 31) // 32
+                row[5] = max(row[5], sectors)
+            else:
+                passes, ideal, most = different, 1, different
+                if space == SHARED:
+                    passes, ideal, most = count_passes(where, wide, lane, lanes)
+                cost = passes
+                row[6] += passes
+                row[7] += ideal
+                row[8] = max(row[8], most)
+        if cost > row[10]:
+            row[10] = cost
+            row[11] = request
+    return table

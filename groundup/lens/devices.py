@@ -1,0 +1,94 @@
+"""A few devices, as their makers describe them: what the lens holds a kernel against.
+
+    device("rtx 4090").bandwidth        1.008e12 bytes a second
+
+Peaks are boost clock x cores x 2, a fused multiply-add being two operations. No kernel reaches them; they are what the
+roofline (roofline.py) is drawn from. What fits on a multiprocessor is in compiling/occupancy.py, by compute capability.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from groundup.compiling.occupancy import Capability
+
+FMA = 2
+"""Floating-point operations of a fused multiply-add."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """multiprocessors, cores: CUDA cores (float32) of the whole device; float64_per_float32: how many float64 units it
+    has for one of those; clock: boost, in hertz; bandwidth: of its memory, bytes a second
+    source: where the maker says so"""
+
+    name: str
+    full_name: str
+    capability: Capability
+    multiprocessors: int
+    cores: int
+    float64_per_float32: float
+    clock: float
+    bandwidth: float
+    source: str
+
+    def peak(self, dtype: str) -> float:
+        """Operations a second in "float32" or "float64", without tensor cores. ValueError for another dtype."""
+        if dtype not in ("float32", "float64"):
+            raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
+        share = self.float64_per_float32 if dtype == "float64" else 1.0
+        return self.cores * share * self.clock * FMA
+
+
+DEVICES = (
+    Device(
+        "T4", "NVIDIA T4, 16 GB", (7, 5), 40, 2560, 1 / 32, 1.590e9, 320e9,
+        "NVIDIA Turing GPU Architecture (whitepaper WP-09183-001), https://images.nvidia.com/aem-dam/en-zz/Solutions/"
+        "design-visualization/technologies/turing-architecture/NVIDIA-Turing-Architecture-Whitepaper.pdf",
+    ),
+    Device(
+        "RTX 3080", "NVIDIA GeForce RTX 3080, 10 GB", (8, 6), 68, 8704, 1 / 64, 1.710e9, 760e9,
+        "NVIDIA Ampere GA102 GPU Architecture (whitepaper), "
+        "https://www.nvidia.com/content/PDF/nvidia-ampere-ga-102-gpu-architecture-whitepaper-v2.pdf",
+    ),
+    Device(
+        "RTX 4090", "NVIDIA GeForce RTX 4090, 24 GB", (8, 9), 128, 16384, 1 / 64, 2.520e9, 1008e9,
+        "NVIDIA Ada GPU Architecture (whitepaper), "
+        "https://images.nvidia.com/aem-dam/Solutions/geforce/ada/nvidia-ada-gpu-architecture.pdf",
+    ),
+    Device(
+        "A100", "NVIDIA A100 SXM4, 80 GB", (8, 0), 108, 6912, 1 / 2, 1.410e9, 2039e9,
+        "NVIDIA A100 Tensor Core GPU Architecture (whitepaper), https://images.nvidia.com/aem-dam/en-zz/Solutions/"
+        "data-center/nvidia-ampere-architecture-whitepaper.pdf; bandwidth: NVIDIA A100 80GB data sheet",
+    ),
+    Device(
+        "H100", "NVIDIA H100 SXM5, 80 GB", (9, 0), 132, 16896, 1 / 2, 1.980e9, 3352e9,
+        "NVIDIA H100 Tensor Core GPU Architecture (whitepaper), "
+        "https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper",
+    ),
+)  # fmt: skip
+"""Oldest first. Each is the variant that its full name says: others of the same name have other clocks and memories."""
+
+DEFAULT = "H100"
+"""The fastest of them; a T4 is what free notebooks lend."""
+
+
+def device(name: str | None = None) -> Device:
+    """The device of that name: "H100", "rtx4090", "NVIDIA GeForce RTX 3080" and "3080" all find one.
+
+    name: None for DEFAULT. Raises ValueError that lists the names where none or several fit.
+    """
+    wanted = _letters(DEFAULT if name is None else name)
+    found = [each for each in DEVICES if wanted in (_letters(each.name), _letters(each.full_name))]
+    if not found and wanted:
+        found = [each for each in DEVICES if wanted in _letters(each.full_name)]
+    if len(found) != 1:
+        known = ", ".join(each.name for each in DEVICES)
+        fitting = f"{len(found)} devices fit" if found else "no device is called"
+        raise ValueError(f"device: {fitting} {name!r}; choose one of {known}")
+    return found[0]
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,0 +1,115 @@
+"""In which array an address lies.
+
+Events carry addresses of the computer that ran the kernel. Each is brought to the array it belongs to, and to the
+address that a GPU would see: allocations of global memory start there at multiples of 256, the block's shared memory
+at 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuda_emulator.trace import Memory, Trace
+from groundup.lens.compiled import Array, compiled
+
+KINDS = ("load", "store", "atomic", "branch", "barrier", "warp")
+"""A site's kind as a number, for compiled code: its place here."""
+
+LOAD, STORE, ATOMIC, BRANCH, BARRIER, WARP = range(6)
+
+
+@dataclass(frozen=True)
+class Places:
+    """The arrays of a trace, and in which of them each event lies.
+
+    of: for each event the number of its memory in trace.memories; beyond these come `frame` (a local array in a
+    thread's own frame), `nowhere` (an address in no known array) and `none` (a branch or a collective)
+    low, high: of each memory, the addresses from the first byte to behind the last
+    base: of each memory, the address that the GPU's address 0 stands for: of its allocation, or of all shared memory
+    """
+
+    of: Array
+    memories: list[Memory]
+    low: Array
+    high: Array
+    base: Array
+
+    @property
+    def frame(self) -> int:
+        return len(self.memories)
+
+    @property
+    def nowhere(self) -> int:
+        return len(self.memories) + 1
+
+    @property
+    def none(self) -> int:
+        return len(self.memories) + 2
+
+    @property
+    def kinds(self) -> int:
+        """How many different numbers `of` may hold."""
+        return len(self.memories) + 3
+
+
+def extent(memory: Memory) -> tuple[int, int]:
+    """The addresses of a memory's first byte and of the one behind its last. Strides may be negative."""
+    reach = sum((length - 1) * abs(step) for length, step in zip(memory.shape, memory.strides, strict=False) if length)
+    return memory.address, memory.address + max(memory.nbytes, reach + memory.dtype.itemsize)
+
+
+def index_of(memory: Memory, address: int) -> tuple[int, ...]:
+    """The index of the element at an address: the largest stride first, as in a number's digits."""
+    rest = address - memory.address
+    index = [0] * len(memory.shape)
+    for axis in sorted(range(len(memory.shape)), key=lambda axis: -abs(memory.strides[axis])):
+        stride = memory.strides[axis]
+        if stride == 0 or memory.shape[axis] <= 1:
+            continue
+        steps = min(rest // abs(stride), memory.shape[axis] - 1)
+        rest -= steps * abs(stride)
+        index[axis] = steps if stride > 0 else memory.shape[axis] - 1 - steps
+    return tuple(int(each) for each in index)
+
+
+def find_places(trace: Trace, kinds: Array) -> Places:
+    """The memory of every event. `kinds` holds each site's kind as a number."""
+    memories = trace.memories
+    bounds = [extent(memory) if memory.address and memory.nbytes else (0, 0) for memory in memories]
+    low = np.array([first for first, _ in bounds], np.int64)
+    high = np.array([last for _, last in bounds], np.int64)
+    shared = min(
+        (first for (first, last), each in zip(bounds, memories, strict=True) if each.space == "shared" and last),
+        default=0,
+    )
+    base = np.array([shared if each.space == "shared" else each.address - each.offset for each in memories], np.int64)
+    # Two arguments may be views of one allocation: then the name that the source uses decides, if it is one of theirs.
+    numbers = range(len(memories))
+    preferred = np.array(
+        [sorted(numbers, key=lambda number: memories[number].name != site.array) for site in trace.sites], np.int64
+    ).reshape(len(trace.sites), len(memories))
+    local = np.array([site.space == "local" for site in trace.sites], np.bool_)
+    events = trace.events
+    of = locate(events["address"], events["site"], kinds, local, preferred, low, high)
+    return Places(of, memories, low, high, base)
+
+
+@compiled
+def locate(address: Array, site: Array, kinds: Array, local: Array, preferred: Array, low: Array, high: Array) -> Array:
+    """For each event the first memory, in its site's order of preference, whose bytes hold its address."""
+    memories = low.shape[0]
+    found = np.empty(address.shape[0], np.int32)
+    for i in range(address.shape[0]):
+        here = site[i]
+        if kinds[here] > ATOMIC:
+            found[i] = memories + 2
+            continue
+        found[i] = memories if local[here] else memories + 1
+        for k in range(memories):
+            memory = preferred[here, k]
+            if low[memory] <= address[i] < high[memory]:
+                found[i] = memory
+                break
+    return found

@@ -1,0 +1,68 @@
+"""From a launch to its profile: trace a few blocks, read the events, and add what is known without running anything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import RenderableType
+
+from cuda_emulator.runtime.dispatcher import Kernel
+from cuda_emulator.runtime.tracing import MOST_EVENTS, trace_launch
+from groundup.lens import page, terminal
+from groundup.lens.analysis import analyse
+from groundup.lens.devices import DEFAULT
+from groundup.lens.devices import device as find_device
+from groundup.lens.profile import Profile
+from groundup.lens.roofline import estimate
+from groundup.lens.static import static
+
+
+@dataclass
+class ShownProfile(Profile):
+    """A profile that shows itself: print() writes the terminal's report, and a notebook displays the page."""
+
+    def __str__(self) -> str:
+        return terminal.text(self)
+
+    def _repr_html_(self) -> str:
+        return page.embedded(self)
+
+    def __rich__(self) -> RenderableType:
+        return terminal.report(self)
+
+
+def profile(
+    kernel: Any,
+    griddim: Any,
+    blockdim: Any,
+    *arguments: Any,
+    sharedmem: int = 0,
+    blocks: int | Sequence[int] | None = None,
+    device: str = DEFAULT,
+    most_events: int = MOST_EVENTS,
+) -> ShownProfile:
+    """What kernel[griddim, blockdim](*arguments) does to memory, from a few of its blocks.
+
+    kernel: made by @cuda.jit on the emulator; arguments: as for the launch, never changed
+    sharedmem: bytes of dynamic shared memory
+    blocks: how many to trace, spread over the grid, or which, counted linearly with x fastest; None for four, or as
+        many of these as fit
+    device: for occupancy and roofline, by name, as devices.py lists them
+    most_events: what the trace may hold, 40 bytes each
+    Raises TypeError for what is no kernel, KernelError for one that cannot be compiled or launched, ValueError for
+    arguments that make no launch, an unknown device, or a trace that would be too large. What goes wrong while the
+    kernel runs, such as an index out of bounds, is in the profile: `fault`.
+    """
+    if not isinstance(kernel, Kernel):
+        raise TypeError(
+            f"profile: expected a kernel made by the emulator's @cuda.jit, got {kernel!r}, a {type(kernel).__name__}"
+        )
+    chosen = find_device(device)
+    trace = trace_launch(kernel, griddim, blockdim, arguments, sharedmem, blocks, most_events)
+    found = ShownProfile(**vars(analyse(trace)))
+    types = kernel._arguments(tuple(arguments)).types
+    found.static = static(kernel, types, trace.threads, trace.shared_bytes + trace.dynamic_bytes, chosen)
+    found.roofline = estimate(found, chosen)
+    return found

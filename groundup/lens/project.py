@@ -1,0 +1,250 @@
+"""This project's own kernels, by name, each with a way to launch it: the rooms of stage 4 do that, as in training.
+
+    tiled_16, tiled_16:tn         a rung of the matmul ladder, as ab, aᵀb (tn) or abᵀ (nt)
+    softmax_warp                  any other kernel, by its name
+    sums.total_by_tree            or by its file and name
+
+Import it where stage 4's backend is the emulator (GROUNDUP_CUDA=emulator): only there are launches traced.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from groundup.lens.launches import Launch, catch
+from stage4_numba_cuda import (
+    activations,
+    arrays,
+    dense,
+    dropout,
+    gather,
+    launch,
+    losses,
+    matmul,
+    optimizers,
+    reductions,
+    resident,
+    steps,
+)
+from stage4_numba_cuda.backend import BACKEND, cuda
+from stage4_numba_cuda.kernels import matmul_basic
+from stage4_numba_cuda.network import Network
+
+Call = Callable[[tuple[int, int, int], str], object]
+"""Launches the kernel for sizes (rows, columns, inner) and a dtype, perhaps after others."""
+
+RUNGS = (*matmul.LADDER, *matmul.TENSOR_CORES)
+SEED = 0
+
+
+def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtype: str = "float32") -> Launch:
+    """The launch of a kernel of this project.
+
+    size: (m, n, k) of a product of (m, k) and (k, n); other kernels take a matrix of (m, n), or m x n numbers
+    Raises ValueError for a name that is none, with the names that are near.
+    """
+    if BACKEND.name != "emulator":
+        raise ValueError(f"only the emulator traces launches, and stage 4 runs on {BACKEND.name} in this process")
+    if min(size) < 1:
+        raise ValueError(f"size: expected whole numbers from 1 on, got {size}")
+    if dtype not in arrays.DTYPES:
+        raise ValueError(f"dtype: expected one of {', '.join(arrays.DTYPES)}, got {dtype!r}")
+    rung, _, form = name.partition(":")
+    if rung in RUNGS:
+        return _rung(name, rung, form or "nn", size, dtype)
+    full = full_name(name)
+    launch_, _ = catch(lambda: KERNELS[full](size, dtype), lambda kernel: _name(kernel) == full.partition(".")[2])
+    if launch_ is None:
+        raise ValueError(f"{name}: stage 4 does not launch it for a size of {size}")
+    return launch_
+
+
+def full_name(name: str) -> str:
+    """ "softmax.softmax_warp" for "softmax_warp". ValueError where nothing or several fit."""
+    found = [full for full in KERNELS if name in (full, full.partition(".")[2])]
+    if len(found) > 1:
+        raise ValueError(f"several kernels are called {name}: {', '.join(found)}")
+    if not found:
+        known = [*RUNGS, *(full.partition(".")[2] for full in KERNELS)]
+        near = difflib.get_close_matches(name.partition(".")[2] or name, dict.fromkeys(known), 5, 0.5)
+        hint = f"near it are {', '.join(near)}" if near else f"the matmul ladder has {', '.join(RUNGS)}"
+        raise ValueError(f"no kernel of this project is called {name!r}; {hint}; your own: SCRIPT.py:KERNEL")
+    return found[0]
+
+
+def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: str) -> Launch:
+    """A product, with 128-bit loads where the rows allow them, as a GPU would have it."""
+    if form not in matmul.FORMS:
+        raise ValueError(f"{name}: expected one of {', '.join(matmul.FORMS)} after the colon, got {form!r}")
+    m, n, k = size
+    a = _matrix((k, m) if form == "tn" else (m, k), dtype)
+    b = _matrix((n, k) if form == "nt" else (k, n), dtype)
+    out = arrays.zeros((m, n), dtype)
+    if rung in ("naive", "coalesced"):
+        if form != "nn":
+            raise ValueError(f"{name}: {rung} knows only ab (nn); tn and nt begin with tiled_16")
+        kernel = getattr(matmul_basic, rung)
+        across = launch.tiles(n, m, 16, 16) if rung == "naive" else launch.tiles(m, n, 16, 16)
+        configured = kernel[across, (16, 16)]
+    else:
+        if rung in matmul.TENSOR_CORES and dtype != "float32":
+            raise ValueError(f"{name}: tensor cores round float32; dtype is {dtype}")
+        side, block, choose = matmul.RUNGS[rung]
+        wide = all(array.shape[1] % matmul.WIDE == 0 for array in (a, b, out))
+        kernel = choose(form, wide, dtype)
+        configured = kernel[launch.tiles(m, n, side, side), block]
+    return Launch(name, kernel, configured.griddim, configured.blockdim, (a, b, out))
+
+
+def _name(kernel: Any) -> str:
+    return str(kernel.py_func.__name__)
+
+
+def _matrix(shape: tuple[int, ...], dtype: str) -> Any:
+    return cuda.to_device(np.random.default_rng(SEED).standard_normal(shape).astype(dtype))
+
+
+def _softmax(rung: str) -> Call:
+    return lambda size, dtype: activations.apply(
+        "softmax", _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype), rung
+    )
+
+
+def _softmax_backward(rung: str) -> Call:
+    return lambda size, dtype: activations.apply_backward(
+        "softmax", _matrix(size[:2], dtype), _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype), rung
+    )
+
+
+def _activation(name: str) -> Call:
+    return lambda size, dtype: activations.apply(name, _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype))
+
+
+def _activation_backward(name: str) -> Call:
+    return lambda size, dtype: activations.apply_backward(
+        name, _matrix(size[:2], dtype), _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype)
+    )
+
+
+def _column_sums(rung: str) -> Call:
+    return lambda size, dtype: reductions.COLUMN_SUMS_LADDER[rung](
+        _matrix(size[:2], dtype), arrays.zeros((size[1],), dtype)
+    )
+
+
+def _total(rung: str) -> Call:
+    return lambda size, dtype: reductions.TOTAL_LADDER[rung](
+        _matrix((size[0] * size[1],), dtype), arrays.zeros((1,), dtype)
+    )
+
+
+def _labels(rows: int, classes: int) -> Any:
+    return cuda.to_device((np.arange(rows) % classes).astype(np.int32))
+
+
+def _loss(part: str, name: str) -> Call:
+    """With a warp for each row, as on a GPU."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        outputs = _matrix(size[:2], dtype)
+        targets = _labels(*size[:2]) if name in steps.LABEL_LOSSES else _matrix(size[:2], dtype)
+        rows, grad = arrays.zeros(size[:1], dtype), arrays.zeros(size[:2], dtype)
+        if part == "_fused":
+            losses.row_losses_and_gradient(name, outputs, targets, rows, grad, launch.WARP)
+        elif part == "_backward":
+            kernel = losses.kernels.BACKWARD[launch.WARP][name]
+            kernel[launch.warp_per_row(size[0])](outputs, targets, grad)
+        else:
+            losses.row_losses(name, outputs, targets, rows, launch.WARP)
+
+    return call
+
+
+def _optimizer(make: Callable[[], Any]) -> Call:
+    return lambda size, dtype: make().step([_matrix(size[:2], dtype)], [_matrix(size[:2], dtype)])
+
+
+def _add_bias(size: tuple[int, int, int], dtype: str) -> None:
+    dense.kernels.add_bias[launch.elementwise(size[0] * size[1])](_matrix(size[:2], dtype), _matrix(size[1:2], dtype))
+
+
+def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
+    m, n, k = size
+    steps.launch_product(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((1, m, n), dtype))
+
+
+def _end_step(size: tuple[int, int, int], dtype: str) -> None:
+    resident.kernels.end_step[1, launch.WARP](cuda.to_device(np.zeros(3, np.int64)), size[0])
+
+
+def _multiply(size: tuple[int, int, int], dtype: str) -> None:
+    steps.multiply(_matrix(size[:2], dtype), _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype))
+
+
+def _dropout(size: tuple[int, int, int], dtype: str) -> None:
+    dropout.dropout_mask(size[0], size[1], 0.5, SEED, 0, 0, dtype)
+
+
+def _gather(what: str) -> Call:
+    """A batch of size[0] out of four times as many samples, in an order of its own."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        samples = 4 * size[0]
+        order = cuda.to_device(np.random.default_rng(SEED).permutation(samples).astype(np.int32))
+        position = cuda.to_device(np.zeros(1, np.int64))
+        data = {
+            "gather_bytes": lambda: cuda.to_device(np.zeros((samples, size[1]), np.uint8)),
+            "gather_rows": lambda: _matrix((samples, size[1]), "float32"),
+        }.get(what, lambda: _labels(samples, size[1]))()
+        out = arrays.zeros(size[:1], np.int32) if what == "gather_labels" else arrays.zeros(size[:2], dtype)
+        getattr(gather, what)(data, order, position, out)
+
+    return call
+
+
+def _training(hidden_layers: int = 1, as_bytes: bool = True) -> Call:
+    """One step of a network with size[2] inputs, size[1] neurons a hidden layer and 10 classes on size[0] samples.
+
+    as_bytes: whether the samples are images of bytes, which the first kernel of the step gathers itself
+    """
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        batch, hidden, inputs = size
+        network = Network([inputs, *[hidden] * hidden_layers, 10], dtype=dtype)
+        pixels = np.arange(batch * inputs).reshape(batch, inputs) % 256
+        samples = (pixels / np.float32(255) if as_bytes else pixels / 300).astype(np.float32)
+        run = network.resident(samples, np.arange(batch) % 10, optimizers.SGD(0.1), batch, 0.0, SEED)
+        run.begin_epoch(np.arange(batch))
+        run.take(0, [0.1], 0)
+
+    return call
+
+
+KERNELS: dict[str, Call] = {
+    **{f"softmax.softmax_{rung}": _softmax(rung) for rung in activations.SOFTMAX_LADDER},
+    **{f"softmax.softmax_{rung}_backward": _softmax_backward(rung) for rung in activations.SOFTMAX_LADDER},
+    **{f"sums.columns_by_{rung}": _column_sums(rung) for rung in reductions.COLUMN_SUMS_LADDER},
+    **{f"sums.total_by_{rung}": _total(rung) for rung in reductions.TOTAL_LADDER},
+    **{f"activations.{name}": _activation(name) for name in activations.kernels.FORWARD},
+    **{f"activations.{name}_backward": _activation_backward(name) for name in activations.kernels.BACKWARD},
+    **{f"losses.{name}{part}": _loss(part, name) for name in steps.LOSSES for part in ("", "_backward", "_fused")},
+    "dense.add_bias": _add_bias,
+    "dense.multiply": _multiply,
+    "dropout.dropout_mask": _dropout,
+    **{f"gather.{name}": _gather(name) for name in ("gather_bytes", "gather_rows", "gather_labels", "gather_targets")},
+    "optimizers.sgd": _optimizer(lambda: optimizers.SGD(0.1)),
+    "optimizers.momentum": _optimizer(lambda: optimizers.SGD(0.1, momentum=0.9)),
+    "optimizers.nesterov": _optimizer(lambda: optimizers.SGD(0.1, momentum=0.9, nesterov=True)),
+    "optimizers.rmsprop": _optimizer(optimizers.RMSProp),
+    "optimizers.adam": _optimizer(optimizers.Adam),
+    **{name: _training() for name in ("fused.forward_bytes", "head.head", "update.update")},
+    "fused.combine": _training(hidden_layers=2),
+    "fused.forward_partial": _forward_partial,
+    "resident.begin_step": _training(as_bytes=False),
+    "resident.end_step": _end_step,
+}
+"""By file and name, all that stage 4 launches besides the matmul ladder."""

@@ -1,0 +1,82 @@
+"""The roofline: what a device could make of a kernel's operations and its traffic, if nothing else slowed it down.
+
+A device computes at most `peak` operations a second, and moves at most `bandwidth` bytes. A kernel that does
+`intensity` operations for each byte can therefore reach no more than the smaller of peak and intensity x bandwidth
+(Williams, Waterman and Patterson, "Roofline: an insightful visual performance model", Communications of the ACM 52(4),
+2009).
+
+Traffic here is 32 bytes for each sector that warps asked for, as if no cache kept anything. A GPU's caches serve part
+of that, often most of it, so the estimate is a kernel's worst case as far as memory goes. Its best case is that every
+element moves once: `compulsory_bytes`, which the estimate's `source` names beside it.
+"""
+
+from __future__ import annotations
+
+from groundup.lens.devices import Device
+from groundup.lens.profile import Profile, Roofline
+
+
+def estimate(profile: Profile, device: Device) -> Roofline:
+    """The whole launch on that device: what was traced, times the blocks that each traced block stands for.
+
+    The peak is that of float64 if any array argument is float64, else that of float32; tensor cores are left out.
+    Raises ValueError for a profile without a traced block.
+    """
+    if not profile.blocks:
+        raise ValueError("estimate: expected a profile with at least one traced block, got one with none")
+    operations = profile.flops * profile.scale
+    traffic = profile.traffic() * profile.scale
+    dtype = "float64" if any("array(float64" in each for each in profile.argument_types) else "float32"
+    peak, bandwidth = device.peak(dtype), device.bandwidth
+    computing, moving = operations / peak, traffic / bandwidth
+    intensity = profile.intensity
+    return Roofline(
+        device=device.name,
+        dtype=dtype,
+        intensity=intensity,
+        ridge=peak / bandwidth,
+        bound="compute" if computing > moving else "memory",
+        seconds=max(computing, moving),
+        attainable=min(peak, intensity * bandwidth),
+        peak=peak,
+        bandwidth=bandwidth,
+        source=_source(profile, device, traffic),
+    )
+
+
+def compulsory_bytes(profile: Profile) -> float:
+    """Bytes of global memory that have to move if every element moves once: the least that any cache could leave.
+
+    Where blocks were sampled it is an estimate: the elements that they touched, times the blocks that each stands for,
+    but never more than an array has. An element that is read and written moves twice.
+    """
+    sizes = {
+        each.array: each.example.size
+        for each in profile.accesses
+        if each.space == "global" and each.example is not None
+    }
+    total = 0.0
+    for each in profile.reuse:
+        if each.space == "global" and each.array in sizes:
+            ways = bool(each.loads or each.atomics) + bool(each.stores or each.atomics)
+            total += min(each.touched * profile.scale, each.elements) * sizes[each.array] * ways
+    return total
+
+
+def _source(profile: Profile, device: Device, traffic: float) -> str:
+    traced, least = len(profile.blocks), compulsory_bytes(profile)
+    counted = (
+        "all blocks traced" if traced == profile.grid_blocks else f"{traced:,} of {profile.grid_blocks:,} blocks traced"
+    )
+    return (
+        f"An estimate, {counted}. Traffic: {_amount(traffic)}, 32 bytes for each sector requested, as if no cache "
+        f"helped; with perfect caches about {_amount(least)} would be left. {device.full_name}: {device.source}"
+    )
+
+
+def _amount(count: float) -> str:
+    """Bytes for people: 12.6 MB, decimal as bandwidths are."""
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} bytes"

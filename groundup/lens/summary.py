@@ -1,0 +1,134 @@
+"""A kernel's main figures, each with a name, a number and its text: for the table of totals and for comparing two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from groundup.lens.annotations import problems
+from groundup.lens.profile import SECTOR, Profile
+from groundup.lens.wording import bytes_text, count, duration, metric, percent
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One main figure. value: None where the kernel has nothing of the kind; better: which way is the better one"""
+
+    name: str
+    value: float | None
+    text: str
+    better: str = ""
+
+
+def _figure(name: str, value: float | None, text: str, better: str = "") -> Figure:
+    return Figure(name, value, text if value is not None else "none", better)
+
+
+def figures(profile: Profile) -> list[Figure]:
+    """The figures of the whole launch, sampled ones scaled up, in the order in which to read them.
+
+    Two profiles give the same names in the same order.
+    """
+    reached = [each for each in profile.accesses if each.space == "global"]
+    banked = [each for each in profile.accesses if each.space == "shared"]
+    sectors, requests = sum(each.sectors for each in reached), sum(each.requests for each in reached)
+    used = sum(each.bytes_used for each in reached)
+    wavefronts, ideal = sum(each.wavefronts for each in banked), sum(each.ideal_wavefronts for each in banked)
+    evaluated = sum(each.evaluated for each in profile.branches)
+    divergent = sum(each.divergent for each in profile.branches)
+    scale = profile.scale
+    per_request = sectors / requests if requests else None
+    efficiency = used / (SECTOR * sectors) if sectors else None
+    ways = wavefronts / ideal if ideal else None
+    moved = profile.traffic() * scale if reached else None
+    flops = profile.flops * scale if profile.flops else None
+    shared = profile.traffic("shared") * scale if banked else None
+    intensity = profile.intensity if sectors and profile.flops else None
+    diverging = divergent / evaluated if evaluated else None
+    wrong = len(problems(profile))
+    return [
+        Figure("races, uninitialised reads, faults", wrong, count(wrong), "lower"),
+        _figure("global memory traffic", moved, bytes_text(moved or 0), "lower"),
+        _figure("sectors per global request", per_request, count(per_request or 0), "lower"),
+        _figure("share of the fetched bytes used", efficiency, percent(efficiency or 0), "higher"),
+        _figure("shared memory, bytes used", shared, bytes_text(shared or 0)),
+        _figure("shared passes per pass needed", ways, count(ways or 0), "lower"),
+        _figure("floating-point operations", flops, metric(flops or 0, "flop")),
+        _figure("operations per byte of global traffic", intensity, f"{intensity or 0:.3g}", "higher"),
+        _figure("branch evaluations that diverge", diverging, percent(diverging or 0), "lower"),
+        Figure("phases between barriers", len(profile.phases), count(len(profile.phases))),
+        Figure("shared memory of a block", profile.shared_bytes, bytes_text(profile.shared_bytes)),
+        *_device_figures(profile),
+    ]
+
+
+def _device_figures(profile: Profile) -> list[Figure]:
+    made = []
+    if profile.static is None:
+        made.append(Figure("occupancy", None, "unknown"))
+    else:
+        made.append(Figure("occupancy", profile.static.occupancy, percent(profile.static.occupancy), "higher"))
+    if profile.roofline is None:
+        made.append(Figure("time without caches, estimated", None, "unknown"))
+    else:
+        made.append(
+            Figure(
+                "time without caches, estimated", profile.roofline.seconds, duration(profile.roofline.seconds), "lower"
+            )
+        )
+    return made
+
+
+def ratio(first: Figure, second: Figure) -> str:
+    """What the second has for each of the first's, as "1/16" or "2.5 times"; "" or "-" where there is no ratio."""
+    if not first.value or not second.value:
+        return "" if first.value == second.value or first.value is None or second.value is None else "-"
+    if first.value == second.value:
+        return "same"
+    times = second.value / first.value
+    return f"1/{count(float(f'{1 / times:.3g}'))}" if times < 1 else f"{count(float(f'{times:.3g}'))} times"
+
+
+def verdict(first: Figure, second: Figure) -> str:
+    """ "better", "worse" or "": the second beside the first."""
+    if not first.better or first.value is None or second.value is None or first.value == second.value:
+        return ""
+    return "better" if (second.value < first.value) == (first.better == "lower") else "worse"
+
+
+def unlike(first: Profile, second: Profile) -> list[str]:
+    """What makes the two hard to compare, in sentences: other arguments are other work."""
+    shapes = [[what for _, what in each.arguments] for each in (first, second)]
+    if shapes[0] == shapes[1]:
+        return []
+    return ["The two were launched with different arguments: compare figures per request and per byte, not totals."]
+
+
+def static_text(profile: Profile) -> list[str]:
+    """Occupancy in sentences; empty where nobody worked it out."""
+    static = profile.static
+    if static is None:
+        return []
+    registers = "unknown" if static.registers is None else count(static.registers)
+    spilled = f", {bytes_text(static.spilled_bytes)} spilled" if static.spilled_bytes else ""
+    return [
+        f"Occupancy {percent(static.occupancy)} at compute capability {static.capability}: {count(static.blocks)} "
+        f"{'block' if static.blocks == 1 else 'blocks'} of {count(static.threads)} threads per multiprocessor, "
+        f"limited by {static.limit}.",
+        f"Registers per thread: {registers}{spilled}. Shared memory per block: {bytes_text(static.shared_bytes)}.",
+        f"Source: {static.source}",
+    ]
+
+
+def roofline_text(profile: Profile) -> list[str]:
+    """The roofline estimate in sentences, called one; empty where nobody made it."""
+    line = profile.roofline
+    if line is None:
+        return []
+    side = "below" if line.bound == "memory" else "at or above"
+    return [
+        f"An estimate, not a measurement, for {line.device} with {line.dtype}.",
+        f"{line.intensity:.3g} flop/B is {side} the ridge of {line.ridge:.3g} flop/B: bound by {line.bound}.",
+        f"Without caches {metric(line.attainable, 'flop/s')} of the device's {metric(line.peak, 'flop/s')}, at "
+        f"{metric(line.bandwidth, 'B/s')}: the launch would take {duration(line.seconds)}.",
+        f"Source: {line.source}",
+    ]

@@ -1,0 +1,139 @@
+"""What a target named on the command line stands for: a launch to look at.
+
+tiled_16, tiled_32:tn, softmax_warp        a kernel of this project (project.py)
+kernels.py:scale                           a kernel of a script: its first launch there, or its N-th
+kernels.py:scale with args                 the same kernel with arguments made from text (given.py), not launched
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import importlib
+import runpy
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import cuda_emulator as emulator
+from cuda_emulator.runtime.dispatcher import Kernel
+from groundup.lens.given import arguments_from
+from groundup.lens.launches import Launch, catch
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How a target is to be launched, where that can be chosen.
+
+    size, dtype: of a kernel of the project; number: which launch of a script's kernel
+    args: arguments as text, with grid and block; None to take a real launch
+    """
+
+    size: tuple[int, int, int] = (256, 256, 256)
+    dtype: str = "float32"
+    number: int = 1
+    args: str | None = None
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    sharedmem: int = 0
+
+
+class ScriptFailed(Exception):
+    """A script raised, which is its own affair: __cause__ is what it raised, `script` where it is."""
+
+    def __init__(self, script: Path) -> None:
+        super().__init__(f"{script} raised an exception")
+        self.script = script
+
+
+def launch_of(target: str, wanted: Wanted) -> Launch:
+    """The launch that a target stands for.
+
+    Raises ValueError for a name that is none, a script that does not launch the kernel, or arguments that do not fit;
+    FileNotFoundError where there is no such script, ScriptFailed where it raises, KernelError for a wrong kernel in it.
+    """
+    script, colon, name = target.rpartition(":")
+    if colon and script.endswith(".py"):
+        return _of_script(Path(script), name, wanted)
+    if target.endswith(".py"):
+        raise ValueError(f"{target}: name the kernel, too: {target}:KERNEL")
+    if wanted.args is not None:
+        raise ValueError(f"args belongs to a kernel of a script, SCRIPT.py:KERNEL; {target} makes its own")
+    # Only here: this is the one part of the lens that needs stage 4 itself, whose backend is chosen at its import.
+    project = importlib.import_module(".project", __package__)
+    return project.project_launch(target, wanted.size, wanted.dtype)
+
+
+def _of_script(script: Path, name: str, wanted: Wanted) -> Launch:
+    if not script.is_file():
+        raise FileNotFoundError(f"there is no script {script}")
+    if not name.isidentifier():
+        raise ValueError(f"{script}:{name}: expected the name of a kernel after the colon")
+    if wanted.args is None:
+        return _launched(script, name, wanted)
+    if not wanted.grid or not wanted.block:
+        raise ValueError("args: needs grid and block, too: how many blocks, and how many threads in each")
+    kernel = _defined(script, name)
+    configured = kernel[wanted.grid, wanted.block, 0, wanted.sharedmem]
+    arguments = arguments_from(wanted.args, kernel._names, name)
+    return Launch(name, kernel, configured.griddim, configured.blockdim, arguments, wanted.sharedmem)
+
+
+def _launched(script: Path, name: str, wanted: Wanted) -> Launch:
+    """A launch that the script makes, run as a program."""
+    found: dict[str, Any] = {}
+
+    def program() -> None:
+        found.update(_run(script, "__main__"))
+
+    launch, seen = catch(program, lambda kernel: kernel.py_func.__name__ == name, wanted.number)
+    if launch is not None:
+        return launch
+    if name in seen:
+        times = {1: "once", 2: "twice"}.get(seen[name], f"{seen[name]} times")
+        raise ValueError(f"{script} launches {name} {times}; there is no launch {wanted.number}")
+    launched = f"it launches {', '.join(seen)}" if seen else "it launches no kernel"
+    defined = [key for key, value in found.items() if isinstance(value, Kernel)]
+    if name in defined:
+        raise ValueError(f"{script} defines {name} and never launches it; give its arguments (--args, --grid, --block)")
+    raise ValueError(f"{script} never launches a kernel {name}; {launched}{_near(name, [*seen, *defined])}")
+
+
+def _defined(script: Path, name: str) -> Any:
+    """The kernel, by a run in which the script is not the program: `if __name__ == "__main__"` does not hold there."""
+    found: dict[str, Any] = {}
+    launch, seen = catch(
+        lambda: found.update(_run(script, script.stem)), lambda kernel: kernel.py_func.__name__ == name
+    )
+    kernel = launch.kernel if launch is not None else found.get(name)
+    if isinstance(kernel, Kernel):
+        return kernel
+    defined = [key for key, value in found.items() if isinstance(value, Kernel)]
+    known = f"it defines {', '.join(defined)}" if defined else "it defines none at its top level"
+    raise ValueError(f"{script} has no kernel {name}; {known}{_near(name, [*seen, *defined])}")
+
+
+def _near(name: str, known: list[str]) -> str:
+    near = [each for each in difflib.get_close_matches(name, known, 1, 0.6) if each != name]
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _run(script: Path, run_name: str) -> dict[str, Any]:
+    """Run the script on the emulator, as python would; what it leaves in its global names. It prints to stderr."""
+    argv, path = sys.argv, sys.path[:]
+    sys.argv = [str(script)]
+    sys.path.insert(0, str(script.resolve().parent))
+    emulator.install()
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return runpy.run_path(str(script), run_name=run_name)
+    except emulator.KernelError:
+        raise
+    except SystemExit:  # it is done, and has launched what it launches
+        return {}
+    except Exception as error:
+        raise ScriptFailed(script) from error
+    finally:
+        emulator.uninstall()
+        sys.argv, sys.path[:] = argv, path

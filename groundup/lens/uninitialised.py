@@ -1,0 +1,95 @@
+"""Reads of shared memory that nobody in the block has written: a GPU gives whatever the last block left there.
+
+A read whose granule is written only later counts, too, unless that write and the read race: then races.py tells it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from cuda_emulator.trace import Trace
+from groundup.lens.compiled import Array, compiled
+from groundup.lens.granules import Granules
+from groundup.lens.memories import LOAD, STORE, Places, index_of
+from groundup.lens.profile import Uninitialised
+from groundup.lens.races import moment, unordered
+
+
+def find_uninitialised(
+    trace: Trace, places: Places, granules: Granules, kinds: Array, unjudged: list[str]
+) -> list[Uninitialised]:
+    """Per site the first such read, and how many there were; by line.
+
+    Where something that is not traced may write to shared memory, nobody can be accused: `unjudged` then says so.
+    """
+    shared = [memory.name for memory in places.memories if memory.space == "shared"]
+    if not shared:
+        return []
+    for missing in trace.not_traced:
+        kernel = missing.file == trace.file and 0 <= missing.line - trace.first_line < len(trace.source)
+        if not kernel or any(re.search(rf"\b{re.escape(name)}\b", missing.text) for name in shared):
+            unjudged.append(
+                f"line {missing.line} (`{missing.text}`) may write to shared memory and is not traced, so whether "
+                "shared memory is read before it is written was not judged"
+            )
+            return []
+    events = trace.events
+    is_shared = np.array([memory.space == "shared" for memory in places.memories] + [False] * 3, np.bool_)
+    times, examples = unwritten_reads(
+        np.asarray(trace.bounds, np.int64), events["site"], events["thread"], events["epoch"], events["warp_epoch"],
+        kinds, is_shared[places.of], granules.first, granules.numbers, granules.count,
+    )  # fmt: skip
+    found = [_describe(trace, places, int(examples[site]), int(times[site])) for site in np.flatnonzero(times)]
+    return sorted(found, key=lambda each: (each.site.line, each.site.column))
+
+
+def _describe(trace: Trace, places: Places, event: int, times: int) -> Uninitialised:
+    one = trace.events[event]
+    memory = places.memories[places.of[event]]
+    site = trace.sites[one["site"]]
+    block = trace.blocks[int(np.searchsorted(trace.bounds, event, side="right")) - 1]
+    index = index_of(memory, int(one["address"]))
+    return Uninitialised(site, site.array or memory.name, index, block, int(one["thread"]), times)
+
+
+@compiled
+def unwritten_reads(
+    bounds: Array,
+    site: Array,
+    thread: Array,
+    epoch: Array,
+    warp_epoch: Array,
+    kinds: Array,
+    shared: Array,
+    first: Array,
+    numbers: Array,
+    granules: int,
+) -> tuple[Array, Array]:
+    """For each site how many of its events read what is not written yet, and the first of them."""
+    times = np.zeros(kinds.shape[0], np.int64)
+    examples = np.zeros(kinds.shape[0], np.int64)
+    written = np.full(granules, -1, np.int32)  # by which event first, in this block
+    for b in range(bounds.shape[0] - 1):
+        block = bounds[b]
+        for i in range(block, bounds[b + 1]):
+            if shared[i] and kinds[site[i]] != LOAD:
+                for touch in range(first[i], first[i + 1]):
+                    if written[numbers[touch]] < block:
+                        written[numbers[touch]] = i
+        for i in range(block, bounds[b + 1]):
+            if not shared[i] or kinds[site[i]] == STORE:  # a store reads nothing
+                continue
+            for touch in range(first[i], first[i + 1]):
+                writer = written[numbers[touch]]
+                late = writer >= i and not unordered(
+                    moment(thread[i], epoch[i], warp_epoch[i]),
+                    moment(thread[writer], epoch[writer], warp_epoch[writer]),
+                )
+                if writer < block or late:
+                    if times[site[i]] == 0:
+                        examples[site[i]] = i
+                    times[site[i]] += 1
+                    break
+    return times, examples

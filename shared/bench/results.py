@@ -1,0 +1,56 @@
+"""Results on disk: a folder that is known to take them before the work begins, and JSON that any reader can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shared.machine.atomic import write_atomically
+
+
+def results_folder(path: Path) -> Path:
+    """Make the folder and prove that files can be written there: better an error now than after minutes of work.
+
+    Raises OSError naming the folder and the reason.
+    """
+    probe = path / ".groundup-probe"
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise OSError(f"cannot write results into {path}: {error.strerror or error}; choose another --out") from error
+    return path
+
+
+def as_json(document: Mapping[str, Any]) -> str:
+    """The document as JSON text. JSON has no NaN and no infinity, so those become the strings "nan", "inf", "-inf"."""
+    return json.dumps(_plain(document), indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def as_json_line(document: Mapping[str, Any]) -> str:
+    """The same on a single line, for a stream of objects."""
+    return json.dumps(_plain(document), allow_nan=False)
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> Path:
+    """Write `as_json(document)`, all of it or nothing; returns the path."""
+    write_atomically(path, as_json(document).encode())
+    return path
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.ndarray | np.generic):
+        return _plain(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

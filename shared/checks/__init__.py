@@ -1,0 +1,1 @@
+"""Do the floors agree, are the gradients right, and how far apart may two correct answers be?"""

@@ -1,0 +1,66 @@
+"""Two stages side by side: the one under test and the one it is compared with.
+
+Both get the same numbers. They are rounded to the dtype before either sees them, so that a float32 stage
+can be compared with a float64 reference and nothing differs but the computing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shared.checks.tolerance import Comparison, compare, failed
+from shared.contract import LABEL_LOSSES, Stage
+
+
+class Pair:
+    """The stage under test and the reference side by side, with one dtype between them."""
+
+    def __init__(self, stage: Stage, reference: Stage, dtype: str) -> None:
+        self.stage, self.reference, self.dtype = stage, reference, dtype
+
+    def rounded(self, values: Any) -> np.ndarray:
+        """Values as float64 after rounding to the dtype: numbers that both stages can hold exactly."""
+        return np.asarray(values, self.dtype).astype(np.float64)
+
+    def give(self, values: Any) -> Any:
+        """Values as the array of the stage under test."""
+        return self.stage.arrays.asarray(np.asarray(values, self.dtype), self.dtype)
+
+    def ask(self, values: Any) -> Any:
+        """Values as the reference's array, in float64."""
+        return self.reference.arrays.asarray(np.asarray(values, np.float64), "float64")
+
+    def got(self, array: Any) -> np.ndarray:
+        """A copy of a result of the stage under test, read as float64."""
+        return host(self.stage, array)
+
+    def expected(self, array: Any) -> np.ndarray:
+        """A copy of a result of the reference, read as float64."""
+        return host(self.reference, array)
+
+    def check(self, op: str, run: Callable[[], Any], expected: Any, k: float, scale: Any, **where: Any) -> Comparison:
+        """Run an operation of the stage and compare; an exception is a failed comparison that quotes it.
+
+        where: layer, level and case, as in `Comparison`
+        A check must end with a finding about every operation, also about one that is not written yet.
+        """
+        try:
+            got = self.got(run())
+        except Exception as error:
+            return failed(op, f"raised {type(error).__name__}: {error}", **where)
+        return compare(op, got, expected, self.dtype, k, scale=scale, **where)
+
+
+def host(stage: Stage, array: Any) -> np.ndarray:
+    """A float64 NumPy copy of a stage's array or number."""
+    return np.array(array if np.ndim(array) == 0 else stage.arrays.to_host(array), np.float64)
+
+
+def random_targets(pair: Pair, rng: np.random.Generator, loss: str, shape: tuple[int, int]) -> np.ndarray:
+    """What a loss compares outputs of this shape with: labels, targets in 0 … 1, or any numbers."""
+    if loss in LABEL_LOSSES:
+        return rng.integers(0, shape[1], shape[0])
+    return pair.rounded(rng.random(shape) if loss == "sigmoid_cross_entropy" else rng.standard_normal(shape))

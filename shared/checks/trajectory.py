@@ -1,0 +1,91 @@
+"""The last level of the equivalence check: many training steps, and then the parameters.
+
+What one step rounds, the next ones carry on. In training that settles down, a step makes the differences of
+the steps before it no larger, and roundings add up as a random walk does: k is the number of steps times the
+longest sum of a step. docs/numerics.md has the derivation and what breaks it: a learning rate so high that
+training diverges, and an optimizer that divides by a gradient which is nothing but rounding error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shared.checks.pair import Pair
+from shared.checks.problems import Problem, Sides
+from shared.checks.steps import parameter_name
+from shared.checks.tolerance import Comparison, compare, failed
+from shared.contract import Stage
+
+EPSILON = 1e-3
+"""RMSProp's and Adam's epsilon here. Their usual 1e-8 is smaller than the rounding error of a float32 gradient, so a
+gradient that should cancel to zero would still become a step. (The first level checks their arithmetic at 1e-8.)"""
+
+
+def trajectory_optimizer(stage: Stage, name: str) -> Any:
+    """SGD with momentum and weight decay, RMSProp or Adam, as the trajectories use them."""
+    if name == "SGD":
+        return stage.optimizers.SGD(0.01, momentum=0.9, weight_decay=1e-4)
+    return getattr(stage.optimizers, name)(0.01, epsilon=EPSILON)
+
+
+def trajectory(pair: Pair, problem: Problem, optimizer: str, steps: int) -> list[Comparison]:
+    """Both networks trained for `steps` steps on the problem's batches in turn: one comparison for each parameter."""
+    sides = Sides(pair, problem)
+    ours, theirs = (trajectory_optimizer(stage, optimizer) for stage in (pair.stage, pair.reference))
+    case = f"{optimizer}, {problem.name}, {steps} steps"
+    for step in range(steps):
+        batch = problem.batches[step % len(problem.batches)]
+        try:
+            sides.ours.train_step(*sides.given(*batch), ours)
+        except Exception as error:
+            note = f"raised {type(error).__name__} in step {step + 1}: {error}"
+            return [failed("Network.train_step", note, level="trajectory", case=case)]
+        sides.theirs.train_step(*sides.asked(*batch), theirs)
+    if not all(np.isfinite(pair.expected(p)).all() for p in sides.theirs.parameters):
+        note = "the reference itself diverged, so there is nothing to compare; use another seed"
+        return [failed("Network.train_step", note, level="trajectory", case=case)]
+    got = [pair.got(p) for p in sides.ours.parameters]
+    expected = [pair.expected(p) for p in sides.theirs.parameters]
+    return compare_parameters(got, expected, pair.dtype, steps=steps, case=case)
+
+
+def compare_parameters(
+    got: Sequence[Any],
+    expected: Sequence[Any],
+    dtype: str,
+    *,
+    steps: int,
+    longest_sum: int | None = None,
+    case: str = "",
+) -> list[Comparison]:
+    """Two networks' parameters [W1, b1, …] after the same `steps` training steps, one comparison for each.
+
+    got, expected: arrays that numpy.asarray takes; dtype: what `got` was trained in
+    longest_sum: the most terms that one step adds up; the most in_features of any layer where it is None
+        (give the batch size where that is larger)
+    The scale of each parameter is its largest expected value.
+    Raises ValueError where the numbers of parameters or steps make no sense.
+    """
+    if len(got) != len(expected):
+        raise ValueError(f"compare_parameters: got {len(got)} parameters but {len(expected)} are expected")
+    if steps < 1:
+        raise ValueError(f"compare_parameters: steps is {steps}; expected at least 1")
+    if longest_sum is None:
+        longest_sum = max((len(np.asarray(p)) for p in expected[::2]), default=1)
+    k = steps * longest_sum
+    return [
+        compare(
+            f"trained parameters: {parameter_name(i)}",
+            g,
+            e,
+            dtype,
+            k,
+            layer=i // 2 + 1,
+            level="trajectory",
+            case=case,
+        )
+        for i, (g, e) in enumerate(zip(got, expected, strict=True))
+    ]

@@ -1,0 +1,141 @@
+"""Fetching MNIST and Fashion-MNIST: several mirrors, a checksum, and never half a file.
+
+A file is downloaded beside its destination under another name, checked, and only then renamed (pooch does
+this). The checksum is of the content and not of the .gz around it: mirrors may compress the same data
+differently, and some servers send it unpacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+from shared.data.idx import DataError, content_sha256
+
+TIMEOUT_SECONDS = 30
+"""How long a mirror may stay silent before the next is tried."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a data set can be fetched, and what must arrive.
+
+    mirrors: addresses of folders, ending in a slash, tried in this order.
+    sha256: IDX file name (without .gz) -> SHA-256 of the uncompressed content, in hex.
+    """
+
+    mirrors: Sequence[str]
+    sha256: Mapping[str, str]
+
+
+SOURCES = {
+    "mnist": Source(
+        mirrors=(
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+        ),
+        sha256={
+            "train-images-idx3-ubyte": "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            "train-labels-idx1-ubyte": "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        },
+    ),
+    "fashion-mnist": Source(
+        mirrors=(
+            "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
+            "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion/",
+        ),
+        sha256={
+            "train-images-idx3-ubyte": "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            "train-labels-idx1-ubyte": "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        },
+    ),
+}
+
+
+def cache_folder() -> Path:
+    """The user's cache folder for groundup's data; where it lies is the operating system's custom."""
+    import pooch  # imported where it is needed: it takes longer to import than the bundled data takes to load
+
+    return Path(pooch.os_cache("groundup"))
+
+
+def download(files: Sequence[str], folder: Path, source: Source) -> None:
+    """Fetch IDX files (names without .gz) into folder as .gz, each from the first mirror that has it right.
+
+    Raises DataError where no mirror delivers, naming each and its reason; files that came before stay, since
+    they are whole and checked. Raises OSError where the folder cannot be made.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        _download_one(file, folder, source)
+
+
+def _download_one(file: str, folder: Path, source: Source) -> None:
+    import pooch
+
+    pooch.get_logger().setLevel("WARNING")  # its notes on unknown checksums do not apply: fetch_checked has them
+    failures = []
+    for mirror in source.mirrors:
+        url = f"{mirror}{file}.gz"
+
+        def fetch_checked(url: str, output_file: str, caller: Any) -> None:
+            # pooch calls this with a temporary name and renames it only if nothing is raised.
+            _fetch(url, output_file)
+            _check(Path(output_file), source.sha256[file])
+
+        try:
+            pooch.retrieve(url, known_hash=None, fname=f"{file}.gz", path=folder, downloader=fetch_checked)
+            return
+        except (OSError, DataError) as error:  # requests' errors are OSErrors
+            failures.append(f"{url}: {error}")
+    raise DataError(
+        f"could not download {file}.gz into {folder}; tried {len(failures)} mirror(s): {'; '.join(failures)}. "
+        f"Check the connection and try again, or fetch the file by other means and put it into that folder"
+    )
+
+
+def _check(path: Path, sha256: str) -> None:
+    try:
+        came = content_sha256(path)
+    except DataError as error:
+        # Without the temporary file's name, which means nothing to the reader and is gone by then.
+        raise DataError(str(error).removeprefix(f"{path}: ")) from error
+    if came != sha256:
+        raise DataError(f"expected content with SHA-256 {sha256}, but {came} came")
+
+
+def _fetch(url: str, output_file: str) -> None:
+    import pooch
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = _Bar(progress, url.rpartition("/")[2])
+        pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT_SECONDS)(url, output_file, None)
+
+
+class _Bar:
+    """A rich progress bar with the four names that pooch asks of one."""
+
+    def __init__(self, progress: Progress, title: str) -> None:
+        self.progress = progress
+        self.task = progress.add_task(title, total=None)
+        self.total = 0  # pooch sets it from the server's Content-Length, 0 where there is none
+
+    def update(self, count: int) -> None:
+        self.progress.update(self.task, advance=count, total=self.total or None)
+
+    def reset(self) -> None:
+        self.progress.reset(self.task)
+
+    def close(self) -> None:
+        self.progress.stop_task(self.task)

@@ -1,0 +1,77 @@
+"""How well a network does: loss and accuracy on a data set, and the record of each epoch.
+
+The records of a run are also a file, `metrics.jsonl`: one JSON object a line and epoch, which any plotting tool reads.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shared.contract import NetworkLike, Stage
+from shared.data.batches import BatchFeeder
+from shared.data.datasets import Split
+from shared.machine.atomic import write_atomically
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch of training. Accuracies are fractions, 0 to 1; None where there was nothing to measure on.
+
+    epoch: from 1
+    learning_rate: of the epoch's last step
+    train_loss: mean over the epoch's samples, each measured before its own step (and with dropout, if any)
+    train_accuracy: at the epoch's end, on up to 1,000 training samples, always the same ones
+    seconds: of training alone, without the evaluations; samples_per_second follows from it
+    """
+
+    epoch: int
+    learning_rate: float
+    train_loss: float
+    train_accuracy: float | None
+    validation_loss: float | None
+    validation_accuracy: float | None
+    test_loss: float | None
+    test_accuracy: float | None
+    seconds: float
+    samples_per_second: float
+
+
+def evaluate(
+    stage: Stage, network: NetworkLike, data: Split, batch_size: int = 1000
+) -> tuple[float, float, np.ndarray]:
+    """(mean loss, accuracy, predictions int64 (n,)) of the network on data, without dropout.
+
+    batch_size: samples at a time; it bounds the memory and changes the result by rounding only
+    """
+    feeder = BatchFeeder(stage, network, data, batch_size)
+    loss_function = getattr(stage.losses, network.loss_name)
+    loss_sum = 0.0
+    predictions = np.empty(len(data), np.int64)
+    for start in range(0, len(data), batch_size):
+        indices = np.arange(start, min(start + batch_size, len(data)))
+        x, y = feeder.batch(indices)
+        outputs = network.forward(x)
+        loss_sum += float(loss_function(outputs, y)) * len(indices)
+        predictions[indices] = predicted_classes(np.asarray(stage.arrays.to_host(outputs)), network.loss_name)
+    return loss_sum / len(data), float(np.mean(predictions == data.y)), predictions
+
+
+def predicted_classes(outputs: np.ndarray, loss_name: str) -> np.ndarray:
+    """`Network.predict`'s rule for outputs that are there already: a second forward pass would cost as much again."""
+    if outputs.shape[1] > 1:
+        return np.argmax(outputs, axis=1)
+    return (outputs[:, 0] > (0.5 if loss_name == "mean_squared_error" else 0.0)).astype(np.int64)
+
+
+def write_metrics(path: Path, records: Iterable[EpochRecord]) -> None:
+    """Write all records as JSON lines. The file is replaced as a whole, so no line is ever doubled, torn or lost."""
+    lines = [json.dumps(asdict(record), allow_nan=False) + "\n" for record in records]
+    write_atomically(path, "".join(lines).encode())
+
+
+def read_metrics(path: Path) -> list[EpochRecord]:
+    """The records of a metrics.jsonl."""
+    return [EpochRecord(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]

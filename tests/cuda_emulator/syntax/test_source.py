@@ -1,0 +1,246 @@
+"""When a kernel's text and its globals are read, and how its calls of cuda's own functions may be written."""
+
+from __future__ import annotations
+
+import importlib.util
+import linecache
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import njit
+
+from cuda_emulator import KernelError, cuda, options
+from cuda_emulator.compiler.signatures import PARAMETERS
+from cuda_emulator.intrinsics import ATOMICS, COLLECTIVES, LOADS, STORES
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture(params=["compiled", "step"])
+def mode(request: pytest.FixtureRequest) -> Iterator[str]:
+    with options(step=request.param == "step"):
+        yield request.param
+
+
+def run_cell(number: int, text: str, names: dict[str, Any]) -> None:
+    """What a notebook does with a cell: the same one may run again with another text."""
+    filename = f"<cell {number}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    exec(compile(text, filename, "exec"), names)
+
+
+@pytest.mark.usefixtures("mode")
+def test_a_kernel_keeps_the_text_of_its_cell_when_the_cell_runs_again() -> None:
+    names: dict[str, Any] = {"cuda": cuda}
+    run_cell(1, "@cuda.jit(device=True)\ndef value():\n    return 111\n", names)
+    run_cell(2, "@cuda.jit\ndef k(out):\n    out[0] = value()\n", names)
+    old = names["k"]
+    text = "# another\n@cuda.jit\ndef k(out):\n    out[0] = -1\n"
+    run_cell(2, text, names)
+    linecache.cache["<cell 1>"] = linecache.cache["<cell 2>"]  # the device function's cell, too
+    out = np.zeros(1)
+    old[1, 1](out)
+    assert out[0] == 111
+
+
+def imported(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_a_file_that_changes_after_its_import_does_not_change_its_kernels(tmp_path: Path) -> None:
+    path = tmp_path / "kernels_in_a_file.py"
+    start = "from cuda_emulator import cuda\n"
+    path.write_text(start + "@cuda.jit\ndef k(out):\n    out[0] = 111\n")
+    module = imported(path)
+    path.write_text(start + "LIMIT = 1\nANOTHER = 2\n@cuda.jit\ndef k(out):\n    out[0] = 222\n")
+    os.utime(path, (1, 1))  # another time than before, whatever the clock's resolution
+    out = np.zeros(1)
+    with options(step=True):
+        module.k[1, 1](out)
+        assert out[0] == 111
+        module.k.specialize(out)[1, 1](out)
+    assert out[0] == 111
+
+
+def test_a_kernel_without_a_text_is_an_error_at_its_launch_and_not_before() -> None:
+    names: dict[str, Any] = {}
+    exec("def k(out):\n    out[0] = 1\n", names)
+    kernel = cuda.jit(names["k"])
+    with pytest.raises(KernelError, match="the source of 'k' cannot be read"):
+        kernel[1, 1](np.zeros(1))
+
+
+@cuda.jit
+def straight(out: Any, n: Any) -> None:
+    for i in range(4):
+        out[i] = n
+
+
+@cuda.jit
+def as_long_as_it_is_told(out: Any, n: Any) -> None:
+    for _ in range(n):
+        out[0] += 1
+
+
+@cuda.jit
+def as_long_as_it_likes(out: Any, n: Any) -> None:
+    while out[0] < n:
+        out[0] += 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "may_loop"), [(straight, False), (as_long_as_it_is_told, True), (as_long_as_it_likes, True)]
+)
+def test_a_kernel_knows_whether_its_loops_depend_on_data(kernel: Any, may_loop: bool) -> None:
+    kernel[1, 1](np.zeros(4), 3)
+    assert [compiled.may_loop for compiled in kernel.overloads.values()] == [may_loop]
+
+
+FACTOR = 1
+OFFSET = 10
+
+
+@cuda.jit(device=True)
+def offset() -> int:
+    return OFFSET
+
+
+@njit
+def twice_offset() -> int:
+    return 2 * OFFSET
+
+
+@cuda.jit
+def reads_globals(out: Any) -> None:
+    out[0] = FACTOR
+    out[1] = offset()
+    out[2] = twice_offset()
+
+
+@pytest.mark.usefixtures("mode")
+def test_globals_are_frozen_for_each_combination_of_argument_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = cuda.jit(reads_globals.py_func)
+    wide, narrow = np.zeros(3), np.zeros(3, np.float32)
+    kernel[1, 1](wide)
+    assert wide.tolist() == [1, 10, 20]
+    monkeypatch.setitem(globals(), "FACTOR", 5)
+    monkeypatch.setitem(globals(), "OFFSET", 7)
+    kernel[1, 1](wide)
+    kernel[1, 1](narrow)
+    assert wide.tolist() == [1, 10, 20]
+    assert narrow.tolist() == [5, 7, 14]
+
+
+def test_recompile_reads_globals_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = cuda.jit(reads_globals.py_func)
+    out = np.zeros(3)
+    kernel[1, 1](out)
+    monkeypatch.setitem(globals(), "FACTOR", 6)
+    kernel.recompile()
+    kernel[1, 1](out)
+    assert out[0] == 6
+
+
+@cuda.jit
+def names_its_arguments(out: Any, counts: Any) -> None:
+    i = cuda.grid(ndim=1)
+    out[i] = cuda.shfl_sync(value=i * 2, src_lane=3, mask=0xFFFFFFFF)
+    out[i] += cuda.shfl_down_sync(0xFFFFFFFF, i, delta=1)
+    out[i] += cuda.shfl_xor_sync(0xFFFFFFFF, i, lane_mask=1)
+    out[i] += cuda.popc(cuda.ballot_sync(predicate=i < 5, mask=0xFFFFFFFF))
+    cuda.syncwarp(mask=0xFFFFFFFF)
+    out[i] += cuda.syncthreads_count(predicate=i < 7) * cuda.gridsize(ndim=1)
+    cuda.atomic.add(counts, val=2, idx=0)
+    cuda.atomic.cas(ary=counts, idx=1, old=0, val=i + 1)
+
+
+@pytest.mark.usefixtures("mode")
+def test_cudas_functions_take_their_arguments_by_name() -> None:
+    out, counts = np.zeros(32, np.int64), np.zeros(2, np.int64)
+    names_its_arguments[1, 32](out, counts)
+    i = np.arange(32)
+    np.testing.assert_array_equal(out, 6 + np.minimum(i + 1, 31) + (i ^ 1) + 5 + 7 * 32)
+    assert counts.tolist() == [64, 1]
+
+
+@pytest.mark.usefixtures("mode")
+def test_a_name_that_a_function_of_cuda_lacks_is_refused() -> None:
+    @cuda.jit
+    def unknown(out: Any) -> None:
+        out[0] = cuda.grid(dimensions=1)
+
+    @cuda.jit
+    def twice(out: Any) -> None:
+        cuda.atomic.add(out, 0, 1, idx=2)
+
+    @cuda.jit
+    def too_few(out: Any) -> None:
+        out[0] = cuda.shfl_sync(0xFFFFFFFF, value=1)
+
+    for kernel, message in (
+        (unknown, r"cuda\.grid\(ndim\) has no argument 'dimensions' left to give"),
+        (twice, r"cuda\.atomic\.add\(ary, idx, val\) has no argument 'idx' left to give"),
+        (too_few, r"cuda\.shfl_sync\(mask, value, src_lane\) lacks 'src_lane'"),
+    ):
+        with pytest.raises(KernelError, match=message):
+            kernel[1, 1](np.zeros(4))
+
+
+def test_every_collective_atomic_load_and_store_has_its_arguments_names() -> None:
+    assert {*COLLECTIVES, *LOADS, *STORES, *(f"atomic.{name}" for name in ATOMICS)} <= set(PARAMETERS)
+
+
+@cuda.jit
+def caches(a: Any, table: Any, out: Any) -> None:
+    i = cuda.grid(1)
+    total = cuda.ldca(a, i) + cuda.ldcg(a, i) + cuda.ldcs(a, i)
+    total += cuda.ldlu(array=a, i=i) + cuda.ldcv(table, (i, 1))
+    cuda.stcg(out, (0, i), total)
+    cuda.stcs(out, (1, i), cuda.shfl_down_sync(0xFFFFFFFF, total, 1))
+    cuda.stwb(out, value=i, i=(2, i))
+    cuda.stwt(out, (3, i), out[2, i] + 1)
+
+
+@pytest.mark.usefixtures("mode")
+def test_loads_and_stores_with_hints_for_caches_are_ordinary_ones() -> None:
+    a, table = np.arange(32), np.arange(64).reshape(32, 2)
+    out = np.zeros((4, 32), np.int64)
+    caches[1, 32](a, table, out)
+    total = 4 * a + table[:, 1]
+    np.testing.assert_array_equal(out, [total, [*total[1:], total[-1]], a, a + 1])
+    with pytest.raises(KernelError, match=r"a\[16\] is out of bounds") as caught:
+        caches[1, 32](a[:16], table, out)
+    assert "cuda.ldca(a, i)" in str(caught.value)
+
+
+def test_a_store_with_a_hint_inside_an_expression_is_refused(mode: str) -> None:
+    @cuda.jit
+    def inside(out: Any) -> None:
+        out[0] = 1 if out[0] else cuda.stcg(out, 0, 1)
+
+    with pytest.raises(KernelError, match=r"cuda\.stcg\(.*in a statement of its own"):
+        inside[1, 1](np.zeros(4))
+
+
+@pytest.mark.usefixtures("mode")
+def test_vector_types_are_refused_with_a_way_out() -> None:
+    @cuda.jit
+    def vectors(out: Any) -> None:
+        v = cuda.float32x4(1, 2, 3, 4)
+        out[0] = v.x
+
+    with pytest.raises(KernelError, match=r"cuda\.float32x4.* is not supported by the emulator: use as many single"):
+        vectors[1, 1](np.zeros(4))

@@ -1,0 +1,305 @@
+"""Generated kernels on disk: what is found again, what makes a file of its own, and folders that cannot be written."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import types
+
+from cuda_emulator import cuda
+from cuda_emulator.compiler import cache
+from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.thread_code import Variant
+from tests.cuda_emulator.emulator_steps import device, function
+
+VECTOR = types.float32[::1]
+SCRIPT = """
+import sys
+import numpy as np
+from cuda_emulator.compiler import compile
+from cuda_emulator import cuda
+
+if "from the cache" in sys.argv:
+    def generate(*arguments):
+        raise AssertionError("this kernel was to come from the cache")
+    compile.generate = generate
+
+SCALE = 3
+WEIGHTS = np.array([10.0, 20.0])
+
+@cuda.jit(device=True)
+def weighted(x):
+    return SCALE * x + WEIGHTS[1]
+
+@cuda.jit
+def kernel(values, out):
+    t = cuda.threadIdx.x
+    tile = cuda.shared.array(32, np.float64)
+    tile[t] = values[t]
+    cuda.syncthreads()
+    out[t] = weighted(tile[31 - t])
+
+values, out = np.arange(32.0), np.zeros(32)
+kernel[1, 32](values, out)
+assert out.tolist() == (3 * values[::-1] + 20).tolist()
+print("right")
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+    return tmp_path / "emulator"
+
+
+def start(tmp_path: Path, *arguments: str) -> subprocess.Popen:
+    script = tmp_path / "script.py"
+    if not script.exists():
+        script.write_text(textwrap.dedent(SCRIPT))
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "GROUNDUP_CACHE": str(tmp_path / "kept"), "PYTHONPATH": str(root)}
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def ended_well(process: subprocess.Popen) -> None:
+    out, errors = process.communicate(timeout=120)
+    assert (process.returncode, out) == (0, "right\n"), errors
+
+
+def kept(tmp_path: Path) -> dict[str, int]:
+    """Every file in the cache, with the time of its last change."""
+    files = (tmp_path / "kept").rglob("*")
+    return {path.name: path.stat().st_mtime_ns for path in files if path.is_file()}
+
+
+@pytest.mark.slow
+def test_a_second_process_finds_source_and_machine_code_and_makes_neither(tmp_path: Path) -> None:
+    ended_well(start(tmp_path))
+    before = kept(tmp_path)
+    assert sorted(Path(name).suffix for name in before) == [".nbc", ".nbi", ".py"]
+    ended_well(start(tmp_path, "from the cache"))
+    assert kept(tmp_path) == before
+
+
+@pytest.mark.slow
+def test_two_processes_that_start_at_once_both_succeed(tmp_path: Path) -> None:
+    for process in [start(tmp_path), start(tmp_path)]:
+        ended_well(process)
+    assert sum(name.endswith(".py") for name in kept(tmp_path)) == 1
+    assert not any(name.endswith(".tmp") for name in kept(tmp_path))
+
+
+# ---- What decides the name of the file.
+
+WHAT: tuple[Any, ...] = (("array(float32, 1d, C)",), Variant())
+
+
+def path_with(body: str, what: tuple[Any, ...] = WHAT, **names: Any) -> Path | None:
+    """The file of a kernel that is the same function of the same place each time, with these globals."""
+    if body not in _codes:
+        _codes[body] = function(body, **names)
+    first = _codes[body]
+    return cache.path_of(FunctionSource(FunctionType(first.__code__, {**first.__globals__, **names})), what)
+
+
+_codes: dict[str, Any] = {}
+
+
+def test_the_same_kernel_has_the_same_file(folder: Path) -> None:
+    path = path_with("out[0] = TILE", TILE=4)
+    assert path is not None
+    assert path.parent == folder
+    assert path.name.startswith("kernel_")
+    assert path == path_with("out[0] = TILE", TILE=4, OTHER=5)
+
+
+@pytest.mark.parametrize(
+    ("body", "one", "other"),
+    [
+        ("out[0] = TILE", 4, 5),
+        ("out[1] = TILE", 4, 4.0),
+        ("out[2] = TILE", 4, np.float32(4)),
+        ("out[3] = TILE.size", np.zeros(3), np.zeros(4)),
+        ("out[4] = TILE[0]", np.zeros(3), np.array([0.0, 0.0, 1.0])),
+        ("out[5] = TILE[0]", np.zeros(3), np.zeros(3, np.float32)),
+        ("out[6] = TILE(1)", types.float32, types.float64),
+        ("out[7] = TILE(n)", abs, round),
+        ("out[8] = TILE(n)", device("return x"), device("return -x")),
+        ("out[9] = TILE(n)", device("return k * x", k=1), device("return k * x", k=2)),
+    ],
+)
+def test_another_value_of_a_global_makes_another_file(folder: Path, body: str, one: Any, other: Any) -> None:
+    assert path_with(body, TILE=one) == path_with(body, TILE=one)
+    assert path_with(body, TILE=one) != path_with(body, TILE=other)
+
+
+def test_a_device_function_changed_behind_another_makes_another_file(folder: Path) -> None:
+    def outer(inner: Any) -> Any:
+        return device("return inner(x)", name="outer", inner=inner)
+
+    one, other = outer(device("return x")), outer(device("return x + 1"))
+    other.py_func.__code__ = one.py_func.__code__  # the same text at the same place
+    assert path_with("out[0] = outer(n)", outer=one) != path_with("out[0] = outer(n)", outer=other)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        (("array(float64, 1d, C)",), Variant()),
+        (("array(float32, 1d, A)",), Variant()),
+        (WHAT[0], Variant(bounds=False)),
+        (WHAT[0], Variant(check=True)),
+        (WHAT[0], Variant(fastmath=True)),
+        (WHAT[0], Variant(divergence="warn")),
+    ],
+)
+def test_other_arguments_and_other_ways_of_compiling_make_another_file(folder: Path, what: tuple[Any, ...]) -> None:
+    assert path_with("out[0] = 1") != path_with("out[0] = 1", what)
+
+
+def test_another_text_or_another_place_makes_another_file(folder: Path) -> None:
+    paths = {cache.path_of(FunctionSource(function(body)), WHAT) for body in ("out[0] = 1", "out[0] = 2", "out[0] = 1")}
+    assert len(paths) == 3
+
+
+def test_an_argument_that_hides_a_global_does_not_count(folder: Path) -> None:
+    assert path_with("out[0] = n", n=1) == path_with("out[0] = n", n=2)
+
+
+def test_a_changed_emulator_makes_every_kernel_anew(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = path_with("out[0] = 1")
+    monkeypatch.setattr(cache, "emulator_version", lambda: "another")
+    assert path_with("out[0] = 1") != before
+
+
+# ---- Where it is, and where it cannot be.
+
+
+def test_the_users_cache_folder_is_used_where_nothing_is_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("GROUNDUP_CACHE", raising=False)
+    for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    found = cache.cache_folder()
+    assert found.is_relative_to(tmp_path)
+    assert found.parts[-2:] == ("groundup", "emulator")
+
+
+def test_without_a_folder_that_can_be_written_kernels_work_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "file"))
+    assert path_with("out[0] = 1") is None
+
+    @cuda.jit
+    def double(out):  # type: ignore[no-untyped-def]
+        out[cuda.threadIdx.x] *= 2
+
+    out = np.arange(4)
+    double[1, 4](out)
+    assert out.tolist() == [0, 2, 4, 6]
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_global_array_is_frozen_when_a_kernel_is_compiled_and_looked_at_by_the_next(folder: Path) -> None:
+    weights = np.array([1, 2])
+
+    def weigh(out):  # type: ignore[no-untyped-def]
+        out[0] = weights[1]
+
+    out = np.zeros(1, np.int64)
+    first = cuda.jit(weigh)
+    first[1, 1](out)
+    weights[1] = 7
+    first[1, 1](out)
+    assert out.tolist() == [2]
+    cuda.jit(weigh)[1, 1](out)
+    assert out.tolist() == [7]
+    weights[1] = 2
+    cuda.jit(weigh)[1, 1](out)  # the first one's file, found again
+    assert out.tolist() == [2]
+    assert len(list(folder.glob("*.py"))) == 2
+
+
+# ---- Files.
+
+
+def test_a_file_once_written_stays(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    cache.write(path, "first")
+    cache.write(path, "second")
+    assert path.read_text() == "first"
+    assert [found.name for found in tmp_path.iterdir()] == ["kernel.py"]
+
+
+def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def link(*paths: Any) -> None:
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(os, "link", link)
+    cache.write(tmp_path / "kernel.py", "text")
+    assert (tmp_path / "kernel.py").read_text() == "text"
+    assert [found.name for found in tmp_path.iterdir()] == ["kernel.py"]
+
+
+def test_the_kernels_not_used_for_longest_go_with_their_machine_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cache, "KEEP", 2)
+    (tmp_path / "__pycache__").mkdir()
+    for age, name in enumerate(["newest", "newer", "old", "oldest"]):
+        for path in (tmp_path / f"{name}.py", tmp_path / "__pycache__" / f"{name}.run-1.py311.nbi"):
+            path.write_text(name)
+            os.utime(path, (1e9 - age, 1e9 - age))
+    cache.prune(tmp_path)
+    assert {path.name for path in tmp_path.rglob("*.*")} == {
+        *("newest.py", "newest.run-1.py311.nbi", "newer.py", "newer.run-1.py311.nbi")
+    }
+
+
+def test_record_types_of_other_fields_are_other_kernels() -> None:
+    texts = [np.dtype([("x", np.float64)]), np.dtype([("x", np.float32)]), np.dtype([("x", np.float64)], align=True)]
+    assert len({cache.meaning(dtype, ()) for dtype in texts}) == 3
+
+
+TWO = """
+import sys
+import numpy as np
+from numba import float32
+from cuda_emulator import cuda
+
+def cutting(change):
+    @cuda.jit(device=True)
+    def changed(x):
+        return change * x
+
+    @cuda.jit
+    def kernel(values, out):
+        tile = cuda.shared.array(32, float32)
+        t = cuda.threadIdx.x
+        tile[t] = changed(values[t])
+        cuda.syncthreads()
+        out[t] = tile[31 - t]
+    return kernel
+
+for word in sys.argv[1:]:
+    values, out = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    cutting(float32(int(word)))[1, 32](values, out)
+    assert out.tolist() == [int(word) * v for v in range(31, -1, -1)], (word, out)
+print("right")
+"""
+
+
+@pytest.mark.slow
+def test_kernels_that_other_processes_compiled_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
+    """Two processes number their functions alike, so what tells the machine code apart must be in the names."""
+    (tmp_path / "script.py").write_text(TWO)
+    for words in (["2"], ["3"], ["5"], ["2", "3", "5"]):
+        ended_well(start(tmp_path, *words))

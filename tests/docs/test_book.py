@@ -1,0 +1,207 @@
+"""The book: it builds without a warning, every link in it leads somewhere, it asks nothing of the network, every
+picture says in words what it shows, and on a phone no page is wider than the screen."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = ("sphinx", "myst_nb", "furo", "latex2mathml")
+MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(MISSING), reason=f"needs {', '.join(MISSING)}: pip install -e '.[docs]'"),
+]
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
+browser = pytest.mark.skipif(
+    BROWSER is None, reason="no Chromium on the path (Debian and Ubuntu: apt install chromium)"
+)
+
+PHONE = 390
+"""Width of a phone held upright, in CSS pixels."""
+
+LOADED = {"script": ("src",), "img": ("src", "srcset"), "source": ("src", "srcset"), "iframe": ("src",)}
+LOADED |= {"video": ("src", "poster"), "audio": ("src",), "embed": ("src",), "object": ("data",)}
+"""What a browser fetches when it opens a page: tag -> attributes. <link> is looked at by itself."""
+
+FETCHED_LINKS = {"stylesheet", "icon", "preload", "modulepreload", "prefetch", "preconnect", "dns-prefetch", "manifest"}
+"""Values of <link rel=...> at which a browser goes and fetches something."""
+
+ASK = """<script>onload = async () => {
+const frame = document.querySelector("iframe"), found = {};
+for (const page of PAGES) {
+  await new Promise(done => { frame.onload = done; frame.src = page; });
+  const inside = frame.contentDocument, view = frame.contentWindow, root = inside.documentElement;
+  const boxed = each => { for (let box = each.parentElement; box.tagName != "ARTICLE"; box = box.parentElement)
+    if (/auto|scroll|hidden/.test(view.getComputedStyle(box).overflowX)) return true; return false; };
+  found[page] = {
+    width: view.innerWidth, wide: Math.max(...["html", "body", ".content"]
+      .map(each => inside.querySelector(each)).filter(each => each).map(each => each.scrollWidth)),
+    outside: [...inside.querySelectorAll("article *")]
+      .filter(each => each.getBoundingClientRect().right > root.clientWidth + 1 && !boxed(each))
+      .map(each => each.outerHTML.slice(0, 100)),
+    fetched: view.performance.getEntriesByType("resource").map(each => each.name).filter(each => /^https?:/.test(each)),
+  };
+}
+document.title = JSON.stringify(found);
+}</script>"""
+
+
+@dataclass
+class Page(HTMLParser):
+    """What the tests ask of a page. ids: to link to; links: <a href>; fetched: (tag, address) that a browser loads;
+    images: (address, what it says in words or None)."""
+
+    ids: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    fetched: list[tuple[str, str]] = field(default_factory=list)
+    images: list[tuple[str, str | None]] = field(default_factory=list)
+    styles: str = ""
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        named = dict(attributes)
+        self.ids |= {named[name] or "" for name in ("id", "name") if name in named}
+        self.styles += named.get("style") or ""
+        if tag == "a" and named.get("href"):
+            self.links.append(str(named["href"]))
+        if tag == "link" and FETCHED_LINKS & set((named.get("rel") or "").split()):
+            self.fetched.append((tag, named.get("href") or ""))
+        for name in LOADED.get(tag, ()):
+            if named.get(name):
+                self.fetched.append((tag, str(named[name])))
+        if tag == "img":
+            self.images.append((named.get("src") or "", named.get("alt")))
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the built book. Every warning is an error, as in `make book`."""
+    folder = tmp_path_factory.mktemp("book")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "-d", str(folder / "read")]
+    built = subprocess.run([*command, str(ROOT / "docs"), str(folder / "html")], capture_output=True, text=True)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder / "html"
+
+
+@pytest.fixture(scope="module")
+def pages(book: Path) -> dict[Path, Page]:
+    """Every page of the book, read."""
+    found = {}
+    for path in sorted(book.rglob("*.html")):
+        page = Page()
+        page.feed(path.read_text(encoding="utf-8"))
+        found[path] = page
+    return found
+
+
+def outside(address: str) -> bool:
+    """Whether an address is not in the book."""
+    return bool(urlsplit(address).scheme or urlsplit(address).netloc)
+
+
+def test_every_page_of_the_docs_is_in_the_book_and_in_its_table_of_contents(
+    book: Path, pages: dict[Path, Page]
+) -> None:
+    contents = {unquote(urlsplit(link).path) for link in pages[book / "index.html"].links}
+    for page in [*(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.ipynb")]:
+        name = page.relative_to(ROOT / "docs").with_suffix(".html")
+        if name.parts[0] != "_build" and ".ipynb_checkpoints" not in name.parts:
+            assert (book / name).is_file(), name
+            assert name.as_posix() in contents | {"index.html"}, f"index.md does not lead to {name}"
+
+
+def test_every_link_leads_to_a_file_and_to_a_place_in_it(book: Path, pages: dict[Path, Page]) -> None:
+    broken = []
+    for path, page in pages.items():
+        for link in page.links:
+            parts = urlsplit(link)
+            if outside(link):
+                continue
+            target = Path(os.path.normpath(path.parent / unquote(parts.path))) if parts.path else path
+            if not target.is_file():
+                broken.append(f"{path.relative_to(book)} links to {link}, which is not there")
+            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids:
+                broken.append(f"{path.relative_to(book)} links to {link}, and that page has no such place")
+    assert not broken, "\n".join(broken)
+
+
+def test_no_page_asks_anything_of_the_network(book: Path, pages: dict[Path, Page]) -> None:
+    asked = [
+        f"{path.relative_to(book)}: <{tag}> {address}"
+        for path, page in pages.items()
+        for tag, address in page.fetched
+        if outside(address) and not address.startswith("data:")
+    ]
+    sheets = [(path, path.read_text(encoding="utf-8")) for path in book.rglob("*.css")]
+    sheets += [(path, page.styles) for path, page in pages.items()]
+    for path, style in sheets:
+        for address in re.findall(r"(?:url\(|@import\s)\s*['\"]?(?:https?:)?//[^'\")]*", style):
+            asked.append(f"{path.relative_to(book)}: {address}")
+    assert not asked, "\n".join(asked)
+
+
+def test_what_a_page_fetches_is_in_the_book(book: Path, pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        for tag, address in page.fetched:
+            if not outside(address):
+                target = Path(os.path.normpath(path.parent / unquote(urlsplit(address).path)))
+                assert target.is_file(), f"{path.relative_to(book)}: <{tag}> {address} is not there"
+
+
+def test_every_picture_says_in_words_what_it_shows(book: Path, pages: dict[Path, Page]) -> None:
+    images = [(path, *image) for path, page in pages.items() for image in page.images]
+    assert len(images) > 10
+    silent = [f"{path.relative_to(book)}: {address}" for path, address, words in images if not (words or "").strip()]
+    assert not silent, "\n".join(silent)
+    for path, address, words in images:
+        assert Path(address).name not in str(words), f"{path.relative_to(book)}: {address} is described by its name"
+
+
+def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
+    page = (book / "guides" / "backpropagation.html").read_text(encoding="utf-8")
+    assert page.count("<math") > 30
+    assert "MathJax" not in page
+    assert not re.search(r"\\(frac|begin|sum|quad|top)", re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL))
+
+
+@browser
+def test_on_a_phone_no_page_is_wider_than_the_screen(book: Path, pages: dict[Path, Page], tmp_path: Path) -> None:
+    names = [path.relative_to(book).as_posix() for path in pages]
+    frame = f'<iframe style="border:0;width:{PHONE}px;height:800px"></iframe>'
+    script = ASK.replace("PAGES", json.dumps(names))
+    shell = book / "phone.html"
+    shell.write_text(f"<!DOCTYPE html><title></title><body>{frame}{script}</body>", encoding="utf-8")
+    command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={tmp_path / 'browser'}", "--enable-logging=stderr", "--virtual-time-budget=60000"]
+    command += ["--allow-file-access-from-files", "--dump-dom", shell.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    shell.unlink()
+    title = re.search(r"<title>(.*?)</title>", done.stdout, re.DOTALL)
+    assert title is not None
+    found = json.loads(html.unescape(title[1]))
+    assert set(found) == set(names)
+    for name, seen in found.items():
+        assert seen["width"] == PHONE
+        assert seen["fetched"] == [], name
+        assert (name, seen["outside"][:3]) == (name, [])
+        assert seen["wide"] <= PHONE, f"{name} is {seen['wide']} pixels wide"
+    assert [line for line in done.stderr.splitlines() if "CONSOLE" in line] == []

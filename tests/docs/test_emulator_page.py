@@ -1,0 +1,88 @@
+"""docs/emulator.md keeps its word: every listing is what the emulator makes today, every message what it says."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cuda_emulator import options
+from cuda_emulator.settings import WORDS, Settings
+from cuda_emulator.stepping import step
+from tests.docs import emulator_docs
+from tests.docs import emulator_docs_kernels as small
+
+ROOT, PAGE = emulator_docs.ROOT, emulator_docs.PAGE
+TEXT = PAGE.read_text(encoding="utf-8")
+IN_PAGE = {name: text.strip() for _, name, text in emulator_docs.LISTING.findall(TEXT)}
+SLOW = {"faults-running"}
+"""Those that compile kernels with Numba."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in emulator_docs.listings()]
+)
+def test_a_listing_of_the_page_is_what_the_emulator_makes(name: str) -> None:
+    made = emulator_docs.listings()[name]()
+    assert IN_PAGE[name] == made, f"make the page's listings anew: python -m {emulator_docs.__name__}"
+
+
+def test_the_page_has_every_listing_once() -> None:
+    names = [name for _, name, _ in emulator_docs.LISTING.findall(TEXT)]
+    assert sorted(names) == sorted(emulator_docs.listings())
+    assert TEXT.count("<!-- listing:") == TEXT.count("<!-- end -->") == len(names)
+
+
+def test_a_listing_that_is_out_of_date_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulator_docs, "listings", lambda: {"one": lambda: "new"})
+    page = "before\n<!-- listing: one -->\n\nold\n\n<!-- end -->\nafter\n"
+    assert emulator_docs.refreshed(page) == page.replace("old", "new")
+    assert emulator_docs.refreshed(page.replace("\nold\n\n", "")) == page.replace("old", "new")
+
+
+def test_the_page_names_every_setting_and_every_word_of_the_environment() -> None:
+    for field in Settings.__dataclass_fields__:
+        assert f"| `{field}` |" in TEXT, field
+    for word in WORDS:
+        assert f"| `{word}` |" in TEXT, word
+
+
+def test_the_page_names_every_option_of_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from groundup.cli import main; main(['run', '--help'])"],
+        cwd=ROOT,
+        env=os.environ | {"TERM": "dumb"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for option in ("--check", "--step", "--source", "--unchecked", "--threads"):
+        assert option in done.stdout
+        assert f"| `{option}" in TEXT
+
+
+def test_the_architecture_page_names_every_module() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for module in (ROOT / "cuda_emulator").glob("[!_]*.py"):
+        assert module.name in page, f"docs/architecture.md says nothing of {module.name}"
+
+
+@pytest.mark.slow
+def test_the_missing_barrier_of_the_page_hides_from_the_compiler_and_not_from_step_mode() -> None:
+    x = np.arange(1, 33, dtype=np.float32)
+    compiled, stepped = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    with options(check=True):
+        small.reversed_by_luck[1, 32](x, compiled)
+    assert np.array_equal(compiled, x[::-1])
+    for order in ("forward", "reverse"):
+        step.run_kernel(small.reversed_by_luck.source, [x, stepped], (1, 1, 1), (32, 1, 1), 0, order=order)
+        assert (stepped != x[::-1]).sum() == 16
+
+
+@pytest.mark.slow
+def test_the_example_agrees_with_numpy_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    emulator_docs.example().main(17, 5, 33)
+    assert "(17, 5) @ (5, 33): largest difference from NumPy" in capsys.readouterr().out

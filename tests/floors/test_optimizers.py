@@ -1,0 +1,225 @@
+"""Optimizers: the numbers and shapes they refuse, and a state that can be saved, loaded and carried between stages.
+
+That their steps are PyTorch's is tested in test_oracle.
+"""
+
+import math
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.contract import OPTIMIZERS, Stage, load_stage
+from tests.stages import STAGE_PARAMS
+
+CASES: dict[str, tuple[str, dict[str, Any], set[str]]] = {
+    "plain SGD": ("SGD", {"learning_rate": 0.1}, set()),
+    "momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}, {"velocity"}),
+    "nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.1}, {"velocity"}),
+    "RMSProp": ("RMSProp", {}, {"square_average"}),
+    "Adam": ("Adam", {}, {"first_moment", "second_moment"}),
+}
+
+
+def make(stage: Stage, case: str) -> Any:
+    name, arguments, _ = CASES[case]
+    return getattr(stage.optimizers, name)(**arguments)
+
+
+def host(stage: Stage, array: Any) -> np.ndarray:
+    return np.array(stage.arrays.to_host(array))
+
+
+def numbers(seed: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=(3, 2)), rng.normal(size=2)]
+
+
+def arrays(stage: Stage, seed: int) -> list[Any]:
+    return [stage.arrays.asarray(values, "float64") for values in numbers(seed)]
+
+
+def steps(stage: Stage, optimizer: Any, parameters: list[Any], seeds: range) -> list[np.ndarray]:
+    """Walk the parameters, one step against each seed's gradients; where they end."""
+    for seed in seeds:
+        optimizer.step(parameters, arrays(stage, seed))
+    return [host(stage, p) for p in parameters]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_parameters_change_in_place_and_gradients_do_not(stage: Stage, case: str) -> None:
+    parameters, gradients = arrays(stage, 0), arrays(stage, 1)
+    same = list(parameters)
+    make(stage, case).step(parameters, gradients)
+    for parameter, object_before, start in zip(parameters, same, numbers(0), strict=True):
+        assert parameter is object_before
+        assert not np.array_equal(host(stage, parameter), start)
+    for gradient, before in zip(gradients, numbers(1), strict=True):
+        assert np.array_equal(host(stage, gradient), before)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_learning_rate_may_be_set_between_steps(stage: Stage, case: str) -> None:
+    optimizer, parameters = make(stage, case), arrays(stage, 0)
+    optimizer.learning_rate = 0.0
+    for end, start in zip(steps(stage, optimizer, parameters, range(1, 3)), numbers(0), strict=True):
+        assert np.array_equal(end, start)
+    optimizer.learning_rate = 0.5
+    optimizer.step(parameters, arrays(stage, 3))
+    assert not np.array_equal(host(stage, parameters[0]), numbers(0)[0])
+
+
+def test_the_first_adam_step_is_the_learning_rate_whatever_the_size_of_the_gradient(stage: Stage) -> None:
+    for size in (1e-3, 1e3):
+        parameters = [stage.arrays.asarray([1.0, 1.0], "float64")]
+        stage.optimizers.Adam(0.01, epsilon=0.0).step(parameters, [stage.arrays.asarray([size, -size], "float64")])
+        np.testing.assert_allclose(host(stage, parameters[0]), [0.99, 1.01], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("rate", [math.nan, math.inf, -math.inf, -0.1])
+def test_a_learning_rate_that_is_no_finite_positive_number_is_rejected(stage: Stage, name: str, rate: float) -> None:
+    with pytest.raises(ValueError, match=f"learning_rate: .*got {rate}"):
+        getattr(stage.optimizers, name)(learning_rate=rate)
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"), [("SGD", "momentum"), ("RMSProp", "alpha"), ("Adam", "beta1"), ("Adam", "beta2")]
+)
+@pytest.mark.parametrize("value", [1.0, 1.5, -0.1, math.nan, math.inf])
+def test_a_decay_factor_outside_zero_to_one_is_rejected(stage: Stage, name: str, argument: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{argument}: .*got {value}"):
+        getattr(stage.optimizers, name)(learning_rate=0.1, **{argument: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [(name, "weight_decay") for name in OPTIMIZERS] + [("RMSProp", "epsilon"), ("Adam", "epsilon")],
+)
+@pytest.mark.parametrize("value", [-1e-9, math.nan, math.inf])
+def test_a_negative_or_endless_epsilon_or_decay_is_rejected(
+    stage: Stage, name: str, argument: str, value: float
+) -> None:
+    with pytest.raises(ValueError, match=f"{argument}: .*got {value}"):
+        getattr(stage.optimizers, name)(learning_rate=0.1, **{argument: value})
+
+
+def test_nesterov_without_momentum_is_rejected(stage: Stage) -> None:
+    with pytest.raises(ValueError, match="nesterov: needs a momentum"):
+        stage.optimizers.SGD(0.1, nesterov=True)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_too_few_or_too_many_gradients_are_rejected_and_nothing_moves(stage: Stage, case: str) -> None:
+    parameters, gradients = arrays(stage, 0), arrays(stage, 1)
+    for wrong in (gradients[:1], [*gradients, gradients[0]], []):
+        with pytest.raises(ValueError, match=f"2 parameters but {len(wrong)} arrays in gradients"):
+            make(stage, case).step(parameters, wrong)
+    for parameter, start in zip(parameters, numbers(0), strict=True):
+        assert np.array_equal(host(stage, parameter), start)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_gradient_of_another_shape_is_rejected_and_nothing_moves(stage: Stage, case: str) -> None:
+    parameters, gradients = arrays(stage, 0), arrays(stage, 1)
+    gradients[1] = stage.arrays.asarray(np.ones(3), "float64")
+    optimizer = make(stage, case)
+    with pytest.raises(ValueError, match=re.escape("parameter 1 is (2,) but number 1 of gradients is (3,)")):
+        optimizer.step(parameters, gradients)
+    assert optimizer.state()["steps"] == 0
+    for parameter, start in zip(parameters, numbers(0), strict=True):
+        assert np.array_equal(host(stage, parameter), start)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if CASES[case][2]])
+def test_an_optimizer_is_refused_another_networks_parameters(stage: Stage, case: str) -> None:
+    optimizer = make(stage, case)
+    optimizer.step(arrays(stage, 0), arrays(stage, 1))
+    other = [stage.arrays.asarray(np.ones((4, 4)), "float64")]
+    with pytest.raises(ValueError, match="1 parameters but 2 arrays in the optimizer's"):
+        optimizer.step(other, other)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_state_counts_steps_and_names_one_buffer_for_each_parameter(stage: Stage, case: str) -> None:
+    optimizer = make(stage, case)
+    assert optimizer.state() == {"steps": 0, "buffers": {}}
+    steps(stage, optimizer, arrays(stage, 0), range(1, 4))
+    state = optimizer.state()
+    assert state["steps"] == 3
+    assert set(state["buffers"]) == CASES[case][2]
+    for buffers in state["buffers"].values():
+        assert [np.shape(host(stage, buffer)) for buffer in buffers] == [(3, 2), (2,)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_saved_state_does_not_move_with_later_steps(stage: Stage, case: str) -> None:
+    optimizer, parameters = make(stage, case), arrays(stage, 0)
+    optimizer.step(parameters, arrays(stage, 1))
+    state = optimizer.state()
+    kept = {name: [host(stage, b) for b in buffers] for name, buffers in state["buffers"].items()}
+    optimizer.step(parameters, arrays(stage, 2))
+    for name, buffers in kept.items():
+        for now, before in zip(state["buffers"][name], buffers, strict=True):
+            assert np.array_equal(host(stage, now), before)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_loaded_state_continues_bit_for_bit_and_stays_the_callers(stage: Stage, case: str) -> None:
+    straight = steps(stage, make(stage, case), arrays(stage, 0), range(1, 7))
+
+    first, parameters = make(stage, case), arrays(stage, 0)
+    steps(stage, first, parameters, range(1, 4))
+    state = first.state()
+    for _ in range(2):  # loaded twice: the first continuation must not have changed it
+        second = make(stage, case)
+        second.load_state(state)
+        copies = [stage.arrays.asarray(host(stage, p), "float64") for p in parameters]
+        ends = steps(stage, second, copies, range(4, 7))
+        assert all(np.array_equal(end, expected) for end, expected in zip(ends, straight, strict=True))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("writer_name", STAGE_PARAMS)
+def test_a_state_continues_on_another_stage(stage: Stage, writer_name: str, case: str) -> None:
+    writer = load_stage(writer_name)
+    straight = steps(writer, make(writer, case), arrays(writer, 0), range(1, 7))
+
+    first, parameters = make(writer, case), arrays(writer, 0)
+    middle = steps(writer, first, parameters, range(1, 4))
+    second = make(stage, case)
+    second.load_state(first.state())
+    ends = steps(stage, second, [stage.arrays.asarray(p, "float64") for p in middle], range(4, 7))
+    for end, expected in zip(ends, straight, strict=True):
+        np.testing.assert_allclose(end, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_another_optimizers_state_is_refused(stage: Stage) -> None:
+    adam = stage.optimizers.Adam()
+    adam.step(arrays(stage, 0), arrays(stage, 1))
+    with pytest.raises(ValueError, match=r"load_state: expected buffers .*square_average.*first_moment"):
+        stage.optimizers.RMSProp().load_state(adam.state())
+
+
+def test_a_hyperparameter_that_is_no_number_is_named(stage: Stage) -> None:
+    for arguments, name in [
+        ({"learning_rate": "0.1"}, "learning_rate"),
+        ({"learning_rate": 0.1, "momentum": "0.9"}, "momentum"),
+    ]:
+        with pytest.raises(TypeError, match=f"{name}: expected a number, got '0"):
+            stage.optimizers.SGD(**arguments)
+
+
+@pytest.mark.parametrize("state", [{}, {"steps": 1}, {"steps": -1, "buffers": {}}])
+def test_load_state_refuses_what_is_no_state(stage: Stage, state: dict) -> None:
+    with pytest.raises(ValueError, match="load_state: expected"):
+        stage.optimizers.Adam().load_state(state)
+
+
+def test_a_ragged_gradient_is_refused_before_anything_moves(stage: Stage) -> None:
+    weights = stage.arrays.asarray([[1.0, 2.0], [3.0, 4.0]])
+    first, second = stage.arrays.asarray([0.5]), weights
+    with pytest.raises((TypeError, ValueError), match=r"^step: "):
+        stage.optimizers.SGD(0.1).step([first, second], [stage.arrays.asarray([1.0]), [[1.0, 2.0], [3.0]]])
+    assert float(stage.arrays.to_host(first)[0]) == 0.5

@@ -1,0 +1,262 @@
+"""groundup bench: the files it leaves, the JSON it prints, what it refuses, and the guessing game."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from groundup.commands import bench as command
+from shared import contract
+from shared.bench import session, worker
+from shared.bench.document import load
+from shared.bench.plan import PARTS, Plan, jobs
+from shared.bench.tables import time_text
+from shared.machine.environment import environment
+from tests.shared.bench.bench_results import full_results
+from tests.stages import USABLE_STAGES
+
+PART_OF = {"ladder": "ladders", "product": "products", "op": "operations", "step": "steps", "part": "steps"}
+PART_OF |= {"inference": "inference", "epoch": "training", "target": "training", "memory": "memory", "phase": "phases"}
+PART_OF |= {"peak": "machine", "bandwidth": "machine"}
+
+
+def made_up(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """A pass that finds the made-up rows of the plan's parts and stages, all in the first job of their part."""
+    yield {"environment": environment() | {"pytorch": None, "load_average": 0.1}}
+    results, told = full_results(), set()
+    for i in numbers:
+        part = jobs(plan)[i].part
+        for row in results.rows if part not in told else ():
+            if PART_OF[row.kind] == part and (row.stage in plan.stages or row.stage in ("numpy", "pytorch")):
+                yield {"row": row.as_dict()}
+        if part == "training" and part not in told:
+            yield from ({"curve": curve.as_dict()} for curve in results.curves)
+        told.add(part)
+        yield {"done": i}
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Invoke the command; results go to tmp_path. What is measured is made up, and there is no data set. The charts,
+    which take a second each, are drawn where `draws` asks for them."""
+    monkeypatch.setattr(command.book, "save_all", lambda *_, **__: [])
+    monkeypatch.setattr(command.page, "write", lambda results, path, **_: path)
+    return _invoking(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """The same, with charts and report."""
+    return _invoking(monkeypatch, tmp_path)
+
+
+def _invoking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    monkeypatch.setenv("GROUNDUP_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setattr(session, "start_process", made_up)
+    app = typer.Typer()
+    app.add_typer(command.app, name="bench")
+    return lambda *arguments, **more: CliRunner().invoke(app, ["bench", "--out", str(tmp_path), *arguments], **more)
+
+
+def test_results_charts_and_a_report_are_written(draws: Callable[..., Any], tmp_path: Path) -> None:
+    result = draws("--quick")
+    assert result.exit_code == 0, result.output
+    results = load(tmp_path / "results.json")
+    assert (results.complete, results.quick, results.passes) == (True, True, 4)
+    assert {PART_OF[row.kind] for row in results.rows} == {*PARTS, "machine"}
+    names = {path.name for path in tmp_path.iterdir()}
+    assert {"results.json", "report.html", "roofline.png", "roofline.svg", "roofline-dark.png"} <= names
+    assert "<img" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("only", "parts"),
+    [
+        ("ladders", {"ladders", "machine"}),
+        ("steps, products", {"products", "steps", "machine"}),
+        ("memory", {"memory"}),
+    ],
+)
+def test_only_some_parts(run: Callable[..., Any], tmp_path: Path, only: str, parts: set[str]) -> None:
+    assert run("--stages", "2", "--only", only).exit_code == 0
+    assert {PART_OF[row.kind] for row in load(tmp_path / "results.json").rows} <= parts
+
+
+@pytest.mark.parametrize("only", ["", "ladder", "steps,races"])
+def test_an_unknown_part_is_refused(run: Callable[..., Any], only: str) -> None:
+    result = run("--only", only)
+    assert isinstance(result.exception, ValueError)
+    assert f"only: expected some of {', '.join(PARTS)} with commas between, got {only!r}" in str(result.exception)
+
+
+@pytest.mark.parametrize("sizes", ["", "0", "-4", "8,", "many", "1e3", "100000"])
+def test_sizes_that_are_none_are_refused(run: Callable[..., Any], sizes: str) -> None:
+    result = run("--sizes", sizes)
+    assert isinstance(result.exception, ValueError)
+    assert str(result.exception) == f"sizes: expected whole numbers from 1 to 8192 with commas between, got {sizes!r}"
+
+
+def test_fewer_than_one_pass_is_refused(run: Callable[..., Any]) -> None:
+    result = run("--passes", "0")
+    assert isinstance(result.exception, ValueError)
+    assert str(result.exception) == "passes: expected at least 1, got 0"
+
+
+def test_what_was_asked_for_is_in_the_plan(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    plans = []
+
+    def start(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        plans.append(plan)
+        return made_up(plan, number, numbers)
+
+    monkeypatch.setattr(session, "start_process", start)
+    run("--stages", "2", "--only", "ladders", "--sizes", "8, 4,8", "--threads", "1", "--passes", "2")
+    expected = Plan(("stage2_numpy",), ("ladders",), threads=1, passes=2, sizes=(4, 8), emulated=True)
+    assert plans == [expected, expected]
+
+
+def test_an_emulated_stage_is_only_measured_throughout_when_it_is_asked_for(run: Callable[..., Any]) -> None:
+    emulated = [name for name in USABLE_STAGES if contract.load_stage(name) and contract.is_emulated(name)]
+    if not emulated:
+        pytest.skip("no stage is emulated here")
+    output = run("--only", "steps").stdout
+    assert "not measured: stage4_numba_cuda: its CUDA kernels are emulated here" in output
+
+
+def test_mnist_that_is_not_here_is_named_unless_its_folder_was_given(run: Callable[..., Any]) -> None:
+    assert "not measured: training on MNIST (name its folder with --data-dir): mnist: missing" in run().stdout
+    result = run("--data-dir", "nowhere")
+    assert isinstance(result.exception, ValueError)
+    assert "mnist: missing" in str(result.exception)
+
+
+def test_json_on_stdout_is_the_document_in_the_file(run: Callable[..., Any], tmp_path: Path) -> None:
+    result = run("--json", "--stages", "2", "--only", "products")
+    assert json.loads(result.stdout) == json.loads((tmp_path / "results.json").read_text())
+
+
+def test_an_interrupt_leaves_charts_of_what_was_measured(
+    draws: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for message in made_up(plan, number, numbers):
+            if "done" in message:
+                raise KeyboardInterrupt
+            yield message
+
+    monkeypatch.setattr(session, "start_process", interrupted)
+    result = draws("--stages", "2,3", "--only", "inference")
+    assert result.exit_code == 2
+    assert "rows measured until now are kept" in result.stderr
+    results = load(tmp_path / "results.json")
+    assert (results.complete, {row.kind for row in results.rows}) == (False, {"inference"})
+    assert (tmp_path / "inference.png").is_file()
+
+
+def test_an_interrupt_before_the_first_row_still_leaves_a_readable_file(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupted(*_: Any) -> Iterator[dict[str, Any]]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(session, "start_process", interrupted)
+    assert run().exit_code == 2
+    assert load(tmp_path / "results.json").rows == []
+
+
+def test_the_guess_stands_beside_the_result(draws: Callable[..., Any], tmp_path: Path) -> None:
+    result = draws("--predict", "--stages", "1,2,3", "--only", "inference", input="many\n20\n")
+    assert result.exit_code == 0, result.output
+    assert "expected a factor like 20 or 1.5, got 'many'" in result.stderr
+    assert "you said 20" in result.stderr
+    (prediction,) = load(tmp_path / "results.json").predictions
+    assert prediction["guess"] == 20.0
+    assert prediction["measured"] > 1
+    assert prediction["question"] in (tmp_path / "report.html").read_text()
+
+
+def test_without_anyone_to_guess_the_results_are_shown_all_the_same(run: Callable[..., Any], tmp_path: Path) -> None:
+    result = run("--predict", "--stages", "2", "--only", "inference", input="")
+    assert result.exit_code == 0, result.output
+    assert "no more guesses: the input has ended" in result.stderr
+    assert load(tmp_path / "results.json").predictions[0]["guess"] is None
+
+
+def test_a_skipped_row_is_listed_with_its_reason(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for message in made_up(plan, number, numbers):
+            if "row" in message:
+                message["row"] |= {"measurement": None, "ratio": None, "skipped": "too slow"}
+            yield message
+
+    monkeypatch.setattr(session, "start_process", start)
+    output = run("--stages", "2", "--only", "ladders").stdout
+    assert "skipped: stage 2, einsum, float64, size 512: too slow" in output
+
+
+@pytest.mark.parametrize(("scatter", "warned"), [(0.0, False), (0.5, True)])
+def test_ratios_that_are_not_known_well_come_with_a_warning(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, scatter: float, warned: bool
+) -> None:
+    def start(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
+        for message in made_up(plan, number, numbers):
+            if "row" in message and message["row"]["ratio"]:
+                message["row"]["ratio"] *= 1 + scatter * (number % 2)
+            yield message
+
+    monkeypatch.setattr(session, "start_process", start)
+    output = run("--stages", "2", "--only", "ladders").stdout
+    assert ("are not known to better than 25%" in output) is warned
+
+
+@pytest.mark.parametrize(("load_average", "warned"), [(1.3, True), (0.1, False), (None, False)])
+def test_a_busy_machine_is_told(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, load_average: float | None, warned: bool
+) -> None:
+    facts = environment() | {"load_average": load_average}
+    monkeypatch.setattr(session, "environment", lambda: facts)
+    output = run("--stages", "2", "--only", "products").stdout
+    assert ("warning: the machine was not idle before the start (load average 1.30)" in output) is warned
+
+
+@pytest.mark.parametrize("choice", ["9", "2,nonsense"])
+def test_an_unknown_stage_is_refused(run: Callable[..., Any], choice: str) -> None:
+    result = run("--stages", choice)
+    assert isinstance(result.exception, ValueError)
+    assert "unknown stage" in str(result.exception)
+
+
+def test_an_unwritable_folder_is_refused_before_anything_is_measured(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(session, "start_process", lambda *_: pytest.fail("measured first"))
+    (tmp_path / "file").write_text("in the way")
+    result = run("--out", str(tmp_path / "file"))
+    assert isinstance(result.exception, OSError)
+    assert "cannot write results into" in str(result.exception)
+
+
+def test_what_is_really_measured_ends_up_in_the_file(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(session, "start_process", worker.messages)
+    assert run("--stages", "2", "--only", "ladders", "--sizes", "4", "--passes", "2", "--quick").exit_code == 0
+    results = load(tmp_path / "results.json")
+    rungs = [(row.name, row.dtype) for row in results.rows if row.kind == "ladder" and row.stage == "stage2_numpy"]
+    assert rungs == [
+        (rung, dtype) for dtype in ("float64", "float32") for rung in contract.load_stage("2").matmul.LADDER
+    ]
+    assert all(row.passes == 2 and row.ratio_noise is not None for row in results.rows if row.ratio)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(2.0, "2 s"), (0.0345, "34.5 ms"), (6.78e-6, "6.78 µs"), (0.9999, "1,000 ms"), (1234.0, "1,230 s")],
+)
+def test_times_have_three_digits_and_a_unit(seconds: float, text: str) -> None:
+    assert time_text(seconds) == text

@@ -1,0 +1,150 @@
+"""groundup check: tables or JSON for people and scripts, exit code 1 with a report that names the bug."""
+
+import json
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from groundup.commands.check import check
+from shared import contract
+from shared.checks.equivalence import check_stage
+from tests.stages import USABLE_STAGES
+
+app = typer.Typer(rich_markup_mode=None)
+app.command()(check)
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "100"})
+
+
+@pytest.fixture(autouse=True)
+def one_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trajectories of a single step, for what the command makes of its findings; test_equivalence.py has the long."""
+    monkeypatch.setattr("groundup.commands.check.check_stage", partial(check_stage, steps=1))
+
+
+@pytest.fixture
+def wrong_relu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stage 2 with the sign of one gradient flipped."""
+    room = contract.load_stage("stage2_numpy").activations
+    real = room.relu_backward
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        result = real(*args, **kwargs)
+        return np.negative(result, out=result)
+
+    monkeypatch.setattr(room, "relu_backward", wrong)
+
+
+@pytest.mark.slow
+def test_all_stages_agree_and_those_that_are_missing_are_named() -> None:
+    result = run()
+    assert result.exit_code == 0, result.output
+    assert "All agree." in result.stdout
+    for name in contract.STAGES:
+        short = name.partition("_")[0]
+        if name in USABLE_STAGES:
+            assert f"{short}, float64" in result.stdout
+            if contract.is_emulated(name):
+                assert f"not checked: {name} in float32: emulated kernels are compiled anew for it" in result.stdout
+        elif name not in contract.available_stages():
+            assert f"not checked: {name}: {name} is not installed" in result.stdout
+        else:
+            assert f"not checked: {name}: stage 3 " in result.stdout
+    assert "not checked: stage1_pure_python in float32: the stage computes in float64" in result.stdout
+    for level in ("op", "layer", "step", "trajectory"):
+        assert f" {level} " in result.stdout
+
+
+def test_json_is_one_document_with_every_level_and_gradient() -> None:
+    result = run("2", "--dtype", "float64", "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert document["ok"] is True
+    assert document["reference"] == "stage1_pure_python"
+    (report,) = document["equivalence"]
+    assert (report["stage"], report["dtype"], report["ok"], report["failed_ops"]) == (
+        "stage2_numpy",
+        "float64",
+        True,
+        [],
+    )
+    assert [level["level"] for level in report["levels"]] == ["op", "layer", "step", "trajectory"]
+    assert all(0 < level["worst"]["tolerances"] <= 1 and level["failed"] == 0 for level in report["levels"])
+    checks = document["gradients"]["stage2_numpy"]
+    assert {(c["activation"], c["loss"]) for c in checks} == {
+        (a, b) for a in contract.ACTIVATIONS for b in contract.LOSSES
+    }
+
+
+def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_relu: None) -> None:
+    result = run("2", "--dtype", "float64")
+    assert result.exit_code == 1
+    assert "All agree." not in result.stdout
+    report = result.stderr.splitlines()
+    assert report[0] == "stage2_numpy disagrees with stage1_pure_python in float64. First divergence:"
+    assert report[1].startswith("  relu_backward, layer 2, index (")
+    assert ": got " in report[1]
+    assert ", expected " in report[1]
+    assert "tolerances apart" in report[1]
+    # Four losses with relu have a wrong gradient; the twenty other networks are right.
+    assert "stage2_numpy: 4 of 24 networks have a wrong gradient" in result.stderr
+    assert "relu, " in report[-1]
+
+
+def test_a_bug_in_json_keeps_exit_code_and_names(wrong_relu: None) -> None:
+    result = run("2", "--dtype", "float32", "--json")
+    assert result.exit_code == 1
+    document = json.loads(result.stdout)
+    found = document["equivalence"][0]["first_divergence"]
+    assert document["ok"] is False
+    assert (found["op"], found["layer"]) == ("relu_backward", 2)
+    assert document["gradients"] == {}  # measured in float64 only
+
+
+def test_stage_2_can_be_the_reference() -> None:
+    result = run("2", "--reference", "2", "--dtype", "float32", "--json")
+    assert result.exit_code == 0
+    assert json.loads(result.stdout)["reference"] == "stage2_numpy"
+
+
+@pytest.mark.slow
+def test_the_full_check_passes_and_checks_more() -> None:
+    quick, full = (json.loads(run("2", "--dtype", "float64", "--json", *extra).stdout) for extra in ((), ("--full",)))
+    counts = [[level["checks"] for level in document["equivalence"][0]["levels"]] for document in (quick, full)]
+    assert full["ok"] is True
+    assert all(many > few for few, many in zip(counts[0][:3], counts[1][:3], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["9"], "unknown stage '9'"),
+        (["--reference", "fortran"], "unknown stage 'fortran'"),
+        (["--dtype", "float16"], "unknown dtype 'float16'; choose one of float64, float32"),
+        (["--seed", "-1"], "seed: expected a whole number of at least 0, got -1"),
+        (["1", "--dtype", "float32"], "there is nothing to check: stage1_pure_python in float32"),
+    ],
+)
+def test_a_mistake_is_an_error_that_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    error = run(*arguments).exception
+    assert isinstance(error, ValueError)
+    assert message in str(error)
+
+
+def test_a_stage_that_was_asked_for_and_is_not_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract, "available_stages", lambda: ["stage1_pure_python", "stage2_numpy"])
+    error = run("stage3_c").exception
+    assert isinstance(error, contract.StageUnavailable)
+    assert "stage3_c is not installed" in str(error)
+
+
+def test_help_shows_an_example() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert "groundup check 2 --dtype float32 --full" in result.stdout

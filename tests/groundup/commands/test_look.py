@@ -1,0 +1,252 @@
+"""`groundup look`: the figures, the text and the JSON of a trained network, and one clear error for what is no run."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+
+from groundup.commands import look as command
+from groundup.commands.train import DEFAULTS
+from shared import contract
+from shared.charts import inside as charts
+from shared.charts.style import Chart, Look
+from shared.charts.words import NO_BREAK
+from shared.data.datasets import Dataset, Split, load_dataset
+from shared.training import loop
+from shared.training.checkpoints import load_checkpoint, save_checkpoint
+from shared.training.metrics import evaluate
+from tests.shared.charts import chart_checks
+
+FULL = load_dataset("mnist-subset")
+SMALL = Dataset("mnist-subset", Split(FULL.train.x[:600], FULL.train.y[:600]), FULL.test, 10)
+FIGURES = ["first_layer_weights", "confusion", "most_wrong", "activity", "learning_curves"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs as `groundup train` would leave them, on fewer images; `linear` has no hidden layer."""
+    folder = tmp_path_factory.mktemp("runs")
+    stage = contract.load_stage("numpy")
+    for name, sizes in (("relu", [784, 12, 6, 10]), ("linear", [784, 10])):
+        network = stage.network.Network(sizes, seed=3)
+        loop.train(
+            *(stage, network, stage.optimizers.SGD(0.2), SMALL.train),
+            epochs=2,
+            test_data=SMALL.test,
+            validation=0.1,
+            run_dir=folder / name,
+            notes=DEFAULTS,
+            progress_bar=False,
+        )
+    return folder
+
+
+@pytest.fixture
+def found(runs: Path) -> charts.Findings:
+    checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
+    return command.findings(checkpoint, SMALL, command._records(runs / "relu" / "metrics.jsonl"), 7)
+
+
+def run(*arguments: object) -> None:
+    app = typer.Typer(rich_markup_mode=None)
+    app.command()(command.look)
+    app(args=[str(each) for each in arguments], standalone_mode=False)
+
+
+def said(text: str) -> str:
+    return text.replace(NO_BREAK, " ")
+
+
+# --- the command ---
+
+
+def test_looking_into_a_run_draws_its_figures_and_says_what_they_show(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = shutil.copytree(runs / "linear", tmp_path / "linear")
+    run(copy, "--count", "2")
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("784-10 relu, 2 epochs of mnist-subset by stage 2: NumPy (")
+    assert shown[1].startswith("test accuracy ")
+    assert shown[1].endswith("of 1,000 images wrong")
+    assert shown[-1].startswith(f"figures in {copy / 'look'}, each as .png, .svg, -dark.png and -dark.svg: first_layer")
+    drawn = {path.name for path in (copy / "look").iterdir()}
+    names = [name for name in FIGURES if name != "activity"]  # there is no hidden layer
+    assert drawn == {f"{name}{dark}.{kind}" for name in names for dark in ("", "-dark") for kind in ("png", "svg")}
+
+
+def test_json_is_one_document_that_agrees_with_the_stage_s_own_evaluation(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "save_all", lambda found, folder: [folder / "confusion.png"])
+    run(runs / "relu", "--json", "--count", "3", "--out", tmp_path)
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    stage = contract.load_stage("numpy")
+    network = command.build_network(stage, load_checkpoint(runs / "relu" / "last.safetensors"))
+    loss, accuracy, predictions = evaluate(stage, network, FULL.test)
+    assert (document["test_loss"], document["test_accuracy"]) == (pytest.approx(loss), pytest.approx(accuracy))
+    confusion = np.array(document["confusion"])
+    assert confusion[4, 9] == np.sum((FULL.test.y == 4) & (predictions == 9))
+    assert confusion.sum() == document["test_images"] == 1000
+    assert [layer["units"] for layer in document["dead_units"]] == [12, 6]
+    assert len(document["most_wrong"]) == 3
+    beliefs = stage.activations.softmax(network.forward(FULL.test.x))
+    for mistake in document["most_wrong"]:
+        assert mistake["confidence"] == pytest.approx(beliefs[mistake["image"]].max(), rel=1e-5)
+        assert mistake["label"] == FULL.test.y[mistake["image"]] != mistake["predicted"]
+        assert mistake["predicted"] == predictions[mistake["image"]]
+    assert (document["folder"], document["files"]) == (str(tmp_path), ["confusion.png"])
+
+
+def test_a_checkpoint_can_be_named_itself(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "save_all", lambda found, folder: [])
+    best = load_checkpoint(runs / "relu" / "best.safetensors").progress["record"]["epoch"]
+    alone = shutil.copy(runs / "relu" / "best.safetensors", tmp_path)  # without its metrics.jsonl
+    run(alone)
+    assert f"{best} epoch" in capsys.readouterr().out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("position", "text"),
+    [
+        ({"epoch": 0, "step": 0}, "no epoch"),
+        ({"epoch": 1, "step": 0}, "1 epoch"),
+        ({"epoch": 2, "step": 31}, "2 epochs and 31 steps"),
+        ({"epoch": 0, "step": 1}, "1 step"),
+    ],
+)
+def test_an_interrupted_run_says_how_far_it_came(runs: Path, position: dict[str, int], text: str) -> None:
+    checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
+    assert command._how_long(replace(checkpoint, progress={"position": position})) == text
+
+
+def saved(folder: Path, sizes: list[int], progress: dict[str, Any]) -> Path:
+    stage = contract.load_stage("numpy")
+    save_checkpoint(folder / "last.safetensors", stage, stage.network.Network(sizes), None, progress)
+    return folder
+
+
+def test_what_is_no_run_is_one_clear_error(runs: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"there is no .*nowhere; name the folder of a run, such as runs/stage2_numpy"):
+        run(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match=r"holds no run: there is no last\.safetensors in it\. `groundup train numpy "):
+        run(tmp_path)
+    (tmp_path / "text").write_text("no checkpoint", encoding="utf-8")
+    with pytest.raises(ValueError, match="text is no safetensors file, or is truncated or damaged"):
+        run(tmp_path / "text")
+    with pytest.raises(ValueError, match="was not written by groundup train: it does not say which images"):
+        run(saved(tmp_path, [784, 10], {}))
+    with pytest.raises(
+        ValueError, match="holds a network from 5 inputs to 3 outputs, but mnist-subset has images of 28"
+    ):
+        run(saved(tmp_path, [5, 3], {"notes": DEFAULTS}))
+    with pytest.raises(ValueError, match="--count: expected at least 1, got 0"):
+        run(runs / "relu", "--count", "0")
+
+
+def test_damaged_metrics_are_named(runs: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(runs / "relu", tmp_path / "copy")
+    (copy / "metrics.jsonl").write_text('{"epoch": 1}\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"metrics\.jsonl is damaged: it does not hold one epoch a line"):
+        run(copy)
+
+
+# --- the figures ---
+
+
+def shown(chart: Chart | None) -> Chart:
+    assert chart is not None
+    return chart
+
+
+LOOKS = [Look(), Look(dark=True, narrow=True)]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+@pytest.mark.parametrize("figure", charts.FIGURES, ids=lambda each: each.__name__)
+def test_every_text_of_every_figure_can_be_read(found: charts.Findings, figure: Any, look: Look) -> None:
+    clothes = replace(found, names=command.CLOTHES, dataset="fashion-mnist")
+    for each in (found, clothes):
+        chart = shown(figure(each, look))
+        assert chart_checks.overlapping(chart.figure) == []
+        assert chart_checks.cut_off(chart.figure) == []
+        assert chart_checks.unreadable(chart.figure, look) == []
+        assert chart_checks.too_small(chart.figure) == []
+
+
+def test_the_confusion_figure_writes_every_count_where_it_belongs(found: charts.Findings) -> None:
+    axes = charts.confusion(found).figure.axes[0]
+    written = {text.get_position(): text.get_text() for text in axes.texts if text.get_gid() == "inside"}
+    expected = {(column, row): f"{n:,}" for (row, column), n in np.ndenumerate(found.confusion) if n}
+    assert written == expected
+    row, column, number = charts.confused(found.confusion, 1)[0]
+    assert said(charts.confusion(found).title) == f"Most often confused: {row} taken for {column}, {number} times"
+
+
+def test_the_commonest_mistakes_come_first_and_what_is_right_is_none() -> None:
+    counts = np.array([[90, 3, 0], [7, 80, 0], [1, 0, 99]])
+    assert charts.confused(counts, 5) == [(1, 0, 7), (0, 1, 3), (2, 0, 1)]
+    assert charts.confused(np.diag([4, 5, 6]), 5) == []
+
+
+def test_a_dead_unit_is_framed_and_counted(found: charts.Findings) -> None:
+    some = replace(found, activity=[np.array([0.0, *[0.5] * 10, 0.0]), np.ones(6)])
+    chart = charts.first_layer(some)
+    assert len(chart.figure.axes[0].patches) == 2
+    assert "Two of them, framed, are dead" in chart.alt
+    activity = shown(charts.activity(some))
+    assert activity.title == "2 of 18 hidden units never say anything"
+    assert "in layer 1 2 of 12 and in layer 2 0 of 6" in activity.alt
+
+
+def test_of_many_units_those_with_the_largest_weights_are_shown(found: charts.Findings) -> None:
+    images = np.broadcast_to(np.linspace(-1, 1, 100)[:, None, None], (100, 28, 28))
+    sizes = np.where(np.arange(100) % 2 == 0, 2.0, 1.0)
+    many = replace(found, unit_images=images, unit_sizes=sizes, activity=[np.ones(100), np.ones(6)])
+    mosaic = np.asarray(charts.first_layer(many).figure.axes[0].images[0].get_array())
+    firsts = [mosaic[30 * (i // 12), 30 * (i % 12)] for i in range(charts.MOST_UNITS)]
+    np.testing.assert_allclose(firsts, images[::2, 0, 0][: charts.MOST_UNITS])
+
+
+def test_the_pull_under_a_mistake_is_towards_the_wrong_answer(found: charts.Findings, runs: Path) -> None:
+    parameters = load_checkpoint(runs / "relu" / "last.safetensors").parameters
+    image, pull = found.images[0].ravel(), found.pull[0].ravel()
+    wrong, right = found.predictions[0], found.labels[0]
+
+    def lead(x: np.ndarray) -> float:
+        result = command.inside.scores(parameters, "relu", x[None].astype(np.float32))[0]
+        return float(result[wrong] - result[right])
+
+    step = 1e-3 * pull / np.abs(pull).max()
+    assert lead(image + step) > lead(image) > lead(image - step)
+
+
+def test_what_there_is_nothing_to_draw_of_is_left_out(found: charts.Findings) -> None:
+    right = replace(found, wrong=found.wrong[:0], confusion=np.diag([100] * 10), activity=[], records=[])
+    assert [charts.most_wrong(right), charts.activity(right), charts.learning(right)] == [None, None, None]
+    assert charts.confusion(right).title == "Nothing is taken for anything else"
+
+
+def test_the_learning_curves_are_the_run_s_records(found: charts.Findings) -> None:
+    chart = shown(charts.learning(found))
+    loss, accuracy = chart.figure.axes
+    assert [line.get_label() for line in loss.lines] == ["train", "validation", "test"]
+    np.testing.assert_allclose(loss.lines[0].get_ydata(), [record.train_loss for record in found.records])
+    expected = [100 * (record.test_accuracy or 0) for record in found.records]
+    np.testing.assert_allclose(accuracy.lines[2].get_ydata(), expected)
+    assert said(chart.title) == f"{expected[-1]:.1f} % right after 2 epochs"
+
+
+def test_a_confidence_is_never_rounded_up_to_certainty_and_other_losses_have_none(found: charts.Findings) -> None:
+    sure = replace(found, confidence=np.full_like(found.confidence, 0.99999), loss="hinge")
+    chart = shown(charts.most_wrong(sure))
+    assert said(chart.title).endswith("with 99.9 %")
+    assert "The scores of hinge are no beliefs" in chart.caption
+    assert "no beliefs" not in shown(charts.most_wrong(found)).caption

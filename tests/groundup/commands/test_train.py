@@ -1,0 +1,223 @@
+"""`groundup train`: what it prints and writes, and one clear line for every mistake."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from groundup.cli import main
+from shared import contract
+from shared.data.datasets import Dataset, Split
+from shared.training import loop
+from shared.training.checkpoints import load_checkpoint
+from tests.stages import without_announcement
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(0, 3, 80)
+SAMPLES = (0.3 * RNG.random((80, 5)) + 0.7 * np.eye(3, 5)[LABELS]).astype(np.float32)
+SMALL = Dataset("mnist-subset", Split(SAMPLES[:60], LABELS[:60]), Split(SAMPLES[60:], LABELS[60:]), 3)
+QUICK = ("--hidden", "4", "--epochs", "2", "--batch-size", "16")
+
+
+@pytest.fixture(autouse=True)
+def _small_data_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("groundup.commands.train.load_dataset", lambda name, data_dir, download: SMALL)
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(["train", *arguments])
+    code = left.value.code
+    return code if isinstance(code, int) else 0
+
+
+def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert run(*arguments) == 2
+    shown = capsys.readouterr().err
+    assert len(shown.splitlines()) == 1
+    return shown
+
+
+def test_training_prints_a_line_an_epoch_and_writes_its_run(
+    stage: contract.Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(stage.name, *QUICK) == 0
+    heading, columns, first, second, last = capsys.readouterr().out.splitlines()
+    assert f"{stage.title}, 5-4-3 relu, softmax_cross_entropy, sgd" in heading
+    assert "60 training and 20 test samples" in heading
+    assert columns.split()[:2] == ["epoch", "loss"]
+    assert (first.split()[0], second.split()[0]) == ("1", "2")
+    assert last.startswith("2 epochs done. Test accuracy ")
+    names = {path.name for path in Path("runs", stage.name).iterdir()}
+    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
+
+
+def test_json_is_one_document_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("numpy", *QUICK, "--json", "--validation", "0.2") == 0
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert document["stage"] == "stage2_numpy"
+    assert [record["epoch"] for record in document["epochs"]] == [1, 2]
+    assert document["test_accuracy"] == document["epochs"][-1]["test_accuracy"]
+    assert document["monitor"] == "validation_loss"
+
+
+def test_quiet_prints_the_last_line_only(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("numpy", *QUICK, "--quiet") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1
+
+
+def test_options_reach_the_network_the_optimizer_and_the_loop() -> None:
+    options = "--hidden 6,4 --activation tanh --loss hinge --initializer xavier --dtype float64 --optimizer sgd"
+    options += " --learning-rate 0.02 --momentum 0.9 --nesterov --weight-decay 0.001 --epochs 2 --batch-size 10"
+    options += " --schedule step --warmup-epochs 0.5 --step-epochs 1 --gamma 0.25 --dropout 0.1 --validation 0.25"
+    options += " --patience 2 --monitor validation_accuracy --seed 7 --run-dir here"
+    assert run("2", *options.split()) == 0
+
+    stage = contract.load_stage("2")
+    network = stage.network.Network([5, 6, 4, 3], "tanh", "hinge", "xavier", 7, "float64")
+    loop.train(
+        *(stage, network, stage.optimizers.SGD(0.02, 0.9, True, 0.001), SMALL.train),
+        epochs=2,
+        batch_size=10,
+        schedule="step",
+        warmup_epochs=0.5,
+        step_epochs=1,
+        gamma=0.25,
+        dropout=0.1,
+        validation=0.25,
+        patience=2,
+        monitor="validation_accuracy",
+        seed=7,
+    )
+    checkpoint = load_checkpoint("here/last.safetensors")
+    assert checkpoint.loss == "hinge"
+    for got, expected in zip(checkpoint.parameters, network.parameters, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("optimizer", ["sgd", "rmsprop", "Adam"])
+def test_every_optimizer_has_a_learning_rate_of_its_own(optimizer: str) -> None:
+    assert run("numpy", *QUICK, "--optimizer", optimizer) == 0
+    checkpoint = load_checkpoint("runs/stage2_numpy/last.safetensors")
+    assert checkpoint.hyperparameters["learning_rate"] == (0.1 if optimizer == "sgd" else 0.001)
+
+
+def test_no_hidden_layer_is_possible() -> None:
+    assert run("numpy", *QUICK, "--hidden", "none") == 0
+    assert load_checkpoint("runs/stage2_numpy/last.safetensors").layer_sizes == [5, 3]
+
+
+def test_resume_takes_its_settings_from_the_run_and_says_when_it_is_finished(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("numpy", *QUICK, "--seed", "5", "--run-dir", "a") == 0
+    assert run("numpy", "--resume", "a") == 0
+    assert "finished already: 2 epochs are done, 2 were asked for; a larger --epochs" in capsys.readouterr().out
+    assert run("numpy", "--resume", "a", "--epochs", "4") == 0
+    assert run("numpy", *QUICK, "--seed", "5", "--epochs", "4", "--run-dir", "b") == 0
+    a, b = load_checkpoint("a/last.safetensors"), load_checkpoint("b/last.safetensors")
+    for got, expected in zip(a.parameters, b.parameters, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert "4 epochs done" in capsys.readouterr().out
+
+
+def test_ctrl_c_says_how_to_resume(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run("numpy", *QUICK, "--run-dir", "my run") == 0
+    capsys.readouterr()
+
+    def interrupted(*arguments: object, **options: object) -> None:
+        raise loop.TrainingInterrupted(Path("my run/last.safetensors"), 2, 3)
+
+    monkeypatch.setattr("groundup.commands.train.training.train", interrupted)
+    message = error_of(capsys, "numpy", "--resume", "my run")
+    assert "saved epoch 2, step 3; resume with: groundup train stage2_numpy --resume 'my run'" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["fortran"], "unknown stage 'fortran'; choose one of stage1_pure_python"),
+        (["2", "--learning-rate", "nan"], "learning_rate: expected a finite number"),
+        (["2", "--learning-rate", "-1"], "learning_rate: expected"),
+        (["2", "--weight-decay", "-1"], "weight_decay: expected"),
+        (["2", "--momentum", "1.5"], "momentum: expected"),
+        (["2", "--nesterov"], "nesterov: needs a momentum above 0"),
+        (["2", "--optimizer", "adam", "--momentum", "0.9"], "--momentum and --nesterov belong to sgd, not to adam"),
+        (["2", "--optimizer", "lion"], "unknown optimizer 'lion'; choose one of sgd, rmsprop, adam"),
+        (["2", "--activation", "swish"], "unknown activation 'swish'; choose one of identity"),
+        (["2", "--loss", "l1"], "unknown loss 'l1'; choose one of mean_squared_error"),
+        (["2", "--initializer", "zeros"], "unknown initializer 'zeros'; choose one of he"),
+        (["2", "--dtype", "float16"], "unknown dtype 'float16'; choose one of float32, float64"),
+        (["2", "--schedule", "linear"], "unknown schedule 'linear'; choose one of constant"),
+        (["2", "--hidden", "-5"], "--hidden: expected sizes of at least 1, like 128,64, or none, got '-5'"),
+        (["2", "--hidden", "8,,8"], "--hidden: expected sizes of at least 1"),
+        (["2", "--hidden", "big"], "--hidden: expected sizes of at least 1"),
+        (["2", "--epochs", "0"], "epochs: expected at least 1, got 0"),
+        (["2", "--batch-size", "-64"], "batch_size: expected at least 1, got -64"),
+        (["2", "--dropout", "1.0"], "dropout: expected a rate of at least 0 and below 1, got 1.0"),
+        (["2", "--validation", "1.5"], "validation: expected a fraction of at least 0 and below 1, got 1.5"),
+        (["2", "--patience", "3"], "patience and a validation monitor need a validation split"),
+        (["2", "--warmup-epochs", "11"], "warmup_epochs: expected 0 to 10 (the epochs), got 11"),
+        (["2", "--seed", "-1"], "seed: expected"),
+        (["2", "--checkpoint-every", "0"], "checkpoint_every: expected at least 1, got 0"),
+        (["2", "--resume", "nowhere"], "no checkpoint at nowhere/last.safetensors: there is no such file"),
+        (["2", "--resume", "a", "--run-dir", "b"], "--resume goes on in its own folder"),
+        (["2", "--epochs", "many"], "Invalid value for '--epochs'"),
+    ],
+)
+def test_a_mistake_is_one_line_and_leaves_nothing_behind(
+    options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = error_of(capsys, *options)
+    assert shown.startswith("error: ")
+    assert message in shown
+    assert not Path("runs").exists()
+
+
+def test_a_new_run_never_replaces_an_old_one_unless_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("numpy", *QUICK) == 0
+    before = Path("runs/stage2_numpy/last.safetensors").read_bytes()
+    assert "holds a run already; go on with --resume, or replace it" in error_of(capsys, "numpy", *QUICK, "--quiet")
+    assert Path("runs/stage2_numpy/last.safetensors").read_bytes() == before
+    assert run("numpy", *QUICK, "--overwrite", "--seed", "9") == 0
+    assert Path("runs/stage2_numpy/last.safetensors").read_bytes() != before
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        (["--batch-size", "8"], "its --batch-size is 16, not 8; leave --batch-size out"),
+        (["--hidden", "8"], "its --hidden is 4, not 8; leave --hidden out"),
+        (["--dataset", "fashion-mnist"], "its --dataset is mnist-subset, not fashion-mnist"),
+    ],
+)
+def test_resuming_with_another_setting_names_both(
+    option: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("numpy", *QUICK, "--run-dir", "a") == 0
+    assert message in error_of(capsys, "numpy", "--resume", "a", *option)
+
+
+def test_resuming_what_another_program_trained_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    stage = contract.load_stage("2")
+    network = stage.network.Network([5, 3])
+    loop.train(stage, network, stage.optimizers.SGD(0.1), SMALL.train, epochs=1, run_dir="a")
+    assert "was not written by groundup train" in error_of(capsys, "2", "--resume", "a")
+
+
+def test_an_unwritable_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("file").write_text("in the way", encoding="utf-8")
+    assert "cannot write file/run/last.safetensors" in error_of(capsys, "2", *QUICK, "--quiet", "--run-dir", "file/run")
+
+
+def test_each_stage_s_train_module_is_the_same_command(stage: contract.Stage) -> None:
+    command = [sys.executable, "-m", f"{stage.name}.train", "--epochs", "0"]
+    root = Path(__file__).resolve().parents[3]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=root)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert without_announcement(done.stderr) == "error: epochs: expected at least 1, got 0\n"

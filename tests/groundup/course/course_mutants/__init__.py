@@ -1,0 +1,22 @@
+"""Wrong answers to every exercise, the kind that learners give: the grader has to find each, and say what it may be.
+
+A file a phase; tests/groundup/course/test_exercises.py puts them in the learner's file and reads the verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """task: its id; old, new: what is replaced in the solution, and by what; rung: which has to fail
+
+    says: what has to stand in the verdict's `what` or `likely`
+    """
+
+    task: str
+    old: str
+    new: str
+    rung: str
+    says: str

@@ -1,0 +1,53 @@
+"""The book and the manifest say the same of the course."""
+
+import re
+
+import pytest
+
+from groundup.course.manifest import ROOT, Week, course
+from tests.groundup.course.course_pages import hours, page, rows, with_rows
+
+PARTS = [
+    "What you will be able to do",
+    "Hours",
+    "The idea",
+    "Exercises",
+    "Predict, then measure",
+    "Checkpoint",
+    "Reflect",
+    "Further reading",
+]
+
+
+@pytest.mark.parametrize("week", course().weeks, ids=lambda week: f"week{week.number}")
+def test_a_weeks_page_lists_its_exercises_as_the_manifest_has_them(week: Week) -> None:
+    text = page(week).read_text(encoding="utf-8")
+    assert text.startswith(f"# Week {week.number}: {week.title}\n")
+    assert rows(week) in text, "python -m tests.groundup.course.course_pages writes the rows anew"
+    assert with_rows(text, week) == text
+    assert f"## Hours\n\n{hours(week)}, " in text
+
+
+@pytest.mark.parametrize("week", course().weeks, ids=lambda week: f"week{week.number}")
+def test_a_weeks_page_has_every_part_in_order_and_a_figure(week: Week) -> None:
+    text = page(week).read_text(encoding="utf-8")
+    headings = re.findall(r"^## (.+)$", text, re.MULTILINE)
+    assert [heading for heading in headings if heading in PARTS] == PARTS
+    assert re.search(r"!\[[^\]]{20,}\]\(\.\./figures/[\w-]+\.svg\)", text), (
+        "a figure with a text for those who cannot see"
+    )
+    reflect = text.split("## Reflect")[1].split("\n## ")[0]
+    assert reflect.count("?") >= 2
+
+
+def test_the_last_week_of_each_phase_names_its_checkpoint() -> None:
+    for phase in course().phases:
+        text = page(phase.weeks[-1]).read_text(encoding="utf-8")
+        assert f"groundup learn checkpoint {phase.number}" in text
+
+
+def test_the_course_page_lists_all_weeks_with_their_hours() -> None:
+    text = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
+    for week in course().weeks:
+        assert f"[{week.title}](weeks/week{week.number:02}.md)" in text
+        assert f"| {week.hours[0]} to {week.hours[1]} |" in text

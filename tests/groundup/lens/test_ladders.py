@@ -1,0 +1,55 @@
+"""The lens over this project's own kernels: they are traced whole, and none is accused of anything.
+
+The rungs of the matmul ladder as ab are in test_lens_docs.py, which has them traced for the page.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from stage4_numba_cuda.backend import BACKEND
+
+if BACKEND.name != "emulator":
+    pytest.skip("launches are traced on the emulator", allow_module_level=True)
+
+from groundup.lens import Profile, profile, project
+
+SIZE = (40, 70, 33)
+"""Of a product: one block and a piece of another where tiles are small, a piece of one where they are large."""
+
+EVERY_KERNEL = pytest.mark.skipif(
+    os.environ.get("GROUNDUP_EVERY_KERNEL") != "1",
+    reason="GROUNDUP_EVERY_KERNEL=1 traces the other kernels too: minutes of compiling for the emulator",
+)
+OF_LADDERS = ("softmax.softmax_warp", "sums.", "fused.combine", "update.", "tiled_16:tn", "tiled_16:nt")
+"""Shuffles, trees, the step's largest kernel, and the first rung that knows tn and nt."""
+
+
+def kernels() -> list[Any]:
+    """Everything that the lens knows by name."""
+    first = [rung for rung in project.RUNGS if rung not in ("naive", "coalesced")]
+    names = [
+        "naive",
+        "coalesced",
+        *(f"{rung}:{form}" for rung in first for form in ("nn", "tn", "nt")),
+        *project.KERNELS,
+    ]
+    return [pytest.param(name, marks=[] if name.startswith(OF_LADDERS) else [EVERY_KERNEL]) for name in names]
+
+
+def profile_of(name: str) -> Profile:
+    launch = project.project_launch(name, SIZE)
+    return profile(launch.kernel, launch.grid, launch.block, *launch.arguments, sharedmem=launch.sharedmem)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", kernels())
+def test_a_correct_kernel_is_traced_whole_and_not_accused(name: str) -> None:
+    found = profile_of(name)
+    assert found.accesses
+    assert (found.races, found.uninitialised, found.fault) == ([], [], "")
+    assert (found.not_traced, found.unjudged) == ([], [])
+    assert found.correct

@@ -1,0 +1,539 @@
+"""The lens beside its analysis: devices, roofline, occupancy, arguments, launches caught, a grader's checks."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import pickle
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba import float32, types
+
+from cuda_emulator import cuda
+from cuda_emulator.trace import NotTraced, Site
+from groundup.compiling.check import CompilerMissing
+from groundup.compiling.occupancy import LIMITS, occupancy
+from groundup.lens import checks, profile, registers
+from groundup.lens.devices import DEVICES, device
+from groundup.lens.given import arguments_from, value_from
+from groundup.lens.launches import catch
+from groundup.lens.profile import Access, Branch, LineOperations, Party, Profile, Race, Request, Reuse, Uninitialised
+from groundup.lens.roofline import compulsory_bytes, estimate
+from groundup.lens.static import static
+from groundup.lens.targets import Wanted, launch_of
+
+ROOT = Path(__file__).resolve().parents[3]
+VECTORS = (types.Array(types.float32, 1, "C"),) * 2
+
+
+def site(kind: Any = "load", array: str = "a", line: int = 5) -> Site:
+    """A place in a kernel that was never written."""
+    return Site(0, "kernels.py", line, 4, kind, array, f"{array}[i]", "scale", "global")
+
+
+def access(array: str = "a", line: int = 5, space: Any = "global", **numbers: Any) -> Access:
+    """Ten requests of whole warps; numbers: what else there is to say of them."""
+    request = Request(0, 0, tuple(range(32)), tuple(range(0, 128, 4)), 4)
+    return Access(
+        site(array=array, line=line), array, space, "load", 10, 320, numbers.pop("bytes_used", 1280), example=request,
+        **numbers,
+    )  # fmt: skip
+
+
+def made(**fields: Any) -> Profile:
+    """A profile of two of eight blocks, in which nothing happened but what `fields` say."""
+    whole: dict[str, Any] = {
+        "kernel": "scale", "source": [], "arguments": [("a", "float32 (1024,)"), ("n", "1024")],
+        "argument_types": ["array(float32, 1d, C)", "int64"], "grid": (8, 1, 1), "block": (128, 1, 1), "blocks": [0, 7],
+        "grid_blocks": 8, "events": 0, "accesses": [], "branches": [], "collectives": [], "phases": [], "reuse": [],
+        "operations": [], "races": [], "uninitialised": [],
+    }  # fmt: skip
+    return Profile(**whole | fields)
+
+
+def reuse(**numbers: int) -> Reuse:
+    """Of the array a."""
+    known = {
+        "elements": 1024, "touched": 256, "loads": 0, "stores": 0, "atomics": 0, "most_loads": 0,
+        "most_loads_in_block": 0, "most_requests_in_block": 0,
+    }  # fmt: skip
+    return Reuse("a", "global", **known | numbers)
+
+
+# Devices
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("H100", "H100"), ("h100", "H100"), ("RTX4090", "RTX 4090"), ("rtx 3080", "RTX 3080"), ("3080", "RTX 3080"),
+     ("NVIDIA GeForce RTX 4090, 24 GB", "RTX 4090"), ("nvidia a100", "A100"), (None, "H100")],
+)  # fmt: skip
+def test_a_device_is_found_by_a_name_as_people_write_it(name: str | None, found: str) -> None:
+    assert device(name).name == found
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("V100", "no device is called"), ("", "no device is called"), ("RTX", "2 devices fit")]
+)
+def test_a_device_that_is_none_is_told_the_names(name: str, said: str) -> None:
+    with pytest.raises(ValueError, match=f"{said} '{name}'; choose one of T4, RTX 3080, RTX 4090, A100, H100"):
+        device(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "teraflops", "float64"),
+    [
+        ("T4", 8.14, 0.254),
+        ("RTX 3080", 29.8, 0.465),
+        ("RTX 4090", 82.6, 1.29),
+        ("A100", 19.5, 9.7),
+        ("H100", 66.9, 33.5),
+    ],
+)
+def test_peaks_are_those_of_the_makers_tables(name: str, teraflops: float, float64: float) -> None:
+    assert device(name).peak("float32") / 1e12 == pytest.approx(teraflops, rel=0.005)
+    assert device(name).peak("float64") / 1e12 == pytest.approx(float64, rel=0.006)
+    with pytest.raises(ValueError, match="expected 'float32' or 'float64', got 'float16'"):
+        device(name).peak("float16")
+
+
+def test_every_device_has_its_limits_and_a_source() -> None:
+    for each in DEVICES:
+        assert each.capability in LIMITS
+        assert "https://" in each.source
+
+
+# The roofline
+
+
+def test_the_roofline_of_a_stream_is_its_bandwidth() -> None:
+    """256 float32 read and 256 additions in each quarter of the launch: 1/4 operation a byte."""
+    profile = made(
+        accesses=[access(bytes_used=1024, sectors=32)], operations=[LineOperations("kernels.py", 5, 256, 0, 0)]
+    )
+    found = estimate(profile, device("H100"))
+    assert (found.device, found.dtype, found.bound) == ("H100", "float32", "memory")
+    assert found.intensity == 0.25
+    assert found.attainable == pytest.approx(0.25 * 3352e9)
+    assert found.ridge == pytest.approx(19.96, rel=0.001)
+    assert found.seconds == pytest.approx(4 * 32 * 32 / 3352e9)
+    assert "2 of 8 blocks traced" in found.source
+    assert "as if no cache helped" in found.source
+    assert "estimate" in found.source
+
+
+def test_the_roofline_of_many_operations_is_the_peak_and_of_float64_its_own() -> None:
+    busy = [LineOperations("kernels.py", 5, 10_000_000, 0, 0)]
+    single = estimate(made(accesses=[access(sectors=32)], operations=busy), device("RTX 4090"))
+    double = estimate(
+        made(accesses=[access(sectors=32)], operations=busy, argument_types=["array(float64, 2d, C)"]),
+        device("RTX 4090"),
+    )
+    assert (single.bound, double.bound, double.dtype) == ("compute", "compute", "float64")
+    assert single.attainable == single.peak == pytest.approx(64 * double.peak)
+    assert double.seconds == pytest.approx(64 * single.seconds)
+
+
+def test_a_kernel_without_operations_or_traffic_takes_no_time() -> None:
+    nothing = estimate(made(), device())
+    assert (nothing.seconds, nothing.attainable, nothing.bound) == (0, 0, "memory")
+    with pytest.raises(ValueError, match="at least one traced block"):
+        estimate(made(blocks=[]), device())
+
+
+def test_compulsory_bytes_count_each_element_once_and_both_ways_where_it_is_read_and_written() -> None:
+    sized = [access(sectors=32)]
+    assert compulsory_bytes(made(accesses=sized, reuse=[reuse(loads=999)])) == 1024 * 4
+    assert compulsory_bytes(made(accesses=sized, reuse=[reuse(loads=1, touched=10)])) == 4 * 10 * 4
+    assert compulsory_bytes(made(accesses=sized, reuse=[reuse(loads=1, stores=1)])) == 2 * 1024 * 4
+    assert compulsory_bytes(made(accesses=sized, reuse=[reuse(atomics=1)])) == 2 * 1024 * 4
+
+
+# Occupancy and registers
+
+
+@cuda.jit(device=True)
+def squared(x):
+    return x * x
+
+
+def scaler(factor: int) -> Any:
+    """A kernel with a closure, a device function and shared memory."""
+
+    @cuda.jit
+    def scale(a, b):
+        tile = cuda.shared.array(128, float32)
+        i = cuda.grid(1)
+        tile[cuda.threadIdx.x] = a[i]
+        cuda.syncthreads()
+        b[i] = squared(tile[cuda.threadIdx.x]) * factor
+
+    return scale
+
+
+def test_without_the_compiler_occupancy_comes_from_block_and_shared_memory_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = static(scaler(2), VECTORS, 128, 20_000, device("A100"))
+    least = occupancy((8, 0), 128, 1, 20_000)
+    assert (found.registers, found.spilled_bytes) == (None, None)
+    assert (found.blocks, found.occupancy, found.limit) == (least.blocks, least.share, "shared memory")
+    assert found.capability == "8.0"
+    assert "the most it can be" in found.source
+    assert "pip install 'groundup[cu13]'" in found.source
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> list[Any]:
+    """As if numba-cuda were installed and its process gave that answer; the questions that it got."""
+    questions: list[Any] = []
+
+    def ask(question: bytes, capability: Any, folder: str) -> dict[str, Any]:
+        questions.append(pickle.loads(question))
+        return answer
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    monkeypatch.setattr(registers, "_ask", ask)
+    return questions
+
+
+def test_registers_limit_the_occupancy_where_the_compiler_tells_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    (questions,) = [asked(monkeypatch, {"registers": 128, "stack": 8, "spills": 4, "shared": 512})]
+    found = static(scaler(2), VECTORS, 256, 512, device("H100"))
+    assert (found.registers, found.spilled_bytes, found.blocks, found.limit) == (128, 12, 2, "registers")
+    assert found.occupancy == 0.25
+    assert found.source == "compiled by numba-cuda for compute capability 9.0"
+    assert questions[0][0] == "packed"
+
+
+def test_registers_that_the_compiler_does_not_tell_are_unknown_for_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(monkeypatch, {"error": "TypingError: cannot add"})
+    found = static(scaler(2), VECTORS, 256, 512, device())
+    assert found.registers is None
+    assert "numba-cuda does not compile scale (TypingError: cannot add)" in found.source
+
+
+def test_missing_compile_libraries_are_asked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+
+    class Missing:
+        def __init__(self) -> None:
+            started.append(self)
+
+        def wait_until_ready(self) -> None:
+            raise CompilerMissing("no libnvvm")
+
+        def close(self) -> None:
+            """Nothing was started."""
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+    for name, value in (("_LearnersWorker", Missing), ("_workers", []), ("_missing", [])):
+        monkeypatch.setattr(registers, name, value)
+    for factor in (5, 6):
+        assert "unknown: no libnvvm" in static(scaler(factor), VECTORS, 256, 512, device()).source
+    assert len(started) == 1
+
+
+def test_a_kernel_that_cannot_leave_the_process_has_unknown_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(monkeypatch, {})
+    lock = threading.Lock()
+
+    @cuda.jit
+    def reads(a, b):
+        b[0] = lock.locked()
+
+    found = static(reads, VECTORS, 32, 0, device())
+    assert "reads uses something that cannot be handed to the compiler" in found.source
+
+
+REAL = """
+import json, sys
+from dataclasses import asdict
+from groundup.lens.devices import device
+from groundup.lens.static import static
+from groundup.lens.targets import Wanted, launch_of
+from tests.groundup.lens import test_tools as tools
+print(json.dumps([asdict(static(tools.scaler(factor), tools.VECTORS, 128, 512, device("H100"))) for factor in (3, 4)]))
+"""
+
+
+@pytest.mark.slow
+def test_a_closure_is_compiled_for_real_where_numba_cuda_is_installed() -> None:
+    if importlib.util.find_spec("numba_cuda") is None:
+        pytest.skip("needs numba-cuda and its compile libraries, which are not installed")
+    environment = os.environ | {"GROUNDUP_CUDA": "emulator"}
+    done = subprocess.run(
+        [sys.executable, "-c", REAL], cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+    )
+    for found in json.loads(done.stdout):
+        if "unknown" in found["source"] and "compile libraries" in found["source"]:
+            pytest.skip(found["source"])
+        assert found["source"] == "compiled by numba-cuda for compute capability 9.0"
+        assert 8 <= found["registers"] <= 64
+        assert found["spilled_bytes"] == 0
+
+
+# Arguments from text
+
+
+def test_arguments_stand_in_the_kernels_order_with_the_types_that_were_asked_for() -> None:
+    x, n, slope, order, flag = arguments_from(
+        "n=5 x=float32[4, 3], slope=float32(0.5) order=int64[6]:arange flag=True",
+        ("x", "n", "slope", "order", "flag"),
+        "k",
+    )
+    assert (x.shape, x.dtype) == ((4, 3), np.float32)
+    assert 0 <= x.min() < x.max() < 1
+    assert (n, type(n), flag) == (5, int, True)
+    assert (slope, type(slope)) == (np.float32(0.5), np.float32)
+    assert order.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_arrays_are_the_same_each_time_and_whole_numbers_are_zero() -> None:
+    assert np.array_equal(value_from("x", "float64[9]"), value_from("x", "float64[9]"))
+    assert not value_from("x", "int32[9]").any()
+    assert value_from("x", "uint8[2]:ones").tolist() == [1, 1]
+    assert value_from("x", "int32[50]:random").max() < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x=float32[3]", "k takes x, n; n missing"),
+        ("x=float32[3] n=1 m=2", "m unknown"),
+        ("x=1 x=2 n=3", "x is given twice"),
+        ("float32[3]", "expected name=float32[64,64] or name=5, got 'float32[3]'"),
+        ("x=float16[3] n=1", "x: expected one of float32, float64"),
+        ("x=float32[,] n=1", "x: expected sizes with commas between, got [,]"),
+        ("x=float32[3]:ten n=1", "x: expected one of zeros, ones, arange, random after the colon, got 'ten'"),
+        ("x=float32(a) n=1", "x: expected float32[64,64], float32(0.5) or a number, got 'float32(a)'"),
+        ("x='a' n=1", "x: expected float32[64,64]"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_told_by_name(text: str, said: str) -> None:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - the message is compared below, brackets and all
+        arguments_from(text, ("x", "n"), "k")
+    assert said in str(refused.value)
+
+
+# Launches
+
+
+@cuda.jit
+def add_one(a):
+    a[cuda.grid(1)] += 1
+
+
+def test_a_launch_is_caught_before_it_is_made_with_its_arguments_as_they_were() -> None:
+    a, after = np.zeros(32, np.float32), []
+
+    def program() -> None:
+        for _ in range(3):
+            add_one[1, 32, 0, 64](a)
+        after.append("not reached")
+
+    launch, seen = catch(program, lambda kernel: kernel is add_one, number=2)
+    assert launch is not None
+    assert (launch.name, launch.grid, launch.block, launch.sharedmem) == ("add_one", (1, 1, 1), (32, 1, 1), 64)
+    assert launch.arguments[0] is a
+    assert a.tolist() == [1] * 32
+    assert (seen, after) == ({"add_one": 2}, [])
+    add_one[1, 32](a)
+    assert a.tolist() == [2] * 32  # a launch is a launch again
+
+
+def test_a_launch_that_does_not_come_is_none_and_a_handler_of_the_programs_does_not_meet_the_catch() -> None:
+    def program() -> None:
+        try:
+            add_one[1, 32](np.zeros(32, np.float32))
+        except Exception as error:
+            raise AssertionError("the program saw it") from error
+
+    assert catch(program, lambda kernel: False) == (None, {"add_one": 1})
+    assert catch(program, lambda kernel: True)[0] is not None
+    with pytest.raises(ValueError, match="expected a number from 1 on, got 0"):
+        catch(program, lambda kernel: True, 0)
+
+
+# A grader's checks
+
+
+@cuda.jit
+def product(a, b, c):
+    column, row = cuda.grid(2)
+    total = float32(0)
+    for k in range(a.shape[1]):
+        total += a[row, k] * b[k, column]
+    c[row, column] = total
+
+
+def test_nothing_wrong_passes_every_check_and_all_of_them() -> None:
+    fine = made(
+        accesses=[
+            access(sectors=40, ideal_sectors=40),
+            access("tile", space="shared", wavefronts=4, ideal_wavefronts=4),
+        ],
+        branches=[Branch(site("branch"), 4, 0, 128, 100)],
+        reuse=[reuse(loads=256, most_loads=1, most_loads_in_block=1, most_requests_in_block=1)],
+        operations=[LineOperations("kernels.py", 5, 1280, 0, 0)],
+    )
+    findings = [
+        checks.no_faults(fine), checks.no_races(fine), checks.no_uninitialised(fine),
+        checks.reads_at_most(fine, "a", 1), checks.reads_at_most(fine, "a", 1, count="requests"),
+        checks.coalesced(fine), checks.coalesced(fine, "a", 1.0), checks.no_bank_conflicts(fine),
+        checks.no_divergence(fine), checks.no_divergence(fine, 5), checks.intensity_at_least(fine, 1.0),
+    ]  # fmt: skip
+    assert [each.message for each in findings if not each] == []
+    assert checks.all_of(*findings) == checks.Finding(True, "all 11 checks passed")
+
+
+def test_a_race_is_told_with_both_lines_and_threads() -> None:
+    first, second = Party(site("store", line=7), 0, 3), Party(site(line=9), 0, 40)
+    inside = Race("read after write", "tile", "shared", (3, 0), first, second, 5)
+    between = Race("write after write", "out", "global", (0,), first, Party(site("store", line=7), 2, 0), 1)
+    found = checks.no_races(made(races=[inside, between]))
+    assert not found
+    assert found.line == 9
+    assert found.message == (
+        "race: read after write of tile[3, 0], line 7 and line 9, by threads 3 and 40 of block 0; and 1 more"
+    )
+    assert "thread 3 of block 0 and thread 0 of block 2" in checks.no_races(made(races=[between])).message
+
+
+def test_the_tiled_product_of_the_exercise_is_within_its_budget_and_the_untiled_one_is_not() -> None:
+    """64 x 64 with tiles of 16: a block reads each element of a once, the four blocks of a row of tiles four times."""
+    arguments = Wanted(args="a=float32[64,64] b=float32[64,64] c=float32[64,64]", grid=(4, 4), block=(16, 16))
+    launch = launch_of(f"{ROOT / 'examples' / 'tiled_matmul.py'}:tiled_matmul", arguments)
+    tiled = profile(launch.kernel, launch.grid, launch.block, *launch.arguments, blocks=16)
+    plain = profile(product, launch.grid, launch.block, *launch.arguments, blocks=16)
+    assert (
+        checks.all_of(
+            checks.no_races(tiled),
+            checks.no_uninitialised(tiled),
+            checks.reads_at_most(tiled, "a", 1),
+            checks.reads_at_most(tiled, "a", 4, per="launch"),
+            checks.no_bank_conflicts(tiled),
+            checks.intensity_at_least(tiled, 3),
+        ).message
+        == "all 6 checks passed"
+    )
+    assert checks.reads_at_most(tiled, "a", 3, per="launch").message == (
+        "an element of a is read 4 times by the launch; it may be 3 times"
+    )
+    found = checks.reads_at_most(plain, "a", 1)
+    assert found.message == "an element of a is read 16 times by a block; it may be once"
+    assert found.line == product.py_func.__code__.co_firstlineno + 5
+    assert checks.reads_at_most(plain, "a", 64, per="launch")
+    assert not checks.reads_at_most(plain, "a", 63, per="launch")
+    assert checks.reads_at_most(plain, "a", 1, count="requests")  # 16 threads of a row read it together
+
+
+def test_what_could_not_be_judged_is_in_the_message_of_races() -> None:
+    found = checks.no_races(made(unjudged=["out: ordered by threadfence"]))
+    assert found
+    assert found.message == "no race in 2 of 8 blocks; not judged: out: ordered by threadfence"
+
+
+def test_uninitialised_shared_memory_is_told_with_its_element() -> None:
+    read = Uninitialised(site(array="tile", line=6), "tile", (0, 2), 1, 33, 2)
+    found = checks.no_uninitialised(made(uninitialised=[read]))
+    assert (found.passed, found.line) == (False, 6)
+    assert (
+        "line 6 reads tile[0, 2], which nobody in the block had written (thread 33 of block 1; twice)" in found.message
+    )
+
+
+def test_reads_are_counted_per_block_per_launch_and_per_warp() -> None:
+    read = reuse(loads=512, most_loads=32, most_loads_in_block=16, most_requests_in_block=2)
+    sampled = made(accesses=[access(line=8, sectors=4)], reuse=[read])
+    whole = made(accesses=[access(line=8, sectors=4)], reuse=[read], blocks=list(range(8)))
+    assert checks.reads_at_most(sampled, "a", 16)
+    found = checks.reads_at_most(sampled, "a", 15)
+    assert (found.passed, found.line) == (False, 8)
+    assert found.message == "an element of a is read 16 times by a block; it may be 15 times"
+    assert checks.reads_at_most(sampled, "a", 2, count="requests")
+    assert (
+        "read twice by warps of a block; it may be once"
+        in checks.reads_at_most(sampled, "a", 1, count="requests").message
+    )
+    assert checks.reads_at_most(whole, "a", 32, per="launch")
+    assert not checks.reads_at_most(whole, "a", 31, per="launch")
+    with pytest.raises(ValueError, match=r"2 of 8 blocks were traced; .* blocks=8 only"):
+        checks.reads_at_most(sampled, "a", 32, per="launch")
+    with pytest.raises(ValueError, match="is known per block"):
+        checks.reads_at_most(whole, "a", 32, per="launch", count="requests")
+
+
+def test_an_array_that_is_never_read_is_within_every_budget_and_an_unknown_one_is_an_error() -> None:
+    assert checks.reads_at_most(made(), "a", 0)
+    with pytest.raises(ValueError, match="scale has no array 'b'; it has a, n"):
+        checks.reads_at_most(made(), "b", 1)
+
+
+def test_scattered_access_is_told_and_a_broadcast_is_not() -> None:
+    broadcast = access(bytes_used=40, sectors=10, ideal_sectors=10)
+    strided = access("a", 9, sectors=320, ideal_sectors=40)
+    assert checks.coalesced(made(accesses=[broadcast]))
+    found = checks.coalesced(made(accesses=[broadcast, strided]))
+    assert (found.passed, found.line) == (False, 9)
+    assert found.message == "line 9: a[i] takes 32 sectors a request, 4 would do"
+    assert checks.coalesced(made(accesses=[strided]), at_least=0.125)
+    with pytest.raises(ValueError, match="expected a share from 0 to 1, got 90"):
+        checks.coalesced(made(), at_least=90)
+
+
+def test_bank_conflicts_are_told_with_their_ways() -> None:
+    tile = access("tile", 11, "shared", wavefronts=320, ideal_wavefronts=10, most_ways=32)
+    found = checks.no_bank_conflicts(made(accesses=[tile]), "tile")
+    assert (found.passed, found.line) == (False, 11)
+    assert found.message == "line 11: tile[i] meets a bank up to 32 times in one pass: 320 passes where 10 would do"
+
+
+def test_divergence_is_told_for_the_line_that_was_asked_for() -> None:
+    branches = [Branch(site("branch", line=4), 8, 0, 256, 256), Branch(site("branch", line=6), 8, 3, 256, 100)]
+    profile = made(branches=branches)
+    assert checks.no_divergence(profile, 4)
+    found = checks.no_divergence(profile)
+    assert (found.passed, found.line) == (False, 6)
+    assert "in 3 of 8 cases" in found.message
+    with pytest.raises(ValueError, match="line 5 has no branch; lines that do: 4, 6"):
+        checks.no_divergence(profile, 5)
+
+
+def test_too_little_work_for_its_traffic_is_told() -> None:
+    found = checks.intensity_at_least(made(accesses=[access(sectors=40)]), 2.0)
+    assert not found
+    assert "does 0 operations for each byte of global memory; 2 are asked for" in found.message
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"fault": "a[9] is out of bounds", "fault_line": 5},
+        {"not_traced": [NotTraced("kernels.py", 5, "a[1:]", "a slice")]},
+    ],
+    ids=["fault", "not traced"],
+)
+def test_what_the_trace_cannot_tell_is_not_passed(fields: dict[str, Any]) -> None:
+    profile = made(**fields)
+    for found in (
+        checks.no_races(profile), checks.no_uninitialised(profile), checks.reads_at_most(profile, "a", 9),
+        checks.coalesced(profile), checks.no_bank_conflicts(profile), checks.intensity_at_least(profile, 0),
+    ):  # fmt: skip
+        assert (found.passed, found.line) == (False, 5)
+        assert "out of bounds" in found.message or "a[1:] is not traced (a slice)" in found.message
+    assert checks.no_divergence(profile).passed is not bool(profile.fault)
+
+
+def test_all_of_has_a_line_for_each_failure_and_the_place_of_the_first() -> None:
+    found = checks.all_of(
+        checks.Finding(True, "fine"), checks.Finding(False, "one", 3), checks.Finding(False, "two", 4)
+    )
+    assert found == checks.Finding(False, "one\ntwo", 3)

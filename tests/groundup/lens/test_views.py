@@ -1,0 +1,338 @@
+"""The lens's views say what the profile says: in the terminal, on the page and in the pictures."""
+
+from __future__ import annotations
+
+import math
+import re
+import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
+
+import pytest
+
+from cuda_emulator.trace import NotTraced
+from groundup.lens import page, svg, terminal, wording
+from groundup.lens.annotations import annotate, problems
+from groundup.lens.pictures import access_map, bank_map, timeline
+from groundup.lens.profile import Phase, Request
+from groundup.lens.profiling import ShownProfile
+from groundup.lens.summary import figures, ratio, verdict
+from groundup.lens.timelines import repeats
+from tests.groundup.lens import lens_profiles as made
+
+SVG = "{http://www.w3.org/2000/svg}"
+every_profile = pytest.mark.parametrize("name", sorted(made.EVERY))
+
+
+def squeezed(text):
+    """Without line breaks and tags, to look for sentences in what a view wraps."""
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
+
+
+def texts(picture):
+    return [each.text for each in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+
+
+def boxes(picture, kind):
+    return [each for each in ElementTree.fromstring(picture).iter(f"{SVG}rect") if each.get("class") == kind]
+
+
+@every_profile
+def test_the_report_fits_a_hundred_columns_and_shows_every_line_of_the_source(name):
+    profile = made.EVERY[name]()
+    lines = terminal.text(profile).splitlines()
+    assert max(map(len, lines)) <= terminal.WIDTH
+    for number, line in enumerate(profile.source[0][2], profile.source[0][1]):
+        assert f"{number:>6} | {line}".rstrip() in lines
+
+
+@every_profile
+def test_report_and_page_show_the_numbers_of_every_access(name):
+    profile = made.EVERY[name]()
+    report, shown = squeezed(terminal.text(profile)), squeezed(page.html([profile]))
+    for access in profile.accesses:
+        numbers = [access.requests, access.lanes]
+        numbers += (
+            [access.sectors, access.bytes_used] if access.space == "global" else [access.bytes_used, access.wavefronts]
+        )
+        row = " ".join(f"{each:,}" for each in numbers)
+        assert f"{access.site.line} {access.kind} {access.array} {access.space} {row}" in report
+        if access.space == "global":
+            assert f"{access.sectors / access.requests:g} sectors/request" in shown
+    for each in figures(profile):
+        if each.value is not None:
+            assert f"{each.name} {each.text}" in report
+
+
+def test_main_figures_are_of_the_whole_launch():
+    profile = made.coalesced()
+    by_name = {each.name: each for each in figures(profile)}
+    assert by_name["global memory traffic"].value == 2 * 16 * 32 * 256  # 4 of 1,024 blocks were traced
+    assert by_name["global memory traffic"].text == "256 KiB"
+    assert by_name["floating-point operations"].value == 128 * 256
+    assert by_name["sectors per global request"].value == 4
+    assert by_name["operations per byte of global traffic"].value == profile.intensity == 0.125
+    assert by_name["occupancy"].text == "50 %"
+
+
+@pytest.mark.parametrize(
+    ("profile", "line", "remark"),
+    [
+        (made.coalesced(), 13, "load a: 4 sectors/request (100 %); 4 requests"),
+        (made.coalesced(), 12, "branch: 25 % of warps diverge (1 of 4 evaluations)"),
+        (made.strided(), 12, "load a: 32 sectors/request (12.5 %), 4 would do; 1 request"),
+        (made.strided(2), 12, "load a: 8 sectors/request (50 %), 4 would do; 1 request"),
+        (made.strided(0), 12, "load a: 1 sector/request, one address for all lanes (broadcast); 1 request"),
+        (made.strided(1, 8), 12, "load a: 8 sectors/request (100 %); 1 request"),
+        (made.conflicting(), 14, "load tile: 32-way bank conflict; 32 requests"),
+        (made.conflicting(33), 14, "load tile: no bank conflict; 32 requests"),
+        (made.conflicting(), 13, "barrier: 1 time by every warp"),
+        (made.racing(), 14, "Race on shared tile[0, 5]: read after write"),
+        (made.faulty(), 11, "not traced: a slice & its copy"),
+    ],
+)
+def test_a_line_is_annotated_with_what_it_does(profile, line, remark):
+    assert remark in [note.text for note in annotate(profile)[made.FILE, line].notes]
+    assert remark in squeezed(terminal.text(profile))
+
+
+def test_a_device_function_called_twice_is_remarked_on_once():
+    profile = made.strided()
+    second = replace(profile.accesses[0], site=replace(profile.accesses[0].site, number=5))
+    profile.accesses.append(second)
+    (note,) = annotate(profile)[made.FILE, 12].notes
+    assert note.text.endswith("1 request, in each of 2 calls")
+    assert page.html([profile]).count("<svg") == 2  # one access map and the timeline
+
+
+def test_shares_of_the_traffic_add_up():
+    notes = annotate(made.looping())
+    assert math.isclose(sum(each.traffic for each in notes.values()), 1)
+    assert math.isclose(sum(each.passes for each in notes.values()), 1)
+
+
+def test_a_race_names_both_lines_and_threads_before_the_source():
+    for shown in (terminal.text(made.racing()), page.html([made.racing()])):
+        said = squeezed(shown)
+        first = said.index("Race on shared tile[0, 5]: read after write")
+        assert "thread (5, 0) of block 0 writes it in line 12: tile[y, x]" in said
+        assert "thread (0, 5) of block 0 reads it in line 14: tile[x, y]" in said
+        assert "992 pairs of threads like this" in said
+        assert "no barrier reaches" in said  # of the race between blocks
+        assert "thread (8, 1) of block 0 reads it in line 14, before any thread of the block wrote it" in said
+        assert first < said.index("@cuda.jit")
+
+
+def test_a_fault_comes_first_and_says_that_the_counts_end_there():
+    (problem,) = problems(made.faulty())
+    assert problem.lines == ((made.FILE, 12),)
+    report = terminal.text(made.faulty())
+    assert report.index("IndexError: a[992] is outside a") < report.index("Source")
+    assert "everything is counted up to there" in squeezed(report)
+
+
+def test_what_was_sampled_not_traced_and_not_judged_is_said():
+    for shown in (terminal.text, lambda profile: page.html([profile])):
+        sampled, partial = squeezed(shown(made.coalesced())), squeezed(shown(made.faulty()))
+        assert "4 of 1,024 blocks: 0, 341, 682, 1023" in sampled
+        assert "256 times as much" in sampled
+        assert "An estimate, not a measurement, for H100" in sampled
+        assert "compare patterns rather than counts" in sampled
+        assert "a slice &" in partial
+        assert "overlaps b" in partial
+
+
+def test_a_clean_report_is_not_called_clean_without_reservation_where_something_was_not_traced():
+    profile = replace(made.coalesced(), not_traced=[NotTraced(made.FILE, 13, "a[:]", "a slice")])
+    assert "in the traced blocks, except where the report says" in terminal.text(profile)
+    assert "in the traced blocks, except what is listed" in page.html([profile])
+
+
+def test_names_cannot_become_markup():
+    report, shown = terminal.text(made.faulty()), page.html([made.faulty()])
+    assert "[red]n[/red] = 7" in report
+    assert "# [bold]" in report
+    assert "<script" not in shown
+    assert "<b>a</b>" not in shown
+    assert "<x>" not in shown
+    assert "&lt;x&gt;&amp;&#x27;&quot;" in shown
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+
+
+@every_profile
+def test_the_page_loads_nothing(name):
+    profile = made.EVERY[name]()
+    for shown in (page.html([profile]), page.html([profile, profile]), page.embedded(profile)):
+        assert not re.search(r"<(script|link|img|iframe|object)|\b(src|href)=|@import|url\(", shown)
+        assert "://" not in shown.replace('xmlns="http://www.w3.org/2000/svg"', "")
+
+
+@every_profile
+def test_every_picture_is_well_formed_and_tells_what_it_shows(name):
+    profile = made.EVERY[name]()
+    pictures = re.findall(r"<svg.*?</svg>", page.html([profile]), re.DOTALL)
+    assert len(pictures) == len(profile.accesses) + bool(profile.phases)
+    for each in pictures:
+        root = ElementTree.fromstring(each)
+        title, description = root.find(f"{SVG}title").text, root.find(f"{SVG}desc").text
+        assert root.get("role") == "img"
+        assert root.get("aria-label") == f"{title}. {description}"
+        assert len(description) > 30
+
+
+@pytest.mark.parametrize(("stride", "sectors"), [(0, 1), (1, 4), (2, 8), (4, 16), (8, 32), (32, 32)])
+def test_an_access_map_draws_each_sector_once_and_each_lane(stride, sectors):
+    one = made.request([stride * i for i in range(32)])
+    picture = access_map(one, "load a", "a")
+    assert len(boxes(picture, "lens-fetched")) == sectors + 1  # one in the legend
+    assert len(boxes(picture, "lens-used")) == 32 + 1
+    used = 4 if stride == 0 else 128
+    assert any(f"{used} B used of" in each for each in texts(picture))
+    assert f"<title>lane 31: a[{31 * stride}], byte {124 * stride:,}</title>" in picture
+    assert float(ElementTree.fromstring(picture).get("width")) <= 1200
+
+
+def test_an_access_map_leaves_out_what_lies_between_far_sectors():
+    near, far = (access_map(made.request([step * i for i in range(32)]), "load a") for step in (8, 32 * 1024))
+    assert "<circle" not in near
+    assert far.count("<circle") == 3 * 31
+
+
+def test_an_access_map_says_how_many_sectors_it_does_not_draw():
+    wide = Request(0, 0, tuple(range(32)), tuple(128 * i + 24 for i in range(32)), 16)
+    assert "and 32 sectors more, not drawn" in texts(access_map(wide, "load a"))
+
+
+@pytest.mark.parametrize(("stride", "ways"), [(0, 1), (1, 1), (2, 2), (3, 1), (16, 16), (32, 32), (33, 1)])
+def test_a_bank_map_shows_the_conflict_as_number_and_as_bar(stride, ways):
+    picture = bank_map(made.request([stride * i for i in range(32)]), "load tile", "tile")
+    expected = "no conflict" if ways == 1 else f"{ways}-way conflict"
+    assert texts(picture)[0].startswith(expected)
+    assert bool(boxes(picture, "lens-hot")) == (ways > 1)
+    assert str(ways) in texts(picture)
+    if stride == 0:
+        assert "32x" in texts(picture)
+
+
+def test_a_bank_map_of_eight_byte_elements_is_of_a_half_warp():
+    picture = bank_map(made.request(range(32), size=8), "load tile")
+    assert texts(picture)[0].startswith("no conflict")
+    assert "8-byte elements go half warp by half warp; here lanes 0-15" in texts(picture)
+
+
+def test_a_timeline_draws_phases_that_repeat_once():
+    profile = made.looping(16)
+    assert [(len(group), times) for group, times in repeats(profile.phases)] == [(2, 16), (1, 1)]
+    shown = texts(timeline(profile))
+    assert "16 times, until 31" in shown
+    assert shown.count("64") == 1
+    assert {"line 12: load a", "line 13: store tile", "line 14: load tile", "line 15: store c"} <= set(shown)
+
+
+def test_a_timeline_says_how_many_phases_it_does_not_draw():
+    profile = replace(made.looping(), phases=[Phase(n, {0: n + 1}, 8) for n in range(40)])
+    assert "26 later phases not drawn" in texts(timeline(profile))
+
+
+def test_a_comparison_gives_the_ratio_of_the_main_figures():
+    first, second = made.strided(), replace(made.coalesced(), kernel="other")
+    pairs = {one.name: (one, other) for one, other in zip(figures(first), figures(second), strict=True)}
+    assert ratio(*pairs["sectors per global request"]) == "1/8"
+    assert verdict(*pairs["sectors per global request"]) == "better"
+    assert verdict(*pairs["global memory traffic"]) == "worse"
+    assert ratio(*pairs["races, uninitialised reads, faults"]) == ""
+    said = squeezed(terminal.plain(terminal.comparison(first, second)))
+    assert "sectors per global request 32 4 1/8 better" in said
+    assert re.search(r"sectors per global request +32 +4 +1/8 +better", squeezed(page.html([first, second])))
+
+
+def test_a_comparison_of_different_work_says_so():
+    first = made.strided()
+    for second, expected in ((made.strided(2), False), (replace(first, arguments=[("a", "float32 (8,)")]), True)):
+        for shown in (terminal.plain(terminal.comparison(first, second)), page.html([first, second])):
+            assert ("launched with different arguments" in squeezed(shown)) == expected
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_page_refuses_what_does_not_fit(number):
+    with pytest.raises(ValueError, match=f"profiles: one or two fit on a page, got {number}"):
+        page.html([made.empty()] * number)
+
+
+def test_a_page_is_written_whole(tmp_path):
+    target = page.write([made.coalesced()], tmp_path / "new" / "lens.html")
+    assert target.read_text(encoding="utf-8") == page.html([made.coalesced()])
+    assert [each.name for each in target.parent.iterdir()] == ["lens.html"]
+
+
+def test_a_notebook_shows_the_page_with_styles_that_stay_in_it():
+    shown = page.embedded(made.coalesced())
+    style = re.search(r"<style>(.*?)</style>", shown, re.DOTALL).group(1)
+    for rule in re.sub(r"@media[^{]*\{", "", style).split("}"):
+        selectors = rule.split("{")[0].strip()
+        for each in filter(None, map(str.strip, selectors.split(","))):
+            assert each.startswith((".lens", "svg.lens")), each
+
+
+def test_the_profile_of_a_launch_prints_the_report_and_displays_the_page():
+    profile = made.coalesced()
+    shown = ShownProfile(**vars(profile))
+    assert str(shown) == terminal.text(profile)
+    assert terminal.plain(shown) == terminal.text(profile)
+    assert shown._repr_html_() == page.embedded(profile)
+
+
+def _luminance(colour):
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _contrast(first, second):
+    low, high = sorted((_luminance(first), _luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [svg.LIGHT, svg.DARK], ids=["light", "dark"])
+def test_texts_and_marks_stand_out_from_what_is_behind_them(palette):
+    for ink in ("ink", "quiet", "good"):
+        assert _contrast(palette[ink], palette["ground"]) >= 4.5
+        assert _contrast(palette[ink], palette["panel"]) >= 4.5
+    assert _contrast(palette["on-used"], palette["used"]) >= 4.5
+    assert _contrast(palette["on-hot"], palette["hot"]) >= 3  # beside it stands the number again, in ink
+    for mark in ("used", "hot", "store", "edge"):
+        assert _contrast(palette[mark], palette["ground"]) >= 3
+    assert _contrast(palette["used"], palette["needed"]) >= 3
+    assert _contrast(palette["used"], palette["fetched"]) >= 3
+
+
+def test_light_pictures_use_okabe_and_ito():
+    assert {svg.LIGHT["used"], svg.LIGHT["hot"]} <= {"#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"}
+
+
+def test_a_standalone_picture_carries_its_colours():
+    alone = svg.standalone(timeline(made.looping()))
+    assert "--used:#0072B2" in ElementTree.fromstring(alone).find(f"{SVG}style").text
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (wording.percent(0.125), "12.5 %"),
+        (wording.percent(0.9999), "above 99.9 %"),
+        (wording.percent(0.0001), "below 0.1 %"),
+        (wording.bytes_text(1023), "1,023 B"),
+        (wording.bytes_text(1536), "1.5 KiB"),
+        (wording.count(65536), "65,536"),
+        (wording.count(16.5), "16.5"),
+        (wording.metric(6.7e13, "flop/s"), "67 Tflop/s"),
+        (wording.duration(2.5e-6), "2.5 us"),
+        (wording.extent((4, 1, 1)), "4"),
+        (wording.extent((4, 1, 2)), "4 x 1 x 2"),
+        (wording.thread(70, (32, 4, 2)), "thread (6, 2, 0)"),
+        (wording.lanes((0, 1, 2, 3)), "0-3"),
+        (wording.lanes((0, 2, 4)), "0, 2 and 4"),
+        (wording.lanes(tuple(range(0, 32, 2))), "0, 2, 4, 6, 8 and 11 more"),
+    ],
+)
+def test_numbers_read_as_people_write_them(said, expected):
+    assert said == expected

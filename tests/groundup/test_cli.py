@@ -1,0 +1,128 @@
+"""The program as a shell sees it: exit codes, and one clear line for every mistake."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundup import cli
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    captured = capsys.readouterr()
+    assert isinstance(end.value.code, int)
+    return end.value.code, captured.out, captured.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["frob"], "No such command 'frob'"),
+        (["train", "stage9"], "unknown stage 'stage9'"),
+        (["train", "numpy", "--epochs", "many"], "'--epochs'"),
+        (["train", "numpy", "--epochs", "0"], "epochs: expected at least 1, got 0"),
+        (["train", "numpy", "--batch-size", "-4"], "batch_size: expected at least 1, got -4"),
+        (["train", "numpy", "--hidden", "-3"], "expected sizes of at least 1"),
+        (["train", "numpy", "--learning-rate", "nan"], "learning_rate: expected a finite number"),
+        (["train", "numpy", "--activation", "swish"], "unknown activation 'swish'; choose one of identity, relu"),
+        (["train", "numpy", "--loss", "l1"], "unknown loss 'l1'; choose one of"),
+        (["train", "numpy", "--dtype", "float16"], "unknown dtype 'float16'"),
+        (["train", "numpy", "--dropout", "1"], "dropout: expected a rate of at least 0 and below 1"),
+        (["train", "numpy", "--dataset", "imagenet"], "imagenet"),
+        (["train", "numpy", "--dataset", "mnist", "--data-dir", "nowhere"], "nowhere"),
+        (["train", "numpy", "--resume", "nowhere"], "no checkpoint at nowhere"),
+        (["race", "--epochs", "0"], "epochs must be at least 1, got 0"),
+        (["race", "--stages", "1,7"], "unknown stage '7'"),
+        (["check", "stage9"], "unknown stage 'stage9'"),
+        (["bench", "--stages", "stage9"], "unknown stage 'stage9'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_a_mistake_is_one_line_on_stderr_and_exit_code_2(
+    arguments: list[str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = run(arguments, capsys)
+    assert code == 2
+    assert message in err
+    assert err.startswith("error: ")
+    assert len(err.splitlines()) == 1
+    assert "Traceback" not in out + err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unwritable_output_folder_is_named(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("not a folder")
+    for command in (["train", "numpy", "--run-dir", "file/run"], ["race", "--limit", "20", "--out", "file/race"]):
+        code, _, err = run(command, capsys)
+        assert code == 2
+        assert "file" in err
+        assert len(err.splitlines()) == 1
+    assert Path("file").read_text() == "not a folder"
+
+
+def test_the_notes_of_an_error_follow_below_it_line_by_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        error = ValueError("csrc/relu.c does not\ncompile")
+        error.add_note("csrc/relu.c:3: error: expected ';'\n  return x\n          ^")
+        raise error
+
+    monkeypatch.setattr(cli, "app", broken)
+    code, _, err = run(["check"], capsys)
+    assert code == 2
+    assert err.splitlines() == [
+        "error: csrc/relu.c does not compile",
+        "csrc/relu.c:3: error: expected ';'",
+        "  return x",
+        "          ^",
+    ]
+
+
+def test_a_bug_is_not_dressed_up_as_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise KeyError("a bug")
+
+    monkeypatch.setattr(cli, "app", broken)
+    with pytest.raises(KeyError):
+        cli.main(["doctor"])
+
+
+def test_interrupting_is_exit_code_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupted(*args: object, **kwargs: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    assert run(["check"], capsys) == (2, "", "error: interrupted\n")
+
+
+def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"], capsys)[:2] == (0, "groundup 0.1.0\n")
+    for arguments in ([], ["--help"], *([name, "--help"] for name in cli.COMMANDS)):
+        code, out, _ = run(arguments, capsys)
+        assert code == 0
+        assert out.startswith("Usage: groundup")
+
+
+@pytest.mark.parametrize("name", list(cli.COMMANDS))
+def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run([name, "--help"], capsys)
+    assert f"  groundup {name}" in out
+
+
+def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "stage2_numpy.train", "--help"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "Usage: groundup train" in result.stdout

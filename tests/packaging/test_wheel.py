@@ -1,0 +1,82 @@
+"""A wheel, installed where the checkout is not, does what the checkout does."""
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from tests.stages import USABLE_STAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_SOURCE = shutil.ignore_patterns(".venv*", ".git", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of a fresh environment with the wheel in it. The dependencies are this environment's own, by a
+    path file, so that no network is needed; the editable install of the checkout does not come along that way."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source = folder / "source"
+    shutil.copytree(ROOT, source, ignore=NOT_SOURCE)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder), str(source)]
+    subprocess.run(build, check=True, capture_output=True, text=True)
+    (wheel,) = folder.glob("groundup-*.whl")
+
+    environment = folder / "environment"
+    venv.create(environment, with_pip=False, symlinks=os.name != "nt")
+    scripts = environment / ("Scripts" if os.name == "nt" else "bin")
+    python = scripts / "python"
+    site = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    Path(site, "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    install = [*pip, "--python", str(python), "install", "--no-deps", "--no-index", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, text=True)
+    shutil.rmtree(source)
+    return scripts
+
+
+def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "GROUNDUP_DATA")}
+    # An empty one at first, so that the wheel's own sources are compiled, and one for all commands.
+    environment["GROUNDUP_CACHE"] = str(installed.parent / "cache")
+    return subprocess.run(
+        [str(installed / command[0]), *command[1:]], cwd=cwd, env=environment, capture_output=True, text=True
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["python", "-c", "import shared; print(shared.__file__)"], "site-packages"),
+        (["groundup", "--version"], "groundup 0.1.0"),
+        (["groundup", "--help"], "race"),
+        (["groundup", "doctor"], "NumPy"),
+        (["groundup", "learn", "start"], "now: 1.1"),
+        (["groundup", "check", "2", "--quick"], "stage2, float64"),
+        (["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"], "accuracy"),
+        (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
+        (["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy"),
+        pytest.param(
+            ["python", "-m", "stage3_c.train", "--epochs", "1", "--run-dir", "three"],
+            "accuracy",
+            marks=pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler"),
+        ),
+    ],
+    ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else "",
+)
+def test_the_installed_wheel_runs(installed: Path, tmp_path: Path, command: list[str], expected: str) -> None:
+    result = run(installed, tmp_path, *command)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert expected in result.stdout
+    assert str(ROOT) not in result.stdout

@@ -1,0 +1,198 @@
+"""The results file: written and read without loss, refused with a reason, and described by a schema that is true."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from shared.bench.document import SCHEMA, Results, as_document, load
+from shared.bench.results import as_json, write_json
+from shared.bench.rows import KINDS, LIBRARIES, BenchRow, Curve
+from shared.bench.schema import schema
+from shared.bench.timing import Measurement
+from shared.contract import STAGES
+from shared.machine.environment import environment
+from tests.shared.bench import bench_results as made
+from tests.shared.bench import bench_schema_docs as docs
+
+ALL = {"full": made.full_results, "gpu": made.gpu_results, "tiny": made.tiny_results}
+RECORDED = Path(__file__).resolve().parents[3] / "docs" / "benchmarks"
+DERIVED = {"gflops", "gigabytes", "intensity", "samples_per_second", "share_of_peak"}
+
+
+def few() -> Results:
+    return made.only(made.full_results(), stages=["stage3_c"], kinds=["step", "memory"])
+
+
+def document(results: Results | None = None) -> dict[str, Any]:
+    """As it is read back from a file."""
+    found: dict[str, Any] = json.loads(as_json(as_document(results or few())))
+    return found
+
+
+def refusal(tmp_path: Path, text: str | bytes) -> str:
+    path = tmp_path / "results.json"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    with pytest.raises(ValueError, match=r"results\.json") as error:
+        load(path)
+    return str(error.value).removeprefix(str(path))
+
+
+def changed(path: str, value: Any) -> str:
+    """The document with one entry replaced, or taken out where value is `...`."""
+    whole = document()
+    *way, last = [int(step) if step.isdecimal() else step for step in path.split(".")]
+    inner: Any = whole
+    for step in way:
+        inner = inner[step]
+    if value is ...:
+        del inner[last]
+    else:
+        inner[last] = value
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_is_written_is_read_back(name: str, tmp_path: Path) -> None:
+    results = ALL[name]()
+    results = replace(results, predictions=list(results.predictions))
+    assert load(write_json(tmp_path / "results.json", as_document(results))) == results
+
+
+def test_a_loss_that_became_infinite_is_read_back(tmp_path: Path) -> None:
+    curve = replace(made.full_results().curves[0], loss=[float("inf")] * 8)
+    results = replace(few(), curves=[curve], predictions=[])
+    assert load(write_json(tmp_path / "results.json", as_document(results))) == results
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_schema_describes_what_is_written(name: str) -> None:
+    jsonschema.Draft202012Validator(schema()).validate(document(ALL[name]()))
+
+
+def test_the_schema_describes_this_machines_environment() -> None:
+    facts = environment() | {"threads": 2, "pytorch": None, "pinned": [0, 1]}
+    known = schema()["$defs"]["environment"]["properties"]
+    jsonschema.Draft202012Validator(schema()).validate(document(replace(few(), environment=facts)))
+    assert set(facts) == set(known)
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+
+
+@pytest.mark.parametrize(
+    ("name", "of"), [("row", BenchRow), ("measurement", Measurement), ("curve", Curve)], ids=lambda each: str(each)
+)
+def test_the_schema_names_exactly_the_fields(name: str, of: type) -> None:
+    rule = schema()["$defs"][name]
+    expected = [each.name for each in fields(of)]  # type: ignore[arg-type]
+    assert [each for each in rule["properties"] if each not in DERIVED] == expected
+    assert set(rule["required"]) == set(rule["properties"])
+
+
+def test_the_schema_names_exactly_the_fields_of_the_document() -> None:
+    names = {each.name for each in fields(Results)} | {"schema", "kind"}
+    assert set(schema()["properties"]) == set(schema()["required"]) == set(document()) == names
+
+
+def test_the_schema_names_every_kind_stage_and_library() -> None:
+    row = schema()["$defs"]["row"]["properties"]
+    assert row["kind"]["enum"] == list(KINDS)
+    assert row["stage"]["enum"] == schema()["$defs"]["curve"]["properties"]["stage"]["enum"] == [*STAGES, *LIBRARIES]
+    assert all(kind in row["kind"]["description"] for kind in KINDS)
+
+
+def test_every_field_is_described_and_the_page_says_the_same() -> None:
+    page = docs.PAGE.read_text(encoding="utf-8")
+    assert sorted(name for _, name, _ in docs.TABLE.findall(page)) == sorted(docs.definitions())
+    assert docs.refreshed(page) == page, f"make the page's tables anew: python -m {docs.__name__}"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("rows.0.measurement.median", "fast", ': rows[0].measurement.median: expected a number, got "fast"'),
+        ("rows.1.measurement.median", 0, ": rows[1].measurement.median: expected more than 0, got 0"),
+        ("rows.0.measurement", 3, ": rows[0].measurement: expected an object or null, got 3"),
+        ("rows.0.ratio", "nan", ': rows[0].ratio: expected a number or null, got "nan"'),
+        ("rows.0.ratio_noise", -1, ": rows[0].ratio_noise: expected at least 0, got -1"),
+        ("rows.0.accuracy", 97, ": rows[0].accuracy: expected at most 1, got 97"),
+        ("rows.0.threads", True, ": rows[0].threads: expected a whole number, got true"),
+        ("rows.0.shape", [64, 64.5], ": rows[0].shape[1]: expected a whole number, got 64.5"),
+        ("rows.0.clock", "sun", ': rows[0].clock: expected one of wall, events, got "sun"'),
+        ("rows.0.name", ..., ": rows[0].name: is missing"),
+        ("rows.0.speed", 3, ": rows[0].speed: is no field of this format"),
+        ("rows.0.against", {"pytorch": "x"}, ': rows[0].against.pytorch: expected a number, got "x"'),
+        ("rows.0.against", {"pytorch": None}, ": rows[0].against.pytorch: expected a number, got null"),
+        ("curves.0.loss.2", "low", ': curves[0].loss[2]: expected a number or one of nan, inf, -inf, got "low"'),
+        ("curves.0.loss", [0.1], ": curves[0].loss: expected a value for each of 8 epochs, got 1"),
+        ("environment.cpu", ..., ": environment.cpu: is missing"),
+        ("environment.cores", 0, ": environment.cores: expected at least 1, got 0"),
+        ("environment", {}, " is of a run that was interrupted before it measured anything: measure again"),
+        ("complete", "yes", ': complete: expected true or false, got "yes"'),
+        ("rows", {}, ": rows: expected a list, got {}"),
+        ("schema", 2, f" has version 2 of the format and this reads {SCHEMA}: measure again with `groundup bench`"),
+        ("schema", 4, f" has version 4 of the format and this reads {SCHEMA}: it needs another version of groundup"),
+        (
+            "schema",
+            "3",
+            f' has version "3" of the format and this reads {SCHEMA}: it needs another version of groundup',
+        ),
+        ("kind", "else", " is no results file of `groundup bench`: expected kind 'groundup bench', got \"else\""),
+        ("kind", ["groundup race"], " is no results file of `groundup bench`: expected kind 'groundup bench', got [\""),
+        (
+            "kind",
+            "groundup race",
+            " is a race's results: its charts lie beside it, and `groundup race` draws them again",
+        ),
+    ],
+)
+def test_a_wrong_entry_is_named_with_what_was_expected(path: str, value: Any, expected: str, tmp_path: Path) -> None:
+    assert refusal(tmp_path, changed(path, value)).startswith(expected)
+
+
+def test_an_unknown_kind_of_row_is_refused(tmp_path: Path) -> None:
+    said = refusal(tmp_path, changed("rows.0.kind", "guess"))
+    assert said == f': rows[0].kind: expected one of {", ".join(KINDS)}, got "guess"'
+
+
+def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
+    text = changed("rows.0.measurement.median", 12345.0).replace("12345.0", "1e999")
+    assert refusal(tmp_path, text) == ": rows[0].measurement.median: expected a number below 1.8e308"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", " is not JSON: Expecting value"),
+        ('{"schema": 3', " is not JSON: "),
+        ('{"schema": NaN}', " is not JSON: NaN is not a number in JSON"),
+        (b"\xff\xfe\x00", " is not JSON: "),
+        ("[" * 100_000, " is not JSON: "),
+        ("[1, 2]", " is no results file: expected a JSON object, got [1, 2]"),
+        ("{}", " is no results file of `groundup bench`: expected kind 'groundup bench', got null"),
+    ],
+    ids=["empty", "cut", "NaN", "binary", "nested", "list", "another object"],
+)
+def test_a_file_that_is_no_results_file_is_refused(text: str | bytes, expected: str, tmp_path: Path) -> None:
+    assert refusal(tmp_path, text).startswith(expected)
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
+        load(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("path", sorted(RECORDED.glob("bench-*/results.json")), ids=lambda path: path.parent.name)
+def test_what_the_project_recorded_can_be_read(path: Path) -> None:
+    results = load(path)
+    assert results.complete
+    assert results.passes >= 4
+    assert {"cpu", "cores", "threads", "pytorch", "date", "revision"} <= set(results.environment)
+    assert not [row for row in results.rows if row.emulated and row.ratio is not None]

@@ -1,0 +1,183 @@
+"""shared.charts: what must hold of every figure in every look, and the style, words and axes that they share."""
+
+import re
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.image import imread
+
+from shared.bench.document import Results
+from shared.charts import book, style
+from shared.charts.style import LIGHT, Chart, Look
+from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only, timed, tiny_results
+from tests.shared.charts import chart_checks as checks
+
+LOOKS = [Look(dark, narrow) for dark in (False, True) for narrow in (False, True)]
+NAMES = [
+    "time_per_stage",
+    "ladder_share",
+    "speed_against_size",
+    "ladder_sizes",
+    "roofline",
+    "products",
+    "operations",
+    "step_parts",
+    "steps",
+    "training_curves",
+    "accuracy_in_time",
+    "inference",
+    "memory",
+    "phases",
+]
+WITH_EMULATOR = {"time_per_stage", "step_parts", "training_curves", "memory", "phases"}
+
+
+@cache
+def drawn(what: str, look: Look = LIGHT, *, emulated: bool = False) -> list[Chart]:
+    """All figures of `full` or `gpu` results, drawn once for all tests."""
+    return book.draw({"full": full_results, "gpu": gpu_results}[what](), look, emulated=emulated)
+
+
+def assert_sound(charts: list[Chart], look: Look) -> None:
+    """Nothing is cut off, lies over another, is too small or too pale. Dark figures are laid out as the light ones
+    are, so of them only the colours are looked at."""
+    for chart in charts:
+        assert not checks.unreadable(chart.figure, look), chart.name
+        assert not checks.too_small(chart.figure), chart.name
+        if not look.dark:
+            assert not checks.cut_off(chart.figure), chart.name
+            assert not checks.overlapping(chart.figure), chart.name
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_every_figure_is_whole_and_readable_in_every_look(look: Look) -> None:
+    charts = drawn("gpu", look)
+    assert [chart.name for chart in charts] == NAMES
+    assert_sound(charts, look)
+    for chart in charts:
+        assert chart.figure.get_figwidth() == (style.NARROW if look.narrow else style.WIDE)
+        assert chart.figure.get_suptitle().replace("\n", " ") == chart.title
+        assert re.search(r"\d", chart.title), f"the headline of {chart.name} has no number"
+        assert chart.title[0].isupper()
+        assert len(re.findall(r"\d+(?:\.\d+)?", chart.alt)) >= 3, f"{chart.name}: {chart.alt}"
+        assert chart.alt.endswith(".")
+        assert chart.caption.endswith(".")
+        assert "nan" not in f"{chart.title} {chart.alt}"
+
+
+@pytest.mark.parametrize("look", [Look(), Look(narrow=True)], ids=str)
+def test_figures_with_the_emulator_in_them_are_whole_too(look: Look) -> None:
+    assert_sound([chart for chart in drawn("full", look, emulated=True) if chart.name in WITH_EMULATOR], look)
+
+
+@pytest.mark.parametrize("stages", [(ONE,), (FOUR,), (TWO, THREE), ("pytorch",)])
+def test_a_few_contenders_give_fewer_figures_and_each_is_sound(stages: tuple[str, ...]) -> None:
+    look = Look(narrow=True)
+    charts = book.draw(only(gpu_results(), stages=stages), look)
+    assert charts
+    assert {chart.name for chart in charts} <= set(NAMES)
+    assert_sound(charts, look)
+
+
+def test_what_was_not_measured_is_not_drawn() -> None:
+    nothing = Results(rows=[], curves=[], environment=full_results().environment)
+    assert book.draw(nothing) == []
+    assert [chart.name for chart in book.draw(tiny_results())] == [
+        "ladder_share",
+        "speed_against_size",
+        "ladder_sizes",
+        "steps",
+    ]
+
+
+def test_rows_that_were_skipped_are_no_obstacle() -> None:
+    full = full_results()
+    skipped = [
+        replace(row, measurement=None, ratio=None, against={}, memory=None, skipped="too slow") for row in full.rows
+    ]
+    assert [chart.name for chart in book.draw(replace(full, rows=skipped))] == ["training_curves", "accuracy_in_time"]
+
+
+def test_by_default_the_emulator_is_in_no_figure_but_the_training_curves() -> None:
+    full = full_results()
+    without = replace(full, rows=[row for row in full.rows if not row.emulated], environment=gpu_results().environment)
+    for mine, other in zip(drawn("full"), book.draw(without), strict=True):
+        assert mine.title == other.title
+        assert mine.alt == other.alt
+        words_in = f"{mine.title} {mine.alt}"
+        assert ("CUDA" in words_in) == (mine.name == "training_curves")
+        if mine.name == "training_curves":
+            assert "emulated on the CPU" in mine.alt
+
+
+def test_a_figure_that_leaves_the_emulator_out_says_so() -> None:
+    feet = {chart.name: chart.figure.get_supxlabel() for chart in drawn("full")}
+    for name in ("ladder_share", "step_parts", "operations", "inference", "memory", "phases", "accuracy_in_time"):
+        assert "stage 4 is left out: it was emulated on the CPU" in feet[name].replace("\n", " ")
+    assert "emulated" not in feet["products"]  # of which it did none
+
+
+def test_no_headline_is_the_emulators() -> None:
+    for plain, with_it in zip(drawn("full"), drawn("full", emulated=True), strict=True):
+        assert plain.title == with_it.title
+
+
+def test_where_the_emulators_times_are_shown_each_is_named() -> None:
+    charts = {chart.name: chart for chart in drawn("full", emulated=True)}
+    for name in ("time_per_stage", "step_parts", "phases", "memory"):
+        shown = " ".join(text.get_text() for text in checks.texts(charts[name].figure))
+        assert "emulated" in shown
+        assert "emulated" in charts[name].alt
+
+
+def test_the_emulator_alone_has_no_figure_of_times() -> None:
+    alone = only(full_results(), stages=[FOUR])
+    assert [chart.name for chart in book.draw(alone, emulated=True)] == ["training_curves"]
+
+
+def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:
+    results = only(full_results(), kinds=["memory"])
+    paths = book.save_all(replace(results, curves=[]), tmp_path / "new")
+    assert sorted(path.name for path in paths) == ["memory-dark.png", "memory-dark.svg", "memory.png", "memory.svg"]
+    light, dark = (imread(tmp_path / "new" / name)[..., :3] for name in ("memory.png", "memory-dark.png"))
+    assert light[0, 0] == pytest.approx([1, 1, 1])
+    assert dark[0, 0].max() < 0.2
+    for pixels in (light, dark):
+        assert pixels.shape[1] == round(style.WIDE * style.DPI)
+        edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+        assert (edges == pixels[0, 0]).all(), "ink at the edge"
+        assert pixels.std() > 0.05  # something is drawn on it
+    assert ElementTree.parse(tmp_path / "new" / "memory.svg").getroot().tag.endswith("svg")
+
+
+def test_the_same_figure_gives_the_same_svg_with_ids_of_its_own() -> None:
+    results = only(full_results(), kinds=["memory"])
+    look = Look(dark=True)
+    first, again = (style.svg_text(book.memory(results, look).figure, look) for _ in range(2))  # type: ignore[union-attr]
+    assert first == again
+    root = ElementTree.fromstring(first)
+    ids = [element.get("id") for element in root.iter() if element.get("id")]
+    other = style.svg_text(book.memory(results).figure)  # type: ignore[union-attr]
+    assert ids
+    assert not set(ids) & {element.get("id") for element in ElementTree.fromstring(other).iter()}
+    for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', first):
+        assert used in ids
+
+
+def test_the_checks_themselves_find_what_is_wrong() -> None:
+    with style.house_style():
+        figure: Figure = style.new_figure("A headline", "small print")
+        axes = figure.subplots()
+        for text in ("one", "two"):
+            axes.text(0.5, 0.5, text, color="#E69F00", fontsize=5)
+        axes.text(0.5, 0.2, "far out " * 40, in_layout=False)
+    assert ("one", "two") in checks.overlapping(figure)
+    assert len(checks.cut_off(figure)) == 1
+    assert checks.too_small(figure) == ["one", "two"]
+    assert [text for text, _ in checks.unreadable(figure, Look())] == ["one", "two"]
+    assert timed(1.0).median == 1.0

@@ -1,0 +1,202 @@
+"""shared.charts: the ladder beside the best library, speed against size, the roofline: are the points where they
+should be, and is what is said of them true?"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from shared.bench.document import Results
+from shared.bench.rows import BenchRow
+from shared.charts import ladder_share as shares
+from shared.charts import sizes
+from shared.charts.ladder_share import ladder_share
+from shared.charts.ladder_sizes import ladder_sizes
+from shared.charts.roofline import roofline
+from shared.charts.sizes import Crossing, overtaking, speed_against_size
+from shared.charts.style import Chart, Look
+from shared.charts.words import NO_BREAK
+from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only
+
+
+def shown(chart: Chart | None) -> Chart:
+    assert chart is not None
+    return chart
+
+
+def said(text: str) -> str:
+    return text.replace(NO_BREAK, " ")
+
+
+def texts(axes: Axes) -> list[str]:
+    return [said(text.get_text()) for text in axes.texts]
+
+
+def points(axes: Axes) -> int:
+    """How many single points are drawn, those of the legend's samples aside."""
+    return sum(line.get_linestyle() == "None" and len(line.get_xdata()) == 1 for line in axes.lines)  # type: ignore[arg-type]
+
+
+def test_every_rung_of_the_cpu_stands_at_its_share_of_the_best_library() -> None:
+    chart = shown(ladder_share(full_results()))
+    (axes,) = chart.figure.axes
+    assert axes.get_xscale() == "log"
+    low, high = axes.get_xlim()
+    assert low < 0.0329 / 70.2
+    assert high > 168.2 / 142.6
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == [*(rung for stage in (ONE, TWO, THREE) for rung in RUNGS[stage]), "NumPy a @ b"]
+    # 4 rungs in float64 alone, 10 in both, NumPy once.
+    assert points(axes) == 4 + 2 * 10 + 1
+    written = texts(axes)
+    assert {"118 %", "168", "0.12 %", "0.0811", "100 %", "143"} <= set(written)
+    assert said(chart.title) == "C reaches 118 % of the best library, pure Python 0.12 %"
+    assert "stage 3: C 118 % (threads, 168 GFLOP/s)" in said(chart.alt)
+    assert [line for line in axes.lines if list(line.get_xdata()) == [1, 1]]  # type: ignore[arg-type]  # the library
+
+
+RUNGS = {
+    stage: list(dict.fromkeys(row.name for row in full_results().rows if row.kind == "ladder" and row.stage == stage))
+    for stage in (ONE, TWO, THREE, FOUR)
+}
+
+
+def test_a_gpu_stands_beside_cublas_on_its_own_largest_product() -> None:
+    (axes,) = shown(ladder_share(gpu_results())).figure.axes
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names[-10:] == [*RUNGS[FOUR], "cuBLAS"]
+    assert {"stage 4: CUDA, 2,048 by 2,048", "85 %", "41,800", "48,900"} <= set(texts(axes))
+
+
+def test_the_best_library_is_the_faster_one() -> None:
+    def beside(row: BenchRow) -> BenchRow:
+        return replace(row, against={"pytorch": 0.5}) if row.stage == THREE and row.dtype == "float32" else row
+
+    full = full_results()
+    rows = [beside(row) for row in full.rows if row.name in ("threads", "packed") and row.stage == THREE]
+    chart = shown(ladder_share(replace(full, rows=[row for row in rows if row.dtype == "float32"])))
+    # PyTorch is twice as fast as the first of them: `packed`, 106.9 GFLOP/s.
+    assert said(chart.title) == "C reaches 104 % of the best library"
+    assert {"PyTorch", "NumPy a @ b"} <= {label.get_text() for label in chart.figure.axes[0].get_yticklabels()}
+
+
+def test_the_common_product_is_the_largest_that_all_stages_computed() -> None:
+    rows = [row for row in full_results().rows if row.kind == "ladder" and row.measurement and not row.emulated]
+    assert shares.common_size(rows) == 128
+    assert shares.common_size([row for row in rows if row.stage != ONE]) == 512
+    apart = [row for row in rows if (row.stage, row.shape[0]) in ((ONE, 16), (TWO, 512))]
+    assert shares.common_size(apart) is None
+    assert ladder_share(Results(rows=apart, curves=[], environment=full_results().environment)) is None
+
+
+def test_c_overtakes_numpy_where_the_lines_cross() -> None:
+    chart = shown(speed_against_size(full_results()))
+    (axes,) = chart.figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    # Behind at 64 by 58.3 to 91.3, ahead at 128 by 168.2 to 142.6: the crossing in between, on logarithms.
+    part = np.log(91.3 / 58.3) / (np.log(91.3 / 58.3) + np.log(168.2 / 142.6))
+    assert said(chart.title) == f"C overtakes NumPy from {64 * 2**part:.0f} by {64 * 2**part:.0f} on"
+    (ring,) = [line for line in axes.lines if line.get_markerfacecolor() == "none"]
+    assert float(np.ravel(ring.get_xdata())[0]) == pytest.approx(64 * 2**part)
+
+
+def test_the_headline_says_from_which_size_the_gpu_wins_and_the_alternative_text_with_copies() -> None:
+    chart = shown(speed_against_size(gpu_results()))
+    assert said(chart.title).startswith("The GPU wins from 1")
+    assert "The GPU wins with copies already at 512." in chart.alt
+    assert "stage 4: CUDA" in chart.alt
+    labels = texts(chart.figure.axes[0])
+    assert "stage 4: CUDA,\ncopies counted" in labels
+
+
+def test_copies_are_counted_into_the_gpus_speed() -> None:
+    speeds = sizes.gpu_with_copies(gpu_results())
+    assert set(speeds) == {512, 2048}
+    assert speeds[512] == pytest.approx(2 * 512**3 / (0.21e-3 + 42e-6 + 0.13e-3) / 1e9)
+
+
+@pytest.mark.parametrize(
+    ("mine", "others", "expected"),
+    [
+        ({64: 1.0, 256: 4.0}, [{64: 2.0, 256: 2.0}], Crossing(128, 2.0, True)),
+        ({64: 1.0, 256: 4.0}, [{64: 2.0}, {256: 2.0}], Crossing(128, 2.0, True)),
+        ({64: 3.0, 256: 4.0}, [{64: 2.0, 256: 2.0}], Crossing(64, 3.0, False)),
+        ({64: 3.0, 256: 1.0}, [{64: 2.0, 256: 2.0}], None),
+        ({64: 3.0, 128: 1.0, 256: 4.0}, [{64: 2.0, 128: 2.0, 256: 2.0}], Crossing(128 * 2**0.5, 2.0, True)),
+        ({64: 3.0}, [{128: 1.0}], None),
+        ({}, [{128: 1.0}], None),
+    ],
+    ids=["between", "best of two", "always", "never", "for good", "nothing in common", "nothing"],
+)
+def test_overtaking(mine: dict[int, float], others: list[dict[int, float]], expected: Crossing | None) -> None:
+    found = overtaking(mine, others)
+    if expected is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert found == pytest.approx(expected)
+
+
+def test_without_a_crossing_none_is_claimed() -> None:
+    chart = shown(speed_against_size(only(full_results(), stages=[ONE, TWO])))
+    assert said(chart.title) == "NumPy is fastest at 512: 202 GFLOP/s"
+    assert not [line for line in chart.figure.axes[0].lines if line.get_markerfacecolor() == "none"]
+
+
+def test_each_stage_has_a_panel_with_all_its_rungs_and_the_library() -> None:
+    chart = shown(ladder_sizes(gpu_results()))
+    panels = [axes for axes in chart.figure.axes if axes.get_visible()]
+    assert [axes.get_title(loc="left") for axes in panels][-1] == "stage 4: CUDA, float32"
+    assert [len(axes.lines) for axes in panels] == [1 + len(RUNGS[stage]) for stage in (ONE, TWO, THREE, FOUR)]
+    assert "NumPy a @ b" in texts(panels[2])
+    assert "cuBLAS" in texts(panels[3])
+    threads = panels[2].lines[-1]
+    np.testing.assert_allclose(threads.get_xydata()[:, 0], [64, 128, 256, 512])  # type: ignore[index]
+    np.testing.assert_allclose(threads.get_xydata()[:, 1], [58.3, 168.2, 208.7, 222.5])  # type: ignore[index]
+
+
+def test_the_roofs_are_measured_and_every_rung_of_the_upper_stages_is_under_them() -> None:
+    chart = shown(roofline(full_results()))
+    (axes,) = chart.figure.axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert "measured peak: 228 GFLOP/s" in texts(axes)
+    assert {"210 GB/s, 24 KiB", "21.5 GB/s, 768 MiB"} <= set(texts(axes))
+    rungs = [line for line in axes.lines if line.get_marker() not in ("None", None, "")]
+    assert len(rungs) == len(RUNGS[TWO]) + len(RUNGS[THREE])
+    np.testing.assert_allclose(rungs[0].get_xdata(), [64 / 6, 128 / 6, 256 / 6, 512 / 6])  # n / 6 operations per byte
+    assert all(max(np.ravel(line.get_ydata())) <= 228 for line in rungs)
+    assert said(chart.title) == "C reaches 98 % of the CPU's measured peak"
+    assert "measured bandwidths of 210 GB/s over 24 KiB" in said(chart.alt)
+
+
+def test_a_gpu_has_roofs_of_its_own() -> None:
+    chart = shown(roofline(gpu_results(), Look(narrow=True)))
+    cpu, gpu = chart.figure.axes
+    assert cpu.get_position().y0 > gpu.get_position().y1 - 0.2  # below each other
+    assert "peak: 52,000 GFLOP/s" in texts(gpu)
+    assert said(chart.title).endswith("CUDA 80 % of the GPU's")
+
+
+@pytest.mark.parametrize("missing", ["peak", "bandwidth", "ladder"])
+def test_there_is_no_roofline_without_both_roofs_and_rungs(missing: str) -> None:
+    full = full_results()
+    assert roofline(replace(full, rows=[row for row in full.rows if row.kind != missing])) is None
+
+
+def test_a_slow_threads_bandwidth_is_no_roof_for_two() -> None:
+    full = full_results()
+    single = [replace(row, threads=1, bytes=row.bytes // 3) for row in full.rows if row.kind == "bandwidth"]
+    chart = shown(roofline(replace(full, rows=[*full.rows, *single])))
+    assert chart.alt == shown(roofline(full)).alt
+
+
+@pytest.mark.parametrize("look", [Look(), Look(narrow=True)], ids=str)
+def test_the_names_of_the_slanted_roofs_are_parallel_to_them(look: Look) -> None:
+    figure = shown(roofline(full_results(), look)).figure
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    (x0, y0), (x1, y1) = axes.transData.transform([(1, 1), (10, 10)])
+    slope = np.degrees(np.arctan2(y1 - y0, x1 - x0))
+    slanted = [text.get_rotation() for text in axes.texts if "GB/s" in text.get_text()]
+    assert slanted == pytest.approx([slope] * 4, abs=0.1)

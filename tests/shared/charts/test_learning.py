@@ -1,0 +1,116 @@
+"""shared.charts: training curves over each other, and accuracy against time."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from shared.bench.document import Results
+from shared.bench.rows import Curve
+from shared.charts.accuracy import accuracy_in_time
+from shared.charts.curves import training_curves
+from shared.charts.style import Chart, Look
+from shared.charts.words import NO_BREAK
+from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results, only
+
+
+def shown(chart: Chart | None) -> Chart:
+    assert chart is not None
+    return chart
+
+
+def said(text: str) -> str:
+    return text.replace(NO_BREAK, " ")
+
+
+def curve(stage: str, *, accuracy: float = 0.92, emulated: bool = False) -> Curve:
+    return Curve(stage, "784-32-10", "mnist-subset", [1, 2], [0.9, 0.4], [0.8, accuracy], [1.0, 2.0], emulated=emulated)
+
+
+def results(*curves: Curve) -> Results:
+    return replace(full_results(), rows=[], curves=curves)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_coinciding_curves_get_narrower_towards_the_top(count: int) -> None:
+    chart = shown(training_curves(results(*map(curve, CPU_STAGES[:count]))))
+    for axes in chart.figure.axes:
+        widths = [line.get_linewidth() for line in axes.lines]
+        assert len(widths) == count
+        assert widths == sorted(widths, reverse=True)
+        assert len(set(widths)) == count
+
+
+def test_training_curves_plot_the_values_with_accuracy_in_percent() -> None:
+    chart = shown(training_curves(results(curve(ONE))))
+    loss, accuracy = chart.figure.axes
+    np.testing.assert_allclose(loss.lines[0].get_xydata(), [[1, 0.9], [2, 0.4]])
+    np.testing.assert_allclose(accuracy.lines[0].get_ydata(), [80, 92])
+    assert "%" in accuracy.get_ylabel()
+    assert said(chart.title) == "Pure Python learns to 92.0 % in 2 epochs"
+    assert "pure Python 0.400 and 92.0 %" in said(chart.alt)
+
+
+def test_the_headline_says_whether_the_stages_agree() -> None:
+    same, apart = results(curve(ONE), curve(TWO)), results(curve(ONE), curve(TWO, accuracy=0.91))
+    assert said(shown(training_curves(same)).title) == "Two stages, one curve: 92.0 % after 2 epochs"
+    assert said(shown(training_curves(apart)).title) == "Two stages stay within 1 point of each other, to 92.0 %"
+    assert "they are the same network" in shown(training_curves(apart, agree=True)).title
+    assert "do not" in shown(training_curves(same, agree=False)).title
+
+
+def test_the_curves_are_of_the_training_that_most_stages_did() -> None:
+    chart = shown(training_curves(full_results()))
+    assert "mnist-subset" in chart.alt
+    labels = [text.get_text() for text in chart.figure.axes[1].get_legend().get_texts()]  # type: ignore[union-attr]
+    assert labels == ["stage 1: pure Python", "stage 2: NumPy", "stage 3: C", "stage 4: CUDA,\nemulated on the CPU"]
+    chart = shown(training_curves(gpu_results()))
+    assert "emulated" not in chart.alt
+
+
+def test_panels_are_below_each_other_on_a_phone() -> None:
+    upper, lower = shown(training_curves(full_results(), Look(narrow=True))).figure.axes
+    assert upper.get_subplotspec().get_geometry()[:2] == (2, 1)  # type: ignore[union-attr]
+    assert lower.get_title(loc="left") == "Test accuracy"
+
+
+def test_the_time_to_the_target_is_the_measured_one() -> None:
+    chart = shown(accuracy_in_time(full_results()))
+    (axes,) = chart.figure.axes
+    assert axes.get_xscale() == "log"
+    assert said(chart.title) == "C is at 97 % after 1.07 s, 2.5 times as fast as NumPy"
+    labels = [said(text.get_text()) for text in axes.get_legend().get_texts()]  # type: ignore[union-attr]
+    assert labels == ["stage 2: NumPy: 97 % after 2.63 s", "stage 3: C: 97 % after 1.07 s", "PyTorch: 97 % after 2.5 s"]
+    rings = [float(np.ravel(line.get_xdata())[0]) for line in axes.lines if line.get_markerfacecolor() == "none"]
+    assert rings == pytest.approx([2.63, 1.07, 2.5])
+    assert [line for line in axes.lines if list(np.ravel(line.get_ydata())) == [97, 97]]
+
+
+def test_without_a_measured_time_it_is_the_end_of_the_epoch_that_reached_it() -> None:
+    chart = shown(accuracy_in_time(only(full_results(), stages=[ONE])))
+    accuracy, seconds = next((c.accuracy, c.seconds) for c in full_results().curves if c.stage == ONE)
+    first = next(i for i, value in enumerate(accuracy) if value >= 0.9)
+    assert said(chart.title) == f"Pure Python is at 90 % after {seconds[first]:.0f} s"
+
+
+def test_who_does_not_reach_the_target_is_said_not_to() -> None:
+    chart = shown(accuracy_in_time(results(curve(TWO, accuracy=0.89), curve(THREE, accuracy=0.89))))
+    assert said(chart.title) == "NumPy learns to 89.0 % in 2 s"
+    assert "stage 3: C not, it ends at 89.0 %" in said(chart.alt)
+    assert not [line for line in chart.figure.axes[0].lines if line.get_markerfacecolor() == "none"]
+
+
+def test_the_emulators_seconds_are_shown_only_where_asked_for_and_never_lead() -> None:
+    both = results(curve(TWO), curve(FOUR, accuracy=0.95, emulated=True))
+    plain, with_it = shown(accuracy_in_time(both)), shown(accuracy_in_time(both, emulated=True))
+    assert plain.title == with_it.title
+    assert "CUDA" not in plain.alt
+    assert "stage 4: CUDA, emulated on the CPU after 2 s" in said(with_it.alt)
+    assert accuracy_in_time(results(curve(FOUR, emulated=True)), emulated=True) is None
+
+
+def test_another_target_that_was_measured_is_the_line() -> None:
+    full = full_results()
+    rows = [replace(row, accuracy=0.95, name="95 % on mnist, 784-128-10") for row in full.rows if row.kind == "target"]
+    chart = shown(accuracy_in_time(replace(full, rows=rows)))
+    assert said(chart.title).startswith("C is at 95 % after 1.07 s")

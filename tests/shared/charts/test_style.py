@@ -1,0 +1,102 @@
+"""shared.charts: colours, words and axes that all figures share."""
+
+from itertools import pairwise
+
+import pytest
+
+from shared import contract
+from shared.bench.rows import LIBRARIES
+from shared.charts import axes as shared_axes
+from shared.charts import contenders, style, words
+from shared.charts.style import Look
+from tests.shared.bench.bench_results import full_results, tiny_results
+
+LOOKS = [Look(dark, narrow) for dark in (False, True) for narrow in (False, True)]
+
+
+def test_every_contender_has_a_colour_a_marker_and_a_name() -> None:
+    everyone = (*contract.STAGES, *LIBRARIES)
+    assert everyone == contenders.ORDER
+    assert len({contenders.marker(each) for each in everyone}) == len(everyone)
+    for look in LOOKS:
+        assert len({contenders.colour(each, look) for each in contract.STAGES}) == len(contract.STAGES)
+    assert [contenders.name(each) for each in everyone][:3] == ["pure Python", "NumPy", "C"]
+
+
+@pytest.mark.parametrize("look", LOOKS, ids=str)
+def test_every_colour_can_be_made_readable_and_ink_is(look: Look) -> None:
+    for colour in (style.ink(look), style.quiet(look)):
+        assert style.contrast(colour, style.paper(look)) >= style.READABLE
+    for each in contenders.ORDER:
+        colour = contenders.colour(each, look)
+        assert style.contrast(colour, style.paper(look)) >= 2, "a mark that the paper swallows"
+        assert style.contrast(style.readable(colour, look), style.paper(look)) >= style.READABLE
+    assert style.contrast("#000000", "#FFFFFF") == pytest.approx(21)
+
+
+def test_the_small_print_tells_machine_day_threads_and_what_was_not_whole() -> None:
+    foot = contenders.footer(tiny_results())
+    for wanted in ("AMD EPYC 9B14", "2026-01-31", "2 threads", "quick run", "interrupted"):
+        assert wanted in foot
+    assert "quick" not in contenders.footer(full_results())
+
+
+def test_long_headlines_are_broken_into_lines_that_fit() -> None:
+    text = "a headline that is far too long for the width of a telephone, 12.5 times"
+    lines = style.wrapped(text, 2.0, 11, bold=True).split("\n")
+    assert " ".join(lines) == text
+    assert len(lines) > 2
+    assert all(style.text_width(line, 11, bold=True) <= 2.0 for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (words.three_digits(12_400.4), "12,400"),
+        (words.three_digits(0.03124), "0.0312"),
+        (words.two_digits(829.4), "830"),
+        (words.share(1.184), "118 %"),
+        (words.share(0.00047), "0.047 %"),
+        (words.times(2.246), "2.2 times"),
+        (words.duration(26.04), "26 s"),
+        (words.duration(0.99996), "1 s"),
+        (words.duration(4.1e-6), "4.1 µs"),
+        (words.duration(3e-9), "3 ns"),
+        (words.size_of(24 << 10), "24 KiB"),
+        (words.size_of(12), "12 bytes"),
+        (words.many(1_064_000), "1.06 million"),
+        (words.listed(["a", "b", "c"]), "a, b and c"),
+        (words.count(3), "three"),
+        (words.capital("pure Python"), "Pure Python"),
+    ],
+)
+def test_numbers_are_said_as_people_say_them(said: str, expected: str) -> None:
+    assert said.replace(words.NO_BREAK, " ") == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "expected"),
+    [
+        (0.9, 120, 8, [1, 2, 5, 10, 20, 50, 100]),
+        (0.9, 1200, 8, [1, 3, 10, 30, 100, 300, 1000]),
+        (1e-4, 1, 4, [1e-4, 1e-2, 1]),
+        (0.9e-3, 2, 9, [1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1]),
+    ],
+)
+def test_logarithmic_ticks_are_round_and_few(low: float, high: float, most: int, expected: list[float]) -> None:
+    assert shared_axes.log_ticks(low, high, most) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    "wanted", [[10, 11, 12, 80], [0, 0, 0, 0], [100, 100, 100], [5, 50, 95], [60, 20, 61, 19, 62]], ids=str
+)
+def test_labels_are_spread_without_touching_and_in_their_order(wanted: list[float]) -> None:
+    heights, room = [10.0] * len(wanted), 100.0
+    places = shared_axes.spread(wanted, heights, room)
+    assert all(5 <= place <= 95 for place in places)
+    ordered = sorted(places)
+    assert all(b - a >= 10 - 1e-6 for a, b in pairwise(ordered))
+    assert [i for i, _ in sorted(enumerate(places), key=lambda pair: pair[1])] == [
+        i for i, _ in sorted(enumerate(wanted), key=lambda pair: pair[1])
+    ]
+    assert shared_axes.spread([5, 50, 95], [10.0] * 3, room) == pytest.approx([5, 50, 95])  # those that fit stay

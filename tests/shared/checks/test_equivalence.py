@@ -1,0 +1,301 @@
+"""The equivalence check: correct stages pass at every level, and a bug is found where it sits."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.checks.equivalence import Report, check_stage, computes_in
+from shared.checks.pair import Pair
+from shared.checks.problems import Sides, random_problem
+from shared.checks.scales import loss_scales
+from shared.checks.steps import step_scales
+from shared.checks.tolerance import eps
+from tests.stages import STAGE_PARAMS
+
+REFERENCE = contract.load_stage("stage1_pure_python")
+OTHERS = [parameter for parameter in STAGE_PARAMS if parameter.id != REFERENCE.name]
+EPS = eps("float64")
+
+
+@pytest.fixture(params=OTHERS)
+def other(request: pytest.FixtureRequest) -> contract.Stage:
+    """Every stage but the reference."""
+    return contract.load_stage(request.param)
+
+
+@pytest.fixture
+def numpy_stage() -> contract.Stage:
+    """The stage that bugs are put into."""
+    return contract.load_stage("stage2_numpy")
+
+
+def checked(stage: contract.Stage, dtype: str = "float64") -> Report:
+    """The check with the shortest trajectories: for bugs that the lower levels find."""
+    return check_stage(stage, REFERENCE, dtype, steps=1)
+
+
+# Correct stages agree
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_every_stage_agrees_with_stage_1_at_every_level(other: contract.Stage, dtype: str) -> None:
+    report = check_stage(other, REFERENCE, dtype)
+    assert report.ok, report.summary()
+    assert [level.level for level in report.levels()] == ["op", "layer", "step", "trajectory"]
+    assert f"{other.name} agrees with {REFERENCE.name} in {dtype}" in report.summary()
+
+
+def test_every_stage_agrees_with_stage_2_in_float64_as_the_reference(
+    other: contract.Stage, numpy_stage: contract.Stage
+) -> None:
+    report = check_stage(other, numpy_stage, "float32", steps=1)
+    assert report.ok, report.summary()
+
+
+def test_the_reference_answers_for_every_rung_of_its_own_ladder() -> None:
+    report = check_stage(REFERENCE, REFERENCE)
+    assert report.ok, report.summary()
+    assert {f"matmul.LADDER[{rung!r}]" for rung in REFERENCE.matmul.LADDER} <= {c.op for c in report.comparisons}
+
+
+def test_the_check_covers_every_op_and_every_rung(other: contract.Stage) -> None:
+    ops = {(c.level, c.op) for c in checked(other).comparisons}
+    names = [*contract.ACTIVATIONS, *contract.LOSSES]
+    for name in [*names, *(f"{name}_backward" for name in names)]:
+        assert {("op", name), ("layer", name)} <= ops
+    for rung in other.matmul.LADDER:
+        assert ("op", f"matmul.LADDER[{rung!r}]") in ops
+    for name in ("matmul", "matmul_tn", "matmul_nt", *(f"{name}.step" for name in contract.OPTIMIZERS)):
+        assert ("op", name) in ops
+    for result in ("forward", "backward: grad_input", "backward: grad_weights", "backward: grad_bias"):
+        assert {("op", f"Dense.{result}"), ("layer", f"Dense.{result}")} <= ops
+    for name in ("forward", "loss", "gradients: W3", "gradients with dropout: b1", "predict"):
+        assert ("step", f"Network.{name}") in ops
+
+
+@pytest.mark.parametrize("optimizer", contract.OPTIMIZERS)
+@pytest.mark.parametrize("loss", contract.LOSSES)
+@pytest.mark.parametrize("activation", contract.ACTIVATIONS)
+def test_every_parameter_agrees_to_1e_10_after_100_steps_in_float64(
+    other: contract.Stage, activation: str, loss: str, optimizer: str
+) -> None:
+    pair = Pair(other, REFERENCE, "float64")
+    problem = random_problem(pair, np.random.default_rng(0), activation, loss)
+    sides = Sides(pair, problem)
+    options = {"SGD": {"momentum": 0.9, "nesterov": True, "weight_decay": 1e-4}}.get(optimizer, {})
+    ours, theirs = (getattr(stage.optimizers, optimizer)(0.01, **options) for stage in (other, REFERENCE))
+    for step in range(100):
+        batch = problem.batches[step % len(problem.batches)]
+        sides.ours.train_step(*sides.given(*batch), ours)
+        sides.theirs.train_step(*sides.asked(*batch), theirs)
+    for start, got, expected in zip(problem.parameters, sides.ours.parameters, sides.theirs.parameters, strict=True):
+        assert not np.array_equal(pair.expected(expected), start)
+        np.testing.assert_allclose(pair.got(got), pair.expected(expected), rtol=1e-10, atol=0)
+
+
+def test_a_stage_is_not_checked_in_a_dtype_that_it_has_not() -> None:
+    assert computes_in(REFERENCE, "float64")
+    assert not computes_in(REFERENCE, "float32")
+    with pytest.raises(ValueError, match="stage1_pure_python does not compute in float32"):
+        check_stage(REFERENCE, REFERENCE, "float32")
+
+
+# Bugs are found where they sit
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, room: Any, name: str, change: Callable[[Any], None]) -> None:
+    """Let a function of a stage compute its result and then change it in place (it may be a caller's buffer)."""
+    real = getattr(room, name)
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        result = real(*args, **kwargs)
+        change(result)
+        return result
+
+    monkeypatch.setattr(room, name, wrong)
+
+
+def negate(array: np.ndarray) -> None:
+    np.negative(array, out=array)
+
+
+def test_a_wrong_sign_in_relu_backward_is_named_with_layer_and_index(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    spoil(monkeypatch, numpy_stage.activations, "relu_backward", negate)
+    found = checked(numpy_stage).first_divergence
+    assert found is not None
+    # The network has two hidden layers, and backward comes through the second one first.
+    assert (found.op, found.layer) == ("relu_backward", 2)
+    assert found.got == -found.expected != 0
+    assert len(found.index) == 2
+    assert found.tolerances > 1e12
+
+
+def test_a_wrong_element_is_named_with_its_index(monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage) -> None:
+    def nudge(array: np.ndarray) -> None:
+        if array.shape == (6, 4):  # the traced network's second hidden layer, and no shape of the op level
+            array[4, 1] += 1e-9
+
+    spoil(monkeypatch, numpy_stage.activations, "tanh", nudge)
+    report = checked(numpy_stage)
+    found = report.first_divergence
+    assert found is not None
+    assert (found.op, found.layer, found.index, found.level) == ("tanh", 2, (4, 1), "layer")
+    assert {c.op for c in report.failures if c.level == "layer"} == {"tanh"}
+
+
+@pytest.mark.parametrize(("shape", "layer"), [((5, 7), 1), ((7, 4), 2), ((4, 3), 3), (None, 3)])
+def test_a_wrong_sign_in_grad_bias_is_named_with_the_layer_it_is_in(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, shape: tuple[int, int] | None, layer: int
+) -> None:
+    real = numpy_stage.dense.Dense.backward
+
+    def wrong(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = real(self, *args, **kwargs)
+        if shape in (None, self.weights.shape):
+            negate(self.grad_bias)
+        return result
+
+    monkeypatch.setattr(numpy_stage.dense.Dense, "backward", wrong)
+    report = checked(numpy_stage)
+    found = report.first_divergence
+    assert found is not None
+    assert (found.op, found.layer) == ("Dense.backward: grad_bias", layer)
+    assert found.got == pytest.approx(-found.expected)
+    assert {c.op for c in report.failures if c.level in ("op", "layer")} == {"Dense.backward: grad_bias"}
+
+
+def test_a_rung_that_leaves_out_the_last_term_is_named(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    monkeypatch.setitem(numpy_stage.matmul.LADDER, "einsum", lambda a, b: a[:, :-1] @ b[:-1])
+    report = checked(numpy_stage)
+    assert report.failed_ops == ["matmul.LADDER['einsum']"]
+    assert sum(c.op == "matmul.LADDER['einsum']" for c in report.failures) == 8  # at every size
+
+
+def test_a_rung_that_returns_the_transpose_is_named_with_both_shapes(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    monkeypatch.setitem(numpy_stage.matmul.LADDER, "outer_products", lambda a, b: (a @ b).T)
+    found = checked(numpy_stage).first_divergence
+    assert found is not None
+    assert found.op == "matmul.LADDER['outer_products']"
+    assert found.note == "got shape (3, 1), expected (1, 3)"
+
+
+def test_a_loss_gradient_averaged_over_the_batch_instead_of_all_elements_is_named(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    def batch_mean(gradient: np.ndarray) -> None:
+        gradient *= gradient.shape[1]
+
+    spoil(monkeypatch, numpy_stage.losses, "mean_squared_error_backward", batch_mean)
+    report = checked(numpy_stage)
+    found = report.first_divergence
+    assert found is not None
+    assert (found.op, found.layer) == ("mean_squared_error_backward", 3)
+    assert found.got == pytest.approx(3 * found.expected)
+    assert {c.op for c in report.failures if c.level in ("op", "layer")} == {"mean_squared_error_backward"}
+
+
+def test_an_adam_without_bias_correction_is_named(monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage) -> None:
+    class UncorrectedAdam(numpy_stage.optimizers.Adam):  # type: ignore[misc,name-defined]
+        def step(self, parameters: Any, gradients: Any) -> None:
+            before = [p.copy() for p in parameters]
+            super().step(parameters, gradients)
+            buffers = self.state()["buffers"]
+            for p, old, m, v in zip(parameters, before, buffers["first_moment"], buffers["second_moment"], strict=True):
+                p[...] = old - self.learning_rate * m / (np.sqrt(v) + self.epsilon)
+
+    monkeypatch.setattr(numpy_stage.optimizers, "Adam", UncorrectedAdam)
+    report = checked(numpy_stage)
+    found = report.first_divergence
+    assert found is not None
+    assert (found.op, found.case) == ("Adam.step", "Adam, step 1, parameter 0")
+    assert {c.op for c in report.failures if c.level == "op"} == {"Adam.step"}
+    assert {c.case.partition(",")[0] for c in report.failures if c.level == "trajectory"} == {"Adam"}
+
+
+def test_a_network_that_puts_right_ops_together_wrongly_is_found_at_the_step_level(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    spoil(monkeypatch, numpy_stage.network.Network, "gradients", lambda gradients: negate(gradients[1]))
+    found = checked(numpy_stage).first_divergence
+    assert found is not None
+    assert (found.op, found.layer, found.level) == ("Network.gradients: b1", 1, "step")
+
+
+def test_a_training_step_that_sometimes_does_nothing_is_found_at_the_trajectory_level(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    real = numpy_stage.network.Network.train_step
+    counts: dict[int, int] = {}
+
+    def lazy(self: Any, x: Any, y: Any, optimizer: Any) -> Any:
+        counts[id(self)] = counts.get(id(self), 0) + 1
+        return None if counts[id(self)] == 3 else real(self, x, y, optimizer)
+
+    monkeypatch.setattr(numpy_stage.network.Network, "train_step", lazy)
+    report = check_stage(numpy_stage, REFERENCE, steps=4)
+    found = report.first_divergence
+    assert found is not None
+    assert (found.op, found.layer, found.level) == ("trained parameters: W1", 1, "trajectory")
+    assert {c.level for c in report.failures} == {"trajectory"}
+
+
+def test_an_op_that_raises_is_reported_and_the_check_goes_on(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage
+) -> None:
+    def unwritten(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("tanh is not written yet")
+
+    monkeypatch.setattr(numpy_stage.activations, "tanh", unwritten)
+    report = checked(numpy_stage)
+    found = report.first_divergence
+    assert found is not None
+    assert (found.op, found.layer) == ("tanh", 1)
+    assert found.note == "raised NotImplementedError: tanh is not written yet"
+    assert {c.op for c in report.failures if c.level in ("op", "layer")} == {"tanh"}
+    assert "DISAGREES" in report.summary()
+
+
+@pytest.mark.parametrize("name", contract.ACTIVATIONS)
+def test_a_relative_error_of_30_roundings_in_one_activation_is_caught(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, name: str
+) -> None:
+    def drift(array: np.ndarray) -> None:
+        array *= 1.0 + 30 * EPS
+
+    spoil(monkeypatch, numpy_stage.activations, name, drift)
+    found = checked(numpy_stage).first_divergence
+    assert found is not None
+    assert found.op == name
+    assert 1 < found.tolerances < 30
+
+
+# Scales
+
+
+def test_the_scale_of_a_gradient_is_never_below_the_gradient() -> None:
+    pair = Pair(REFERENCE, REFERENCE, "float64")
+    for loss in contract.LOSSES:
+        problem = random_problem(pair, np.random.default_rng(3), "relu", loss)
+        sides = Sides(pair, problem)
+        x, y = sides.asked(*problem.batches[0])
+        outputs, value, gradients = step_scales(pair, problem, None)
+        assert np.all(np.abs(pair.expected(sides.theirs.forward(x))) <= outputs)
+        assert abs(sides.theirs.loss(x, y)) <= value
+        for gradient, scale in zip(sides.theirs.gradients(x, y), gradients, strict=True):
+            assert np.max(np.abs(pair.expected(gradient))) <= scale
+
+
+@pytest.mark.parametrize("loss", contract.LABEL_LOSSES)
+def test_the_scale_of_a_loss_covers_its_terms_before_they_cancel(loss: str) -> None:
+    # Subtracting two logits near 1e4 leaves a small loss, but not a small rounding error.
+    value, _ = loss_scales(loss, np.array([[1e4, 1e4 - 1.0]]), np.array([0]), np.zeros((1, 2)))
+    assert value >= 1e4 / 2

@@ -1,0 +1,162 @@
+"""The gradient check: right gradients pass on every stage, wrong ones are named, and kinks are skipped and counted."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.checks import gradients
+from shared.checks.gradients import LIMIT, MOST_SKIPPED, STEP, check_gradients, relative_error, slope
+
+
+@pytest.mark.parametrize("loss", contract.LOSSES)
+@pytest.mark.parametrize("activation", contract.ACTIVATIONS)
+def test_the_gradient_is_the_slope_of_the_loss(stage: contract.Stage, activation: str, loss: str) -> None:
+    found = check_gradients(stage, activation, loss)
+    assert found.ok, str(found)
+    assert 0 < found.worst <= LIMIT
+    assert found.skipped_share <= MOST_SKIPPED
+    assert found.checked + found.skipped == 4 * 5 + 5 + 5 * 3 + 3 + 3 * 3 + 3
+
+
+def test_few_parameters_lie_on_kinks_over_many_networks() -> None:
+    stage = contract.load_stage("stage2_numpy")
+    found = [check_gradients(stage, "relu", "hinge", seed=seed) for seed in range(20)]
+    assert all(check.ok for check in found)
+    assert sum(check.skipped for check in found) <= 0.01 * sum(check.checked for check in found)
+
+
+@pytest.mark.parametrize(
+    ("room", "name", "activation", "loss"),
+    [
+        ("activations", "relu_backward", "relu", "hinge"),
+        ("activations", "softmax_backward", "softmax", "mean_squared_error"),
+        ("losses", "hinge_backward", "tanh", "hinge"),
+        ("losses", "softmax_cross_entropy_backward", "sigmoid", "softmax_cross_entropy"),
+    ],
+)
+def test_a_gradient_one_millionth_off_is_caught(
+    monkeypatch: pytest.MonkeyPatch, room: str, name: str, activation: str, loss: str
+) -> None:
+    stage = contract.load_stage("stage2_numpy")
+    real = getattr(getattr(stage, room), name)
+
+    def wrong(*args: Any, **kwargs: Any) -> Any:
+        result = real(*args, **kwargs)
+        result *= 1.000001
+        return result
+
+    monkeypatch.setattr(getattr(stage, room), name, wrong)
+    found = check_gradients(stage, activation, loss)
+    assert not found.ok
+    assert LIMIT < found.worst <= 1e-5
+
+
+def test_a_wrong_entry_is_named_with_parameter_index_and_both_values(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = contract.load_stage("stage2_numpy")
+    real = stage.network.Network.gradients
+
+    def wrong(self: Any, *args: Any, **kwargs: Any) -> Any:
+        gradients = real(self, *args, **kwargs)
+        gradients[2][3, 1] += 0.5
+        return gradients
+
+    monkeypatch.setattr(stage.network.Network, "gradients", wrong)
+    found = check_gradients(stage, "tanh", "softmax_cross_entropy")
+    assert not found.ok
+    assert (found.parameter, found.index) == ("W2", (3, 1))
+    assert found.analytic - found.numeric == pytest.approx(0.5, abs=1e-8)
+    assert str(found).startswith("tanh, softmax_cross_entropy: d loss / d W2[3, 1] is ")
+
+
+def test_a_gradient_of_nan_is_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = contract.load_stage("stage2_numpy")
+    real = stage.network.Network.gradients
+
+    def wrong(self: Any, *args: Any, **kwargs: Any) -> Any:
+        gradients = real(self, *args, **kwargs)
+        gradients[1][2] = math.nan
+        return gradients
+
+    monkeypatch.setattr(stage.network.Network, "gradients", wrong)
+    found = check_gradients(stage, "relu", "mean_squared_error")
+    assert not found.ok
+    assert (found.parameter, found.index, found.worst) == ("b1", (2,), math.inf)
+
+
+def test_a_gradient_of_another_shape_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = contract.load_stage("stage2_numpy")
+    real = stage.network.Network.gradients
+    monkeypatch.setattr(stage.network.Network, "gradients", lambda self, *args: [g.T for g in real(self, *args)])
+    with pytest.raises(ValueError, match=r"gradients: number 0 is shaped \(5, 4\), expected \(4, 5\)"):
+        check_gradients(stage, "relu", "mean_squared_error")
+
+
+@pytest.mark.parametrize(
+    ("function", "derivative"),
+    [(math.exp, math.exp), (math.sin, math.cos), (lambda p: p**3, lambda p: 3 * p**2), (lambda p: 4.0, lambda p: 0.0)],
+)
+@pytest.mark.parametrize("p", [-1.3, 0.0, 0.7, 2.0])
+def test_smooth_functions_are_measured_and_not_skipped(
+    function: Callable[[float], float], derivative: Callable[[float], float], p: float
+) -> None:
+    found = slope(function, p, function(p))
+    assert found == pytest.approx(derivative(p), abs=LIMIT)
+
+
+@pytest.mark.parametrize("jump", [1.0, 1e-3, 1e-5])
+@pytest.mark.parametrize("where", [0.0, 0.1, 1 / 3, 0.5, 0.7, 0.9, -0.2, -1 / 3, -0.6, -0.9])
+def test_a_kink_anywhere_within_the_step_is_seen(where: float, jump: float) -> None:
+    kink = 0.5 + where * STEP
+
+    def bent(p: float) -> float:
+        return math.sin(p) + jump * max(0.0, p - kink)
+
+    assert slope(bent, 0.5, bent(0.5)) is None
+
+
+@pytest.mark.parametrize("where", [-50.0, -1.01, 1.01, 50.0])
+def test_a_kink_outside_the_step_does_no_harm(where: float) -> None:
+    kink = 0.5 + where * STEP
+
+    def bent(p: float) -> float:
+        return max(0.0, p - kink)
+
+    assert slope(bent, 0.5, bent(0.5)) == pytest.approx(float(kink < 0.5), abs=LIMIT)
+
+
+def test_a_network_that_stands_on_its_kinks_is_skipped_counted_and_not_ok(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Zeros:
+        """Parameters and inputs that put every ReLU exactly on its kink."""
+
+        def __init__(self, seed: int) -> None:
+            self.real = np.random.Generator(np.random.PCG64(seed))
+            self.calls = 0
+
+        def standard_normal(self, shape: Any) -> Any:
+            self.calls += 1
+            # The first two calls are W1 and b1.
+            return np.zeros(shape) if self.calls <= 2 else self.real.standard_normal(shape)
+
+        def random(self, shape: Any) -> Any:
+            return self.real.random(shape)
+
+        def integers(self, *args: Any) -> Any:
+            return self.real.integers(*args)
+
+    monkeypatch.setattr(gradients.np.random, "default_rng", Zeros)
+    found = check_gradients(contract.load_stage("stage2_numpy"), "relu", "mean_squared_error", layer_sizes=(4, 5, 3))
+    assert found.skipped >= 4 * 5 + 5
+    assert found.worst <= LIMIT
+    assert not found.ok
+
+
+def test_the_relative_error_is_beside_the_largest_of_three() -> None:
+    assert relative_error(2.0, 1.0, 0.5) == 0.5
+    assert relative_error(1.0, -1.0, 0.0) == 2.0
+    assert relative_error(1e-12, 0.0, 4.0) == 2.5e-13
+    assert relative_error(0.0, 0.0, 0.0) == 0.0
+    assert math.isnan(relative_error(math.nan, 1.0, 1.0))

@@ -1,0 +1,60 @@
+"""From a data set to batches: the order, the validation split, the targets, the buffer."""
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.data.batches import BatchFeeder, split_validation
+from shared.training.loop import as_targets, batch_order
+from tests.shared.training.small_runs import DATA, make
+
+
+@pytest.fixture
+def numpy_stage() -> contract.Stage:
+    return contract.load_stage("stage2_numpy")
+
+
+def test_batch_order_visits_every_sample_once_and_differs_between_epochs_and_seeds() -> None:
+    order = batch_order(100, seed=4, epoch=2)
+    np.testing.assert_array_equal(np.sort(order), np.arange(100))
+    np.testing.assert_array_equal(order, batch_order(100, 4, 2))
+    assert not np.array_equal(order, batch_order(100, 4, 3))
+    assert not np.array_equal(order, batch_order(100, 5, 2))
+
+
+def test_validation_split_is_seeded_and_loses_and_doubles_nothing() -> None:
+    fitted, held_out = split_validation(DATA, 0.3, seed=1)
+    assert held_out is not None
+    assert (len(fitted), len(held_out)) == (35, 15)
+    both = np.concatenate([fitted.x, held_out.x])
+    np.testing.assert_array_equal(np.sort(both, axis=0), np.sort(DATA.x, axis=0))
+    again = split_validation(DATA, 0.3, seed=1)[1]
+    other = split_validation(DATA, 0.3, seed=2)[1]
+    assert again is not None
+    assert other is not None
+    np.testing.assert_array_equal(held_out.x, again.x)
+    assert not np.array_equal(held_out.x, other.x)
+
+
+def test_targets_are_labels_one_hot_rows_or_a_column() -> None:
+    labels = np.array([0, 2, 1])
+    assert as_targets(labels, "hinge", 3) is labels
+    np.testing.assert_array_equal(as_targets(labels, "mean_squared_error", 3), [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    column = as_targets(np.array([0, 1]), "sigmoid_cross_entropy", 1, "float64")
+    np.testing.assert_array_equal(column, [[0], [1]])
+    assert column.dtype == np.float64
+    with pytest.raises(ValueError, match=r"labels go from 0 to 2, but 1 output\(s\) can tell 0 to 1 apart"):
+        as_targets(labels, "sigmoid_cross_entropy", 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_feeder_gathers_the_right_rows_and_uses_its_memory_again(numpy_stage: contract.Stage, dtype: str) -> None:
+    network, _ = make(numpy_stage, dtype)
+    feeder = BatchFeeder(numpy_stage, network, DATA, 8)
+    first, _ = feeder.batch(np.arange(8))
+    indices = np.array([49, 3, 17])
+    x, y = feeder.batch(indices)
+    np.testing.assert_array_equal(x, DATA.x[indices])
+    np.testing.assert_array_equal(y, DATA.y[indices])
+    assert x.dtype == dtype
+    assert np.shares_memory(first, x)

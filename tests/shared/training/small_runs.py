@@ -1,0 +1,56 @@
+"""Small training runs that several test files share, and how two of them are compared."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from shared import contract
+from shared.data.datasets import Split
+from shared.training.checkpoints import load_checkpoint
+from shared.training.loop import EpochRecord
+from shared.training.metrics import read_metrics
+
+RNG = np.random.default_rng(7)
+Y = RNG.integers(0, 3, 50)
+DATA = Split((RNG.random((50, 4)) + np.eye(3, 4)[Y]).astype(np.float32), Y)
+TEST = Split(DATA.x[:20], DATA.y[:20])
+FULL: dict[str, Any] = {
+    "epochs": 4,
+    "batch_size": 8,
+    "seed": 3,
+    "validation": 0.2,
+    "dropout": 0.25,
+    "schedule": "cosine",
+    "warmup_epochs": 1,
+    "test_data": TEST,
+    "progress_bar": False,
+}
+
+
+def make(stage: contract.Stage, dtype: str = "float64", seed: int = 1) -> tuple[Any, Any]:
+    network = stage.network.Network([4, 6, 5, 3], activation="tanh", seed=seed, dtype=dtype)
+    return network, stage.optimizers.Adam(0.02)
+
+
+def host(stage: contract.Stage, network: Any) -> list[np.ndarray]:
+    return [np.array(stage.arrays.to_host(array)) for array in network.parameters]
+
+
+def timeless(records: list[EpochRecord]) -> list[EpochRecord]:
+    """The records without the clock's share."""
+    return [replace(record, seconds=0.0, samples_per_second=0.0) for record in records]
+
+
+def assert_same_run(one: Path, other: Path) -> None:
+    for name in ("last.safetensors", "best.safetensors"):
+        a, b = load_checkpoint(one / name), load_checkpoint(other / name)
+        for x, y in zip(a.parameters, b.parameters, strict=True):
+            np.testing.assert_array_equal(x, y)
+        assert a.optimizer_state["steps"] == b.optimizer_state["steps"]
+        assert a.optimizer_state["buffers"].keys() == b.optimizer_state["buffers"].keys()
+        for buffer, arrays in a.optimizer_state["buffers"].items():
+            for x, y in zip(arrays, b.optimizer_state["buffers"][buffer], strict=True):
+                np.testing.assert_array_equal(x, y)
+    assert timeless(read_metrics(one / "metrics.jsonl")) == timeless(read_metrics(other / "metrics.jsonl"))

@@ -1,0 +1,200 @@
+"""The training loop: the same numbers on all stages, the records, the best epoch, and clear errors."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.data.datasets import Split
+from shared.dropout import dropout_mask
+from shared.training.checkpoints import load_checkpoint
+from shared.training.loop import EpochRecord, evaluate, train
+from shared.training.metrics import read_metrics
+from tests.shared.training.small_runs import DATA, FULL, TEST, host, make
+
+
+@pytest.fixture
+def numpy_stage() -> contract.Stage:
+    return contract.load_stage("stage2_numpy")
+
+
+def test_training_is_the_steps_written_out(stage: contract.Stage) -> None:
+    network, optimizer = make(stage)
+    result = train(stage, network, optimizer, DATA, epochs=2, batch_size=8, seed=3, dropout=0.25, progress_bar=False)
+
+    by_hand, optimizer = make(stage)
+    losses = []
+    for number in range(14):  # 50 samples are 6 batches of 8 and one of 2
+        epoch, i = divmod(number, 7)
+        chosen = np.random.default_rng([3, epoch]).permutation(50)[8 * i : 8 * i + 8]
+        masks = [dropout_mask(len(chosen), n, 0.25, 3, number, k, "float64") for k, n in enumerate((6, 5))]
+        own = [stage.arrays.asarray(mask, "float64") for mask in masks]
+        x = stage.arrays.asarray(DATA.x[chosen], "float64")
+        losses.append(by_hand.train_step(x, DATA.y[chosen], optimizer, dropout_masks=own) * len(chosen))
+    for got, expected in zip(host(stage, network), host(stage, by_hand), strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert [record.train_loss for record in result.epochs] == [
+        pytest.approx(sum(losses[:7]) / 50, rel=1e-12),
+        pytest.approx(sum(losses[7:]) / 50, rel=1e-12),
+    ]
+    assert result.steps == 14
+
+
+def test_all_stages_train_to_the_same_numbers(stage: contract.Stage) -> None:
+    first = contract.load_stage("stage1_pure_python")
+    reference, optimizer = make(first)
+    expected = train(first, reference, optimizer, DATA, **FULL)
+    network, optimizer = make(stage)
+    got = train(stage, network, optimizer, DATA, **FULL)
+    for a, b in zip(host(stage, network), host(first, reference), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    assert [r.test_accuracy for r in got.epochs] == [r.test_accuracy for r in expected.epochs]
+
+
+def test_records_hold_what_was_measured_and_the_rate_of_the_last_step(stage: contract.Stage, tmp_path: Path) -> None:
+    network, optimizer = make(stage)
+    seen: list[EpochRecord] = []
+    steps: list[tuple[int, int]] = []
+    result = train(
+        *(stage, network, optimizer, DATA),
+        **FULL,
+        run_dir=tmp_path / "run",
+        on_epoch=seen.append,
+        on_batch=lambda epoch, step, loss: steps.append((epoch, step)),
+    )
+    assert seen == result.epochs == read_metrics(tmp_path / "run" / "metrics.jsonl")
+    assert steps == [(epoch, step) for epoch in range(1, 5) for step in range(1, 6)]
+    assert [record.epoch for record in seen] == [1, 2, 3, 4]
+    assert seen[0].learning_rate == 0.02  # the warm-up's last step
+    assert 0.0 < seen[-1].learning_rate < 0.001
+    assert optimizer.learning_rate == 0.02
+    loss, accuracy, _ = evaluate(stage, network, TEST)
+    assert (seen[-1].test_loss, seen[-1].test_accuracy) == (loss, accuracy)
+    assert seen[-1].validation_accuracy is not None
+    assert seen[-1].samples_per_second == pytest.approx(40 / seen[-1].seconds)
+
+
+def test_best_checkpoint_is_the_epoch_with_the_best_monitor(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    network, optimizer = make(numpy_stage)
+    optimizer.learning_rate = 0.3  # too large, so that the last epoch is not the best
+    result = train(
+        numpy_stage, network, optimizer, DATA, **(FULL | {"epochs": 12, "schedule": "constant"}), run_dir=tmp_path / "r"
+    )
+    losses = [record.validation_loss for record in result.epochs]
+    assert result.monitor == "validation_loss"
+    assert result.best_epoch == 1 + int(np.argmin(np.array(losses, float)))
+    assert result.best_epoch < 12
+    best = load_checkpoint(tmp_path / "r" / "best.safetensors")
+    assert best.progress["record"]["epoch"] == result.best_epoch
+    last = load_checkpoint(tmp_path / "r" / "last.safetensors")
+    assert not np.array_equal(best.parameters[0], last.parameters[0])
+
+
+def test_without_validation_the_training_loss_chooses_and_never_the_test_data(numpy_stage: contract.Stage) -> None:
+    network, optimizer = make(numpy_stage)
+    result = train(numpy_stage, network, optimizer, DATA, epochs=3, batch_size=8, test_data=TEST, progress_bar=False)
+    assert result.monitor == "train_loss"
+    assert result.best_epoch == 1 + int(np.argmin([record.train_loss for record in result.epochs]))
+
+
+@pytest.mark.parametrize("monitor", ["validation_loss", "validation_accuracy"])
+def test_early_stopping_waits_for_patience_epochs_after_the_best(numpy_stage: contract.Stage, monitor: str) -> None:
+    network, optimizer = make(numpy_stage)
+    optimizer.learning_rate = 0.3
+    options = FULL | {"epochs": 60, "schedule": "constant", "patience": 3, "monitor": monitor}
+    result = train(numpy_stage, network, optimizer, DATA, **options)
+    assert result.stopped_early
+    assert len(result.epochs) == result.best_epoch + 3 < 60
+    values = [getattr(record, monitor) for record in result.epochs]
+    assert values.index(max(values) if monitor.endswith("accuracy") else min(values)) == result.best_epoch - 1
+
+
+def test_a_progress_bar_goes_to_stderr_when_asked_for(
+    numpy_stage: contract.Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    network, optimizer = make(numpy_stage)
+    train(numpy_stage, network, optimizer, DATA, **(FULL | {"progress_bar": True}))
+    shown = capsys.readouterr()
+    assert "loss" in shown.err
+    assert "epoch 4/4" in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(
+    stage: contract.Stage, tmp_path: Path
+) -> None:
+    network, optimizer = make(stage)
+    train(stage, network, optimizer, DATA, epochs=1, batch_size=8, run_dir=tmp_path, progress_bar=False)
+    good = (tmp_path / "last.safetensors").read_bytes()
+
+    def poison(epoch: int, step: int, loss: float) -> None:
+        if (epoch, step) == (2, 3):
+            network.layers[0].bias[0] = float("nan")
+
+    network, optimizer = make(stage)
+    with pytest.raises(ValueError, match="the loss is nan at epoch 2, step 4: the training diverged; lower the learn"):
+        train(
+            *(stage, network, optimizer, DATA),
+            epochs=2,
+            batch_size=8,
+            run_dir=tmp_path,
+            resume=True,
+            on_batch=poison,
+            progress_bar=False,
+        )
+    assert (tmp_path / "last.safetensors").read_bytes() == good
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+def test_parameters_that_are_not_finite_are_never_saved(stage: contract.Stage, tmp_path: Path) -> None:
+    network, optimizer = make(stage)
+
+    def poison(epoch: int, step: int, loss: float) -> None:
+        if (epoch, step) == (1, 2):
+            network.layers[1].bias[0] = float("inf")
+
+    with pytest.raises(ValueError, match="parameter 3 is no longer finite after epoch 1, step 2; lower the learning"):
+        train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path, checkpoint_every=1, on_batch=poison)
+    position = load_checkpoint(tmp_path / "last.safetensors").progress["position"]
+    assert (position["epoch"], position["step"]) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epochs": 0}, "epochs: expected at least 1, got 0"),
+        ({"batch_size": -5}, "batch_size: expected at least 1, got -5"),
+        ({"seed": -1}, "seed: expected at least 0, got -1"),
+        ({"dropout": 1.0}, "dropout: expected a rate of at least 0 and below 1, got 1.0"),
+        ({"dropout": float("nan")}, "dropout: expected a rate"),
+        ({"validation": 1.5}, "validation: expected a fraction of at least 0 and below 1, got 1.5"),
+        ({"validation": 0.001}, "validation: 0.001 of 50 samples leaves one part without any"),
+        ({"patience": 0}, "patience: expected at least 1, got 0"),
+        ({"patience": 2, "validation": 0.0}, "need a validation split"),
+        ({"monitor": "test_accuracy"}, "unknown monitor 'test_accuracy'; choose one of train_loss"),
+        ({"schedule": "linear"}, "unknown schedule 'linear'"),
+        ({"resume": True}, "resume, overwrite and checkpoint_every need a run_dir"),
+    ],
+)
+def test_arguments_out_of_range_are_named(numpy_stage: contract.Stage, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        train(numpy_stage, *make(numpy_stage), DATA, **(FULL | change))
+
+
+def test_data_that_does_not_fit_the_network_is_named(numpy_stage: contract.Stage) -> None:
+    network, optimizer = make(numpy_stage)
+    with pytest.raises(ValueError, match="the data has 2 features, but the network takes 4"):
+        train(numpy_stage, network, optimizer, Split(DATA.x[:, :2], DATA.y), epochs=1)
+    with pytest.raises(ValueError, match=r"labels go from 0 to 9, but 3 output\(s\) can tell 0 to 2 apart"):
+        train(numpy_stage, network, optimizer, Split(DATA.x[:10], np.arange(10)), epochs=1)
+    with pytest.raises(ValueError, match="expected as many samples as labels, got 50 and 3"):
+        train(numpy_stage, network, optimizer, Split(DATA.x, DATA.y[:3]), epochs=1)
+
+
+def test_an_unwritable_run_folder_is_named_before_any_step(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(OSError, match=r"cannot write .*last\.safetensors: "):
+        train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path / "file" / "run")

@@ -1,0 +1,137 @@
+"""Killed at any moment, training goes on from its checkpoint and ends bit for bit where it would have ended.
+
+Real processes, really killed: SIGKILL leaves a program no chance to tidy up.
+"""
+
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from shared.training.checkpoints import Checkpoint, load_checkpoint
+from tests.shared.training.small_runs import assert_same_run
+
+ROOT = Path(__file__).resolve().parents[3]
+# Enough steps that a run takes a second or two, and everything that could remember something is switched on.
+OPTIONS = shlex.split(
+    "--hidden 24,12 --optimizer adam --weight-decay 0.0001 --dropout 0.2 --schedule cosine --warmup-epochs 0.5 "
+    "--validation 0.2 --epochs 3 --batch-size 16 --seed 11 --checkpoint-every 5 --quiet"
+)
+KILLS = 6
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(os.name == "nt", reason="Windows has neither SIGKILL nor a SIGINT for another process"),
+]
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    # One thread: how BLAS divides a sum among threads is the one thing that a seed does not fix.
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "stage2_numpy.train", *arguments]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    return subprocess.Popen(command, cwd=ROOT, env=environment, text=True, preexec_fn=_heed_ctrl_c, **pipes)
+
+
+def _heed_ctrl_c() -> None:
+    """A shell makes its background jobs deaf to SIGINT; were the tests one of them, the child would inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    try:
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, out, err
+
+
+def wait_for_a_newer_file(path: Path, older: int | None, process: subprocess.Popen[str]) -> bool:
+    """Until path is replaced (True), or the process ends by itself (False)."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if path.exists() and path.stat().st_mtime_ns != older:
+            return True
+        if process.poll() is not None:
+            return False
+        time.sleep(0.002)
+    raise TimeoutError(f"{path} was not written")
+
+
+def written_at(path: Path) -> int | None:
+    return path.stat().st_mtime_ns if path.exists() else None
+
+
+def place(checkpoint: Checkpoint) -> tuple[int, int]:
+    position = checkpoint.progress["position"]
+    return position["epoch"], position["step"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run that nobody disturbed."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    code, _, err = finish(start(*OPTIONS, "--run-dir", str(folder)))
+    assert (code, err) == (0, "")
+    return folder
+
+
+def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(tmp_path: Path, whole: Path) -> None:
+    folder = tmp_path / "run"
+    last = folder / "last.safetensors"
+    delays = random.Random(2024)
+    arguments = [*OPTIONS, "--run-dir", str(folder)]
+    places = []
+    for _ in range(KILLS):
+        process = start(*arguments)
+        try:
+            # Counted in checkpoints, so that a fast machine gets no further than a slow one; then somewhere in between.
+            for _ in range(delays.randint(1, 8)):
+                assert wait_for_a_newer_file(last, written_at(last), process), "the run ended before it could be killed"
+            time.sleep(delays.uniform(0.0, 0.01))
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+        assert process.returncode == -signal.SIGKILL, "the run ended before it could be killed"
+        places.append(place(load_checkpoint(last)))  # loads cleanly, whatever the process was doing
+        arguments = ["--resume", str(folder), "--quiet"]
+    assert places == sorted(places)
+    assert places[-1] > places[0]
+
+    code, out, err = finish(start(*arguments))
+    assert (code, err) == (0, "")
+    assert out.startswith("3 epochs done")
+    assert_same_run(folder, whole)
+    assert {path.name for path in folder.iterdir()} == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_saves_the_running_step_and_says_how_to_resume(
+    tmp_path: Path, whole: Path, number: signal.Signals
+) -> None:
+    folder = tmp_path / "run"
+    last = folder / "last.safetensors"
+    process = start(*OPTIONS, "--run-dir", str(folder))
+    try:
+        assert wait_for_a_newer_file(last, None, process)
+        # The first checkpoint is written before the signals are watched; the second one is not.
+        assert wait_for_a_newer_file(last, written_at(last), process)
+        process.send_signal(number)
+    except BaseException:
+        process.kill()
+        raise
+    code, out, err = finish(process)
+    assert (code, out) == (2, "")
+    epoch, step = place(load_checkpoint(last))
+    command = f"groundup train stage2_numpy --resume {folder}"
+    assert err == f"interrupted: saved epoch {epoch + 1}, step {step}; resume with: {command}\n"
+
+    code, _, err = finish(start("--resume", str(folder), "--quiet"))
+    assert (code, err) == (0, "")
+    assert_same_run(folder, whole)

@@ -1,0 +1,201 @@
+"""Stopping and going on: a run that died anywhere resumes to the same bits, or says why it cannot."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.data.datasets import Split
+from shared.training.checkpoints import CheckpointError, load_checkpoint
+from shared.training.interrupts import noted_interrupts
+from shared.training.loop import TrainingInterrupted, train
+from shared.training.metrics import read_metrics
+from tests.shared.training.small_runs import DATA, FULL, assert_same_run, host, make
+
+
+@pytest.fixture
+def numpy_stage() -> contract.Stage:
+    return contract.load_stage("stage2_numpy")
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+@pytest.mark.parametrize("stop_after", [1, 5, 6, 13, 20])
+def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
+    stage: contract.Stage, stop_after: int, tmp_path: Path
+) -> None:
+    network, optimizer = make(stage)
+    train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "whole", checkpoint_every=2)
+
+    class Died(Exception):
+        pass
+
+    taken = []
+
+    def die(*arguments: object) -> None:
+        taken.append(arguments)
+        if len(taken) == stop_after:
+            raise Died
+
+    network, optimizer = make(stage)
+    with pytest.raises(Died):
+        train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", checkpoint_every=2, on_batch=die)
+    network, optimizer = make(stage, seed=99)  # other weights: all must come from the checkpoint
+    train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", checkpoint_every=2, resume=True)
+    assert_same_run(tmp_path / "r", tmp_path / "whole")
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("at", [(1, 1), (2, 3), (3, 5)])
+def test_a_signal_lets_the_step_finish_saves_it_and_says_where(
+    stage: contract.Stage, number: signal.Signals, at: tuple[int, int], tmp_path: Path
+) -> None:
+    network, optimizer = make(stage)
+    train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "whole")
+
+    def interrupt(epoch: int, step: int, loss: float) -> None:
+        if (epoch, step) == at:
+            os.kill(os.getpid(), number)
+
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        pytest.skip("these tests run as a background job, which does not hear SIGINT")
+    handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    network, optimizer = make(stage)
+    with pytest.raises(TrainingInterrupted, match=r"saved .*last\.safetensors") as caught:
+        train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", on_batch=interrupt)
+    assert (caught.value.epoch, caught.value.step) == at
+    assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
+    position = load_checkpoint(tmp_path / "r" / "last.safetensors").progress["position"]
+    assert (position["epoch"] + 1, position["step"]) == at
+
+    network, optimizer = make(stage, seed=99)
+    result = train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", resume=True)
+    assert result.steps == 20 - 5 * (at[0] - 1) - at[1]
+    assert_same_run(tmp_path / "r", tmp_path / "whole")
+
+
+def test_a_finished_run_takes_no_step_and_more_epochs_go_on(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    options = FULL | {"schedule": "exponential"}
+    network, optimizer = make(numpy_stage)
+    train(numpy_stage, network, optimizer, DATA, **options, run_dir=tmp_path / "r")
+    result = train(numpy_stage, *make(numpy_stage), DATA, **options, run_dir=tmp_path / "r", resume=True)
+    assert (result.steps, len(result.epochs)) == (0, 4)
+    more = options | {"epochs": 6}
+    train(numpy_stage, *make(numpy_stage), DATA, **more, run_dir=tmp_path / "r", resume=True)
+    train(numpy_stage, *make(numpy_stage), DATA, **more, run_dir=tmp_path / "whole")
+    assert_same_run(tmp_path / "r", tmp_path / "whole")
+
+
+def test_an_early_stopped_run_stays_stopped_until_it_gets_more_patience(
+    numpy_stage: contract.Stage, tmp_path: Path
+) -> None:
+    options = FULL | {"epochs": 60, "schedule": "constant", "patience": 2, "run_dir": tmp_path / "r"}
+
+    def again(**changes: Any) -> Any:
+        network, optimizer = make(numpy_stage)
+        optimizer.learning_rate = 0.3
+        return train(numpy_stage, network, optimizer, DATA, **(options | changes))
+
+    first = again()
+    stopped = again(resume=True)
+    assert (stopped.steps, stopped.stopped_early) == (0, True)
+    assert len(again(resume=True, patience=4).epochs) >= len(first.epochs) + 2
+
+
+def test_a_run_of_one_stage_goes_on_in_another(tmp_path: Path) -> None:
+    one, two = contract.load_stage("stage1_pure_python"), contract.load_stage("stage2_numpy")
+    options = FULL | {"schedule": "constant"}
+    whole, optimizer = make(two)
+    train(two, whole, optimizer, DATA, **options)
+    train(one, *make(one), DATA, **(options | {"epochs": 2}), run_dir=tmp_path / "r")
+    network, optimizer = make(two)
+    train(two, network, optimizer, DATA, **options, run_dir=tmp_path / "r", resume=True)
+    for got, expected in zip(host(two, network), host(two, whole), strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
+
+
+def _hinge(stage: contract.Stage) -> Any:
+    return stage.network.Network([4, 6, 5, 3], activation="tanh", loss="hinge", dtype="float64")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"batch_size": 16}, "its batch size is 8, this run's is 16"),
+        ({"seed": 4}, "its seed is 3, this run's is 4"),
+        ({"dropout": 0.5}, "its dropout is 0.25, this run's is 0.5"),
+        ({"validation": 0.5}, "its validation is 0.2, this run's is 0.5"),
+        ({"schedule": "step"}, "its schedule is cosine, this run's is step"),
+        ({"epochs": 9}, r"its epochs \(the cosine schedule needs the same\) is 4, this run's is 9"),
+        ({"data": Split(DATA.x[:40], DATA.y[:40])}, "its training samples is 50, this run's is 40"),
+        ({"data": Split(DATA.x[::-1], DATA.y)}, "its training data is crc32"),
+        ({"optimizer": lambda stage: stage.optimizers.SGD(0.02)}, "its optimizer is Adam, this run's is SGD"),
+        ({"optimizer": lambda stage: stage.optimizers.Adam(0.1)}, "its learning rate is 0.02, this run's is 0.1"),
+        ({"network": lambda stage: stage.network.Network([4, 3])}, r"its layer sizes is \[4, 6, 5, 3\].* is \[4, 3\]"),
+        ({"network": _hinge}, "its loss is softmax_cross_entropy, this run's is hinge"),
+    ],
+)
+def test_resuming_with_anything_else_names_both_values(
+    numpy_stage: contract.Stage, change: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    network, optimizer = make(numpy_stage)
+    train(numpy_stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r")
+    before = (tmp_path / "r" / "last.safetensors").read_bytes()
+    network, optimizer = make(numpy_stage)
+    change = dict(change)
+    data = change.pop("data", DATA)
+    if "network" in change:
+        network = change.pop("network")(numpy_stage)
+    if "optimizer" in change:
+        optimizer = change.pop("optimizer")(numpy_stage)
+    with pytest.raises(CheckpointError, match=message):
+        train(numpy_stage, network, optimizer, data, **(FULL | change), run_dir=tmp_path / "r", resume=True)
+    assert (tmp_path / "r" / "last.safetensors").read_bytes() == before
+
+
+def test_resuming_from_nothing_is_an_error(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="no checkpoint at"):
+        train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path, resume=True)
+
+
+def test_a_run_is_only_replaced_when_asked(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path)
+    with pytest.raises(ValueError, match="holds a run already; go on with --resume, or replace it with --overwrite"):
+        train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path)
+    result = train(numpy_stage, *make(numpy_stage), DATA, **(FULL | {"epochs": 2}), run_dir=tmp_path, overwrite=True)
+    assert read_metrics(tmp_path / "metrics.jsonl") == result.epochs
+
+
+def test_leftovers_of_a_killed_writer_are_removed_on_resume(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path)
+    (tmp_path / ".groundup-last.safetensors-123.tmp").write_bytes(b"half")
+    train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path, resume=True)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
+
+
+def test_a_signal_that_was_ignored_before_stays_ignored() -> None:
+    before = signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        with noted_interrupts() as note:
+            os.kill(os.getpid(), signal.SIGTERM)
+        assert not note.requested
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_second_signal_acts_at_once() -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with noted_interrupts() as note:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert note.requested
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGINT)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,73 @@
+"""Learning-rate schedules against values worked out by hand, and against each other at their seams."""
+
+import pytest
+
+from shared.training.schedules import SCHEDULES, learning_rate_at
+
+
+def rates(schedule: str, epochs: int = 4, steps_per_epoch: int = 5, **options: float) -> list[float]:
+    count = epochs * steps_per_epoch
+    return [learning_rate_at(0.8, schedule, step, steps_per_epoch, epochs, **options) for step in range(count)]
+
+
+def test_constant_never_changes() -> None:
+    assert set(rates("constant")) == {0.8}
+
+
+def test_step_drops_by_gamma_every_step_epochs() -> None:
+    assert rates("step", step_epochs=2, gamma=0.5) == [0.8] * 10 + [0.4] * 10
+
+
+def test_exponential_loses_gamma_over_each_epoch_a_little_at_every_step() -> None:
+    got = rates("exponential", gamma=0.5)
+    assert got[::5] == pytest.approx([0.8, 0.4, 0.2, 0.1])
+    assert got[1] == pytest.approx(0.8 * 0.5**0.2)
+
+
+def test_cosine_starts_at_base_passes_half_in_the_middle_and_nears_zero() -> None:
+    got = rates("cosine")
+    assert got[0] == 0.8
+    assert got[10] == pytest.approx(0.4)
+    assert got[5] == pytest.approx(0.8 * (1 + 2**-0.5) / 2)
+    assert 0.0 < got[-1] < 0.01
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_no_schedule_ever_rises(schedule: str) -> None:
+    got = rates(schedule)
+    assert got == sorted(got, reverse=True)
+    assert min(got) > 0.0
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_warm_up_rises_in_a_line_to_base_and_then_the_schedule_begins(schedule: str) -> None:
+    got = rates(schedule, warmup_epochs=1)
+    assert got[:5] == pytest.approx([0.16, 0.32, 0.48, 0.64, 0.8])
+    # what follows is the schedule of a training that is one epoch shorter, from its beginning
+    assert got[5:] == rates(schedule, epochs=3)
+
+
+def test_warm_up_takes_fractions_of_an_epoch_and_may_last_to_the_end() -> None:
+    assert rates("constant", warmup_epochs=0.4)[:3] == pytest.approx([0.4, 0.8, 0.8])
+    assert rates("cosine", warmup_epochs=4)[-1] == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "options", "message"),
+    [
+        ("linear", {}, "unknown schedule 'linear'; choose one of constant, step, exponential, cosine"),
+        ("constant", {"warmup_epochs": 5}, r"warmup_epochs: expected 0 to 4 \(the epochs\), got 5"),
+        ("constant", {"warmup_epochs": float("nan")}, "warmup_epochs: expected 0 to 4"),
+        ("step", {"step_epochs": 0}, "step_epochs: expected a finite number above 0, got 0"),
+        ("step", {"gamma": 1.5}, "gamma: expected a number above 0 and at most 1, got 1.5"),
+        ("exponential", {"gamma": float("nan")}, "gamma: expected"),
+    ],
+)
+def test_impossible_schedules_are_rejected(schedule: str, options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rates(schedule, **options)
+
+
+def test_no_epochs_are_rejected() -> None:
+    with pytest.raises(ValueError, match="epochs: expected at least 1, got 0"):
+        learning_rate_at(0.1, "constant", 0, 5, 0)

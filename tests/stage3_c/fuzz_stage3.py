@@ -1,0 +1,308 @@
+"""Calls every public function of stage 3's rooms with whatever hypothesis thinks of; test_stage3_fuzz.py runs it.
+
+    python -m tests.stage3_c.fuzz_stage3 [--without CHECK] [--last FILE]
+
+Each call has one of three ends. It returns: then the result has the right shape and dtype, equals what the same
+call gives on copies of its arguments with no `out`, and no byte beside any array has changed. It refuses: TypeError,
+ValueError or MemoryError with a message that names the function or an argument. Or it is a bug: the call is printed,
+and the exit code is 1. Each call is written to FILE before it is made, because a crash of the process tells nothing.
+
+--without breaks one check of the boundary on purpose, to show that the fuzzing would notice.
+"""
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, Verbosity, given, settings
+from hypothesis import strategies as st
+
+from stage3_c import activations, arrays, dense, losses, matmul, network, optimizers
+from tests.stage3_c.fuzz_inputs import (
+    FILLS,
+    FORMS,
+    HOPELESS,
+    Memory,
+    independent,
+    overlapping,
+    right_array,
+    right_labels,
+)
+
+EXAMPLES, CALLS_AN_EXAMPLE = 750, 8
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A function, the shape of each argument in terms of m, k and n, and of its result; None is a float."""
+
+    function: Callable[..., Any]
+    shapes: dict[str, str]
+    result: str | None = None
+
+
+# ---- what is called ----------------------------------------------------------------------------------------------
+
+
+def layer_forward(weights: Any, bias: Any, x: Any, out: Any = None) -> Any:
+    return dense.Dense(weights, bias).forward(x, out=out)
+
+
+def layer_forward_fused(weights: Any, bias: Any, x: Any, out: Any = None) -> Any:
+    return dense.Dense(weights, bias).forward_fused(x, "tanh", out=out)
+
+
+def layer_backward(weights: Any, bias: Any, x: Any, grad_output: Any, out: Any = None) -> Any:
+    layer = dense.Dense(weights, bias)
+    layer.forward(x)
+    if layer.backward(grad_output, needs_grad_input=False) is not None:
+        raise AssertionError("backward returned a gradient that nobody needs")
+    return layer.backward(grad_output, out=out)
+
+
+def fused(logits: Any, labels: Any, out: Any = None) -> Any:
+    return losses.softmax_cross_entropy_fused(logits, labels, out=out)[1]
+
+
+def train_step(weights: Any, bias: Any, x: Any, labels: Any) -> Any:
+    return network.Network.from_parameters([weights, bias]).train_step(x, labels, optimizers.Adam())
+
+
+def gradient(weights: Any, bias: Any, x: Any, labels: Any) -> Any:
+    return network.Network.from_parameters([weights, bias], loss="hinge").gradients(x, labels)[0]
+
+
+def outputs(weights: Any, bias: Any, x: Any) -> Any:
+    return network.Network.from_parameters([weights, bias]).forward(x)
+
+
+def predict(weights: Any, bias: Any, x: Any) -> Any:
+    return network.Network.from_parameters([weights, bias]).predict(x)
+
+
+def dropped_out(x: Any, mask: Any) -> Any:
+    return network.Network([3, 4, 2]).forward(x, [mask])
+
+
+def two_steps(make: Callable[[], Any]) -> Callable[..., Any]:
+    def step(parameter: Any, gradient: Any) -> Any:
+        optimizer = make()
+        optimizer.step([parameter], [gradient])
+        saved, other = optimizer.state(), make()
+        other.load_state(saved)
+        other.step([parameter], [gradient])
+        return parameter
+
+    return step
+
+
+NAMES = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
+LAYER = {"weights": "kn", "bias": "n", "x": "mk"}
+TARGETS: dict[str, Target] = {
+    "asarray": Target(arrays.asarray, {"values": "mn"}, "mn"),
+    **{f"matmul {name}": Target(rung, {"a": "mk", "b": "kn"}, "mn") for name, rung in matmul.LADDER.items()},
+    "matmul": Target(matmul.matmul, {"a": "mk", "b": "kn"}, "mn"),
+    "matmul_tn": Target(matmul.matmul_tn, {"a": "km", "b": "kn"}, "mn"),
+    "matmul_nt": Target(matmul.matmul_nt, {"a": "mk", "b": "nk"}, "mn"),
+    **{name: Target(getattr(activations, name), {"z": "mn"}, "mn") for name in NAMES},
+    **{
+        f"{name}_backward": Target(
+            getattr(activations, f"{name}_backward"), {"grad_output": "mn", "z": "mn", "output": "mn"}, "mn"
+        )
+        for name in NAMES
+    },
+    "mean_squared_error": Target(losses.mean_squared_error, {"outputs": "mn", "targets": "mn"}),
+    "mean_squared_error_backward": Target(losses.mean_squared_error_backward, {"outputs": "mn", "targets": "mn"}, "mn"),
+    "sigmoid_cross_entropy": Target(losses.sigmoid_cross_entropy, {"logits": "mn", "targets": "mn"}),
+    "sigmoid_cross_entropy_backward": Target(
+        losses.sigmoid_cross_entropy_backward, {"logits": "mn", "targets": "mn"}, "mn"
+    ),
+    "softmax_cross_entropy": Target(losses.softmax_cross_entropy, {"logits": "mn", "labels": "m"}),
+    "softmax_cross_entropy_backward": Target(
+        losses.softmax_cross_entropy_backward, {"logits": "mn", "labels": "m"}, "mn"
+    ),
+    "softmax_cross_entropy_fused": Target(fused, {"logits": "mn", "labels": "m"}, "mn"),
+    "hinge": Target(losses.hinge, {"scores": "mn", "labels": "m"}),
+    "hinge_backward": Target(losses.hinge_backward, {"scores": "mn", "labels": "m"}, "mn"),
+    "Dense.forward": Target(layer_forward, LAYER, "mn"),
+    "Dense.forward_fused": Target(layer_forward_fused, LAYER, "mn"),
+    "Dense.backward": Target(layer_backward, {**LAYER, "grad_output": "mn"}, "mk"),
+    "Network.forward": Target(outputs, LAYER, "mn"),
+    "Network.predict": Target(predict, LAYER, "m"),
+    "Network.train_step": Target(train_step, {**LAYER, "labels": "m"}),
+    "Network.gradients": Target(gradient, {**LAYER, "labels": "m"}, "kn"),
+    "Network.forward, dropout": Target(dropped_out, {"x": "m3", "mask": "m4"}, "m2"),
+    "step SGD": Target(two_steps(lambda: optimizers.SGD(0.1)), {"parameter": "mn", "gradient": "mn"}, "mn"),
+    "step momentum": Target(
+        two_steps(lambda: optimizers.SGD(0.1, 0.9, nesterov=True, weight_decay=0.1)),
+        {"parameter": "mn", "gradient": "mn"},
+        "mn",
+    ),
+    "step RMSProp": Target(two_steps(optimizers.RMSProp), {"parameter": "n", "gradient": "n"}, "n"),
+    "step Adam": Target(two_steps(optimizers.Adam), {"parameter": "mn", "gradient": "mn"}, "mn"),
+}
+WITHOUT_OUT = ("asarray", "step", "Network")
+"""How the names of the functions begin that take no `out`."""
+
+WORDS = ("asarray", "Dense", "outputs", "targets", "logits", "scores", "labels", "out")
+"""What a refusal may name beside the function and its arguments: what they are called inside."""
+
+
+# ---- what it is called with -----------------------------------------------------------------------------------------
+
+
+NAME = st.sampled_from(list(TARGETS))
+SIZES = st.tuples(*[st.sampled_from([1, 2, 3, 5, 17])] * 3)
+DTYPE, FILL = st.sampled_from(["float32", "float64"]), st.sampled_from(list(FILLS))
+HOW = st.sampled_from(["right"] * 90 + list(FORMS))
+HOW_LABELS = st.sampled_from(["right"] * 60 + list(FORMS) + ["out of range"] * 20)
+HOW_OUT = st.sampled_from(["left out"] * 30 + ["right"] * 30 + ["an input", "half an input"] * 12 + list(FORMS))
+LABEL = st.sampled_from([-1, "classes", 10**6, -(2**62), 2**62])
+
+
+def draw_call(draw: Draw, memory: Memory) -> tuple[str, dict[str, Any], bool, str]:
+    """A function's name, its arguments, whether it must refuse them, and what to print."""
+    name = draw(NAME)
+    target = TARGETS[name]
+    sizes = dict(zip("mkn234", (*draw(SIZES), 2, 3, 4), strict=True))
+    dtype, fill = draw(DTYPE), draw(FILL)
+    arguments: dict[str, Any] = {}
+    hopeless, told = False, [f"{ {size: sizes[size] for size in 'mkn'} } {dtype} {fill}"]
+    for i, (argument, letters) in enumerate(target.shapes.items()):
+        shape = tuple(sizes[letter] for letter in letters)
+        labels = argument == "labels"
+        right = right_labels(memory, *shape, sizes["n"], i) if labels else right_array(memory, shape, dtype, fill, i)
+        how = draw(HOW_LABELS if labels else HOW)
+        if how == "out of range":
+            right[-1] = sizes["n"] if (label := draw(LABEL)) == "classes" else label
+            arguments[argument] = right
+        else:
+            arguments[argument] = right if how == "right" else FORMS[how](memory, right)
+        hopeless |= how in HOPELESS
+        told.append(f"{argument}: {how}")
+    if target.result and not name.startswith(WITHOUT_OUT):
+        shape = tuple(sizes[letter] for letter in target.result)
+        how = draw(HOW_OUT)
+        out = right_array(memory, shape, dtype, "ordinary", 9)
+        if how in ("an input", "half an input"):
+            source = draw(st.sampled_from(sorted(target.shapes)))
+            how = f"{how}, {source}"
+            out = overlapping(memory, arguments, source, shape, shifted="half" in how)
+        if how != "left out":
+            arguments["out"] = FORMS[how](memory, out) if how in FORMS else out
+            told.append(f"out: {how}")
+    return name, arguments, hopeless, f"{name}({'; '.join(told)})"
+
+
+# ---- what must be true ---------------------------------------------------------------------------------------------
+
+
+def call(draw: Draw, counts: Counter[str], last: Any) -> None:
+    """Draw one call, make it, and raise AssertionError where it ends in the third way."""
+    memory = Memory()
+    name, arguments, hopeless, told = draw_call(draw, memory)
+    last.seek(0)
+    last.write(told.ljust(400) + "\n")
+    last.flush()
+    target = TARGETS[name]
+    again = {key: independent(value) for key, value in arguments.items() if key != "out"}
+    try:
+        result = target.function(**arguments)
+    except (TypeError, ValueError, MemoryError) as refusal:
+        words = (*target.shapes, *WORDS, *name.split())
+        if not any(word in str(refusal) for word in words):
+            raise AssertionError(f"{told}: the refusal names nothing: {refusal!r}") from refusal
+        counts["refused"] += 1
+    except Exception as error:
+        raise AssertionError(f"{told}: {type(error).__name__}: {error}") from error
+    else:
+        counts["accepted"] += 1
+        counts[name] += 1
+        assert not hopeless, f"{told}: accepted"
+        check_result(target, arguments, result, again, told)
+    assert memory.intact(), f"{told}: wrote beside an array"
+    counts["calls"] += 1
+
+
+def check_result(target: Target, arguments: dict[str, Any], result: Any, again: dict[str, Any], told: str) -> None:
+    expected = target.function(**again)
+    if target.result is None:
+        assert type(result) is float, f"{told}: returned {type(result).__name__}, expected a float"
+        assert result == expected or (result != result and expected != expected), f"{told}: {result}, then {expected}"
+        return
+    sizes = {"2": 2} | {
+        letter: size
+        for argument, letters in target.shapes.items()
+        for letter, size in zip(letters, np.shape(arguments[argument]), strict=False)
+    }
+    if target.shapes != {"values": "mn"}:  # asarray takes any shape of 1 or 2 dimensions
+        assert result.shape == tuple(sizes[letter] for letter in target.result), f"{told}: returned {result.shape}"
+    expected_dtypes = (np.int64,) if target.function is predict else (np.float32, np.float64)
+    assert result.dtype in expected_dtypes, f"{told}: returned {result.dtype}"
+    assert "out" not in arguments or arguments["out"] is None or result is arguments["out"], f"{told}: not in out"
+    assert np.array_equal(result, expected, equal_nan=True), f"{told}: {result}, but on copies {expected}"
+
+
+# ---- checks that can be left out, to see that it shows ---------------------------------------------------------------
+
+
+def leave_out(check: str) -> None:
+    """Break one check of the boundary in every room that has it."""
+    broken: dict[str, tuple[str, Callable[..., Any]]] = {
+        "labels": ("as_labels", lambda function, labels, rows, classes: np.asarray(labels).astype(np.int64)),
+        "form": ("packed", lambda array, dtype: array),
+        "overlap": ("overlap", lambda a, b: False),
+        "writable": ("check_writable", lambda name, array: None),
+    }
+    name, replacement = broken[check]
+    for room in (arrays, matmul, activations, losses, dense, network, optimizers):
+        if hasattr(room, name):
+            setattr(room, name, replacement)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Fuzz the boundary of stage 3.")
+    parser.add_argument("--without", choices=["labels", "form", "overlap", "writable"])
+    parser.add_argument("--last", default="/dev/null")
+    options = parser.parse_args()
+    if options.without:
+        leave_out(options.without)
+    counts: Counter[str] = Counter()
+    with open(options.last, "w", encoding="utf-8") as last:
+
+        @settings(
+            max_examples=EXAMPLES,
+            phases=[Phase.generate],  # a call is small enough as it is
+            deadline=None,
+            derandomize=True,
+            database=None,
+            report_multiple_bugs=False,
+            print_blob=False,
+            verbosity=Verbosity.quiet,
+            suppress_health_check=[*HealthCheck],
+        )
+        @given(st.data())
+        def fuzz(data: Any) -> None:
+            for _ in range(CALLS_AN_EXAMPLE):
+                call(data.draw, counts, last)
+
+        try:
+            fuzz()
+        except AssertionError as bug:
+            print(bug)
+            return 1
+    if unheard := [name for name in TARGETS if counts[name] < 10]:
+        print(f"hardly ever accepted, so hardly tested: {', '.join(unheard)}")
+        return 1
+    print(f"{counts['calls']} calls: {counts['accepted']} accepted, {counts['refused']} refused")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

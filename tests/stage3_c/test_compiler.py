@@ -1,0 +1,174 @@
+"""Which compiler builds stage 3: the one that $CC names, the first that works, or a sentence that says what to do."""
+
+import ctypes
+import importlib.util
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stage3_c
+from groundup import race
+from shared import contract
+from stage3_c import build, compiler, library
+from tests.stage3_c.tiny_c import POSIX, compiler_or_skip, fake_compiler, write_sources
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache for each test, and a plain build whatever the suite itself runs with."""
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("GROUNDUP_SANITIZE", raising=False)
+    return tmp_path / "cache" / "stage3"
+
+
+@pytest.fixture(scope="module")
+def real_compiler() -> compiler.Compiler:
+    return compiler_or_skip()
+
+
+@pytest.fixture
+def csrc(tmp_path: Path, real_compiler: compiler.Compiler) -> Path:
+    """A small csrc, where there is a compiler for it."""
+    return write_sources(tmp_path / "csrc")
+
+
+@pytest.fixture
+def no_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *rest: None if name == "ziglang" else real(name))
+
+
+@POSIX
+def test_cc_decides_and_may_carry_options(
+    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a folder").mkdir()
+    mine = fake_compiler(tmp_path / "a folder" / "cc", "", real_compiler)
+    for chosen, words in ((mine, (mine,)), (f"'{mine}' -DMINE", (mine, "-DMINE"))):
+        monkeypatch.setenv("CC", chosen)
+        built = build.build(csrc)
+        assert built.compiled
+        assert built.compiler.command == words
+
+
+@POSIX
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (None, "not found"),
+        ("exit 3", "--version fails: exit code 3"),
+        ('case "$*" in *--version) echo mine 1.0;; *) echo "fatal error: math.h: absent" >&2; exit 1;; esac', "math.h"),
+        ('case "$*" in *--version) echo mine 1.0;; esac', "exit code 0 and no message"),
+    ],
+    ids=["missing", "no version", "no headers", "makes nothing"],
+)
+def test_a_cc_that_does_not_work_is_an_error_and_no_other_is_taken(
+    csrc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str | None, said: str
+) -> None:
+    chosen = str(tmp_path / "my-cc")
+    if body:
+        fake_compiler(Path(chosen), body)
+    monkeypatch.setenv("CC", chosen)
+    with pytest.raises(contract.StageUnavailable, match="or let one be found: unset CC") as error:
+        build.build(csrc)
+    assert f"CC is set to {chosen!r}, which does not work (" in str(error.value)
+    assert said in str(error.value)
+    assert error.value.fix == "unset CC"
+
+
+@POSIX
+def test_a_cc_of_the_system_that_lacks_its_headers_is_passed_over(
+    csrc: Path, tmp_path: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    fake_compiler(programs / "cc", 'case "$*" in *--version) echo mine 1.0;; *) exit 1;; esac')
+    fake_compiler(programs / "gcc", "", real_compiler)
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    assert build.build(csrc).compiler.command == ("gcc",)
+
+
+@POSIX
+@pytest.mark.parametrize(("refused", "taken"), [("-march", ("-mcpu=native",)), ("-m", ())])
+def test_options_that_a_compiler_does_not_know_are_left_out(
+    csrc: Path,
+    tmp_path: Path,
+    real_compiler: compiler.Compiler,
+    monkeypatch: pytest.MonkeyPatch,
+    refused: str,
+    taken: tuple[str, ...],
+) -> None:
+    # It takes -mcpu=native without a word, as Arm's compilers do; the real one here may not know it.
+    refuse = f'for word in "$@"; do case "$word" in {refused}*) echo "error: unknown option" >&2; exit 1;; esac; done'
+    drop = 'for word; do shift; [ "$word" = -mcpu=native ] || set -- "$@" "$word"; done'
+    monkeypatch.setenv("CC", fake_compiler(tmp_path / "arm-cc", f"{refuse}\n{drop}", real_compiler))
+    built = build.build(csrc)
+    assert built.compiler.options == taken
+    assert [flag for flag in built.flags if "native" in flag] == list(taken)
+
+
+@pytest.mark.usefixtures("no_compiler")
+@pytest.mark.parametrize(
+    ("system", "advice"),
+    [("linux", "sudo apt install gcc"), ("darwin", "xcode-select --install"), ("win32", 'Install one: "')],
+)
+def test_without_a_compiler_the_message_names_the_fix_for_the_platform(
+    monkeypatch: pytest.MonkeyPatch, system: str, advice: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    monkeypatch.setattr(shutil, "which", lambda command: None)  # its own, told it is on Windows, would ask Windows
+    with pytest.raises(contract.StageUnavailable, match="stage 3 needs a C compiler, and none works here") as error:
+        build.build()
+    assert advice in str(error.value)
+    assert error.value.fix == f'"{sys.executable}" -m pip install ziglang'
+    assert error.value.fix in str(error.value)
+    assert "groundup[compiler]" in str(error.value)
+
+
+@pytest.mark.usefixtures("no_compiler")
+def test_without_a_compiler_the_other_stages_load_and_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage3_c, "_facts", {})
+    monkeypatch.setattr(library, "_library", None)
+    stages, unavailable = race.stages_for(None)
+    assert [stage.number for stage in stages][:2] == [1, 2]
+    assert unavailable["stage3_c"].startswith("stage 3 needs a C compiler")
+    assert contract.stage_facts("stage3_c") == {}
+
+
+def test_an_unknown_sanitizer_is_refused_with_the_choices(csrc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDUP_SANITIZE", "address,memroy")
+    with pytest.raises(ValueError, match=r"expected address, undefined, thread, leak .* got 'memroy'"):
+        build.build(csrc)
+
+
+def test_a_sanitized_build_is_another_build(csrc: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = build.build(csrc)
+    monkeypatch.setenv("GROUNDUP_SANITIZE", "undefined")
+    try:
+        sanitized = build.build(csrc)
+    except contract.StageUnavailable as reason:
+        pytest.skip(f"this compiler has no sanitizers: {reason}")
+    assert sanitized.library != plain.library
+    assert {"-fsanitize=undefined", "-fno-sanitize-recover=all", "-O1"} <= set(sanitized.flags)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="the ziglang package is not installed")
+@pytest.mark.slow
+def test_ziglang_compiles_where_there_is_no_other_compiler(
+    csrc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    built = build.build(csrc)
+    assert built.compiler.command == (sys.executable, "-m", "ziglang", "cc")
+    loaded: Any = ctypes.CDLL(str(built.library))
+    assert loaded.answer() == 42
+    assert build.build(csrc) == replace(built, compiled=False)

@@ -1,0 +1,232 @@
+"""Stage 4's losses: the three kernels of each against stage 2 in float64 and against finite differences."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.checks.tolerance import compare
+from shared.contract import LABEL_LOSSES, LOSSES, load_stage
+from stage4_numba_cuda import losses
+from stage4_numba_cuda.arrays import Array, as_labels, asarray, empty, to_host
+from stage4_numba_cuda.kernels import losses as kernels
+
+SHAPES = [(1, 1), (1, 7), (31, 10), (33, 65), (5, 1030)]
+DTYPES = [pytest.param("float32", marks=pytest.mark.slow), "float64"]  # a dtype is another compilation of each kernel
+
+reference = load_stage("stage2_numpy").losses
+
+
+def problem(name: str, shape: tuple[int, int], dtype: str, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Outputs and targets (or labels) that both dtypes can hold, as float64."""
+    rng = np.random.default_rng(seed)
+    outputs = rng.normal(0, 3, shape).astype(dtype).astype(np.float64)
+    if name in LABEL_LOSSES:
+        return outputs, rng.integers(0, shape[1], shape[0])
+    return outputs, rng.random(shape).astype(dtype).astype(np.float64)
+
+
+def on_device(name: str, targets: np.ndarray, shape: tuple[int, int], dtype: str) -> Array:
+    """Targets as the kernels take them: int32 labels, or a matrix."""
+    return as_labels("test", targets, *shape) if name in LABEL_LOSSES else asarray(targets, dtype)
+
+
+def for_room(name: str, targets: np.ndarray, dtype: str) -> Any:
+    return targets if name in LABEL_LOSSES else asarray(targets, dtype)
+
+
+def poisoned(shape: tuple[int, ...], dtype: str) -> Array:
+    return asarray(np.full(shape, np.nan), dtype)
+
+
+def check(op: str, got: Any, expected: Any, dtype: str, k: int, scale: float | None = None) -> None:
+    comparison = compare(op, got, expected, dtype, k, scale=scale)
+    assert comparison.ok, str(comparison)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", LOSSES)
+def test_loss_and_gradient_equal_stage_2(name: str, dtype: str) -> None:
+    for shape in SHAPES:
+        outputs, targets = problem(name, shape, dtype)
+        arguments = asarray(outputs, dtype), for_room(name, targets, dtype)
+        loss = getattr(losses, name)(*arguments)
+        assert type(loss) is float
+        # A row's terms are up to the largest difference of two logits, which its rounding follows.
+        check(f"{name} {shape}", loss, getattr(reference, name)(outputs, targets), dtype, k=outputs.size, scale=10.0)
+        out = poisoned(shape, dtype)
+        grad = getattr(losses, f"{name}_backward")(*arguments, out=out)
+        assert grad is out
+        assert grad.dtype == dtype
+        expected = getattr(reference, f"{name}_backward")(outputs, targets)
+        check(f"{name}_backward {shape}", to_host(grad), expected, dtype, k=shape[1], scale=_scale(expected, shape))
+
+
+def _scale(gradient: np.ndarray, shape: tuple[int, int]) -> float:
+    """At least that of one row's softmax before its label's 1 is subtracted, which may leave nearly nothing."""
+    return max(float(np.abs(gradient).max()), 1 / shape[0])
+
+
+WARP_FLOAT32 = pytest.param("softmax_cross_entropy", 32, "float32", marks=pytest.mark.slow)
+"""The only one: the emulator takes seconds to compile a kernel with shuffles."""
+
+ROWS = [*((name, lanes, "float64") for name in LOSSES for lanes in (1, 32)), WARP_FLOAT32]
+
+
+@pytest.mark.parametrize(("name", "lanes", "dtype"), ROWS)
+def test_row_losses_add_up_to_the_loss_with_a_thread_or_a_warp_a_row(name: str, lanes: int, dtype: str) -> None:
+    for shape in SHAPES:
+        outputs, targets = problem(name, shape, dtype, seed=1)
+        rows, grad = poisoned(shape[:1], dtype), poisoned(shape, dtype)
+        y = on_device(name, targets, shape, dtype)
+        losses.row_losses_and_gradient(name, asarray(outputs, dtype), y, rows, grad, lanes)
+        loss = getattr(reference, name)(outputs, targets)
+        check(f"{name} {shape}", to_host(rows).sum(dtype=np.float64), loss, dtype, k=outputs.size, scale=10.0)
+        expected = getattr(reference, f"{name}_backward")(outputs, targets)
+        check(f"{name}_backward {shape}", to_host(grad), expected, dtype, k=shape[1], scale=_scale(expected, shape))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("lanes", [1, 32])
+def test_the_three_kernels_of_a_loss_agree(name: str, lanes: int) -> None:
+    shape = (33, 65)
+    outputs, targets = problem(name, shape, "float64", seed=2)
+    x, y = asarray(outputs, "float64"), on_device(name, targets, shape, "float64")
+    alone, together, grad = (poisoned(shape[:1], "float64"), poisoned(shape[:1], "float64"), poisoned(shape, "float64"))
+    losses.row_losses(name, x, y, alone, lanes)
+    losses.row_losses_and_gradient(name, x, y, together, grad, lanes)
+    per_row = [getattr(reference, name)(outputs[i : i + 1], targets[i : i + 1]) / shape[0] for i in range(shape[0])]
+    check(name, to_host(alone), per_row, "float64", k=65)
+    check(name, to_host(together), per_row, "float64", k=65)
+    gradient = getattr(losses, f"{name}_backward")(x, for_room(name, targets, "float64"))
+    check(name, to_host(grad), to_host(gradient), "float64", k=65)
+
+
+def test_softmax_cross_entropy_fused_gives_the_loss_and_the_gradient() -> None:
+    logits, labels = problem("softmax_cross_entropy", (31, 10), "float64", seed=3)
+    out = poisoned((31, 10), "float64")
+    loss, grad = losses.softmax_cross_entropy_fused(asarray(logits, "float64"), labels, out=out)
+    assert type(loss) is float
+    assert grad is out
+    check("loss", loss, reference.softmax_cross_entropy(logits, labels), "float64", k=10)
+    check("grad", to_host(grad), reference.softmax_cross_entropy_backward(logits, labels), "float64", k=10)
+    assert losses.softmax_cross_entropy_fused(asarray(logits, "float64"), labels)[0] == loss
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_the_gradient_is_the_finite_difference_of_the_loss(name: str) -> None:
+    outputs, targets = problem(name, (3, 4), "float64", seed=4)
+    y = for_room(name, targets, "float64")
+    grad = to_host(getattr(losses, f"{name}_backward")(asarray(outputs, "float64"), y))
+    step = 1e-5
+    for index in np.ndindex(outputs.shape):
+        sides = []
+        for sign in (1, -1):
+            moved = outputs.copy()
+            moved[index] += sign * step
+            sides.append(getattr(losses, name)(asarray(moved, "float64"), y))
+        assert (sides[0] - sides[1]) / (2 * step) == pytest.approx(grad[index], rel=1e-6, abs=1e-8)
+
+
+EXTREME = np.array([[1e4, -1e4, 0.0], [-1e4, 1e4, 1e4], [-1e4, -1e4, -1e4]])
+TARGETS = np.array([[1.0, 0.0, 0.5], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+LABELS = np.array([1, 0, 2])
+
+
+@pytest.mark.parametrize(("name", "lanes", "dtype"), ROWS)
+def test_extreme_logits_give_the_finite_values_of_stage_2(name: str, lanes: int, dtype: str) -> None:
+    targets = LABELS if name in LABEL_LOSSES else TARGETS
+    x, y = asarray(EXTREME, dtype), on_device(name, targets, (3, 3), dtype)
+    rows, grad = poisoned((3,), dtype), poisoned((3, 3), dtype)
+    losses.row_losses_and_gradient(name, x, y, rows, grad, lanes)
+    expected = getattr(reference, name)(EXTREME, targets)
+    assert math.isfinite(expected)
+    check(name, to_host(rows).sum(dtype=np.float64), expected, dtype, k=9)
+    check(name, to_host(grad), getattr(reference, f"{name}_backward")(EXTREME, targets), dtype, k=3)
+
+
+ODD = [math.nan, math.inf, -math.inf]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_nan_and_infinities_go_through_as_in_stage_2(name: str, odd: float) -> None:
+    for column in (0, 1):  # the label's column and another
+        outputs = np.array([[0.5, -1.0, 2.0], [1.0, 2.0, 3.0]])
+        outputs[0, column] = odd
+        targets = np.array([0, 1]) if name in LABEL_LOSSES else np.array([[1.0, 0.5, 0.0], [0.0, 1.0, 0.0]])
+        x, y = asarray(outputs, "float64"), on_device(name, targets, (2, 3), "float64")
+        for lanes in (1, 32):
+            rows, grad = poisoned((2,), "float64"), poisoned((2, 3), "float64")
+            losses.row_losses_and_gradient(name, x, y, rows, grad, lanes)
+            check(name, to_host(rows).sum(), getattr(reference, name)(outputs, targets), "float64", k=3)
+            expected = getattr(reference, f"{name}_backward")(outputs, targets)
+            check(f"{name}_backward", to_host(grad), expected, "float64", k=3)
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("grid", [(1, (1, 5)), (2, (32, 2))], ids=["threads", "warps"])
+def test_a_grid_smaller_than_the_batch_covers_it(name: str, grid: tuple[int, tuple[int, int]]) -> None:
+    lanes = grid[1][0]
+    outputs, targets = problem(name, (31, 10), "float64", seed=5)
+    rows, grad = poisoned((31,), "float64"), poisoned((31, 10), "float64")
+    arguments = asarray(outputs, "float64"), on_device(name, targets, (31, 10), "float64")
+    kernels.FUSED[lanes][name][grid](*arguments, rows, grad)
+    check(name, to_host(rows).sum(), getattr(reference, name)(outputs, targets), "float64", k=31)
+    check(name, to_host(grad), getattr(reference, f"{name}_backward")(outputs, targets), "float64", k=10)
+
+
+@pytest.mark.parametrize("name", LABEL_LOSSES)
+@pytest.mark.parametrize("ending", ["", "_backward"])
+def test_wrong_labels_are_named(name: str, ending: str) -> None:
+    loss = getattr(losses, name + ending)
+    outputs = asarray(np.ones((2, 3)))
+    with pytest.raises(ValueError, match=rf"^{name}{ending}: labels\[1\] is 3, expected 0 to 2 \(3 classes\)$"):
+        loss(outputs, [0, 3])
+    with pytest.raises(ValueError, match=rf"^{name}{ending}: labels\[0\] is -1, expected 0 to 2"):
+        loss(outputs, [-1, 2])
+    with pytest.raises(ValueError, match=rf"^{name}{ending}: expected 2 labels, one a row, got shape \(3,\)$"):
+        loss(outputs, [0, 1, 2])
+    with pytest.raises(TypeError, match=f"^{name}{ending}: labels must be whole numbers, got list of float64$"):
+        loss(outputs, [0.0, 1.0])
+
+
+@pytest.mark.parametrize(("name", "first"), [("mean_squared_error", "outputs"), ("sigmoid_cross_entropy", "logits")])
+@pytest.mark.parametrize("ending", ["", "_backward"])
+def test_targets_that_do_not_fit_are_named(name: str, first: str, ending: str) -> None:
+    loss = getattr(losses, name + ending)
+    message = rf"^{name}{ending}: targets is \(3, 2\) but {first} is \(2, 3\); they must have the same shape$"
+    with pytest.raises(ValueError, match=message):
+        loss(asarray(np.ones((2, 3))), asarray(np.ones((3, 2))))
+    with pytest.raises(TypeError, match=f"^{name}{ending}: targets is float64 but {first} is float32; convert one"):
+        loss(asarray(np.ones((2, 3))), asarray(np.ones((2, 3)), "float64"))
+
+
+def test_outputs_that_are_no_matrix_are_named() -> None:
+    with pytest.raises(ValueError, match=r"^softmax_cross_entropy: logits: expected 2 dimensions"):
+        losses.softmax_cross_entropy(asarray([1.0, 2.0]), [0])
+    with pytest.raises(ValueError, match=r"^hinge_backward: scores: expected 2 dimensions"):
+        losses.hinge_backward(asarray([1.0, 2.0]), [0])
+
+
+def test_out_must_fit_and_have_memory_of_its_own() -> None:
+    logits = asarray(np.ones((2, 3)))
+    targets = asarray(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match=r"^softmax_cross_entropy_fused: out overlaps logits, which is still"):
+        losses.softmax_cross_entropy_fused(logits, [0, 1], out=logits)
+    with pytest.raises(ValueError, match=r"^hinge_backward: out overlaps scores, which is still"):
+        losses.hinge_backward(logits, [0, 1], out=logits)
+    with pytest.raises(ValueError, match=r"^mean_squared_error_backward: out overlaps targets, which is still"):
+        losses.mean_squared_error_backward(logits, targets, out=targets)
+    with pytest.raises(ValueError, match=r"^sigmoid_cross_entropy_backward: out is float64 \(2, 3\), expected float32"):
+        losses.sigmoid_cross_entropy_backward(logits, targets, out=empty((2, 3), "float64"))
+
+
+def test_a_kernel_carries_the_name_of_its_loss() -> None:
+    for lanes, name in itertools.product((1, 32), LOSSES):
+        assert kernels.LOSS[lanes][name].py_func.__name__ == name
+        assert kernels.BACKWARD[lanes][name].py_func.__name__ == f"{name}_backward"
+        assert kernels.FUSED[lanes][name].py_func.__name__ == f"{name}_fused"

@@ -1,0 +1,343 @@
+"""Stage 4's products: every kernel in every form, fused epilogues, tensor cores, and what is refused.
+
+tests/floors/test_matmul.py holds all stages' ladders to one standard; here is what only kernels have.
+"""
+
+import os
+import re
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.checks.tolerance import compare, eps
+from shared.contract import ACTIVATIONS
+from stage4_numba_cuda import matmul as products
+from stage4_numba_cuda.arrays import asarray, empty, to_host
+from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
+from stage4_numba_cuda.kernels import matmul_tensor, matmul_warp
+from stage4_numba_cuda.launch import tiles
+
+pytestmark = pytest.mark.skipif(
+    BACKEND.name == "simulator", reason="thousands of threads take Numba's simulator minutes"
+)
+
+SIZES = [(1, 1, 1), (5, 97, 3), (31, 2, 29), (129, 33, 37), (130, 16, 131)]
+"""(M, K, N): one number, K much larger than N, two past a tile of 128, K of whole tiles and one more."""
+
+WIDE_SIZES = [(4, 4, 4), (8, 36, 136), (132, 20, 132)]
+"""Rows of a multiple of four, which 128-bit loads need."""
+
+FORMS = products.FORMS
+FLOATS = ("float32", "float64")
+
+
+def poisoned(shape: tuple[int, ...], dtype: str) -> Any:
+    return cuda.to_device(np.full(shape, np.nan, dtype))
+
+
+def operands(m: int, k: int, n: int, form: str, dtype: str) -> tuple[np.ndarray, np.ndarray, Any, Any]:
+    """a (m, k) and b (k, n) as float64, and both as the form wants them, on the device."""
+    rng = np.random.default_rng(m * 10_007 + k * 101 + n)
+    a, b = rng.normal(size=(m, k)).astype(dtype), rng.normal(size=(k, n)).astype(dtype)
+    given_a = np.ascontiguousarray(a.T) if form == "tn" else a
+    given_b = np.ascontiguousarray(b.T) if form == "nt" else b
+    return a.astype(np.float64), b.astype(np.float64), asarray(given_a, dtype), asarray(given_b, dtype)
+
+
+def assert_close(name: str, got: Any, expected: np.ndarray, dtype: str, k: int, scale: np.ndarray) -> None:
+    comparison = compare(name, to_host(got), expected, dtype, k, scale=scale)
+    assert comparison.ok, str(comparison)
+
+
+def assert_rung_multiplies(name: str, form: str, dtype: str, vector: bool, sizes: list[tuple[int, int, int]]) -> None:
+    for m, k, n in sizes:
+        a, b, given_a, given_b = operands(m, k, n, form, dtype)
+        out = poisoned((m, n), dtype)
+        products.run_rung(name, form, given_a, given_b, out, vector)
+        assert_close(f"{name} {form} {m, k, n}", out, a @ b, dtype, k, np.abs(a) @ np.abs(b))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("rung", ["tiled_16", "tiled_32"])
+def test_tiles_multiply_in_every_form_at_any_size(rung: str, form: str) -> None:
+    assert_rung_multiplies(rung, form, "float32", False, SIZES)
+
+
+EVERY = bool(os.environ.get("GROUNDUP_EVERY_KERNEL"))
+every_kernel = pytest.mark.skipif(
+    not EVERY,
+    reason="GROUNDUP_EVERY_KERNEL=1 tests the other 60 or so products too: ten minutes of compiling for the emulator",
+)
+
+SOME = {
+    ("tiled_32", "tn", "float32", False),
+    ("register_2d", "nt", "float32", False),
+    ("warp_tiled", "tn", "float32", True),
+    ("warp_tiled", "nt", "float64", False),
+}
+"""Each way of moving a tile once; the ladder's own tests, in test_matmul.py, have every rung's nn."""
+
+
+def cases() -> list[Any]:
+    """Every kernel that knows three forms, with scalar loads and with wide ones where it has both."""
+    made = []
+    for rung in products.LADDER:
+        if rung in ("naive", "coalesced"):
+            continue
+        flavours = (False, True) if rung in ("vectorised", "conflict_free", "warp_tiled") else (False,)
+        made += [
+            pytest.param(rung, form, dtype, vector, marks=() if (rung, form, dtype, vector) in SOME else every_kernel)
+            for form in FORMS
+            for dtype in FLOATS
+            for vector in flavours
+        ]
+    return made
+
+
+@pytest.mark.parametrize(("rung", "form", "dtype", "vector"), cases())
+def test_every_rung_multiplies_in_every_form_with_either_kind_of_loads(
+    rung: str, form: str, dtype: str, vector: bool
+) -> None:
+    assert_rung_multiplies(rung, form, dtype, vector, WIDE_SIZES if vector else SIZES)
+
+
+@pytest.mark.parametrize("rung", ["naive", "coalesced", "tiled_16"])
+def test_rungs_fill_a_poisoned_out_and_return_it(rung: str) -> None:
+    a, b, given_a, given_b = operands(19, 7, 45, "nn", "float32")
+    out = poisoned((19, 45), "float32")
+    assert products.LADDER[rung](given_a, given_b, out=out) is out
+    assert_close(rung, out, a @ b, "float32", 7, np.abs(a) @ np.abs(b))
+
+
+def test_ladder_is_complete_and_in_order() -> None:
+    assert list(products.LADDER) == [
+        *("naive", "coalesced", "tiled_16", "tiled_32", "register_1d", "register_2d"),
+        *("vectorised", "conflict_free", "warp_tiled"),
+    ]
+
+
+@pytest.mark.parametrize("function", ["matmul", "matmul_tn", "matmul_nt"])
+def test_products_refuse_two_dtypes_naming_both(function: str) -> None:
+    a, b = asarray(np.ones((2, 2)), "float32"), asarray(np.ones((2, 2)), "float64")
+    with pytest.raises(TypeError, match=rf"{function}: a is float32 but b is float64; convert one of them"):
+        getattr(products, function)(a, b)
+
+
+@pytest.mark.parametrize("rung", products.LADDER)
+def test_rungs_refuse_an_out_that_does_not_fit_or_overlaps(rung: str) -> None:
+    a = asarray(np.ones((3, 3)))
+    with pytest.raises(ValueError, match=re.escape("matmul: out is float32 (3, 4), expected float32 (3, 3)")):
+        products.LADDER[rung](a, a, out=empty((3, 4), "float32"))
+    with pytest.raises(ValueError, match="matmul: out overlaps a, which is still being read"):
+        products.LADDER[rung](a, a, out=a)
+    with pytest.raises(ValueError, match="matmul: out is a ndarray on the host"):
+        products.LADDER[rung](a, a, out=np.ones((3, 3), np.float32))
+
+
+def activated(activation: int, z: np.ndarray) -> np.ndarray:
+    name = ACTIVATIONS[activation]
+    if name == "relu":
+        return np.maximum(z, 0)
+    if name == "leaky_relu":
+        return np.where(z > 0, z, 0.01 * z)
+    if name == "sigmoid":
+        return 1 / (1 + np.exp(-z))
+    return np.tanh(z) if name == "tanh" else z
+
+
+def slope(activation: int, output: np.ndarray) -> np.ndarray:
+    name = ACTIVATIONS[activation]
+    if name == "relu":
+        return (output > 0).astype(np.float64)
+    if name == "leaky_relu":
+        return np.where(output > 0, 1, 0.01)
+    if name == "sigmoid":
+        return output * (1 - output)
+    return 1 - output**2 if name == "tanh" else np.ones_like(output)
+
+
+FUSED_SIZES = [(37, 19, 45), (64, 128, 10)]
+"""(batch, in, out): one for tiles of 32 x 32, one narrow enough for 16 x 16."""
+
+
+@pytest.mark.parametrize("activation", range(5), ids=ACTIVATIONS[:5])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=every_kernel)])
+def test_forward_fused_is_the_activation_of_the_layer(dtype: str, activation: int) -> None:
+    for m, k, n in FUSED_SIZES:
+        x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
+        bias = np.random.default_rng(n).normal(size=n).astype(dtype)
+        out = poisoned((m, n), dtype)
+        products.forward_fused(given_x, given_w, asarray(bias, dtype), activation, out)
+        assert_forward(out, x, w, bias, activation, dtype)
+
+
+def assert_forward(out: Any, x: np.ndarray, w: np.ndarray, bias: np.ndarray, activation: int, dtype: str) -> None:
+    """No activation is steeper than 1: what rounding may do to z it may do to the output, once rounded itself."""
+    expected = activated(activation, x @ w + bias)
+    scale = np.abs(x) @ np.abs(w) + np.abs(bias) + np.abs(expected)
+    assert_close(f"forward_fused {ACTIVATIONS[activation]}", out, expected, dtype, x.shape[1] + 2, scale)
+
+
+@pytest.mark.parametrize("activation", range(5), ids=ACTIVATIONS[:5])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=every_kernel)])
+def test_backward_fused_goes_back_through_mask_and_activation(dtype: str, activation: int) -> None:
+    for m, k, n in FUSED_SIZES:
+        for masked in (False, True):
+            grad, w, output, mask, given, out = backward_case(m, k, n, dtype, masked)
+            products.backward_fused(given[0], given[1], given[2], activation, given[3] if masked else None, out)
+            assert_backward(out, grad, w, output, mask, activation, dtype)
+
+
+def backward_case(m: int, k: int, n: int, dtype: str, masked: bool) -> tuple[Any, ...]:
+    """grad (m, n), weights (k, n), output and mask (m, k) as float64, the same on the device, and where to write."""
+    grad, w_t, given_grad, given_w = operands(m, n, k, "nt", dtype)
+    rng = np.random.default_rng(k)
+    output = rng.uniform(-1, 1, size=(m, k)).astype(dtype)
+    mask = np.where(rng.random((m, k)) < 0.5, 0, 2).astype(dtype)
+    given = (given_grad, given_w, asarray(output, dtype), asarray(mask, dtype))
+    kept = mask.astype(np.float64) if masked else np.ones((m, k))
+    return grad, w_t, output.astype(np.float64), kept, given, poisoned((m, k), dtype)
+
+
+def assert_backward(
+    out: Any, grad: np.ndarray, w_t: np.ndarray, output: np.ndarray, mask: np.ndarray, activation: int, dtype: str
+) -> None:
+    factor = mask * slope(activation, output)
+    scale = (np.abs(grad) @ np.abs(w_t)) * mask  # the slope itself is rounded, by as much as 1 is
+    expected = (grad @ w_t) * factor
+    assert_close(f"backward_fused {ACTIVATIONS[activation]}", out, expected, dtype, grad.shape[1] + 3, scale)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "vector"),
+    [("float32", True), *(pytest.param(*each, marks=every_kernel) for each in product(FLOATS, (False, True)))],
+)
+def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
+    m, k, n = (132, 20, 136) if vector else (131, 21, 37)
+    for activation in (1, 4) if EVERY else (4,):
+        x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
+        bias = np.random.default_rng(n).normal(size=n).astype(dtype)
+        out = poisoned((m, n), dtype)
+        kernel = matmul_warp.forward(vector, dtype, activation)
+        kernel[tiles(m, n, 128, 128), 256](given_x, given_w, asarray(bias, dtype), out)
+        assert_forward(out, x, w, bias, activation, dtype)
+    for masked in (False, True) if EVERY else (True,):
+        grad, w_t, output, mask, given, out = backward_case(m, k, n, dtype, masked)
+        kernel = matmul_warp.backward(vector, dtype, 4, masked)
+        kernel[tiles(m, k, 128, 128), 256](*given, out)
+        assert_backward(out, grad, w_t, output, mask, 4, dtype)
+
+
+def assert_on_tensor_cores(precision: str, got: Any, a: np.ndarray, b: np.ndarray) -> None:
+    """Either factor of each product is rounded by its own eps; the products are then summed in float32."""
+    k, scale = a.shape[1], np.abs(a) @ np.abs(b)
+    unit = matmul_tensor.EPSILON[precision]
+    bound = (2 * unit + unit**2) * scale + 4 * eps("float32") * np.sqrt(k) * scale
+    error = np.abs(to_host(got) - a @ b)
+    assert (error <= bound).all(), f"{precision}: off by up to {(error / bound).max()} times what rounding explains"
+    assert error.max() > 16 * eps("float32"), f"{precision}: closer than rounded factors can be"
+
+
+@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=every_kernel)])
+def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
+    for m, k, n in SIZES[1:]:
+        a, b, given_a, given_b = operands(m, k, n, "nn", "float32")
+        out = poisoned((m, n), "float32")
+        assert products.TENSOR_CORES[precision](given_a, given_b, out) is out
+        assert_on_tensor_cores(precision, out, a, b)
+
+
+@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=every_kernel)])
+def test_tensor_cores_are_exact_for_small_whole_numbers(precision: str) -> None:
+    """Such factors need no rounding, so a result in the wrong place or a k left out shows undiluted."""
+    rng = np.random.default_rng(3)
+    a, b = rng.integers(-8, 9, (70, 45)), rng.integers(-8, 9, (45, 139))
+    got = products.TENSOR_CORES[precision](asarray(a), asarray(b))
+    assert np.array_equal(to_host(got), (a @ b).astype(np.float32))
+
+
+@every_kernel
+@pytest.mark.parametrize("vector", [False, True])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("precision", products.TENSOR_CORES)
+def test_tensor_cores_know_every_form(precision: str, form: str, vector: bool) -> None:
+    for m, k, n in WIDE_SIZES[1:] if vector else SIZES[1:]:
+        a, b, given_a, given_b = operands(m, k, n, form, "float32")
+        out = poisoned((m, n), "float32")
+        products.run_rung(precision, form, given_a, given_b, out, vector)
+        assert_on_tensor_cores(precision, out, a, b)
+
+
+@pytest.mark.parametrize("precision", products.TENSOR_CORES)
+def test_tensor_cores_refuse_float64(precision: str) -> None:
+    a = asarray(np.ones((2, 2)), "float64")
+    with pytest.raises(TypeError, match=f"{precision}: a and b are float64; tensor cores round float32"):
+        products.TENSOR_CORES[precision](a, a)
+
+
+def test_tensor_cores_refuse_a_gpu_that_has_not_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Turing:
+        compute_capability = (7, 5)
+
+    class Gpu:
+        name, reason = "gpu", "Tesla T4, compute capability 7.5"
+
+    monkeypatch.setattr(products, "BACKEND", Gpu)
+    monkeypatch.setattr(products.cuda, "get_current_device", Turing)
+    a = asarray(np.ones((2, 2)))
+    with pytest.raises(
+        BackendError, match=r"tf32: needs compute capability 8\.0; Tesla T4, compute capability 7\.5 is older"
+    ):
+        products.tf32(a, a)
+
+
+@pytest.mark.parametrize(
+    ("shape", "backend", "wide"),
+    [((4, 8), "gpu", True), ((4, 6), "gpu", False), ((3, 8), "gpu", True), ((4, 8), "emulator", False)],
+)
+def test_wide_loads_want_a_gpu_and_rows_of_a_multiple_of_four(
+    monkeypatch: pytest.MonkeyPatch, shape: tuple[int, int], backend: str, wide: bool
+) -> None:
+    class Chosen:
+        name = backend
+
+    monkeypatch.setattr(products, "BACKEND", Chosen)
+    monkeypatch.setattr(products, "address", lambda matrix: 4096)
+    assert products.may_load_wide(empty(shape, "float32")) is wide
+
+
+def test_wide_loads_want_an_address_of_a_multiple_of_sixteen(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Chosen:
+        name = "gpu"
+
+    monkeypatch.setattr(products, "BACKEND", Chosen)
+    monkeypatch.setattr(products, "address", lambda matrix: 4096 + 4)
+    assert not products.may_load_wide(empty((4, 8), "float32"))
+
+
+@pytest.mark.parametrize(
+    ("backend", "shape", "expected"),
+    [
+        ("gpu", (512, 512), "warp_tiled"),
+        ("gpu", (256, 256), "tiled_32"),
+        ("gpu", (4096, 10), "tiled_16"),
+        ("gpu", (4096, 100), "tiled_32"),
+        ("gpu", (64, 10), "tiled_16"),
+        ("emulator", (512, 512), "tiled_32"),
+        ("emulator", (10, 64), "tiled_16"),
+    ],
+)
+def test_multiply_takes_the_kernel_that_suits_backend_and_size(
+    monkeypatch: pytest.MonkeyPatch, backend: str, shape: tuple[int, int], expected: str
+) -> None:
+    class Chosen:
+        name = backend
+
+    taken = []
+    monkeypatch.setattr(products, "BACKEND", Chosen)
+    monkeypatch.setattr(products, "run_rung", lambda name, *rest: taken.append(name))
+    matrix = empty(shape, "float32")
+    products.multiply("nn", matrix, matrix, matrix)
+    assert taken == [expected]

@@ -1,0 +1,268 @@
+"""Optimizers of stage 4: every option against stage 2 over many steps, what they keep on the device, what they refuse.
+
+What all stages share is tested in test_optimizers.
+"""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.training.checkpoints import hyperparameters
+from stage2_numpy import optimizers as reference
+from stage4_numba_cuda import optimizers
+from stage4_numba_cuda.arrays import address, asarray, on_device, to_host
+from stage4_numba_cuda.kept import in_order
+from stage4_numba_cuda.kernels import optimizers as kernels
+
+CASES: dict[str, tuple[str, dict[str, Any], int]] = {
+    "plain": ("SGD", {"learning_rate": 0.1}, kernels.SGD),
+    "plain, decay": ("SGD", {"learning_rate": 0.1, "weight_decay": 0.05}, kernels.SGD),
+    "momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}, kernels.MOMENTUM),
+    "momentum, decay": ("SGD", {"learning_rate": 0.1, "momentum": 0.5, "weight_decay": 0.05}, kernels.MOMENTUM),
+    "nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}, kernels.NESTEROV),
+    "nesterov, decay": (
+        "SGD",
+        {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.05},
+        kernels.NESTEROV,
+    ),
+    "RMSProp": ("RMSProp", {}, kernels.RMSPROP),
+    "RMSProp, all": (
+        "RMSProp",
+        {"learning_rate": 0.02, "alpha": 0.8, "epsilon": 1e-3, "weight_decay": 0.05},
+        kernels.RMSPROP,
+    ),
+    "Adam": ("Adam", {}, kernels.ADAM),
+    "Adam, all": (
+        "Adam",
+        {"learning_rate": 0.02, "beta1": 0.8, "beta2": 0.95, "epsilon": 1e-3, "weight_decay": 0.05},
+        kernels.ADAM,
+    ),
+}
+WITH_BUFFERS = [case for case in CASES if not case.startswith("plain")]
+SHAPES = [(37, 11), (11,), (1, 1), (257, 3)]
+ROUNDING = {"float64": (1e-12, 1e-14), "float32": (1e-5, 1e-6)}
+
+
+def make(case: str, room: Any = optimizers) -> Any:
+    name, arguments, _ = CASES[case]
+    return getattr(room, name)(**arguments)
+
+
+def numbers(seed: int, dtype: str) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=shape).astype(dtype) for shape in SHAPES]
+
+
+def device(seed: int, dtype: str) -> list[Any]:
+    return [asarray(values, dtype) for values in numbers(seed, dtype)]
+
+
+def assert_close(got: list[Any], expected: list[Any], dtype: str) -> None:
+    rtol, atol = ROUNDING[dtype]
+    for one, other in zip(got, expected, strict=True):
+        assert to_host(one).dtype == dtype
+        np.testing.assert_allclose(to_host(one), other, rtol=rtol, atol=atol)
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("case", CASES)
+def test_eight_steps_are_stage_2s(case: str, dtype: str) -> None:
+    ours, theirs = make(case), make(case, reference)
+    parameters, expected = device(0, dtype), numbers(0, dtype)
+    for seed in range(1, 9):
+        ours.learning_rate = theirs.learning_rate = 0.1 / seed
+        ours.step(parameters, device(seed, dtype))
+        theirs.step(expected, numbers(seed, dtype))
+    assert_close(parameters, expected, dtype)
+    state = theirs.state()
+    assert ours.state()["steps"] == state["steps"] == 8
+    for name, buffers in state["buffers"].items():
+        assert_close(ours.state()["buffers"][name], buffers, dtype)
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("ours_first", [True, False])
+@pytest.mark.parametrize("case", ["plain", "nesterov", "RMSProp", "Adam"])
+def test_a_state_goes_over_to_stage_2_and_back(case: str, ours_first: bool, dtype: str) -> None:
+    straight, expected = make(case, reference), numbers(0, dtype)
+    for seed in range(1, 7):
+        straight.step(expected, numbers(seed, dtype))
+
+    def walk(ours: bool, start: list[Any], state: Any, seeds: range) -> tuple[list[np.ndarray], Any]:
+        optimizer = make(case, optimizers if ours else reference)
+        if state is not None:
+            optimizer.load_state(state)
+        parameters = [asarray(p, dtype) if ours else np.array(p) for p in start]
+        for seed in seeds:
+            optimizer.step(parameters, (device if ours else numbers)(seed, dtype))
+        return [to_host(p) for p in parameters], optimizer.state()
+
+    middle, state = walk(ours_first, numbers(0, dtype), None, range(1, 4))
+    end, _ = walk(not ours_first, middle, state, range(4, 7))
+    assert_close(end, expected, dtype)
+
+
+@pytest.mark.parametrize("case", WITH_BUFFERS)
+def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
+    optimizer, parameters = make(case), device(0, "float32")
+    memory = optimizer.kept.memory(parameters)
+    assert list(memory) == list(optimizer.kept.names)
+    places = []
+    for buffers in memory.values():
+        for buffer, p in zip(buffers, parameters, strict=True):
+            assert on_device(buffer)
+            assert buffer.shape == p.shape
+            assert buffer.dtype == p.dtype
+            assert not to_host(buffer).any()
+            places.append(address(buffer))
+    optimizer.step(parameters, device(1, "float32"))
+    after = optimizer.kept.memory(parameters)
+    assert [address(buffer) for buffers in after.values() for buffer in buffers] == places
+
+
+def test_a_state_of_another_dtype_becomes_the_parameters_own() -> None:
+    optimizer, parameters = make("Adam"), device(0, "float32")
+    buffers = {name: numbers(seed, "float64") for seed, name in enumerate(("first_moment", "second_moment"))}
+    optimizer.load_state({"steps": 3, "buffers": buffers})
+    assert optimizer.state()["buffers"]["first_moment"][0].dtype == "float64"
+    for name, arrays in optimizer.kept.memory(parameters).items():
+        for array, values in zip(arrays, buffers[name], strict=True):
+            assert np.array_equal(to_host(array), values.astype(np.float32))
+
+
+def test_device_arrays_may_stand_in_a_state() -> None:
+    optimizer = make("momentum")
+    optimizer.load_state({"steps": 1, "buffers": {"velocity": device(5, "float32")}})
+    for array, values in zip(optimizer.state()["buffers"]["velocity"], numbers(5, "float32"), strict=True):
+        assert np.array_equal(array, values)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_kinds_and_hyperparameters_say_what_the_optimizer_is(case: str) -> None:
+    name, arguments, kind = CASES[case]
+    optimizer = make(case)
+    assert optimizer.kind == kind
+    assert hyperparameters(optimizer) == hyperparameters(getattr(reference, name)(**arguments))
+
+
+@pytest.mark.parametrize("dtype", ROUNDING)
+@pytest.mark.parametrize("case", CASES)
+def test_numbers_ahead_are_those_of_the_steps_to_come(case: str, dtype: str) -> None:
+    optimizer, parameters = make(case), device(0, dtype)
+    for row in [in_order(optimizer.numbers(ahead), dtype) for ahead in range(4)]:
+        assert row.shape == (kernels.COUNT,)
+        assert row.dtype == dtype
+        assert np.array_equal(to_host(optimizer.device_numbers(dtype)), row)
+        optimizer.step(parameters, device(1, dtype))
+
+
+def test_the_eight_numbers_stand_in_their_documented_places() -> None:
+    optimizer = optimizers.Adam(0.5, beta1=0.75, beta2=0.9375, epsilon=0.125, weight_decay=0.25)
+    expected = [0.5 / (1 - 0.75), 0.25, 0.75, 0.25, 0.9375, 0.0625, 0.125, np.sqrt(1 - 0.9375)]
+    assert to_host(optimizer.device_numbers("float64")).tolist() == expected
+
+
+def test_the_device_numbers_keep_their_place_and_are_written_only_when_one_changed() -> None:
+    optimizer = make("momentum")
+    vector = optimizer.device_numbers("float32")
+    vector.copy_to_device(np.full(kernels.COUNT, 7, np.float32))  # to see whether it is written
+    assert optimizer.device_numbers("float32") is vector
+    assert (to_host(vector) == 7).all()
+    optimizer.learning_rate = 0.5
+    assert optimizer.device_numbers("float32") is vector
+    assert to_host(vector)[kernels.RATE] == 0.5
+    assert optimizer.device_numbers("float64") is not vector
+
+
+def test_no_decay_leaves_an_infinite_parameter_infinite() -> None:
+    parameters = [asarray([np.inf, 1.0], "float64")]
+    make("plain").step(parameters, [asarray([1.0, 1.0], "float64")])
+    assert np.array_equal(to_host(parameters[0]), [np.inf, 0.9])
+
+
+def test_a_gradient_that_is_not_contiguous_is_read_right() -> None:
+    wide = np.arange(12.0).reshape(3, 4)
+    parameters = [asarray(np.ones((3, 2)), "float64")]
+    optimizers.SGD(1.0).step(parameters, [asarray(wide, "float64")[:, ::2]])
+    assert np.array_equal(to_host(parameters[0]), 1 - wide[:, ::2])
+
+
+def refused(error: type[Exception], message: str, parameters: Any, gradients: Any) -> None:
+    optimizer = optimizers.Adam()
+    with pytest.raises(error, match=re.escape(message)):
+        optimizer.step(parameters, gradients)
+    assert optimizer.state() == {"steps": 0, "buffers": {}}
+
+
+def test_arrays_on_the_host_are_refused() -> None:
+    here, there = np.ones(3, np.float32), asarray(np.ones(3))
+    refused(TypeError, "step: parameter 0 is a ndarray on the host, expected a device array", [here], [there])
+    refused(TypeError, "step: number 0 of gradients is a ndarray on the host, expected a device array", [there], [here])
+    refused(TypeError, "step: number 0 of gradients is a list, expected a device array; see asarray", [there], [[1.0]])
+    assert (here == 1).all()
+
+
+def test_lists_that_do_not_match_are_refused() -> None:
+    one, other = asarray(np.ones(3)), asarray(np.ones(2))
+    refused(TypeError, "step: gradients is a float, expected a list of device arrays", [one], 1.0)
+    refused(ValueError, "step: there are 1 parameters but 0 arrays in gradients", [one], [])
+    refused(ValueError, "step: parameter 0 is (3,) but number 0 of gradients is (2,)", [one], [other])
+
+
+def test_dtypes_that_do_not_match_are_refused() -> None:
+    single, double = asarray(np.ones(3)), asarray(np.ones(3), "float64")
+    refused(
+        TypeError,
+        "step: parameter 0 is float32 but number 0 of gradients is float64; convert one of them",
+        [single],
+        [double],
+    )
+
+
+def test_memory_that_a_kernel_must_not_write_is_refused() -> None:
+    wide = asarray(np.ones((3, 4)))
+    refused(ValueError, "step: parameter 0 is not C-contiguous", [wide[:, ::2]], [asarray(np.ones((3, 2)))])
+    flat = asarray(np.ones(8))
+    refused(ValueError, "step: parameter 0 overlaps number 0 of gradients; give each memory of its own", [flat], [flat])
+    refused(ValueError, "step: parameter 0 overlaps number 0 of gradients", [flat[:5]], [flat[3:]])
+
+
+def test_nothing_moves_where_a_later_parameter_is_refused() -> None:
+    parameters = device(0, "float32")
+    gradients = device(1, "float32")
+    gradients[-1] = asarray(numbers(1, "float64")[-1], "float64")
+    with pytest.raises(TypeError, match="parameter 3 is float32 but number 3 of gradients is float64"):
+        optimizers.SGD(0.1).step(parameters, gradients)
+    for p, start in zip(parameters, numbers(0, "float32"), strict=True):
+        assert np.array_equal(to_host(p), start)
+
+
+def test_momentum_cannot_be_switched_on_later() -> None:
+    optimizer = optimizers.SGD(0.1)
+    optimizer.momentum = 0.9
+    with pytest.raises(ValueError, match=r"momentum: was 0 when this SGD was made and is 0\.9 now; make a new SGD"):
+        optimizer.step(device(0, "float32"), device(1, "float32"))
+
+
+NO_STATES: list[tuple[Any, type[Exception], str]] = [
+    (3, TypeError, "load_state: expected what state() returns, got int"),
+    ({"steps": 1, "buffers": {"velocity": []}}, ValueError, "load_state: expected buffers ['first_moment', "),
+    (
+        {"steps": 1, "buffers": {"first_moment": [["a"]], "second_moment": []}},
+        TypeError,
+        "load_state: number 0 of first_moment holds",
+    ),
+    (
+        {"steps": 1, "buffers": {"first_moment": [[[1.0], [1.0, 2.0]]], "second_moment": []}},
+        ValueError,
+        "load_state: number 0 of first_moment is ragged, expected rows of equal length",
+    ),
+]
+
+
+@pytest.mark.parametrize(("state", "error", "message"), NO_STATES)
+def test_what_is_no_state_is_refused(state: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=re.escape(message)):
+        optimizers.Adam().load_state(state)
