@@ -19,5 +19,5 @@ def run(*arguments: str) -> int:
 
 def copied(name: str, folder: Path) -> Path:
     """The folder of a run, to go on with."""
-    shutil.copytree(MADE / "runs" / name, folder / name)
+    shutil.copytree(MADE / "trained" / name, folder / name)
     return folder / name

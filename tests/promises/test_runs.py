@@ -47,7 +47,7 @@ def test_every_stage_opens_a_checkpoint_of_another(name: str) -> None:
 
 def test_the_best_network_of_a_run_is_as_good_as_its_record_says() -> None:
     stage = contract.load_stage("numpy")
-    folder = MADE / "runs" / "stage2"
+    folder = MADE / "trained" / "stage2"
     checkpoint = load_checkpoint(folder / "best.safetensors")
     record = read_metrics(folder / "metrics.jsonl")[checkpoint.progress["record"]["epoch"] - 1]
     test = load_dataset().test
@@ -73,8 +73,8 @@ def test_an_interrupted_run_goes_on_and_ends_where_the_old_program_ended(
 
 
 def test_a_run_from_its_beginning_ends_there_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    expected = json.loads((MADE / "runs" / "stage2" / "finished.json").read_text())
-    settings = load_checkpoint(MADE / "runs" / "stage2" / "last.safetensors").progress["notes"]
+    expected = json.loads((MADE / "trained" / "stage2" / "finished.json").read_text())
+    settings = load_checkpoint(MADE / "trained" / "stage2" / "last.safetensors").progress["notes"]
     options = [f"--{key.replace('_', '-')}={value}" for key, value in settings.items() if value not in (None, False)]
     assert run("train", "2", *options, "--run-dir", str(tmp_path / "run"), "--json") == 0
     assert_same_epochs(json.loads(capsys.readouterr().out)["epochs"], expected["epochs"], 1e-9)
