@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from cuda_emulator.errors import KernelError
 from groundup.course.grading.kernels import Launch, Out, backend, explained, module, profiled, random
 from groundup.course.manifest import ROOT
 from groundup.course.rungs import Rung, Tally
@@ -106,7 +107,7 @@ def _forward_agrees(tally: Tally) -> None:
         forward.forget()
         try:
             forward.run(product)
-        except module("emulator.errors").KernelError as error:
+        except KernelError as error:
             raise explained(error) from error
         tally.equal(forward.outputs.copy_to_host(), expected, case=case, dtype="float32", terms=LAYERS[0])
     tally.note("the forward pass of 784-512-10 through your kernels agrees with NumPy, with each of the three products")

@@ -39,10 +39,15 @@ from typing import Any
 
 import numpy as np
 
+from cuda_emulator.compiler.functions import DeviceFunction
+from cuda_emulator.errors import KernelError
+from cuda_emulator.runtime import tracing
+from cuda_emulator.runtime.dispatcher import Kernel
 from groundup.course import assembly
 from groundup.course.likely import Guess
 from groundup.course.manifest import ROOT
 from groundup.course.rungs import Tally, Wrong
+from groundup.lens import analysis, checks
 from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 
 MOST_EVENTS = 1_000_000
@@ -176,9 +181,9 @@ def of_the_project(function: Any, device: bool = False) -> None:
     if backend() != "emulator":
         right = not isinstance(function, FunctionType)
     elif device:
-        right = isinstance(function, module("emulator.compiler.functions").DeviceFunction)
+        right = isinstance(function, DeviceFunction)
     else:
-        right = isinstance(function, module("emulator.runtime.dispatcher").Kernel)
+        right = isinstance(function, Kernel)
     if not right:
         name = getattr(function, "__name__", repr(function))
         likely = f"is {how} above `def`, and cuda from ..backend, not from numba?"
@@ -200,7 +205,6 @@ def _unpoisoned(array: np.ndarray) -> np.ndarray:
 
 def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
     """The arguments after a traced launch, its blocks one after the other."""
-    tracing, errors = module("emulator.runtime.tracing"), module("emulator.errors")
     try:
         configured = kernel.configure(launch.grid, launch.block)
         prepared = kernel._arguments(tuple(given))
@@ -214,7 +218,7 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
                 raise Wrong(f"it reads and writes more than {MOST_EVENTS:,} times, and was stopped", likely=ENDLESS)
             if fault is not None:
                 raise fault
-    except errors.KernelError as error:
+    except KernelError as error:
         raise explained(error) from error
     return list(copies.values)
 
@@ -366,7 +370,6 @@ COALESCED = coalesced()
 def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     """The lens's Profile of a launch, all blocks traced; arguments as `launched` takes them. On the emulator only."""
     of_the_project(kernel)
-    tracing, analysis = module("emulator.runtime.tracing"), module("lens.analysis")
     configured = kernel.configure(launch.grid, launch.block)
     blocks = math.prod(configured.griddim)
     given = tuple(filled(each) for each in arguments)
@@ -401,7 +404,6 @@ def watched(
 
 def look(tally: Tally, profile: Any, *budgets: Budget, race: str = "", uninitialised: str = "") -> None:
     """What `watched` asks of a profile, where a task has one already."""
-    checks = module("lens.checks")
     found(tally, profile, checks.no_faults(profile), NO_GUARD)
     found(tally, profile, checks.no_races(profile), race or what_race(profile))
     found(tally, profile, checks.no_uninitialised(profile), uninitialised or UNFILLED)

@@ -23,6 +23,9 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+import cuda_emulator as emulator
+from cuda_emulator.errors import KernelError
+from cuda_emulator.stepping import step, step_rewrite
 from groundup.course.grading.kernels import (
     ENDLESS,
     INDEX,
@@ -34,7 +37,6 @@ from groundup.course.grading.kernels import (
     explained,
     filled,
     launched,
-    module,
     of_the_project,
     own_line,
     same_bits,
@@ -89,7 +91,7 @@ class Followed(np.ndarray):
     def _note(self, stores: bool, index: Any) -> None:
         if self.touches is None:
             return
-        name = module("emulator.stepping.step_rewrite").CUDA
+        name = step_rewrite.CUDA
         frame: Any = sys._getframe(2)
         while frame is not None and name not in frame.f_globals:  # up to the kernel's own line
             frame = frame.f_back
@@ -111,7 +113,7 @@ def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     of_the_project(kernel)
     _single_numbers(kernel)
     given = [filled(each) for each in arguments]
-    with _explained(), _time_limit(), module("emulator").options(step=True):
+    with _explained(), _time_limit(), emulator.options(step=True):
         kernel[launch.grid, launch.block](*given)
     results = [array for array, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
     return results[0] if len(results) == 1 else tuple(results)
@@ -172,7 +174,7 @@ def _explained() -> Iterator[None]:
     """What the emulator says, as Wrong, with what it mostly comes from."""
     try:
         yield
-    except module("emulator.errors").KernelError as error:
+    except KernelError as error:
         raise _with_mask(explained(error)) from error
     except Wrong as wrong:
         raise _with_mask(wrong) from wrong.__cause__
@@ -201,13 +203,12 @@ def _time_limit() -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         if not over.is_set():
             raise
-        name, trace, last = module("emulator.stepping.step_rewrite").CUDA, interrupt.__traceback__, None
+        name, trace, last = step_rewrite.CUDA, interrupt.__traceback__, None
         while trace is not None:
             last = trace if name in trace.tb_frame.f_globals else last
             trace = trace.tb_next
         place = (last.tb_frame.f_code.co_filename, last.tb_lineno) if last else (None, None)
-        error = module("emulator.errors").KernelError
-        wrong = explained(error(f"it did not end within {SECONDS} seconds", filename=place[0], line=place[1]))
+        wrong = explained(KernelError(f"it did not end within {SECONDS} seconds", filename=place[0], line=place[1]))
         wrong.likely = ENDLESS
         raise wrong from None
     finally:
@@ -226,7 +227,7 @@ def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[st
         watched.append(value)
     configured = kernel.configure(launch.grid, launch.block)
     with _explained(), _time_limit():
-        module("emulator.stepping.step").run_kernel(kernel.source, watched, configured.griddim, configured.blockdim, 0)
+        step.run_kernel(kernel.source, watched, configured.griddim, configured.blockdim, 0)
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,24 +10,20 @@ from typing import Any
 
 import numpy as np
 
+from groundup import inside, live
 from groundup.course.grading.layers import one_hot
 from groundup.course.grading.networks import FORWARD_PROBLEM, SLOPES, Problem, column, network_trace, problem
 from groundup.course.likely import Guess
 from groundup.course.rungs import STEP, Exercise, Rung, Tally, Wrong, gradient_rung, rungs, unchanged
+from shared.checks import gradients
 from shared.checks.tolerance import tolerance
-
-
-def module(name: str) -> Any:
-    """groundup.inside, groundup.live or shared.checks.gradients, with the learner's function in it."""
-    return importlib.import_module(f"groundup.{name}")
-
 
 # -------- week 17: looking inside the network --------
 
 
 def confusion_matrix() -> list[Rung]:
     """Which class is taken for which."""
-    function = module("inside").confusion_matrix
+    function = inside.confusion_matrix
 
     def call(labels: np.ndarray, predictions: np.ndarray, classes: int) -> Any:
         before = labels.copy(), predictions.copy()
@@ -109,7 +104,7 @@ HIDDEN: list[tuple[tuple[int, ...], int, str]] = [
 
 def hidden_activations() -> list[Rung]:
     """The output of every hidden layer."""
-    function = module("inside").hidden_activations
+    function = inside.hidden_activations
 
     def outputs_of(given: Problem, **mistake: bool) -> dict[str, np.ndarray]:
         trace = network_trace(given, **mistake)
@@ -180,7 +175,7 @@ def hidden_activations() -> list[Rung]:
 
 def active_shares() -> list[Rung]:
     """How often each unit says anything."""
-    function = module("inside").active_shares
+    function = inside.active_shares
 
     def call(activations: np.ndarray) -> Any:
         before = activations.copy()
@@ -281,7 +276,7 @@ SALIENCY_GUESSES = [
 
 def saliency() -> list[Rung]:
     """The gradient of a score with respect to the input."""
-    function = module("inside").saliency
+    function = inside.saliency
 
     def call(given: Problem) -> Any:
         handed, x, y = [each.copy() for each in given.parameters], given.x.copy(), given.y.copy()
@@ -407,7 +402,7 @@ SPARKLINE_MISTAKES: list[tuple[str, Callable[..., str]]] = [
 
 def sparkline() -> list[Rung]:
     """A series as a line of blocks."""
-    function = module("live").sparkline
+    function = live.sparkline
     nan, inf = math.nan, math.inf
 
     def one(tally: Tally, values: list[float], width: int, expected: str) -> None:
@@ -484,7 +479,7 @@ Pair = tuple[list[np.ndarray], list[np.ndarray]]
 
 def gradient_ratios() -> list[Rung]:
     """How large each layer's gradient is beside its weights."""
-    function = module("live").gradient_ratios
+    function = live.gradient_ratios
 
     def norm(array: np.ndarray) -> float:
         return math.sqrt(float((array * array).sum()))
@@ -578,7 +573,7 @@ def gradient_ratios() -> list[Rung]:
 
 def relative_error() -> list[Rung]:
     """How far a gradient and a slope are apart, as a share."""
-    function = module("gradient_check").relative_error
+    function = gradients.relative_error
 
     def reference(analytic: float, numeric: float, loss: float) -> float:
         scale = float(np.max(np.abs([analytic, numeric, loss])))
@@ -651,8 +646,7 @@ CURVES: list[Curve] = [
 
 def slope() -> list[Rung]:
     """A derivative by central differences, and the kinks that have none."""
-    check = module("gradient_check")
-    function = check.slope
+    function: Callable[..., Any] = gradients.slope
 
     def one(tally: Tally, name: str, loss: Callable[[float], float], at: float, expected: float) -> None:
         case = f"slope of {name} at {at:.6g}"
@@ -665,7 +659,7 @@ def slope() -> list[Rung]:
             "a smooth curve bends, too: its right and left slope differ by h times the curvature, which halves with h"
         )
         tally.holds(got is not None, f"{case}: there is no kink", expected=f"{expected:.9g}", got="None", likely=likely)
-        allowed = 3 * check.LIMIT * max(1.0, abs(here), abs(expected))
+        allowed = 3 * gradients.LIMIT * max(1.0, abs(here), abs(expected))
         for side, points, wrong in (
             ("right", "(L(p + h) - L(p)) / h", (loss(at + h) - here) / h),
             ("left", "(L(p) - L(p - h)) / h", (here - loss(at - h)) / h),
