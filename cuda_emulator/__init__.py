@@ -5,7 +5,19 @@
     install()                                        # or so: `from numba import cuda` gives the emulator from here on
 
 `groundup run SCRIPT.py` does the second for a script that knows nothing of the emulator. `options(check=True)` and its
-like change how kernels are run (settings.py).
+like change how kernels are run. docs/emulator.md follows one kernel through all of this.
+
+    compiler/    from a kernel's source to machine code for the CPU
+    helpers/     the functions that generated code calls
+    runtime/     what a program sees of CUDA: launches, device arrays, streams, devices
+    stepping/    step mode: a kernel run line by line, in Python
+    namespace    the `cuda` namespace, and putting it in numba.cuda's place
+    intrinsics   what `cuda.NAME` is inside a kernel
+    settings     the switches and their environment variables
+    errors       what the emulator raises and warns of
+    poison       what fresh memory holds
+    trace        what a traced launch leaves: an event for each access, branch and collective of a thread
+    hooks        where a profiler registers for `kernel.profile(...)`
 """
 
 from .errors import KernelError, KernelWarning

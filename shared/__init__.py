@@ -1,1 +1,12 @@
-"""What the floors share: the contract, data, training, checks, the harness that times them, and charts."""
+"""What the floors share: the contract, data, training, checks, the harness that times them, and charts.
+
+contract       what every floor must provide; load_stage and load_part, the ways to a floor
+initialize     initial weights: the same numbers on every floor
+dropout        dropout masks: the same on every floor
+data/          data sets and batches
+training/      the loop and what it needs
+checks/        do the floors agree, are the gradients right
+machine/       facts of this machine, its files and processes
+bench/         how fast is everything
+charts/        the figures
+"""

@@ -1,4 +1,13 @@
-"""The third floor: the same network in C, called through ctypes. NumPy holds the memory; C does every computation."""
+"""The third floor: the same network in C, called through ctypes. NumPy holds the memory; C does every computation.
+
+Beside the rooms that every floor has:
+
+    csrc/                        the C: one .c file a room, one header, groundup.h; pool.c, the threads
+    build, compiler, filelock    compiles it on first use, finds a compiler, waits while another process compiles
+    library                      every C function's types; checks each array as it crosses
+    buffers, steps               the memory of a training step, and the step in ever fewer calls
+    ceilings                     the fastest multiplication and copying that this machine can do: roofs for a benchmark
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,17 @@
-"""The fourth floor: the same network in CUDA kernels written in Python, on a GPU or, emulated, on the CPU."""
+"""The fourth floor: the same network in CUDA kernels written in Python, on a GPU or, emulated, on the CPU.
+
+Beside the rooms that every floor has:
+
+    kernels/                     what runs on the device
+    backend                      GPU, emulator or simulator: chosen once; everything takes `cuda` from here
+    launch                       how many blocks of how many threads
+    reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
+    buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
+    resident                     training with the data set on the device
+    kept                         the state that an optimizer keeps on the device
+    interchange                  the kernels as PyTorch layers
+    gpu_report, report/          everything that is to be known on a GPU, in one command
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,8 @@ What is measured, one file for each kind:
     inference    predictions for batches of 1 to 1,024 images
     training     an epoch, the time to an accuracy, the curves
     memory       the most memory that training holds
+    emulator_speed, emulator_speed_kernels, emulator_speed_tables
+                 the emulator against its promises
     phases       what surrounds computing: import, compile, copy in, compute, copy out
 
 How it is run, kept and read:
@@ -26,6 +28,7 @@ How it is run, kept and read:
     compare      two results files beside each other
     predict      the learner's guess before each measurement
     tables       what was measured, for a terminal
+    results      JSON in and out
 
     pytorch, gpu opponents and clocks that may be missing
     threads      how many cores, settled before NumPy is imported

@@ -21,7 +21,8 @@
     inside         what a trained network looks for and confuses; of Findings, not Results
 
     book           all of them, in reading order
-    page           one HTML file of figures, tables and environment; page_* are its parts
+    page           one HTML file of figures, tables and environment. Its parts: page_figures and page_pictures,
+                   page_tables, page_machine, page_numbers at its head, page_markup and page_style
 
 A figure is a function from `Results` and a `Look` to a `Chart`, or to None where too little was measured for it.
 """

@@ -1,1 +1,7 @@
-"""Do the floors agree, are the gradients right, and how far apart may two correct answers be?"""
+"""Do the floors agree, are the gradients right, and how far apart may two correct answers be?
+
+tolerance      how far apart two correct answers may be
+equivalence    the four levels of agreement between two stages, one a file: ops, steps (layers and the step as a
+               whole) and trajectory, with pair (two stages side by side), problems and scales
+gradients      is the gradient the slope of the loss?
+"""

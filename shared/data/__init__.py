@@ -1,1 +1,8 @@
-"""Data sets: reading, fetching and making them, and the batches that a training takes from them."""
+"""Data sets: reading, fetching and making them, and the batches that a training takes from them.
+
+idx            the IDX files of MNIST
+datasets       MNIST, Fashion-MNIST and the bundled subset, by name
+download       fetches and checks the full sets
+synthetic      XOR, two clouds, spirals
+batches        mini-batches in an order that a seed decides
+"""

@@ -1,1 +1,18 @@
-"""The kernels: what runs on the device, one file for each room. The rooms above check, allocate and launch."""
+"""The kernels: what runs on the device. The rooms above check, allocate and launch.
+
+A kernel checks only that its thread has something to do; shapes, dtypes and overlap are checked in the room of the same
+name. docs/cuda.md goes through the kernels.
+
+    matmul_basic, matmul_register, matmul_warp, matmul_tensor
+                         the matmul ladder, in three forms: ab, aᵀb, abᵀ
+    matmul_tiles         how its upper rungs move a tile, and what they do with it
+    ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python
+    activations, softmax, losses
+                         forward and backward, and the two fused
+    dense, sums          bias and mask; sums of columns and of vectors
+    optimizers           every optimizer's formula for one number
+    dropout, gather      masks from a counter; a mini-batch by index
+    fused, head, update  a training step in three kernels
+    resident             what moves on between the steps of a training run
+    interchange          leaky ReLU with any slope, for PyTorch
+"""

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from shared.contract import ROOMS
 from tests.docs import docs_runner
 from tests.docs.docs_blocks import PAGES, ROOT, Block, blocks, commands, complaint, is_excerpt, page_blocks, programs
 
@@ -321,16 +320,6 @@ def test_links_inside_the_docs_lead_to_files(page: Path) -> None:
     for target in re.findall(r"(?<!\\)\]\(([^)#]+)", text):  # outside code, where kernel[1, 32](x) is no link
         if not target.startswith(("http:", "https:")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
-
-
-def test_the_floor_plan_names_every_module_of_stage_4() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    stage = ROOT / "stage4_numba_cuda"
-    modules = {module.name for folder in (stage, stage / "kernels") for module in folder.glob("[!_]*.py")}
-    rooms = {f"{room}.py" for room in (*ROOMS, "train")}  # every stage has them, and the page tells them once
-    for name in sorted(modules - rooms):
-        part_of = re.sub(r"^(compile|report)_\w+\.py$", r"\1_*.py", name)
-        assert name in page or part_of in page, f"docs/architecture.md says nothing of {name}"
 
 
 def test_every_figure_is_drawn_by_a_script_and_stands_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,12 +64,6 @@ def test_the_page_names_every_option_of_the_command() -> None:
         assert f"| `{option}" in TEXT
 
 
-def test_the_architecture_page_names_every_module() -> None:
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for module in (ROOT / "cuda_emulator").glob("[!_]*.py"):
-        assert module.name in page, f"docs/architecture.md says nothing of {module.name}"
-
-
 @pytest.mark.slow
 def test_the_missing_barrier_of_the_page_hides_from_the_compiler_and_not_from_step_mode() -> None:
     x = np.arange(1, 33, dtype=np.float32)

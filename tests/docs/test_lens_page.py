@@ -63,9 +63,3 @@ def test_the_page_names_every_option_of_the_command_and_every_check() -> None:
     for name, function in inspect.getmembers(checks, inspect.isfunction):
         if function.__module__ == checks.__name__ and not name.startswith("_"):
             assert f"`{name}(" in TEXT, name
-
-
-def test_the_architecture_page_names_every_module_of_the_lens() -> None:
-    page = (lens_docs.ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for module in (lens_docs.ROOT / "groundup" / "lens").glob("[!_]*.py"):
-        assert module.name in page, f"docs/architecture.md says nothing of {module.name}"
