@@ -11,8 +11,8 @@ The steps in their order, and the files of each; `compile` calls them in a row:
     infer            types, by Numba's inference; signatures reads those that a decorator states
     regions          cuts the kernel at its barriers; recompute finds what is computed again after a cut
     emit             writes the generated source: emit_regions and emit_collectives the parts of the tree,
-                     thread_code what one thread does, writer the lines; trace_code, trace_tree and trace_tables write the events of a
-                     traced launch
+                     thread_code what one thread does, writer the lines; trace_code, trace_tree and trace_tables write
+                     the events of a traced launch
     cache            keeps generated sources and their machine code on disk
 
 Used by several steps:
