@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import difflib
 import os
@@ -97,7 +96,7 @@ def check(
     all_: Annotated[bool, typer.Option("--all", help="Every task that you have written something for.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
-    """Grade a task: rung after rung, and the first that fails is told.
+    """Grade a task by its checks, one after the other, and show the first that fails.
 
     Exit code: 0 when all that was graded passes, 1 when something does not.
 
@@ -117,7 +116,7 @@ def check(
         workspace.progress.current = current
         workspace.save()
     if as_json_:
-        told = {name: dataclasses.asdict(verdict) for name, verdict in verdicts.items()}
+        told = {name: verdict.document() for name, verdict in verdicts.items()}
         typer.echo(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": told}), nl=False)
     elif all_:
         passed = sum(verdict.passed for verdict in verdicts.values())
@@ -422,11 +421,13 @@ def _show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> 
     if verdict.stub:
         say(("not written yet", "yellow"), f"; groundup learn hint {task.id if task else ''} helps")
         return
-    width = max([11, *(len(name) + 2 for name, _ in verdict.rungs)])
-    for name, count in verdict.rungs:
-        say("  ", (f"{'ok':<8}", "green"), f"{name:<{width}}", (f"{count} check{'' if count == 1 else 's'}", "dim"))
+    width = max([11, *(len(name) + 2 for name, _ in verdict.passed_checks)])
+    for name, count in verdict.passed_checks:
+        say(
+            "  ", (f"{'ok':<8}", "green"), f"{name:<{width}}", (f"{count} comparison{'' if count == 1 else 's'}", "dim")
+        )
     if not verdict.passed:
-        say("  ", (f"{'failed':<8}", "bold red"), verdict.rung)
+        say("  ", (f"{'failed':<8}", "bold red"), verdict.failed_check)
         say(f"\n  {verdict.what}")
         if verdict.expected:
             say("    expected  ", (verdict.expected, "green"))

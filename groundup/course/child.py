@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from groundup.course import assembly
+from groundup.course.checks import ORDER, Check, Tally, Wrong
 from groundup.course.limits import LOOK_EVERY, limit_memory
-from groundup.course.rungs import ORDER, Rung, Tally, Wrong
 
 GRACE = 5.0
 """Seconds that the parent may take to end this process, once its time is over."""
@@ -59,9 +59,9 @@ def end_with_parent(parent: int, seconds: float) -> None:
 
 
 def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[..., None]) -> None:
-    """All rungs of the task, in order, or the checkpoint of the phase. Raises what the first failure raises."""
+    """All checks of the task, in order, or the checkpoint of the phase. Raises what the first failure raises."""
     assembly.use(assembled)
-    tell("rung", name="import")
+    tell("check", name="import")
     grading = importlib.import_module(f"groundup.course.grading.{request['grading']}")
     if request["task"]:
         made = grading.GRADES[request["task"]]()
@@ -70,21 +70,21 @@ def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[
         made = grading.checkpoint()
     limit_memory(request["megabytes"], lambda: tell("memory"))
     if not made:
-        raise Wrong("nothing is graded here: the task has no rungs")
-    for rung in made:
-        tell("rung", name=rung.name)
+        raise Wrong("nothing is graded here: the task has no checks")
+    for check in made:
+        tell("check", name=check.name)
         tally = Tally(lambda event, text: tell(event, text=text))
-        rung.check(tally)
+        check.run(tally)
         if tally.count == 0:
-            raise Wrong(f"the rung {rung.name} compared nothing, which proves nothing")
-        tell("passed", name=rung.name, checks=tally.count)
+            raise Wrong(f"the check {check.name} compared nothing, which proves nothing")
+        tell("passed", name=check.name, comparisons=tally.count)
 
 
-def check_order(made: list[Rung]) -> None:
-    """Raises ValueError where the rungs do not stand in the order of rungs.ORDER."""
-    places = [ORDER.index(rung.name) for rung in made]
+def check_order(made: list[Check]) -> None:
+    """Raises ValueError where the checks do not stand in the order of checks.ORDER."""
+    places = [ORDER.index(check.name) for check in made]
     if places != sorted(places):
-        raise ValueError(f"the rungs stand in the order {[rung.name for rung in made]}, expected that of {ORDER}")
+        raise ValueError(f"the checks stand in the order {[check.name for check in made]}, expected that of {ORDER}")
 
 
 def _told(wrong: Wrong, assembled: assembly.Assembly) -> dict[str, Any]:

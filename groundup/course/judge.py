@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +41,17 @@ MOST_SHOWN_NOTES = 40
 class Verdict:
     """What grading a task came to.
 
-    passed: every rung; rung: the one that failed, "" where all passed or nothing is written yet
-    rungs: (name, how many comparisons) of those that passed
-    what: one sentence; expected, got, likely: as rungs.Wrong has them
+    passed: every check; failed_check: the first that failed, "" where all passed or nothing is written yet
+    passed_checks: (name, number of comparisons) of those that passed
+    what: one sentence; expected, got, likely: as checks.Wrong has them
     file, line: the place in the learner's file, "" and 0 where there is none; source: that line
     more: a compiler's words, or a traceback without a line of the learner's
     notes: such as a measured time; printed: the end of what the learner's code printed
     """
 
     passed: bool
-    rung: str = ""
-    rungs: tuple[tuple[str, int], ...] = ()
+    failed_check: str = ""
+    passed_checks: tuple[tuple[str, int], ...] = ()
     what: str = ""
     expected: str = ""
     got: str = ""
@@ -64,6 +64,11 @@ class Verdict:
     printed: str = ""
     seconds: float = 0.0
     stub: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """The verdict as `groundup learn check --json` prints it: other programs read these keys, so they stay."""
+        keys = {"failed_check": "rung", "passed_checks": "rungs"}
+        return {keys.get(name, name): value for name, value in asdict(self).items()}
 
 
 def judge(workspace: Workspace, task: Task) -> Verdict:
@@ -206,15 +211,15 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def _verdict(events: list[dict[str, Any]], code: int | None, printed: str, limit: float, took: float) -> Verdict:
-    rungs = tuple((each["name"], each["checks"]) for each in events if each["event"] == "passed")
-    rung = next((each["name"] for each in reversed(events) if each["event"] == "rung"), "import")
+    passed = tuple((each["name"], each["comparisons"]) for each in events if each["event"] == "passed")
+    check = next((each["name"] for each in reversed(events) if each["event"] == "check"), "import")
     trying = next((each["text"] for each in reversed(events) if each["event"] == "trying"), "")
     notes = tuple(each["text"] for each in events if each["event"] == "note")
-    common: dict[str, Any] = {"rungs": rungs, "notes": notes, "printed": printed.strip(), "seconds": took}
+    common: dict[str, Any] = {"passed_checks": passed, "notes": notes, "printed": printed.strip(), "seconds": took}
     by_name = {each["event"]: each for each in events}
     if "done" in by_name:
         return Verdict(True, **common)
-    failed: dict[str, Any] = {"passed": False, "rung": rung, **common}
+    failed: dict[str, Any] = {"passed": False, "failed_check": check, **common}
     if "wrong" in by_name:
         found = by_name["wrong"]
         return Verdict(**failed, **{name: found[name] for name in ("what", "expected", "got", "likely", "line")})
@@ -264,7 +269,7 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         likely = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
         return {**place, "what": f"it asked for more memory than there is for it{at}", "likely": likely}
     if kind == "CompileError":
-        return {**place, "rung": "compile", "what": text, "more": "\n".join(said), "likely": compile_hint(text)}
+        return {**place, "failed_check": "compile", "what": text, "more": "\n".join(said), "likely": compile_hint(text)}
     if kind == "ModuleNotFoundError":
         likely = "put helpers into this file: only the files that came with the course are used"
         return {**place, "what": f"{kind}: {text}{at}", "likely": likely}

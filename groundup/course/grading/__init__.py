@@ -1,4 +1,4 @@
-"""The rungs of every task: in a phase's file GRADES has what makes them, by the task's id, and checkpoint() its end.
+"""The checks of every task: in a phase's file GRADES has what makes them, by the task's id, and checkpoint() its end.
 
 pure_python, vectorised        phases 1 and 2; what they share is in layers, networks and steps
 compiled                       phase 3, with c_functions and c_products; guarded keeps an eye on what C writes to

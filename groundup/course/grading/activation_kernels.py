@@ -1,6 +1,6 @@
 """Phase 5, week 12: a kernel for every activation and every derivative, and the error of one number.
 
-GRADES_12 has the rungs; training_kernels.py enters them among those of its phase.
+GRADES_12 has the checks; training_kernels.py enters them among those of its phase.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
 from groundup.course.grading.kernels import (
     RUNS,
     Launch,
@@ -28,7 +29,6 @@ from groundup.course.grading.kernels import (
 )
 from groundup.course.grading.line_by_line import line_by_line
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Tally, gradient_rung, rungs
 
 cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""
@@ -47,10 +47,10 @@ def how(name: str) -> Callable[..., Any]:
     return launched if name == COMPILED else line_by_line
 
 
-def named_right(rung: Rung, kernels: dict[str, Any], suffix: str) -> Rung:
-    """The rung, after the kernels' names, which are what a profiler and an error message show."""
+def named_right(check: Check, kernels: dict[str, Any], suffix: str) -> Check:
+    """The check, after the kernels' names, which are what a profiler and an error message show."""
 
-    def check(tally: Tally) -> None:
+    def run(tally: Tally) -> None:
         for name, kernel in kernels.items():
             got = getattr(kernel, "__name__", repr(kernel))
             tally.holds(
@@ -60,12 +60,12 @@ def named_right(rung: Rung, kernels: dict[str, Any], suffix: str) -> Rung:
                 got=got,
                 likely="return named(name, kernel), which is a kernel of that name",
             )
-        rung.check(tally)
+        check.run(tally)
 
-    return Rung(rung.name, check)
+    return Check(check.name, run)
 
 
-def forward_kernel() -> list[Rung]:
+def forward_kernel() -> list[Check]:
     """12.1: output = function(z)."""
     kernels = module("kernels.activations").FORWARD
     floor = previous_floor().activations
@@ -76,7 +76,7 @@ def forward_kernel() -> list[Rung]:
     def call(z: np.ndarray, name: str, launch: Launch) -> np.ndarray:
         return how(name)(kernels[name], launch, z, Out(z.shape))
 
-    shape, *others = rungs(
+    shape, *others = checks_of(
         Exercise(
             call=call,
             reference=right,
@@ -107,7 +107,7 @@ def forward_kernel() -> list[Rung]:
     return [named_right(shape, kernels, ""), *others]
 
 
-def backward_kernel() -> list[Rung]:
+def backward_kernel() -> list[Check]:
     """12.2: grad_z = function(grad_output, output)."""
     kernels = module("kernels.activations").BACKWARD
 
@@ -122,7 +122,7 @@ def backward_kernel() -> list[Rung]:
     def through_tanh(z: np.ndarray) -> Any:
         return line_by_line(kernels["tanh"], Launch(1, 4), weights, np.tanh(z), Out(z.shape, "float64"))
 
-    shape, *others = rungs(
+    shape, *others = checks_of(
         Exercise(
             call=call,
             reference=right,
@@ -138,7 +138,7 @@ def backward_kernel() -> list[Rung]:
                 *((count, "leaky_relu", launch) for count in (1, 7, 33) for launch in any_grid(count)),
                 *((5, name, Launch(1, 4)) for name in NAMES),
             ],
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda z: float(np.sum(weights * np.tanh(z))),
                 through_tanh,
                 lambda rng: rng.standard_normal(5),
@@ -183,14 +183,14 @@ def slope(output: np.ndarray, name: str) -> np.ndarray:
     return 1 - output * output if name == "tanh" else np.ones_like(output)
 
 
-def sigmoid_error() -> list[Rung]:
+def sigmoid_error() -> list[Check]:
     """12.3: the loss of one number, called by a kernel of the grader's."""
     kernel = error_kernel(module("kernels.losses").sigmoid_error)
 
     def single(z: float, target: float, error: float) -> tuple[tuple[Any, ...], Any]:
         return (as_float([z]), as_float([target])), [error]
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda z, target: launched(kernel, Launch(-(-z.size // 32), 32), z, target, Out(z.shape)),
             reference=lambda z, target: np.logaddexp(0, z.astype(np.float64)) - z.astype(np.float64) * target,
@@ -258,7 +258,7 @@ def error_kernel(error: Any) -> Any:
     return show_errors
 
 
-GRADES_12: dict[str, Callable[[], list[Rung]]] = {
+GRADES_12: dict[str, Callable[[], list[Check]]] = {
     "12.1": forward_kernel,
     "12.2": backward_kernel,
     "12.3": sigmoid_error,

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Tally, apart, checks_of, gradient_check, times_slower
 from groundup.course.grading import guarded
 from groundup.course.grading.guarded import changed, filled, read
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Tally, apart, gradient_rung, rungs, times_slower
 from shared.checks.tolerance import compare
 from shared.contract import load_part, load_stage
 
@@ -42,17 +42,17 @@ def c_function(name: str, dtype: str = "float64") -> Callable[..., Any]:
     return library.function(name, dtype)
 
 
-def and_then(made: Sequence[Rung], name: str, check: Callable[[Tally], None]) -> list[Rung]:
-    """The rungs, with one more check at the end of the one of this name."""
+def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
+    """The checks, where the one of this name compares `more` after its own comparisons."""
 
     def both(before: Callable[[Tally], None]) -> Callable[[Tally], None]:
         def run(tally: Tally) -> None:
             before(tally)
-            check(tally)
+            more(tally)
 
         return run
 
-    return [Rung(rung.name, both(rung.check)) if rung.name == name else rung for rung in made]
+    return [Check(check.name, both(check.run)) if check.name == name else check for check in made]
 
 
 def alike(
@@ -64,8 +64,10 @@ def alike(
     tally.holds(found.ok, f"{case}: wrong{told}", expected=wanted, got=had, likely=likely)
 
 
-def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, likely: str) -> Rung:
-    """The speed rung: `call` takes at most so many times as long as `against`, which is another idea of the same."""
+def faster(
+    what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, likely: str
+) -> Check:
+    """The speed check: `call` takes at most so many times as long as `against`, which is another idea of the same."""
 
     def check(tally: Tally) -> None:
         tally.trying(f"the time of {what}")
@@ -74,7 +76,7 @@ def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], 
         tally.holds(ratio <= most, text, expected=f"at most {most:g} times", likely=likely)
         tally.note(text)
 
-    return Rung("speed", check)
+    return Check("speed", check)
 
 
 def matrix(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
@@ -110,7 +112,7 @@ def refused(
 # Week 6: pointers and loops
 
 
-def relu_backward() -> list[Rung]:
+def relu_backward() -> list[Check]:
     """The derivative of ReLU: as many numbers in a line as rows times columns."""
     function, floor = c_function("relu_backward"), numpy_floor().activations
 
@@ -133,7 +135,7 @@ def relu_backward() -> list[Rung]:
 
     z, grad = np.array([[-1.0, 0.0, 2.0], [3.0, -4.0, 0.5]]), np.array([[10.0, 20.0, 30.0], [-40.0, 50.0, 60.0]])
     weights = matrix(np.random.default_rng(8), (3, 4))
-    made = rungs(
+    made = checks_of(
         Exercise(
             call=call,
             reference=reference,
@@ -145,7 +147,7 @@ def relu_backward() -> list[Rung]:
             arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
             typical=(4, 6),
             sizes=SHAPES,
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda z: float(np.sum(np.maximum(z, 0) * weights)),
                 lambda z: call(weights, z),
                 lambda rng: rng.uniform(0.1, 1, (3, 4)) * np.where(np.arange(4) % 2, 1, -1),
@@ -171,7 +173,7 @@ def _quiet(compute: Callable[[], Any]) -> Any:
         return compute()
 
 
-def add_bias() -> list[Rung]:
+def add_bias() -> list[Check]:
     """values += bias, in place."""
     function = c_function("add_bias")
 
@@ -180,7 +182,7 @@ def add_bias() -> list[Rung]:
         return guarded.run("add_bias", function, *values.shape, *arguments)["values"]
 
     places = "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]"
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -233,7 +235,7 @@ def _bias_along(bias: np.ndarray, values: np.ndarray, row: int, column: int) -> 
     return found.reshape(values.shape)
 
 
-def column_sums() -> list[Rung]:
+def column_sums() -> list[Check]:
     """The sum of each column, walked row by row."""
     function = c_function("column_sums")
 
@@ -245,7 +247,7 @@ def column_sums() -> list[Rung]:
         found = walked(values, row, column)
         return None if found is None else found.sum(axis=0)
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=lambda values: values.sum(axis=0),
@@ -285,7 +287,7 @@ def column_sums() -> list[Rung]:
     )
 
 
-def softmax() -> list[Rung]:
+def softmax() -> list[Check]:
     """Every row on its own, kept from overflowing, and in place where the caller wants that."""
     function, floor = c_function("softmax"), numpy_floor().activations
 
@@ -308,7 +310,7 @@ def softmax() -> list[Rung]:
         return lambda z: _quiet(lambda: compute(z))
 
     half = np.log(3.0)
-    made = rungs(
+    made = checks_of(
         Exercise(
             call=call,
             reference=floor.softmax,
@@ -353,7 +355,7 @@ def _carried(z: np.ndarray) -> np.ndarray:
 # Week 7: one pass over memory
 
 
-def softmax_cross_entropy_fused() -> list[Rung]:
+def softmax_cross_entropy_fused() -> list[Check]:
     """The loss, and its gradient in the same pass."""
     name = "softmax_cross_entropy_fused"
     function, losses, softmax_of = c_function(name), numpy_floor().losses, numpy_floor().activations.softmax
@@ -381,7 +383,7 @@ def softmax_cross_entropy_fused() -> list[Rung]:
     batch = "forgot the batch: the loss is the mean over its rows"
     fixed = np.array([2, 0, 1])
     three = np.log(3.0)
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=reference,
@@ -396,7 +398,7 @@ def softmax_cross_entropy_fused() -> list[Rung]:
             arguments=lambda rng, size: (2 * matrix(rng, size), rng.integers(0, size[1], size[0])),
             typical=(4, 5),
             sizes=SHAPES,
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda logits: losses.softmax_cross_entropy(logits, fixed),
                 lambda logits: call(logits, fixed)["grad"],
                 lambda rng: rng.standard_normal((3, 4)),
@@ -452,7 +454,7 @@ def softmax_cross_entropy_fused() -> list[Rung]:
     )
 
 
-def sgd() -> list[Rung]:
+def sgd() -> list[Check]:
     """Two steps in place, with and without momentum."""
     function, optimizer = c_function("sgd"), numpy_floor().optimizers.SGD
 
@@ -499,7 +501,7 @@ def sgd() -> list[Rung]:
         return rng.standard_normal(size), rng.standard_normal((2, size)), 0.1, momentum, nesterov, decay
 
     p, g = np.array([1.0, -2.0, 0.5]), np.array([[10.0, -20.0, 0.0], [10.0, -20.0, 0.0]])
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,

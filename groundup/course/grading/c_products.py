@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of
 from groundup.course.grading import guarded
 from groundup.course.grading.c_functions import alike, and_then, c_floor, c_function, faster, refused, walked
 from groundup.course.grading.guarded import filled, read
 from groundup.course.likely import Guess, likely_cause
-from groundup.course.rungs import Exercise, Rung, Tally, Wrong, rungs
 from shared.contract import load_part
 
 library: Any = load_part("stage3_c", "library")
@@ -116,7 +116,7 @@ PRODUCT_GUESSES = [
 ]
 
 
-def along_rows(name: str) -> Rung:
+def along_rows(name: str) -> Check:
     """The time of a rung that reads memory in order, against the one that walks down b's columns."""
     (m, k, n), function, ijk = WALK, c_function(name), c_function("matmul_ijk")
     a, b = factors(np.random.default_rng(4), WALK)
@@ -134,14 +134,14 @@ def along_rows(name: str) -> Rung:
 # Loops
 
 
-def matmul_ijk() -> list[Rung]:
+def matmul_ijk() -> list[Check]:
     """The definition."""
-    return rungs(product("matmul_ijk"))
+    return checks_of(product("matmul_ijk"))
 
 
-def matmul_ikj() -> list[Rung]:
+def matmul_ikj() -> list[Check]:
     """The two inner loops swapped."""
-    made = rungs(product("matmul_ikj", guesses=[ONE_ROW_SET]))
+    made = checks_of(product("matmul_ikj", guesses=[ONE_ROW_SET]))
     return [*made, along_rows("matmul_ikj")]
 
 
@@ -151,12 +151,12 @@ ONE_ROW_SET = Guess(
 )
 
 
-def matmul_blocked() -> list[Rung]:
+def matmul_blocked() -> list[Check]:
     """Blocks of b that stay in the cache."""
-    return [*rungs(in_blocks("matmul_blocked")), along_rows("matmul_blocked")]
+    return [*checks_of(in_blocks("matmul_blocked")), along_rows("matmul_blocked")]
 
 
-def matmul_restrict() -> list[Rung]:
+def matmul_restrict() -> list[Check]:
     """The same where the compiler may use SIMD: it has to find loops in which it can."""
     (m, k, n), name = (32, 256, 256), "matmul_restrict"
     function, blocked = c_function(name, "float32"), c_function("matmul_blocked", "float32")
@@ -171,7 +171,7 @@ def matmul_restrict() -> list[Rung]:
         "the compiler found no register full of numbers to work on at a time: innermost has to be j, which goes along "
         "the rows of b and c, and nothing in it may depend on the round before",
     )
-    return [*rungs(in_blocks(name)), speed]
+    return [*checks_of(in_blocks(name)), speed]
 
 
 def in_blocks(name: str) -> Exercise:
@@ -215,7 +215,7 @@ def _first_products(a: np.ndarray, b: np.ndarray, count: int) -> np.ndarray:
 # ctypes, and the micro-kernel
 
 
-def prepare_nn() -> list[Rung]:
+def prepare_nn() -> list[Check]:
     """_prepare_nn: what is sure about a, b and out once C gets their addresses."""
     matmul = c_floor().matmul
 
@@ -315,8 +315,8 @@ def prepare_nn() -> list[Rung]:
                 expected=f"{(m, k, n)} and out {(m, n)}", got=f"{got} and out {out.shape}",
             )  # fmt: skip
 
-    checks = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]
-    return [Rung(name, check) for name, check in checks]
+    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]
+    return [Check(name, run) for name, run in made]
 
 
 def _form(array: Any) -> str:
@@ -325,7 +325,7 @@ def _form(array: Any) -> str:
     return f"{array.dtype} with strides {array.strides} for shape {array.shape}"
 
 
-def tile() -> list[Rung]:
+def tile() -> list[Check]:
     """The micro-kernel, through the products that are made of its tiles."""
     name = "matmul_packed"
     width = tile_columns()
@@ -373,7 +373,7 @@ def tile() -> list[Rung]:
         ),
     ]
     sizes = [(5, 3, 2 * width), (2, 9, width + 1), (17, 33, 70), (9, 600, 40), (260, 3, width + 3)]
-    made = rungs(product(name, sizes, guesses))
+    made = checks_of(product(name, sizes, guesses))
     m, k, n = 32, 256, 256
     a, b = factors(np.random.default_rng(4), (m, k, n))
     c, packed, ikj, handle = np.empty((m, n)), c_function(name), c_function("matmul_ikj"), library.pool()

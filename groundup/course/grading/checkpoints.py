@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from groundup import inside, live
-from groundup.course.rungs import Rung, Tally, Wrong
+from groundup.course.checks import Check, Tally, Wrong
 from shared.checks import gradients
 from shared.contract import load_stage
 from shared.data.datasets import Split, load_dataset
@@ -39,9 +39,9 @@ def trained(floor: Any, network: Any, optimizer: Any, data: Split, **settings: A
 XOR_EPOCHS = 200
 
 
-def learned_xor() -> list[Rung]:
+def learned_xor() -> list[Check]:
     """XOR: learned with a hidden layer of two, and out of reach without one."""
-    return [Rung("XOR with a hidden layer", _learns_xor), Rung("XOR without one", _fails_at_xor)]
+    return [Check("XOR with a hidden layer", _learns_xor), Check("XOR without one", _fails_at_xor)]
 
 
 def _learns_xor(tally: Tally) -> None:
@@ -98,9 +98,9 @@ def _xor(sizes: list[int], **settings: Any) -> tuple[float, float, int]:
 ENOUGH, MOST_EPOCHS = 0.9, 6
 
 
-def learned_mnist() -> list[Rung]:
+def learned_mnist() -> list[Check]:
     """MNIST over 90 %, of test images that the network has not been trained on."""
-    return [Rung("MNIST over 90 %", _learns_mnist)]
+    return [Check("MNIST over 90 %", _learns_mnist)]
 
 
 def _learns_mnist(tally: Tally) -> None:
@@ -132,12 +132,12 @@ SPIRALS = 150
 UNITS = 8
 
 
-def tools_together() -> list[Rung]:
+def tools_together() -> list[Check]:
     """The tools together: on a network in which a neuron has died, and on one whose gradient is wrong."""
     return [
-        Rung("the training in view", _in_view),
-        Rung("the neuron that died", _dead_neuron),
-        Rung("the gradient that is wrong", _wrong_gradient),
+        Check("the training in view", _in_view),
+        Check("the neuron that died", _dead_neuron),
+        Check("the gradient that is wrong", _wrong_gradient),
     ]
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check
 from groundup.course.grading import guarded
 from groundup.course.grading.c_functions import (
     add_bias,
@@ -41,14 +42,13 @@ from groundup.course.grading.c_products import (
     tile,
 )
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Tally, Wrong, gradient_rung, rungs
 from shared.contract import load_part, load_stage
 from shared.initialize import initialize_parameters
 
 library: Any = load_part("stage3_c", "library")
 
 
-def dense_forward() -> list[Rung]:
+def dense_forward() -> list[Check]:
     """Dense.forward: the product and the bias, written where the caller wants it, and x kept for the way back."""
     dense, floor = c_floor().dense.Dense, numpy_floor().dense.Dense
 
@@ -105,7 +105,7 @@ def dense_forward() -> list[Rung]:
 
     x, w, _ = arguments(np.random.default_rng(5), (4, 3, 2))
     grad = np.random.default_rng(7).standard_normal((4, 2))
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=lambda x, weights, bias: floor(weights, bias).forward(x),
@@ -114,7 +114,7 @@ def dense_forward() -> list[Rung]:
             arguments=arguments,
             typical=(4, 4, 4),
             sizes=SIZES,
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda w: float(np.sum((x @ w) * grad)),
                 backward_finds_x,
                 lambda rng: w,
@@ -132,7 +132,7 @@ def dense_forward() -> list[Rung]:
     )
 
 
-def backward() -> list[Rung]:
+def backward() -> list[Check]:
     """Backpropagation through all layers, by the gradients that a network's step writes."""
     network_in_c, floor = c_floor().network.Network, numpy_floor().network.Network
 
@@ -176,7 +176,7 @@ def backward() -> list[Rung]:
         network = floor.from_parameters((w, *parameters[1:]), "relu", "mean_squared_error", "float64")
         return float(network.loss(x, y))
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=reference,
@@ -204,7 +204,7 @@ def backward() -> list[Rung]:
                 (5, (7, 11, 3), True),
                 (9, (4, 5, 3, 2, 6), True),
             ],
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 loss,
                 lambda w: call((w, *parameters[1:]), x, y, None)["grad W1"],
                 lambda rng: parameters[0],
@@ -258,7 +258,7 @@ def backpropagated(
     return found
 
 
-GRADES: dict[str, Callable[[], list[Rung]]] = {
+GRADES: dict[str, Callable[[], list[Check]]] = {
     "6.1": relu_backward,
     "6.2": add_bias,
     "6.3": column_sums,
@@ -284,10 +284,10 @@ CLOSE = 1e-5
 STEPS, PAIRS, PER_PAIR = 10, 31, 3
 
 
-def checkpoint() -> list[Rung]:
+def checkpoint() -> list[Check]:
     """What ends the phase: the learner's functions together compute what Python does, and are faster than NumPy."""
     c_floor()
-    return [Rung("agrees with Python to 1e-5", agrees), Rung("faster than NumPy", faster_than_numpy)]
+    return [Check("agrees with Python to 1e-5", agrees), Check("faster than NumPy", faster_than_numpy)]
 
 
 def agrees(tally: Tally) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from cuda_emulator.errors import KernelError
+from groundup.course.checks import Check, Tally
 from groundup.course.grading.kernels import Launch, Out, backend, explained, module, profiled, random
 from groundup.course.manifest import ROOT
-from groundup.course.rungs import Rung, Tally
 from shared.bench.document import load as load_results
 from shared.contract import STAGES, load_device_clock, load_stage
 from shared.initialize import initialize_parameters
@@ -33,18 +33,18 @@ NOT_RECORDED = (
 )
 
 
-def checkpoint() -> list[Rung]:
+def checkpoint() -> list[Check]:
     """With a GPU its own clock tells the time. Without one it is looked up in docs/benchmarks.
 
     While nothing is recorded there, a note says so, and how often memory is read is all that is asked.
     """
-    made = [Rung("agrees with NumPy", _forward_agrees)]
+    made = [Check("agrees with NumPy", _forward_agrees)]
     if backend() == "gpu":
-        return [*made, Rung("20 times as fast as pure Python", _measured)]
+        return [*made, Check("20 times as fast as pure Python", _measured)]
     if backend() == "emulator":
-        made.append(Rung("a 16th of the reads", _reads_less))
+        made.append(Check("a 16th of the reads", _reads_less))
     if recorded := recorded_speed():
-        made.append(Rung("20 times as fast as pure Python, as recorded", lambda tally: _recorded(tally, recorded)))
+        made.append(Check("20 times as fast as pure Python, as recorded", lambda tally: _recorded(tally, recorded)))
     return made
 
 

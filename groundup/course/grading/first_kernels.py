@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Tally, checks_of
 from groundup.course.grading.first_forward import FROM_GLOBAL, checkpoint
 from groundup.course.grading.kernels import (
     RUNS,
@@ -29,7 +30,6 @@ from groundup.course.grading.kernels import (
 )
 from groundup.course.grading.line_by_line import line_by_line
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Tally, rungs
 
 __all__ = ["GRADES", "checkpoint"]
 
@@ -48,10 +48,10 @@ DOWN = "x and y mixed up: in this launch x runs down the rows, y along the colum
 ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
 
 
-def multiply() -> list[Rung]:
+def multiply() -> list[Check]:
     """9.1: out = a * mask."""
     kernel = module("kernels.dense").multiply
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda a, mask, launch: launched(kernel, launch, a, mask, Out(a.shape)),
             reference=lambda a, mask, launch: np.multiply(a, mask, dtype=np.float64),
@@ -76,7 +76,7 @@ def multiply() -> list[Rung]:
     )
 
 
-def add_bias() -> list[Rung]:
+def add_bias() -> list[Check]:
     """9.2: z += bias, in place."""
     kernel = module("kernels.dense").add_bias
     rows_first = Guess(
@@ -91,7 +91,7 @@ def add_bias() -> list[Rung]:
         "row and column exchanged: number i is in row i // columns, column i % columns",
         lambda z, bias, launch: z + bias[np.minimum(np.arange(z.size) // z.shape[1], bias.size - 1)].reshape(z.shape),
     )
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda z, bias, launch: launched(kernel, launch, Both(z), bias),
             reference=lambda z, bias, launch: np.add(z, bias, dtype=np.float64),
@@ -156,11 +156,11 @@ GATHERED = [
 ]
 
 
-def gather_labels() -> list[Rung]:
+def gather_labels() -> list[Check]:
     """9.3: y[r] = labels[order[position + r]]."""
     kernel = module("kernels.gather").gather_labels
     labels, order = np.array([7, 3, 9, 1, 5], np.int32), np.array([4, 0, 3, 1, 2], np.int32)
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda labels, order, position, rows, launch: launched(
                 kernel, launch, labels, order, position, Out((rows,), "int32")
@@ -196,7 +196,7 @@ def gather_labels() -> list[Rung]:
     )
 
 
-def product(name: str, x_down: bool) -> list[Rung]:
+def product(name: str, x_down: bool) -> list[Check]:
     """9.4 and 10.1: a thread for each number of ab. x_down: whether the launch has x down the rows."""
     kernel = getattr(module("kernels.matmul_basic"), name)
 
@@ -216,7 +216,7 @@ def product(name: str, x_down: bool) -> list[Rung]:
         shape = len(a), b.shape[1]
         return launched(kernel, Launch(blocks(*shape), (8, 4)), a, b, Out(shape))
 
-    return rungs(
+    return checks_of(
         matmul_exercise(
             name,
             call,
@@ -276,10 +276,10 @@ def matmul_exercise(
     )
 
 
-def columns_by_thread() -> list[Rung]:
+def columns_by_thread() -> list[Check]:
     """10.2: the sum of each column."""
     kernel = module("kernels.sums").columns_by_thread
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda matrix, launch: launched(kernel, launch, matrix, Out((matrix.shape[1],))),
             reference=lambda matrix, launch: matrix.sum(axis=0, dtype=np.float64),
@@ -322,7 +322,7 @@ def columns_by_thread() -> list[Rung]:
     )
 
 
-def gather_rows() -> list[Rung]:
+def gather_rows() -> list[Check]:
     """10.3: x[r] = values[order[position + r]], coalesced."""
     kernel = module("kernels.gather").gather_rows
     values, order = as_float([[1, 2], [3, 4], [5, 6]]), np.array([2, 0, 1, 0], np.int32)
@@ -349,7 +349,7 @@ def gather_rows() -> list[Rung]:
 
         return wrong
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda values, order, position, rows, launch: launched(
                 kernel, launch, values, order, position, Out((rows, values.shape[1]))
@@ -393,7 +393,7 @@ def gather_rows() -> list[Rung]:
     )
 
 
-def tile_of(name: str, side: int) -> list[Rung]:
+def tile_of(name: str, side: int) -> list[Check]:
     """11.1 and 11.2: fill and fill_transposed, called by a kernel of the grader's that shows the tile."""
     fill = getattr(module("kernels.matmul_basic"), name)
     of_the_project(fill, device=True)
@@ -437,7 +437,7 @@ def tile_of(name: str, side: int) -> list[Rung]:
                 lambda source, row, column: part(source.T, row, column),
             )
         )
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda source, row, column: launched(
                 kernel, Launch(1, (side, side)), source, row, column, Out((side, side))
@@ -537,7 +537,7 @@ TILE_GUESSES = [
 ]
 
 
-def tiled_product() -> list[Rung]:
+def tiled_product() -> list[Check]:
     """11.3: the product through shared tiles; as nn throughout, and once each as tn and nt."""
     tiled = module("kernels.matmul_basic").tiled
     kernel = tiled(TILE, "nn").multiply
@@ -563,7 +563,7 @@ def tiled_product() -> list[Rung]:
 
         return wrong
 
-    made = rungs(
+    made = checks_of(
         matmul_exercise(
             "tiled(16, 'nn')",
             call,
@@ -584,15 +584,15 @@ def tiled_product() -> list[Rung]:
             ),
         )
     )
-    numbers = next(rung for rung in made if rung.name == "sizes")
+    numbers = next(check for check in made if check.name == "sizes")
 
     def sizes(tally: Tally) -> None:
-        numbers.check(tally)
+        numbers.run(tally)
         rng = np.random.default_rng(7)
         for form, kernel in turned.items():
             other_form(tally, form, kernel, random(rng, 5, 11), random(rng, 11, 6))
 
-    return [Rung("sizes", sizes) if rung is numbers else rung for rung in made]
+    return [Check("sizes", sizes) if check is numbers else check for check in made]
 
 
 def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarray) -> None:
@@ -625,7 +625,7 @@ def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarra
     )
 
 
-GRADES: dict[str, Callable[[], list[Rung]]] = {
+GRADES: dict[str, Callable[[], list[Check]]] = {
     "9.1": multiply,
     "9.2": add_bias,
     "9.3": gather_labels,

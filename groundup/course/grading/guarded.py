@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.rungs import Wrong
+from groundup.course.checks import Wrong
 
 MARGIN = 4096
 """Elements before and after each array: wrong row lengths go far beyond an end."""

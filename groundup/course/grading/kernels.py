@@ -5,7 +5,7 @@
     Out, Both       arguments that a kernel writes: Out is poisoned first, Both brings numbers of its own
     launched        one launch: NumPy arrays in, NumPy arrays out
     of_the_project  that a kernel is one at all, made by the cuda of this project
-    watched         a rung's check of the memory: races, reads of what nobody wrote, and what a Budget allows
+    watched         a check of the memory: races, reads of what nobody wrote, and what a Budget allows
     left_out, races guesses for an Exercise: what is never written; which barrier is missing where numbers are wrong
 
 On the emulator every launch is a traced one. Compiling takes longer than everything else here, and so a kernel is
@@ -13,9 +13,9 @@ compiled once, for its numbers and for its memory. Indices outside an array, bar
 reaches and loops that never end are found on the way, with the line. On a GPU the launches are the device's own, and
 nothing is traced.
 
-    def rungs_of_multiply():
+    def checks_of_multiply():
         kernel = module("kernels.dense").multiply
-        return rungs(Exercise(
+        return checks_of(Exercise(
             call=lambda a, mask, launch: launched(kernel, launch, a, mask, Out(a.shape)),
             reference=lambda a, mask, launch: a * mask,
             arguments=lambda rng, size: (random(rng, size[0]), random(rng, size[0]), size[1]),
@@ -44,9 +44,9 @@ from cuda_emulator.errors import KernelError
 from cuda_emulator.runtime import tracing
 from cuda_emulator.runtime.dispatcher import Kernel
 from groundup.course import assembly
+from groundup.course.checks import Tally, Wrong
 from groundup.course.likely import Guess
 from groundup.course.manifest import ROOT
-from groundup.course.rungs import Tally, Wrong
 from groundup.lens import analysis, checks
 from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 
@@ -384,7 +384,7 @@ def watched(
     race: str = "",
     uninitialised: str = "",
 ) -> Callable[[Tally], None]:
-    """The check of a memory rung: no race, no read of shared memory that nobody wrote, and every budget kept.
+    """The check of a memory check: no race, no read of shared memory that nobody wrote, and every budget kept.
 
     arguments: as `launched` takes them, made of random numbers
     race, uninitialised: what they come from in this task; else what they mostly come from

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Tally, gradient_check
 from groundup.course.likely import Guess
-from groundup.course.rungs import Tally, gradient_rung
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
@@ -92,7 +92,7 @@ RELU_GUESSES = [
 
 
 def relu_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
-    """The gradient rung of relu_backward, away from the kink."""
+    """The gradient check of relu_backward, away from the kink."""
     grad = np.random.default_rng(6).standard_normal((3, 4))
 
     def at(rng: np.random.Generator) -> np.ndarray:
@@ -102,7 +102,7 @@ def relu_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
     def slope_of(z: np.ndarray) -> Any:
         return call(grad, z, np.maximum(z, 0))
 
-    return gradient_rung(
+    return gradient_check(
         lambda z: float(np.sum(np.maximum(z, 0) * grad)),
         slope_of,
         at,
@@ -318,9 +318,9 @@ CROSS_ENTROPY_BACKWARD_GUESSES = [
 
 
 def cross_entropy_gradient(call: Callable[..., Any]) -> Callable[[Tally], None]:
-    """The gradient rung of softmax_cross_entropy_backward."""
+    """The gradient check of softmax_cross_entropy_backward."""
     labels = np.array([2, 0, 3])
-    return gradient_rung(
+    return gradient_check(
         lambda z: cross_entropy_of(z, labels),
         lambda z: call(z, labels),
         lambda rng: 2 * rng.standard_normal((3, 4)),
@@ -430,7 +430,7 @@ BACKWARD_GUESSES = [
 
 
 def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
-    """The gradient rung of Dense.backward: all three of them."""
+    """The gradient check of Dense.backward: all three of them."""
     x, weights, grad = backward_arguments(np.random.default_rng(5), (3, 4, 2))
     case = "sum(y * grad_output) for x (3, 4), weights (4, 2)"
     bias = np.zeros(2)
@@ -439,7 +439,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
         return [replace(each, wrong=lambda at, wrong=each.wrong: wrong(*of(at))) for each in BACKWARD_GUESSES]
 
     checks = [
-        gradient_rung(
+        gradient_check(
             lambda w: float(np.sum((x @ w) * grad)),
             lambda w: call(x, w, grad),
             lambda rng: weights,
@@ -447,7 +447,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
             name="grad_weights",
             guesses=guesses(lambda w: (x, w, grad)),
         ),
-        gradient_rung(
+        gradient_check(
             lambda b: float(np.sum((x @ weights + b) * grad)),
             lambda b: call(x, weights, grad),
             lambda rng: bias,
@@ -455,7 +455,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
             name="grad_bias",
             guesses=guesses(lambda b: (x, weights, grad)),
         ),
-        gradient_rung(
+        gradient_check(
             lambda v: float(np.sum((v @ weights) * grad)),
             lambda v: call(v, weights, grad),
             lambda rng: x,

@@ -1,7 +1,7 @@
 """Kernels graded line by line, in the emulator's step mode, which compiles nothing.
 
     line_by_line    one launch, which also ends a loop that never ends
-    followed        a rung's check of the memory: who touches which element, and do lanes of a warp stay side by side
+    followed        a check of the memory: who touches which element, and do lanes of a warp stay side by side
 
 A kernel with shuffles compiles for five seconds, and a wrong answer is mostly found in the first few numbers. So what
 these kernels compute is looked at as Python runs their lines, a thread after the other, and what their threads touch is
@@ -26,6 +26,7 @@ import numpy as np
 import cuda_emulator as emulator
 from cuda_emulator.errors import KernelError
 from cuda_emulator.stepping import step, step_rewrite
+from groundup.course.checks import Tally, Wrong
 from groundup.course.grading.kernels import (
     ENDLESS,
     INDEX,
@@ -41,7 +42,6 @@ from groundup.course.grading.kernels import (
     own_line,
     same_bits,
 )
-from groundup.course.rungs import Tally, Wrong
 
 SECONDS = 8
 """A right launch takes a few hundredths of one."""
@@ -127,7 +127,7 @@ def followed(
     side_by_side: Sequence[int] = (),
     written_once: Sequence[int] = (),
 ) -> Callable[[Tally], None]:
-    """The check of a memory rung: no two threads share an element that one of them writes, and the kernel compiles.
+    """The check of a memory check: no two threads share an element that one of them writes, and the kernel compiles.
 
     arguments: as `launched` takes them, made of random numbers; no shared memory, whose barriers are not known here
     side_by_side: the places of the arrays, among the arguments, whose columns the lanes of a warp take side by side. A

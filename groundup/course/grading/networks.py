@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Tally, Wrong, gradient_check
 from groundup.course.grading.layers import cross_entropy_of, cross_entropy_slopes
 from groundup.course.likely import Guess
-from groundup.course.rungs import Tally, Wrong, gradient_rung
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,7 +307,7 @@ BACKPROPAGATION_GUESSES.append(
 
 
 def network_slopes(call: Callable[[Problem], Mapping[str, Any]]) -> Callable[[Tally], None]:
-    """The gradient rung of a network: every parameter's gradient, one after the other in one row."""
+    """The gradient check of a network: every parameter's gradient, one after the other in one row."""
     rng = np.random.default_rng(7)
     checks = [_network_slopes(call, problem(rng, (3, 3, 3, 3), 4, dropout)) for dropout in (False, True)]
 
@@ -324,7 +324,7 @@ def _network_slopes(call: Callable[[Problem], Mapping[str, Any]], given: Problem
             return None
         return np.concatenate([np.ravel(value) for name, value in found.items() if name != "the loss"])
 
-    return gradient_rung(
+    return gradient_check(
         lambda theta: network_loss(given.at(theta)),
         lambda theta: flat(call(given.at(theta))),
         lambda rng: given.flat,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Wrong, checks_of, gradient_check, outputs
 from groundup.course.grading.layers import (
     BACKWARD_GUESSES,
     BACKWARD_HAND,
@@ -63,7 +64,6 @@ from groundup.course.grading.networks import (
 )
 from groundup.course.grading.steps import SGD_ALL, SGD_HAND, SGD_SIZES, Steps, held, sgd_guesses, sgd_steps, steps_case
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Wrong, gradient_rung, outputs, rungs
 from shared.contract import load_stage
 
 OVERFLOW = "exp of more than 709 is beyond every float: subtract {} first, which cancels and changes nothing else"
@@ -110,8 +110,8 @@ def on_lists(
     return call
 
 
-def graded(exercise: Exercise) -> list[Rung]:
-    """The rungs of an exercise whose results have to be lists of numbers, or numbers, of Python's own.
+def graded(exercise: Exercise) -> list[Check]:
+    """The checks of an exercise whose results have to be lists of numbers, or numbers, of Python's own.
 
     An array of NumPy's that holds the right numbers would pass, and break what the next function does with a list.
     """
@@ -133,7 +133,7 @@ def graded(exercise: Exercise) -> list[Rung]:
     dimensions = {
         name: LISTS[np.ndim(value)] for _, expected in exercise.hand for name, value in outputs(expected).items()
     }
-    return rungs(replace(exercise, call=call, fresh=True))
+    return checks_of(replace(exercise, call=call, fresh=True))
 
 
 MATRIX = "a list of lists of floats"
@@ -171,7 +171,7 @@ ONE_ROW = (
 )
 
 
-def product(rung: str) -> list[Rung]:
+def product(rung: str) -> list[Check]:
     """A rung of the matmul ladder."""
     return graded(
         Exercise(
@@ -202,7 +202,7 @@ def product(rung: str) -> list[Rung]:
     )
 
 
-def matmul_tn() -> list[Rung]:
+def matmul_tn() -> list[Check]:
     """aᵀb."""
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -245,7 +245,7 @@ def matmul_tn() -> list[Rung]:
     )
 
 
-def relu_backward() -> list[Rung]:
+def relu_backward() -> list[Check]:
     """The derivative of ReLU."""
     call = on_lists(stage().activations.relu_backward, "grad_output", "z", "output")
     return graded(
@@ -263,7 +263,7 @@ def relu_backward() -> list[Rung]:
     )
 
 
-def sigmoid_of() -> list[Rung]:
+def sigmoid_of() -> list[Check]:
     """The sigmoid of one number at a time."""
     of_one = on_lists(
         stage().activations.sigmoid_of,
@@ -309,7 +309,7 @@ def sigmoid_of() -> list[Rung]:
     )
 
 
-def softmax() -> list[Rung]:
+def softmax() -> list[Check]:
     """Softmax of every row."""
     return graded(
         Exercise(
@@ -337,7 +337,7 @@ def pair_of(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarra
     return rng.standard_normal(shape), rng.standard_normal(shape)
 
 
-def mean_squared_error_backward() -> list[Rung]:
+def mean_squared_error_backward() -> list[Check]:
     """The gradient of the mean squared error."""
     call = on_lists(stage().losses.mean_squared_error_backward, "outputs", "targets")
     guesses = [
@@ -370,7 +370,7 @@ def mean_squared_error_backward() -> list[Rung]:
             arguments=pair_of,
             typical=(4, 3),
             sizes=SHAPES,
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda o: float(np.mean((o - targets) ** 2)),
                 lambda o: call(o, targets),
                 lambda rng: rng.standard_normal((3, 4)),
@@ -382,7 +382,7 @@ def mean_squared_error_backward() -> list[Rung]:
     )
 
 
-def softmax_cross_entropy() -> list[Rung]:
+def softmax_cross_entropy() -> list[Check]:
     """Softmax cross-entropy."""
     return graded(
         Exercise(
@@ -407,7 +407,7 @@ def softmax_cross_entropy() -> list[Rung]:
     )
 
 
-def softmax_cross_entropy_backward() -> list[Rung]:
+def softmax_cross_entropy_backward() -> list[Check]:
     """The gradient of softmax cross-entropy."""
     call = on_lists(
         stage().losses.softmax_cross_entropy_backward,
@@ -436,7 +436,7 @@ def softmax_cross_entropy_backward() -> list[Rung]:
 REMEMBER = "backward will ask what x was: keep it, self._x = x"
 
 
-def dense_forward() -> list[Rung]:
+def dense_forward() -> list[Check]:
     """Dense.forward: the result, and that it remembers x."""
     dense = stage().dense.Dense
 
@@ -470,7 +470,7 @@ NOT_NEEDED = (
 )
 
 
-def dense_backward() -> list[Rung]:
+def dense_backward() -> list[Check]:
     """Dense.backward: the three gradients by name, of the second call in a row."""
     dense = stage().dense.Dense
 
@@ -508,7 +508,7 @@ def softmax_slopes(grad: np.ndarray, output: np.ndarray) -> np.ndarray:
     return slopes
 
 
-def softmax_backward() -> list[Rung]:
+def softmax_backward() -> list[Check]:
     """The derivative of softmax."""
     call = on_lists(stage().activations.softmax_backward, "grad_output", "z", "output")
     grad = np.random.default_rng(6).standard_normal((3, 4))
@@ -556,7 +556,7 @@ def softmax_backward() -> list[Rung]:
             sizes=SHAPES,
             terms=lambda g, z, s: z.shape[1] + 16,
             scale=lambda g, z, s: np.abs(g).max(),
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda z: float(np.sum(softmax_of(z) * grad)),
                 lambda z: call(grad, z, softmax_of(z)),
                 lambda rng: rng.standard_normal((3, 4)),
@@ -571,7 +571,7 @@ def softmax_backward() -> list[Rung]:
     )
 
 
-def network_forward() -> list[Rung]:
+def network_forward() -> list[Check]:
     """Network._forward: the whole trace."""
     network = stage().network.Network
 
@@ -596,7 +596,7 @@ def network_forward() -> list[Rung]:
     )
 
 
-def network_forward_backward() -> list[Rung]:
+def network_forward_backward() -> list[Check]:
     """Network._forward_backward: the loss and all gradients."""
     network = stage().network.Network
 
@@ -631,7 +631,7 @@ NOT_IN_PLACE = (
 )
 
 
-def sgd_step() -> list[Rung]:
+def sgd_step() -> list[Check]:
     """SGD.step, on lists that have to change in place."""
     sgd = stage().optimizers.SGD
 
@@ -663,7 +663,7 @@ def sgd_step() -> list[Rung]:
     )
 
 
-GRADES: dict[str, Callable[[], list[Rung]]] = {
+GRADES: dict[str, Callable[[], list[Check]]] = {
     "1.1": lambda: product("index_loops"),
     "1.2": lambda: product("zip_rows_columns"),
     "1.3": lambda: product("transpose_once"),
@@ -683,7 +683,7 @@ GRADES: dict[str, Callable[[], list[Rung]]] = {
 }
 
 
-def checkpoint() -> list[Rung]:
+def checkpoint() -> list[Check]:
     """XOR: learned with a hidden layer of two, and out of reach without one."""
     # Imported here: training and data sets take half as long to import as grading a task takes.
     from groundup.course.grading.checkpoints import learned_xor

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
 from groundup.course.grading.kernels import (
     COALESCED,
     Launch,
@@ -30,7 +31,6 @@ from groundup.course.grading.kernels import (
 )
 from groundup.course.grading.line_by_line import followed, line_by_line
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Tally, gradient_rung, rungs
 
 WARP = 32
 FLOAT64 = "float64"
@@ -128,7 +128,7 @@ def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], guess
     )
 
 
-def softmax_thread() -> list[Rung]:
+def softmax_thread() -> list[Check]:
     """A thread for each row."""
     kernel = module("kernels.softmax").softmax_thread
     memory = watched(
@@ -137,7 +137,7 @@ def softmax_thread() -> list[Rung]:
         lambda rng: (random(rng, 7, 5), Out((7, 5))),
         race="two threads work on one row: a thread goes on by as many rows as the grid has threads, cuda.gridsize(1)",
     )
-    return rungs(replace(softmax_exercise(kernel, any_grid, SOFTMAX_GUESSES), memory=memory))
+    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_GUESSES), memory=memory))
 
 
 def warps(rows: int) -> list[Launch]:
@@ -145,7 +145,7 @@ def warps(rows: int) -> list[Launch]:
     return [Launch(rows // 2 + 1, (WARP, 2)), Launch(1, (WARP, 1))]
 
 
-def softmax_warp() -> list[Rung]:
+def softmax_warp() -> list[Check]:
     """A warp for each row."""
     kernel = module("kernels.softmax").softmax_warp
 
@@ -164,7 +164,7 @@ def softmax_warp() -> list[Rung]:
     ]
     exercise = softmax_exercise(kernel, warps, guesses)
     memory = followed(kernel, Launch(1, (WARP, 2)), lambda rng: (random(rng, 5, 64), Out((5, 64))), side_by_side=[0, 1])
-    return rungs(replace(exercise, memory=memory))
+    return checks_of(replace(exercise, memory=memory))
 
 
 BARRIER_IN_TREE = "barrier missing inside the tree: a level must not begin before the one before it is done everywhere"
@@ -206,7 +206,7 @@ def block_sum_guesses(reading: str, block: int, terms: Callable[..., np.ndarray]
     ]
 
 
-def total_by_tree() -> list[Rung]:
+def total_by_tree() -> list[Check]:
     """The sum of a vector, by one block."""
     sums = module("kernels.sums")
     kernel, block = sums.total_by_tree, sums.BLOCK
@@ -218,7 +218,7 @@ def total_by_tree() -> list[Rung]:
         padded[: vector.size] = vector
         return padded.reshape(-1, block).sum(axis=0)[:, None]
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda vector: launched(kernel, launch, vector, Out((1,))),
             reference=lambda vector: np.array([vector.astype(np.float64).sum()]),
@@ -263,7 +263,7 @@ def shuffled(down: bool, steps: Sequence[int]) -> Callable[..., np.ndarray]:
     return wrong
 
 
-def warp_sum() -> list[Rung]:
+def warp_sum() -> list[Check]:
     """The device function, in a kernel that gives the sum of every lane."""
     cuda, of_warp = module("backend").cuda, module("kernels.softmax").warp_sum
     of_the_project(of_warp, device=True)
@@ -278,7 +278,7 @@ def warp_sum() -> list[Rung]:
 
     one = np.zeros(WARP, np.float32)
     one[[3, 20]] = 5, 2
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda values: line_by_line(sum_in_every_lane, launch(values), values, Out(values.shape)),
             reference=lambda values: np.repeat(values.astype(np.float64).reshape(-1, WARP).sum(axis=1), WARP),
@@ -316,7 +316,7 @@ def warp_sum() -> list[Rung]:
 # ---------------------------------------------------------------- week 14: backward kernels
 
 
-def softmax_warp_backward() -> list[Rung]:
+def softmax_warp_backward() -> list[Check]:
     """The derivative of softmax, from its output."""
     kernel = module("kernels.softmax").softmax_warp_backward
 
@@ -341,7 +341,7 @@ def softmax_warp_backward() -> list[Rung]:
         ([[2.0, 2.0]], [[0.1, 0.9]], [[0.0, 0.0]]),
     ]
     shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=lambda grad, output, launch: below("activations", "softmax_backward", grad, output, output),
@@ -350,7 +350,7 @@ def softmax_warp_backward() -> list[Rung]:
             arguments=arguments,
             typical=(4, 37, warps(4)[0]),
             sizes=[(*shape, launch) for shape in shapes for launch in warps(shape[0])],
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda z: float(np.sum(softmax_of(z, z.max(axis=1, keepdims=True)) * direction)),
                 lambda z: call(direction, softmax_of(z, z.max(axis=1, keepdims=True)), warps(2)[0]),
                 lambda rng: rng.standard_normal((2, 35)),
@@ -411,7 +411,7 @@ def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tal
     return check
 
 
-def columns_by_block() -> list[Rung]:
+def columns_by_block() -> list[Check]:
     """The sums of a matrix's columns."""
     sums = module("kernels.sums")
     kernel, lanes, rows_at_once = sums.columns_by_block, sums.LANES, sums.WARPS
@@ -433,7 +433,7 @@ def columns_by_block() -> list[Rung]:
         COALESCED,
         race=BARRIER_MISSING,
     )
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda matrix: launched(kernel, launch(matrix), matrix, Out(matrix.shape[1:])),
             reference=lambda matrix: matrix.sum(axis=0, dtype=np.float64),
@@ -566,14 +566,14 @@ def slope_guesses(output: str = "") -> list[Guess]:
     ]
 
 
-def loss_gradient_rung(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: str = "") -> Callable[[Tally], None]:
+def loss_gradient_check(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: str = "") -> Callable[[Tally], None]:
     """A kernel's gradient, in float64, against the slopes of softmax cross-entropy."""
     labels = np.array([2, 0, 34], np.int32)
 
     def on_these(guess: Guess) -> Guess:
         return replace(guess, wrong=lambda logits: guess.wrong(logits, labels))
 
-    return gradient_rung(
+    return gradient_check(
         lambda logits: float(cross_entropy(logits, labels).sum()),
         lambda logits: grad_of(logits, labels),
         lambda rng: rng.standard_normal((3, 35)),
@@ -583,7 +583,7 @@ def loss_gradient_rung(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: s
     )
 
 
-def exponentials_to_slopes() -> list[Rung]:
+def exponentials_to_slopes() -> list[Check]:
     """The device function, in the kernel of the gradient that the project has around it."""
     make = module("kernels.losses").softmax_kernels
 
@@ -594,7 +594,7 @@ def exponentials_to_slopes() -> list[Rung]:
     def call(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> Any:
         return line_by_line(kernel(lanes), launch, logits, labels, Out(logits.shape, str(logits.dtype)))
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=lambda logits, labels, lanes, launch: below(
@@ -607,7 +607,7 @@ def exponentials_to_slopes() -> list[Rung]:
             arguments=logits_and_labels,
             typical=TYPICAL,
             sizes=[(*shape, *launch) for shape in SHAPES for launch in row_launches(shape[0])],
-            gradient=loss_gradient_rung(lambda logits, labels: call(logits, labels, *row_launches(3)[0])),
+            gradient=loss_gradient_check(lambda logits, labels: call(logits, labels, *row_launches(3)[0])),
             dtype="float32",
             terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
             scale=lambda logits, labels, lanes, launch: 1 / len(logits),
@@ -622,7 +622,7 @@ def exponentials_to_slopes() -> list[Rung]:
     )
 
 
-GRADES_13_14: dict[str, Callable[[], list[Rung]]] = {
+GRADES_13_14: dict[str, Callable[[], list[Check]]] = {
     "13.1": softmax_thread,
     "13.2": total_by_tree,
     "13.3": warp_sum,

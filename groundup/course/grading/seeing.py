@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 
 from groundup import inside, live
+from groundup.course.checks import STEP, Check, Exercise, Tally, Wrong, checks_of, gradient_check, unchanged
 from groundup.course.grading.layers import one_hot
 from groundup.course.grading.networks import FORWARD_PROBLEM, SLOPES, Problem, column, network_trace, problem
 from groundup.course.likely import Guess
-from groundup.course.rungs import STEP, Exercise, Rung, Tally, Wrong, gradient_rung, rungs, unchanged
 from shared.checks import gradients
 from shared.checks.tolerance import tolerance
 
 # -------- week 17: looking inside the network --------
 
 
-def confusion_matrix() -> list[Rung]:
+def confusion_matrix() -> list[Check]:
     """Which class is taken for which."""
     function = inside.confusion_matrix
 
@@ -42,7 +42,7 @@ def confusion_matrix() -> list[Rung]:
         return rng.integers(0, classes, count), rng.integers(0, classes, count), classes
 
     once = "each pair counts only once: counts[labels, predictions] += 1 forgets repeated places; np.add.at does not"
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -102,7 +102,7 @@ HIDDEN: list[tuple[tuple[int, ...], int, str]] = [
 ]
 
 
-def hidden_activations() -> list[Rung]:
+def hidden_activations() -> list[Check]:
     """The output of every hidden layer."""
     function = inside.hidden_activations
 
@@ -146,7 +146,7 @@ def hidden_activations() -> list[Rung]:
         np.zeros(2),
         "relu",
     )
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -173,7 +173,7 @@ def hidden_activations() -> list[Rung]:
     )
 
 
-def active_shares() -> list[Rung]:
+def active_shares() -> list[Check]:
     """How often each unit says anything."""
     function = inside.active_shares
 
@@ -188,7 +188,7 @@ def active_shares() -> list[Rung]:
             np.maximum(rng.standard_normal(shape), 0) - 0.5 * rng.integers(0, 2, shape) * (rng.random(shape) < 0.2),
         )
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -274,7 +274,7 @@ SALIENCY_GUESSES = [
 ]
 
 
-def saliency() -> list[Rung]:
+def saliency() -> list[Check]:
     """The gradient of a score with respect to the input."""
     function = inside.saliency
 
@@ -293,7 +293,7 @@ def saliency() -> list[Rung]:
         x=np.array([[1.0, 2.0], [1.0, 2.0], [-3.0, 1.0]]),
         y=np.array([0, 1, 1]),
     )
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -312,7 +312,7 @@ def saliency() -> list[Rung]:
             sizes=[((4, 3), 3, "relu"), *HIDDEN],
             terms=lambda given: 64,
             scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
-            gradient=gradient_rung(
+            gradient=gradient_check(
                 lambda x: float(scores_of(replace(given, x=x)).sum()),
                 lambda x: call(replace(given, x=x)),
                 lambda rng: given.x,
@@ -400,7 +400,7 @@ SPARKLINE_MISTAKES: list[tuple[str, Callable[..., str]]] = [
 ]
 
 
-def sparkline() -> list[Rung]:
+def sparkline() -> list[Check]:
     """A series as a line of blocks."""
     function = live.sparkline
     nan, inf = math.nan, math.inf
@@ -469,7 +469,7 @@ def sparkline() -> list[Rung]:
         one(tally, [nan, inf], 2, "  ")
         one(tally, [-1e300, 0.0, 1e-300], 3, "▁██")
 
-    return [Rung("shape", shape), Rung("values", values), Rung("agreement", agreement), Rung("sizes", sizes)]
+    return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
 
 
 ALL_ZERO = "where the weights are all 0, the ratio is inf, or 0 if the gradient is 0, too"
@@ -477,7 +477,7 @@ ALL_ZERO = "where the weights are all 0, the ratio is inf, or 0 if the gradient 
 Pair = tuple[list[np.ndarray], list[np.ndarray]]
 
 
-def gradient_ratios() -> list[Rung]:
+def gradient_ratios() -> list[Check]:
     """How large each layer's gradient is beside its weights."""
     function = live.gradient_ratios
 
@@ -510,7 +510,7 @@ def gradient_ratios() -> list[Rung]:
         return above / below if below else math.nan
 
     three_four, bias = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 0.0])
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -571,7 +571,7 @@ def gradient_ratios() -> list[Rung]:
     )
 
 
-def relative_error() -> list[Rung]:
+def relative_error() -> list[Check]:
     """How far a gradient and a slope are apart, as a share."""
     function = gradients.relative_error
 
@@ -592,7 +592,7 @@ def relative_error() -> list[Rung]:
         analytic, loss = size[0] * rng.standard_normal(), size[1] * rng.standard_normal()
         return analytic, analytic + 0.1 * size[0] * rng.standard_normal(), loss
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -644,7 +644,7 @@ CURVES: list[Curve] = [
 ]
 
 
-def slope() -> list[Rung]:
+def slope() -> list[Check]:
     """A derivative by central differences, and the kinks that have none."""
     function: Callable[..., Any] = gradients.slope
 
@@ -725,10 +725,10 @@ def slope() -> list[Rung]:
             one(tally, "5x + 7", lambda p: 5 * p + 7, at, 5.0)
             one(tally, "x² / 100", lambda p: p * p / 100, at, at / 50)
 
-    return [Rung("shape", shape), Rung("values", values), Rung("agreement", agreement), Rung("sizes", sizes)]
+    return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
 
 
-GRADES: dict[str, Callable[[], list[Rung]]] = {
+GRADES: dict[str, Callable[[], list[Check]]] = {
     "17.1": confusion_matrix,
     "17.2": hidden_activations,
     "17.3": active_shares,
@@ -740,7 +740,7 @@ GRADES: dict[str, Callable[[], list[Rung]]] = {
 }
 
 
-def checkpoint() -> list[Rung]:
+def checkpoint() -> list[Check]:
     """The tools together: on a network in which a neuron has died, and on one whose gradient is wrong."""
     # Imported here: training and data sets take half as long to import as grading a task takes.
     from groundup.course.grading.checkpoints import tools_together

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course import mine
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of
 from groundup.course.grading.activation_kernels import GRADES_12
 from groundup.course.grading.kernels import Both, Launch, Out, any_grid, module, random
 from groundup.course.grading.line_by_line import followed, line_by_line
@@ -30,13 +31,12 @@ from groundup.course.grading.reduction_kernels import (
     f32,
     floor,
     logits_and_labels,
-    loss_gradient_rung,
+    loss_gradient_check,
     one_hot,
     row_launches,
     slope_guesses,
 )
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Tally, Wrong, rungs
 from shared.contract import STAGES, load_stage
 from shared.data.datasets import DataError, Dataset, load_dataset
 from shared.training.loop import train
@@ -260,14 +260,14 @@ OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float
 """(kind, settings, [p, g, what is kept], [p, what is kept] after it)."""
 
 
-def momentum() -> list[Rung]:
+def momentum() -> list[Check]:
     """The kernel of SGD with momentum."""
-    return rungs(optimizer_exercise([1], "{}"))
+    return checks_of(optimizer_exercise([1], "{}"))
 
 
-def update() -> list[Rung]:
+def update() -> list[Check]:
     """The device function, in the kernels that the project has around it."""
-    return rungs(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
+    return checks_of(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
 
 
 # ---------------------------------------------------------------- week 15: the whole step
@@ -374,7 +374,7 @@ class Recording:
         self.given.append((list(parameters), list(gradients), [each.copy_to_host() for each in gradients]))
 
 
-def op_by_op() -> list[Rung]:
+def op_by_op() -> list[Check]:
     """The step of a whole network, with NumPy in place of the kernels."""
     numpy_instead_of_kernels()
     steps, network = module("steps"), module("network").Network
@@ -442,7 +442,7 @@ def op_by_op() -> list[Rung]:
         )
 
     places = range(6)
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=reference,
@@ -517,7 +517,7 @@ def activated(number: int, z: np.ndarray) -> np.ndarray:
     return below("activations", ("identity", "relu", "leaky_relu", "sigmoid", "tanh")[number], z)
 
 
-def tiled_forward() -> list[Rung]:
+def tiled_forward() -> list[Check]:
     """The product with bias and activation at its end, of tiles of 4 x 4."""
     kernel = module("kernels.matmul_basic").tiled(SIDE, "nn").forward
 
@@ -531,7 +531,7 @@ def tiled_forward() -> list[Rung]:
     def per_row(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, number: int) -> Any:
         return activated(number, x @ weights + bias[: len(x), None]) if len(x) <= bias.size else None
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=lambda x, weights, bias, number: line_by_line(
                 kernel, launch(x, weights), x, weights, bias, number, Out((len(x), bias.size))
@@ -575,7 +575,7 @@ def tiled_forward() -> list[Rung]:
     )
 
 
-def softmax_cross_entropy_fused() -> list[Rung]:
+def softmax_cross_entropy_fused() -> list[Check]:
     """The loss and its gradient in one kernel."""
     make = module("kernels.losses").softmax_kernels
     kernels = {lanes: make(lanes)[2] for lanes in (WARP, 1)}
@@ -604,7 +604,7 @@ def softmax_cross_entropy_fused() -> list[Rung]:
 
         return wrong
 
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=reference,
@@ -613,7 +613,7 @@ def softmax_cross_entropy_fused() -> list[Rung]:
             arguments=logits_and_labels,
             typical=TYPICAL,
             sizes=[(*shape, *launch) for shape in SHAPES for launch in row_launches(shape[0])],
-            gradient=loss_gradient_rung(lambda logits, labels: call(logits, labels, *row_launches(3)[0]), "grad"),
+            gradient=loss_gradient_check(lambda logits, labels: call(logits, labels, *row_launches(3)[0]), "grad"),
             dtype="float32",
             terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
             scale=lambda logits, labels, lanes, launch: 10.0 / len(logits),
@@ -646,7 +646,7 @@ def softmax_cross_entropy_fused() -> list[Rung]:
     )
 
 
-def combine() -> list[Rung]:
+def combine() -> list[Check]:
     """The parts of a product added up, with bias, activation and mask."""
     kernel = module("kernels.fused").combine
 
@@ -676,7 +676,7 @@ def combine() -> list[Rung]:
         return lambda parts, bias, number, mask, launch: change(parts, bias, number)
 
     parts = f32([[[1, 2], [0, 1]], [[3, -5], [4, 1]], [[0, 0], [1, 1]]])
-    return rungs(
+    return checks_of(
         Exercise(
             call=call,
             reference=lambda parts, bias, number, mask, launch: finished(
@@ -763,7 +763,7 @@ def combine() -> list[Rung]:
     )
 
 
-GRADES: dict[str, Callable[[], list[Rung]]] = {
+GRADES: dict[str, Callable[[], list[Check]]] = {
     **GRADES_12,
     **GRADES_13_14,
     "15.1": momentum,
@@ -782,14 +782,14 @@ FULL_EPOCHS, FULL_LEAST = 1, 0.92
 SMALL_EPOCHS, SMALL_LEAST = 3, 0.90
 
 
-def checkpoint() -> list[Rung]:
+def checkpoint() -> list[Check]:
     """MNIST, trained by the learner's kernels, an operation at a time: all of it, where it is there."""
     try:
         data, missing = load_dataset("mnist"), ""
     except DataError as error:
         data, missing = load_dataset(), str(error)
     what = f"{'part of ' if missing else 'full '}MNIST, trained by your kernels"
-    return [Rung(what, lambda tally: _trained(tally, data, missing))]
+    return [Check(what, lambda tally: _trained(tally, data, missing))]
 
 
 def _trained(tally: Tally, data: Dataset, missing: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks import Check, Exercise, Speed, Tally, Wrong, checks_of, unchanged
 from groundup.course.grading.layers import (
     BACKWARD_GUESSES,
     BACKWARD_HAND,
@@ -73,7 +74,6 @@ from groundup.course.grading.steps import (
     steps_case,
 )
 from groundup.course.likely import Guess
-from groundup.course.rungs import Exercise, Rung, Speed, Tally, Wrong, rungs, unchanged
 from shared.contract import load_stage
 
 MOST = 20.0
@@ -151,22 +151,22 @@ def _listed(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 
-def graded(exercise: Exercise, *more: Rung) -> list[Rung]:
-    """The rungs of an exercise, of which the agreement is tried in float32 as well; and more at the end."""
-    made = {rung.name: rung for rung in rungs(exercise)}
+def graded(exercise: Exercise, *more: Check) -> list[Check]:
+    """The checks of an exercise, of which the agreement is tried in float32 as well; and more at the end."""
+    made = {check.name: check for check in checks_of(exercise)}
     narrow = replace(
         exercise,
         dtype="float32",
         arguments=lambda rng, size: tuple(narrowed(each) for each in exercise.arguments(rng, size)),
         show=lambda *arguments: f"{exercise.show(*arguments)} in float32",
     )
-    double, single = made["agreement"], next(rung for rung in rungs(narrow) if rung.name == "agreement")
+    double, single = made["agreement"], next(check for check in checks_of(narrow) if check.name == "agreement")
 
-    def check(tally: Tally) -> None:
-        double.check(tally)
-        single.check(tally)
+    def run(tally: Tally) -> None:
+        double.run(tally)
+        single.run(tally)
 
-    made["agreement"] = Rung("agreement", check)
+    made["agreement"] = Check("agreement", run)
     return [*made.values(), *more]
 
 
@@ -183,22 +183,22 @@ def narrowed(value: Any) -> Any:
     return [narrowed(each) for each in value] if isinstance(value, list) else value
 
 
-def speed_rung(
+def speed_check(
     exercise: Exercise,
     call: Callable[..., Any],
     against: Callable[..., Any],
     arguments: Callable[[np.random.Generator], tuple[Any, ...]],
     likely: str = LOOP,
-) -> Rung:
+) -> Check:
     """The time of one plain call beside that of a NumPy expression."""
     speed = Speed(arguments, MOST, likely, against, "a plain NumPy expression")
-    return rungs(replace(exercise, call=call, speed=speed))[-1]
+    return checks_of(replace(exercise, call=call, speed=speed))[-1]
 
 
 # -------- week 4: vectorisation --------
 
 
-def outer_products() -> list[Rung]:
+def outer_products() -> list[Check]:
     """The product as a sum of outer products."""
     function = stage().matmul.outer_products
     exercise = Exercise(
@@ -227,10 +227,10 @@ def outer_products() -> list[Rung]:
         return total
 
     likely = "a loop over rows, columns or elements of the result: only k is looped over, K times in all"
-    return graded(exercise, speed_rung(exercise, function, against, lambda rng: matrices(rng, (120, 4, 120)), likely))
+    return graded(exercise, speed_check(exercise, function, against, lambda rng: matrices(rng, (120, 4, 120)), likely))
 
 
-def relu_backward() -> list[Rung]:
+def relu_backward() -> list[Check]:
     """The derivative of ReLU."""
     function = stage().activations.relu_backward
     call = on_arrays(function, lambda g, z, o: z.shape, "grad_output", "z", "output")
@@ -245,7 +245,7 @@ def relu_backward() -> list[Rung]:
         gradient=relu_slopes(call),
         guesses=RELU_GUESSES,
     )
-    plain = speed_rung(
+    plain = speed_check(
         exercise, function, lambda g, z, o: np.where(z > 0, g, 0), lambda rng: relu_arguments(rng, (3000, 4))
     )
     return graded(exercise, plain)
@@ -271,7 +271,7 @@ def without_keepdims(z: np.ndarray) -> np.ndarray | None:
     return exps / exps.sum(axis=1) if z.shape[0] == z.shape[1] else None
 
 
-def softmax() -> list[Rung]:
+def softmax() -> list[Check]:
     """Softmax of every row."""
     function = stage().activations.softmax
     exercise = Exercise(
@@ -298,10 +298,10 @@ def softmax() -> list[Rung]:
             ),
         ],
     )
-    return graded(exercise, speed_rung(exercise, function, softmax_of, lambda rng: softmax_arguments(rng, (3000, 4))))
+    return graded(exercise, speed_check(exercise, function, softmax_of, lambda rng: softmax_arguments(rng, (3000, 4))))
 
 
-def dense_forward() -> list[Rung]:
+def dense_forward() -> list[Check]:
     """Dense.forward: the result, and that it remembers x."""
     dense = stage().dense.Dense
 
@@ -330,7 +330,7 @@ def dense_forward() -> list[Rung]:
     )
     return graded(
         exercise,
-        speed_rung(
+        speed_check(
             exercise,
             lambda x, w, b: dense(w, b).forward(x),
             lambda x, w, b: x @ w + b,
@@ -342,7 +342,7 @@ def dense_forward() -> list[Rung]:
 NEW_ARRAY = "write into the array that is there: out={0}, or {0}[...] = …"
 
 
-def dense_backward() -> list[Rung]:
+def dense_backward() -> list[Check]:
     """Dense.backward: three gradients, written into arrays that are there."""
     dense = stage().dense.Dense
 
@@ -398,7 +398,7 @@ def dense_backward() -> list[Rung]:
     )
     return graded(
         exercise,
-        speed_rung(
+        speed_check(
             exercise,
             alone,
             lambda x, w, g: (x.T @ g, g.sum(axis=0), g @ w.T),
@@ -425,7 +425,7 @@ def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., A
     return call
 
 
-def softmax_cross_entropy() -> list[Rung]:
+def softmax_cross_entropy() -> list[Check]:
     """Softmax cross-entropy."""
     function = stage().losses.softmax_cross_entropy
     loss_below = floor_below().losses.softmax_cross_entropy
@@ -461,7 +461,7 @@ def softmax_cross_entropy() -> list[Rung]:
     )
     return graded(
         exercise,
-        speed_rung(
+        speed_check(
             exercise,
             function,
             lambda z, labels: cross_entropies(z)[np.arange(len(z)), labels].mean(),
@@ -470,7 +470,7 @@ def softmax_cross_entropy() -> list[Rung]:
     )
 
 
-def softmax_cross_entropy_backward() -> list[Rung]:
+def softmax_cross_entropy_backward() -> list[Check]:
     """The gradient of softmax cross-entropy."""
     function = stage().losses.softmax_cross_entropy_backward
     call = on_arrays(function, lambda z, labels: z.shape, "logits", "labels")
@@ -500,10 +500,10 @@ def softmax_cross_entropy_backward() -> list[Rung]:
             Guess(OVERFLOWED, lambda z, labels: (naive_softmax(z) - one_hot(labels, z.shape[1])) / len(z)),
         ],
     )
-    return graded(exercise, speed_rung(exercise, function, cross_entropy_slopes, lambda rng: labelled(rng, (3000, 4))))
+    return graded(exercise, speed_check(exercise, function, cross_entropy_slopes, lambda rng: labelled(rng, (3000, 4))))
 
 
-def network_forward_backward() -> list[Rung]:
+def network_forward_backward() -> list[Check]:
     """Network._forward_backward: the loss and all gradients, on a second batch as on the first."""
 
     def made(floor: Any, given: Problem) -> Any:
@@ -552,7 +552,7 @@ def _added(given: Problem) -> Any:
 NOT_IN_PLACE = "nothing has changed: p = p - … makes a new array, which is lost; p -= … changes the one that is given"
 
 
-def optimizer_rungs(
+def optimizer_checks(
     name: str,
     buffers: Mapping[str, Sequence[str]],
     reference: Callable[..., dict[str, Any]],
@@ -560,8 +560,8 @@ def optimizer_rungs(
     hand: Sequence[tuple[tuple[Steps], dict[str, Any]]],
     typical: dict[str, Any],
     sizes: Sequence[Any],
-) -> list[Rung]:
-    """The rungs of an optimizer's step. buffers: what its state holds, by the setting that it needs ("" for none)."""
+) -> list[Check]:
+    """The checks of an optimizer's step. buffers: what its state holds, by the setting that it needs ("" for none)."""
 
     def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
         parameters = [give(given.weights), give(given.bias)]
@@ -607,24 +607,24 @@ def optimizer_rungs(
         (given,) = steps_case(rng, ((400, 100), {}))
         return (replace(given, gradients=given.gradients[:1], rates=[0.1]),)
 
-    return graded(exercise, speed_rung(exercise, plain, lambda given: reference(given), one_step))
+    return graded(exercise, speed_check(exercise, plain, lambda given: reference(given), one_step))
 
 
-def sgd_step() -> list[Rung]:
+def sgd_step() -> list[Check]:
     """SGD.step, on arrays that have to change in place."""
-    return optimizer_rungs(
+    return optimizer_checks(
         "SGD", {"momentum": ["velocity"]}, sgd_steps, sgd_guesses(NOT_IN_PLACE), SGD_HAND, SGD_ALL, SGD_SIZES
     )
 
 
-def adam_step() -> list[Rung]:
+def adam_step() -> list[Check]:
     """Adam.step, on arrays that have to change in place."""
     same = [Guess(NOT_IN_PLACE, lambda s, name=name: getattr(s, name), name) for name in ("weights", "bias")]
     moments = {"": ["first_moment", "second_moment"]}
-    return optimizer_rungs("Adam", moments, adam_steps, [*same, *ADAM_GUESSES], ADAM_HAND, ADAM_ALL, ADAM_SIZES)
+    return optimizer_checks("Adam", moments, adam_steps, [*same, *ADAM_GUESSES], ADAM_HAND, ADAM_ALL, ADAM_SIZES)
 
 
-GRADES: dict[str, Callable[[], list[Rung]]] = {
+GRADES: dict[str, Callable[[], list[Check]]] = {
     "4.1": outer_products,
     "4.2": relu_backward,
     "4.3": softmax,
@@ -638,7 +638,7 @@ GRADES: dict[str, Callable[[], list[Rung]]] = {
 }
 
 
-def checkpoint() -> list[Rung]:
+def checkpoint() -> list[Check]:
     """MNIST over 90 %, of test images that the network has not been trained on."""
     # Imported here: training and data sets take half as long to import as grading a task takes.
     from groundup.course.grading.checkpoints import learned_mnist

@@ -52,6 +52,7 @@ def test_the_first_exercise_from_stub_to_pass(learner: Workspace, capsys: pytest
     assert "failed  values" in shown
     assert "expected  " in shown
     assert "got       " in shown
+    assert "ok      shape      2 comparisons" in shown
     assert "likely: only the last product is kept" in shown
     assert shown.count("failed") == 1
     write(learner, FIRST)
@@ -156,7 +157,9 @@ def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixt
     write(learner, FIRST)
     assert run("check", "--json") == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["verdicts"]["1.1"]["passed"] is True
+    verdict = document["verdicts"]["1.1"]
+    assert verdict["passed"] is True
+    assert (verdict["rung"], verdict["rungs"][0]) == ("", ["shape", 2]), "these keys are a format that programs read"
     assert run("status", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["tasks"]["1.1"] == "passed"

@@ -1,4 +1,4 @@
-"""Every exercise, proven: its stub fails, the project's solution passes every rung, and wrong answers are found out."""
+"""Every exercise: its stub fails, the project's solution passes every check, and wrong answers are recognised."""
 
 import importlib
 import os
@@ -69,28 +69,27 @@ def graded(learner: Workspace, task: Task, function: str) -> Verdict:
 def test_a_stub_fails_and_says_which_task_it_is(learner: Workspace, task: Task) -> None:
     verdict = judge(learner, task)
     assert not verdict.passed
-    assert verdict.rungs == ()
+    assert verdict.passed_checks == ()
     assert task.message in verdict.what
 
 
 @pytest.mark.parametrize("task", [of_task(task, task, "solution") for task in course().tasks])
-def test_the_projects_own_function_passes_every_rung(learner: Workspace, task: Task) -> None:
+def test_the_projects_own_function_passes_every_check(learner: Workspace, task: Task) -> None:
     verdict = graded(learner, task, solution(task))
     assert verdict.passed, verdict
-    assert len(verdict.rungs) >= 3
-    assert all(count > 0 for _, count in verdict.rungs)
+    assert len(verdict.passed_checks) >= 3
+    assert all(count > 0 for _, count in verdict.passed_checks)
 
 
 @pytest.mark.parametrize("mutant", of_mutants())
-def test_a_wrong_answer_fails_its_rung_with_the_likely_cause(learner: Workspace, mutant: Mutant) -> None:
+def test_a_wrong_answer_fails_its_check_with_the_likely_cause(learner: Workspace, mutant: Mutant) -> None:
     task = course().task(mutant.task)
     right = solution(task)
     assert right.count(mutant.old) >= 1, f"{mutant.old!r} is not in the solution any more"
     verdict = graded(learner, task, right.replace(mutant.old, mutant.new))
     assert not verdict.passed, "the wrong answer passed"
-    assert (verdict.rung, mutant.says in f"{verdict.what} {verdict.likely} {verdict.more}") == (mutant.rung, True), (
-        verdict
-    )
+    assert verdict.failed_check == mutant.check, verdict
+    assert mutant.says in f"{verdict.what} {verdict.likely} {verdict.more}", verdict
 
 
 def test_every_exercise_has_at_least_two_wrong_answers() -> None:

@@ -15,11 +15,11 @@ import pytest
 
 from groundup.course import child, judge, limits
 from groundup.course.assembly import Assembly
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, times_slower
 from groundup.course.functions import find, replaced
 from groundup.course.grading import pure_python
 from groundup.course.likely import Guess, compile_hint, likely_cause
 from groundup.course.manifest import course
-from groundup.course.rungs import Exercise, Rung, Tally, Wrong, rungs, times_slower
 from groundup.course.workspace import Workspace
 from tests.groundup.course.course_helpers import new_folder, write
 from tests.stages import REASONS
@@ -72,7 +72,7 @@ def test_an_endless_loop_is_ended(learner: Workspace, monkeypatch: pytest.Monkey
     write(learner, FIRST, "    return c", "    while True: pass")
     verdict = judge.judge(learner, FIRST)
     assert "it did not end within 2 seconds while trying index_loops" in verdict.what
-    assert verdict.rung == "shape"
+    assert verdict.failed_check == "shape"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
@@ -112,7 +112,7 @@ def test_a_syntax_error_anywhere_in_the_file_is_told_with_its_line(learner: Work
     text = path.read_text(encoding="utf-8")
     path.write_text(text + "\ndef later(:\n", encoding="utf-8")
     verdict = judge.judge(learner, FIRST)
-    assert verdict.rung == "import"
+    assert verdict.failed_check == "import"
     assert f"line {len(text.splitlines()) + 2}: SyntaxError" in verdict.what
 
 
@@ -155,12 +155,12 @@ def test_a_compilers_error_names_the_learners_file_and_line(learner: Workspace) 
     (learner.folder / task.file).write_text(replaced(text, place, body), encoding="utf-8")
     verdict = judge.judge(learner, task)
     line = find(learner.text(task.file), task.function, task.file).first + 1
-    assert verdict.rung == "compile"
+    assert verdict.failed_check == "compile"
     assert f"{learner.folder / task.file}:{line}" in verdict.what + verdict.more
 
 
-def graded_by(made: list[Rung], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
-    """What the child process tells of a task with these rungs."""
+def graded_by(made: list[Check], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
+    """What the child process tells of a task with these checks."""
     monkeypatch.setitem(sys.modules, "groundup.course.grading.made_up", SimpleNamespace(GRADES={"1.1": lambda: made}))  # type: ignore[arg-type]
     monkeypatch.setattr(child, "limit_memory", lambda *limit: None)
     told: list[tuple[str, dict[str, object]]] = []
@@ -169,19 +169,19 @@ def graded_by(made: list[Rung], monkeypatch: pytest.MonkeyPatch) -> list[tuple[s
     return told
 
 
-def test_a_task_without_rungs_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_without_checks_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Wrong, match="nothing is graded here"):
         graded_by([], monkeypatch)
 
 
-def test_a_rung_that_compares_nothing_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Wrong, match="the rung shape compared nothing"):
-        graded_by([Rung("shape", lambda tally: None)], monkeypatch)
+def test_a_check_that_compares_nothing_does_not_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(Wrong, match="the check shape compared nothing"):
+        graded_by([Check("shape", lambda tally: None)], monkeypatch)
 
 
-def test_rungs_out_of_order_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_out_of_order_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="expected that of"):
-        graded_by([Rung("values", lambda tally: None), Rung("shape", lambda tally: None)], monkeypatch)
+        graded_by([Check("values", lambda tally: None), Check("shape", lambda tally: None)], monkeypatch)
 
 
 EXPECTED = np.arange(1.0, 7).reshape(2, 3)
@@ -222,7 +222,7 @@ def exercise(call: Callable[[], Any], expected: Any, fresh: bool = False) -> Exe
 
 def raised_by(name: str, graded: Exercise) -> Wrong:
     with pytest.raises(Wrong) as raised:
-        next(rung for rung in rungs(graded) if rung.name == name).check(Tally())
+        next(check for check in checks_of(graded) if check.name == name).run(Tally())
     return raised.value
 
 
@@ -263,13 +263,13 @@ def test_a_result_without_a_shape_is_told_in_short(result: Any, what: str) -> No
 )
 def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, got: str, likely: str) -> None:
     with pytest.raises(Wrong, match=r"^f\(\): expected numbers of Python's own$") as raised:
-        pure_python.graded(exercise(lambda: result, EXPECTED))[0].check(Tally())
+        pure_python.graded(exercise(lambda: result, EXPECTED))[0].run(Tally())
     assert (raised.value.expected, raised.value.got) == ("a list of lists of floats", got)
     assert likely in raised.value.likely
 
 
 def test_the_first_floor_takes_whole_numbers_for_floats() -> None:
-    pure_python.graded(exercise(lambda: [[1, 2, 3], [4, 5, 6.0]], EXPECTED))[0].check(Tally())
+    pure_python.graded(exercise(lambda: [[1, 2, 3], [4, 5, 6.0]], EXPECTED))[0].run(Tally())
 
 
 GCC = """/tmp/t.c: In function 'f':

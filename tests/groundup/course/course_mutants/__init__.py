@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Mutant:
-    """task: its id; old, new: what is replaced in the solution, and by what; rung: which has to fail
+    """task: its id; old, new: what is replaced in the solution, and by what; check: which has to fail
 
     says: what has to stand in the verdict's `what` or `likely`
     """
@@ -18,5 +18,5 @@ class Mutant:
     task: str
     old: str
     new: str
-    rung: str
+    check: str
     says: str

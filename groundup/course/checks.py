@@ -1,4 +1,4 @@
-"""How an answer is graded: rung after rung, from "does it return the right shape" to "is it fast".
+"""How an answer is graded: one check after the other, from "does it return the right shape" to "is it fast".
 
     shape       what comes back has the right shape and type
     values      hand-computed numbers
@@ -8,11 +8,11 @@
     memory      races, uninitialised reads, how often memory is read: what the lens sees of a kernel
     speed       a time beside the project's own, in the same run
 
-A task has the rungs that make sense for it, in this order; the first that fails ends the grading. A rung that compared
-nothing fails, too: a test that tests nothing must not pass.
+A task has the checks that make sense for it, in this order; the first that fails ends the grading. A check that
+compared nothing fails, too: a test that tests nothing must not pass.
 
 Most functions are graded by an `Exercise`: how to call the learner's function on NumPy arrays, what is right, and on
-what. `rungs` makes the rungs of it. What else a task asks for is a Rung of its own.
+what. `checks_of` makes the checks of it. What else a task asks for is a Check of its own.
 """
 
 from __future__ import annotations
@@ -142,11 +142,11 @@ def apart(found: Comparison) -> tuple[str, str, str]:
 
 
 @dataclass(frozen=True)
-class Rung:
-    """name: one of ORDER; check: does the comparing, on the tally it is given, and raises Wrong."""
+class Check:
+    """One step of grading. name: one of ORDER; run: compares, counts on the tally it is given, and raises Wrong."""
 
     name: str
-    check: Callable[[Tally], None]
+    run: Callable[[Tally], None]
 
 
 @dataclass(frozen=True)
@@ -171,8 +171,8 @@ class Exercise:
     call: the learner's function, taking and giving NumPy arrays (or a mapping of several by name)
     reference: the same, right: the floor below, or NumPy in float64
     show: how the arguments read in a message: "matmul of (2, 3) and (3, 4)"
-    hand: (arguments, expected) computed by hand; the first is also what the shape rung calls
-    arguments: random ones of a size; typical: the size of the agreement rung; sizes: of the sizes rung
+    hand: (arguments, expected) computed by hand; the first is also what the shape check calls
+    arguments: random ones of a size; typical: the size of the agreement check; sizes: of the sizes check
     forward: where the function is the derivative of another, what `gradient` may differentiate: takes the argument at
         `by` changed and gives the number that the first output of `call` is the gradient of
     dtype, terms, scale: of the comparison; terms and scale are functions of the arguments
@@ -198,8 +198,8 @@ class Exercise:
     fresh: bool = False
 
 
-def rungs(exercise: Exercise) -> list[Rung]:
-    """The rungs of an exercise, in order."""
+def checks_of(exercise: Exercise) -> list[Check]:
+    """The checks of an exercise, in order."""
 
     def one(tally: Tally, arguments: tuple[Any, ...], expected: Outputs) -> None:
         case = exercise.show(*arguments)
@@ -261,23 +261,23 @@ def rungs(exercise: Exercise) -> list[Rung]:
             arguments = exercise.arguments(rng, size)
             one(tally, arguments, outputs(exercise.reference(*arguments)))
 
-    made = [Rung("shape", shape), Rung("values", values)]
+    made = [Check("shape", shape), Check("values", values)]
     if exercise.gradient is not None:
-        made.append(Rung("gradient", exercise.gradient))
-    made += [Rung("agreement", agreement), Rung("sizes", sizes)]
+        made.append(Check("gradient", exercise.gradient))
+    made += [Check("agreement", agreement), Check("sizes", sizes)]
     if exercise.memory is not None:
-        made.append(Rung("memory", exercise.memory))
+        made.append(Check("memory", exercise.memory))
     if exercise.speed is not None:
-        made.append(Rung("speed", _speed(exercise, exercise.speed)))
-    return [Rung(each.name, _with_fresh(each.check, exercise.fresh)) for each in made]
+        made.append(Check("speed", _speed(exercise, exercise.speed)))
+    return [Check(each.name, _with_fresh(each.run, exercise.fresh)) for each in made]
 
 
-def _with_fresh(check: Callable[[Tally], None], fresh: bool) -> Callable[[Tally], None]:
-    def run(tally: Tally) -> None:
+def _with_fresh(run: Callable[[Tally], None], fresh: bool) -> Callable[[Tally], None]:
+    def run_with_fresh(tally: Tally) -> None:
         tally.fresh = fresh
-        check(tally)
+        run(tally)
 
-    return run
+    return run_with_fresh
 
 
 def outputs(result: Any) -> Outputs:
@@ -297,7 +297,7 @@ def slopes(loss: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
     return found
 
 
-def gradient_rung(
+def gradient_check(
     loss: Callable[[np.ndarray], float],
     analytic: Callable[[np.ndarray], Any],
     at: Callable[[np.random.Generator], np.ndarray],
