@@ -5,7 +5,7 @@ functions.py    a function's place in a source file, Python or C (c_source.py): 
 workspace.py    the learner's folder: the stages' own files, with stubs where the exercises are
 progress.py     what the learner has done, in a plain-text file
 assembly.py     the learner's functions inside the real stage: one for grading, all that pass for training (mine.py)
-checks.py        how an answer is graded: check after check, the first that fails is told
+checks.py       how an answer is graded: one check after the other, until the first that fails
 likely.py       what a wrong result looks like: the misconceptions that can be recognised
 grading/        the checks of each task and the checkpoint of each phase
 judge.py        runs child.py, the grading, in a process of its own, within limits of time and memory (limits.py)
