@@ -6,14 +6,11 @@ process is left behind.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -23,8 +20,9 @@ from typing import Any
 from groundup.course.assembly import Assembly, assemble
 from groundup.course.functions import FunctionMissing, is_c, lines_of, stub, stub_line
 from groundup.course.likely import compile_hint
-from groundup.course.manifest import ROOT, Phase, Task
+from groundup.course.manifest import Phase, Task
 from groundup.course.workspace import Workspace, solution_file
+from shared.machine import processes
 
 SECONDS_VARIABLE = "GROUNDUP_LEARN_SECONDS"
 MOST_PRINTED = 2000
@@ -158,56 +156,11 @@ def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[i
 
     Its whole process group is killed when the time is over, and when we are interrupted.
     """
-    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
-    environment = {**os.environ, "PYTHONPATH": path, "GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1"}
-    environment["PYTHONBREAKPOINT"] = "0"  # nobody is there to talk to a debugger
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        **own_group(sys.platform),
-    )
-    tail = bytearray()
-
-    def read() -> None:
-        assert process.stdout is not None
-        while chunk := process.stdout.read1(1 << 16):  # type: ignore[attr-defined]
-            tail.extend(chunk)
-            del tail[: -4 * MOST_PRINTED]
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    code: int | None
-    try:
-        code = process.wait(seconds)
-    except subprocess.TimeoutExpired:
-        code = None
-    finally:
-        _kill(process)
-        reader.join(5)
-    return code, tail.decode(errors="replace")[-MOST_PRINTED:]
-
-
-NEW_PROCESS_GROUP = 0x200
-"""subprocess.CREATE_NEW_PROCESS_GROUP, which other systems' Python does not have."""
-
-
-def own_group(platform: str) -> dict[str, Any]:
-    """What Popen needs to be told so that a Ctrl-C in the terminal is ours alone, and all children can be ended."""
-    return {"creationflags": NEW_PROCESS_GROUP} if platform == "win32" else {"start_new_session": True}
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """The process and its children, where they have not ended."""
-    if sys.platform == "win32":
-        process.kill()
-    else:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # all of the group have ended
-            os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    # PYTHONBREAKPOINT: nobody is there to talk to a debugger.
+    settings = {"GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1", "PYTHONBREAKPOINT": "0"}
+    variables = processes.finding_our_packages(os.environ) | settings
+    done = processes.run(command, seconds, folder=folder, variables=variables, together=True, most=4 * MOST_PRINTED)
+    return done.code, done.output[-MOST_PRINTED:]
 
 
 def _verdict(events: list[dict[str, Any]], code: int | None, printed: str, limit: float, took: float) -> Verdict:

@@ -1,12 +1,9 @@
 """What the course does on Windows and macOS, as far as it can be seen from here."""
 
 import ctypes
-import subprocess
 from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any
-
-import pytest
 
 from groundup.course import assembly, judge, limits
 from groundup.course.manifest import course
@@ -15,11 +12,6 @@ from tests.groundup.course.course_helpers import new_folder, write
 
 FIRST = course().task("1.1")
 WINDOWS_FILE = str(PureWindowsPath("C:/Users/Jörg Å/groundup-course/stage3_c/csrc/dense.c"))
-
-
-def test_windows_gets_a_process_group_and_the_others_a_session() -> None:
-    assert judge.own_group("win32") == {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0x200)}
-    assert judge.own_group("darwin") == judge.own_group("linux") == {"start_new_session": True}
 
 
 def test_a_crash_on_windows_is_told_like_one_elsewhere() -> None:
@@ -84,11 +76,3 @@ def test_the_folder_may_lie_on_a_path_with_spaces_and_letters_of_any_alphabet(tm
     learner, _ = start(tmp_path / "Eigene Dateien" / "学習", course())
     write(learner, FIRST)
     assert judge.judge(learner, FIRST).passed
-
-
-def test_without_process_groups_the_process_itself_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
-    process: Any = SimpleNamespace(kill=lambda: done.append("kill"), wait=lambda: done.append("wait"))
-    monkeypatch.setattr(judge.sys, "platform", "win32")
-    judge._kill(process)
-    assert done == ["kill", "wait"]

@@ -175,7 +175,11 @@ def test_an_interrupt_kills_the_child_and_its_children(tmp_path: Path) -> None:
 @posix
 def test_the_child_leads_a_group_of_its_own_which_a_ctrl_c_in_the_terminal_does_not_reach() -> None:
     assert python("import os; print(os.getpgid(0) == os.getpid())").output == "True\n"
-    assert own_group("win32") == {"creationflags": 0x200}
+
+
+def test_windows_gets_a_process_group_and_the_others_a_session() -> None:
+    assert own_group("win32") == {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0x200)}
+    assert own_group("darwin") == own_group("linux") == {"start_new_session": True}
 
 
 def test_ending_a_process_that_has_ended_does_nothing() -> None:
