@@ -2,22 +2,22 @@
 
     from cuda_emulator import cuda      # in a script or a notebook, in place of `from numba import cuda`
 
-    install()                                        # or so: `from numba import cuda` gives the emulator from here on
+    install()                           # after this, `from numba import cuda` gives the emulator
 
-`groundup run SCRIPT.py` does the second for a script that knows nothing of the emulator. `options(check=True)` and its
-like change how kernels are run. docs/emulator.md follows one kernel through all of this.
+`groundup run SCRIPT.py` calls install() for a script that is written for numba-cuda. `options(check=True)` and other
+options change how kernels are run. docs/emulator.md follows one kernel through all steps.
 
-    compiler/    from a kernel's source to machine code for the CPU
-    helpers/     the functions that generated code calls
-    runtime/     what a program sees of CUDA: launches, device arrays, streams, devices
-    stepping/    step mode: a kernel run line by line, in Python
-    namespace    the `cuda` namespace, and putting it in numba.cuda's place
-    intrinsics   what `cuda.NAME` is inside a kernel
-    settings     the switches and their environment variables
-    errors       what the emulator raises and warns of
-    poison       what fresh memory holds
-    trace        what a traced launch leaves: an event for each access, branch and collective of a thread
-    hooks        where a profiler registers for `kernel.profile(...)`
+    compiler/    compiles a kernel's source to machine code for the CPU
+    helpers/     compiled functions that generated code calls
+    runtime/     the host's side of CUDA: launches, device arrays, streams, devices
+    stepping/    step mode: Python runs a kernel line by line
+    namespace    the module `cuda`, and install(), which makes it replace numba.cuda
+    intrinsics   the names of `cuda` that work inside a kernel only
+    settings     the options and their environment variables
+    errors       the error and the warning for a wrong kernel
+    poison       the values that fill fresh memory
+    trace        the trace of a launch: an event for each access, branch and collective of a thread
+    hooks        the registration of a profiler for `kernel.profile(...)`
 """
 
 from .errors import KernelError, KernelWarning

@@ -1,4 +1,4 @@
-"""What the emulator says when a kernel is wrong: one sentence, with the file, the line, and a way out."""
+"""The error and the warning for a wrong kernel: one sentence with the file, the line and how to correct it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import linecache
 class KernelError(ValueError):
     """A kernel that cannot be compiled, launched, or finished.
 
-    The message starts with `file:line:` where the place is known, and shows the line below it.
+    If the place is known, the message starts with `file:line:` and ends with the source line.
 
-    filename, line: the place in the learner's own file; None where there is none
-    kernel: the kernel's name; None where there is none
+    filename, line: the place in the learner's own file, or None
+    kernel: the kernel's name, or None
     """
 
     def __init__(
@@ -26,4 +26,4 @@ class KernelError(ValueError):
 
 
 class KernelWarning(UserWarning):
-    """Something that works here and may not on a device, or that works by luck."""
+    """The kernel ran, but it may fail on a device, or its result was correct by luck."""

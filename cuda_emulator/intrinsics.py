@@ -1,7 +1,7 @@
-"""The names that have a meaning inside a kernel only: `cuda.threadIdx`, `cuda.syncthreads`, `cuda.atomic.add`.
+"""The names that work inside a kernel only: `cuda.threadIdx`, `cuda.syncthreads`, `cuda.atomic.add`.
 
-To Python they are inert objects that know their own path. The compiler meets them when it looks up the names of
-a kernel (names.py) and puts something in their place; called outside a kernel they say so.
+In Python each is an object that holds its own path and does nothing. The compiler finds these objects when it looks up
+the names of a kernel (names.py), and replaces each by code. A call outside a kernel raises KernelError.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ AXES = ("x", "y", "z")
 ARRAYS = ("shared.array", "local.array", "const.array_like")
 FENCES = ("threadfence", "threadfence_block", "threadfence_system", "nanosleep")
 
-#: Every thread of the block meets here.
+#: Every thread of the block waits here for the others.
 BARRIERS = ("syncthreads", "syncthreads_count", "syncthreads_and", "syncthreads_or")
-#: The lanes of a warp meet here, or look at who is there.
+#: The lanes of a warp wait here for each other, or ask which lanes are active.
 SHUFFLES = ("shfl_sync", "shfl_up_sync", "shfl_down_sync", "shfl_xor_sync")
 VOTES = ("all_sync", "any_sync", "eq_sync", "ballot_sync", "match_any_sync", "match_all_sync")
 WARP = (*SHUFFLES, *VOTES, "syncwarp", "activemask")
-#: What threads do together: a kernel is cut into pieces at these.
+#: Operations that several threads execute together. The compiler cuts a kernel into pieces at these.
 COLLECTIVES = (*BARRIERS, *WARP)
 
 BITS = ("popc", "clz", "ffs", "brev", "fma", "selp", "cbrt", "rsqrt", "lanemask_lt")
@@ -27,7 +27,7 @@ ATOMICS = (
     *("add", "sub", "max", "min", "nanmax", "nanmin", "inc", "dec"),
     *("and_", "or_", "xor", "exch", "cas", "compare_and_swap"),
 )
-#: Loads and stores that tell a device's caches what to keep: ordinary ones here.
+#: Loads and stores with a hint for a device's caches. The emulator treats them as ordinary loads and stores.
 LOADS = ("ldca", "ldcg", "ldcs", "ldcv", "ldlu")
 STORES = ("stcg", "stcs", "stwb", "stwt")
 
@@ -43,7 +43,7 @@ VECTORS = tuple(
     for count in counts
 )
 
-#: Names that numba-cuda has inside kernels and the emulator has not, and what to do instead, where that can be said.
+#: Names that numba-cuda supports inside kernels and the emulator does not, each with a replacement if there is one.
 NOT_SUPPORTED = {
     **dict.fromkeys(("cg", "libdevice", "vote_sync_intrinsic", "shfl_sync_intrinsic", "syncthreads_id"), ""),
     **dict.fromkeys(("fp16", "bf16", "bfloat16"), ": compute in float32"),
@@ -70,21 +70,19 @@ class Intrinsic:
     def __call__(self, *arguments: object, **keywords: object) -> object:
         if self.path in NOT_SUPPORTED:
             raise KernelError(not_supported(self.path))
-        raise KernelError(
-            f"cuda.{self.path}() means something inside a @cuda.jit kernel only; it was called outside one"
-        )
+        raise KernelError(f"cuda.{self.path}() works inside a @cuda.jit kernel only; it was called outside one")
 
     def __repr__(self) -> str:
         return f"cuda.{self.path}"
 
 
 def not_supported(path: str) -> str:
-    """The sentence for a part of cuda that the emulator does not have."""
+    """The error message for a part of cuda that the emulator does not support."""
     return f"cuda.{path} is not supported by the emulator" + NOT_SUPPORTED.get(path.split(".")[0].split("(")[0], "")
 
 
 def intrinsics() -> dict[str, Intrinsic]:
-    """Every intrinsic by its first name: what `cuda` gets as attributes."""
+    """{name: Intrinsic}: the attributes of the module `cuda` that work inside kernels only."""
     plain = ("grid", "gridsize", "laneid", "warpsize", *FENCES, *COLLECTIVES, *BITS, *LOADS, *STORES, *NOT_SUPPORTED)
     return {
         **{name: Intrinsic(name) for name in plain},

@@ -1,4 +1,4 @@
-"""The module `cuda` that scripts and kernels see, and putting it in the place of numba.cuda."""
+"""The module `cuda` for scripts and kernels; install() makes it replace numba.cuda."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TYPES = (
     *("char", "uchar", "short", "ushort", "long_", "ulong", "longlong", "ulonglong", "size_t", "ssize_t"),
 )
 
-#: What numba-cuda has on the host and the emulator has not, and why.
+#: Host functions of numba-cuda that the emulator does not support, each with the reason.
 REFUSED = {
     **dict.fromkeys(
         ("vectorize", "guvectorize"),
@@ -55,16 +55,16 @@ REFUSED = {
         ("from_cuda_array_interface", "open_ipc_array"),
         "reads the memory of a GPU, which the emulator does not see: bring the array to the host first",
     ),
-    "set_memory_manager": "chooses who allocates a GPU's memory; the emulator's arrays are Python's own",
+    "set_memory_manager": "selects the allocator of a GPU's memory; the emulator keeps its arrays in Python's memory",
 }
 
 
 class Namespace(ModuleType):
-    """The module's type: says of a missing name that the emulator lacks it."""
+    """The type of the module `cuda`: the error for an unknown name mentions the emulator."""
 
     def __getattr__(self, name: str) -> Any:
         if name == "random":
-            # Only when asked for: its device functions are compiled for no one else.
+            # Imported at first use: a program without random numbers does not pay for it.
             module = importlib.import_module(".runtime.random", __package__)
             setattr(self, name, module)
             return module
@@ -120,7 +120,7 @@ def _public(module: ModuleType) -> dict[str, Any]:
 
 
 def _modules() -> dict[str, Any]:
-    """What can be imported below numba.cuda, as functions that make it."""
+    """{name: function that makes the module} for every module below numba.cuda that can be imported."""
     vectorize = REFUSED["vectorize"]
     return {
         "numba.cuda.random": lambda: _module("numba.cuda.random", **_public(cuda.random)),
@@ -145,7 +145,7 @@ def _modules() -> dict[str, Any]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Answers every import below numba.cuda while the emulator is in its place."""
+    """Handles every import below numba.cuda while the emulator replaces it."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
         if not fullname.startswith("numba.cuda."):
@@ -163,7 +163,7 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing to run: the module came filled."""
+        """Nothing to run: create_module has filled the module."""
 
 
 _finder = _Finder()
@@ -172,9 +172,9 @@ _had_attribute: Any = None
 
 
 def install() -> None:
-    """From now on `from numba import cuda` gives the emulator, in every module; also where numba-cuda is installed.
+    """Make `from numba import cuda` return the emulator, in every module, even if numba-cuda is installed.
 
-    Modules that have imported numba.cuda before keep what they have: call this first.
+    A module that imported numba.cuda before keeps that one, so call this first.
     """
     global _replaced, _had_attribute
     if _replaced is not None:

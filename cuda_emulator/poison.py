@@ -1,7 +1,7 @@
-"""What fresh shared and local memory holds: nothing a kernel could mistake for a zero.
+"""The values that fill fresh shared and local memory, so that a read before the first write is noticed.
 
-On a device it holds whatever the last block left there. Here it holds a value that shows when it is used before it is
-written: NaN spreads through every sum, and -842150451 (the byte 0xCD, four times) is easy to recognise.
+On a device, fresh memory holds what the last block left there. Here it holds a value that shows in the result: NaN
+spreads through every sum, and -842150451 (the byte 0xCD, four times) is easy to recognise.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ BYTE = 0xCD
 
 
 def poison_value(dtype: Any) -> Any:
-    """The numpy scalar that fills fresh memory of `dtype`.
+    """The NumPy scalar that fills fresh memory of `dtype`.
 
     NaN for floats and complex numbers, True for bool, and the byte 0xCD repeated for everything else: -842150451 as
     int32, 3452816845 as uint32.

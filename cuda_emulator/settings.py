@@ -1,11 +1,12 @@
-"""How strictly kernels are run, and on how many cores: the few switches of the emulator.
+"""The settings of the emulator: which checks kernels run with, and on how many cores.
 
     from cuda_emulator import options
 
     with options(check=True):            # or GROUNDUP_EMULATOR=check, or `groundup run --check`
         kernel[blocks, threads](a, b)
 
-GROUNDUP_EMULATOR holds words with commas between (nobounds, check, step, source, warn); GROUNDUP_THREADS a number.
+GROUNDUP_EMULATOR is a list of words with commas between (nobounds, check, step, source, warn); GROUNDUP_THREADS is a
+number of cores.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds for the launches of this moment.
+    """The settings of a launch.
 
     bounds: refuse indices outside an array, and let Ctrl-C end a kernel's loops; off only for benchmarks
-    check: run each launch in several orders of threads and blocks, and compare what comes out
-    step: run the kernel's own lines in Python, slowly: print and pdb work
+    check: run each launch in several orders of threads and blocks, and compare the results
+    step: run the kernel's own lines in Python: slow, but print and pdb work
     show_source: print the generated source of each kernel once, when it is compiled
-    threads: how many cores a launch may use; 1 runs the blocks in order; None for all usable ones
-    divergence: what a barrier that only a part of the block reaches is: "error" or "warn"
-    seed: of the shuffled orders in check mode
+    threads: the number of cores that a launch may use; 1 runs the blocks in order; None means all usable cores
+    divergence: "error" or "warn": the reaction to a barrier that only a part of the block reaches
+    seed: seed of the shuffled orders in check mode
     """
 
     bounds: bool = True
@@ -60,7 +61,7 @@ class Settings:
         return self.threads or usable_cores()
 
 
-#: The words of GROUNDUP_EMULATOR and what each of them changes.
+#: The words of GROUNDUP_EMULATOR, and the settings that each of them changes.
 WORDS: dict[str, dict[str, Any]] = {
     "nobounds": {"bounds": False},
     "check": {"check": True},
@@ -78,7 +79,7 @@ def usable_cores() -> int:
 
 
 def from_environment() -> Settings:
-    """The settings that GROUNDUP_EMULATOR and GROUNDUP_THREADS ask for; ValueError where they say something unknown."""
+    """The settings from GROUNDUP_EMULATOR and GROUNDUP_THREADS. Raises ValueError for an unknown word or number."""
     changes: dict[str, Any] = {}
     for word in os.environ.get("GROUNDUP_EMULATOR", "").replace(",", " ").split():
         if word not in WORDS:
@@ -99,7 +100,7 @@ _chosen: ContextVar[Settings | None] = ContextVar("groundup_emulator_settings", 
 
 
 def current() -> Settings:
-    """The settings that hold now: those of the innermost `options` of this thread, else the program's."""
+    """The settings in force: those of the innermost `options` of this thread, else those of the program."""
     global _defaults
     chosen = _chosen.get()
     if chosen is not None:
@@ -110,7 +111,7 @@ def current() -> Settings:
 
 
 def set_defaults(settings: Settings | None) -> None:
-    """Settings for the whole program, every thread of it; None: those of the environment again."""
+    """Set the settings of the whole program, for all its threads; None returns to those of the environment."""
     global _defaults
     _defaults = settings
 
@@ -119,7 +120,7 @@ def set_defaults(settings: Settings | None) -> None:
 def options(**changes: Any) -> Iterator[Settings]:
     """Change some settings for the launches inside the `with`, in this thread.
 
-    changes: fields of Settings. Raises TypeError for a name that is none, ValueError for a value that cannot be.
+    changes: fields of Settings. Raises TypeError for an unknown field, ValueError for a value that it cannot have.
     """
     known = [field.name for field in fields(Settings)]
     for name in changes:

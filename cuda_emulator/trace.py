@@ -1,9 +1,10 @@
-"""What happened in the traced blocks of one launch: every access, branch and collective, one event a thread.
+"""The trace of one launch: one event for each access, branch and collective of each thread in the traced blocks.
 
-The emulator writes the events while the kernel runs (runtime/tracing.py), and the lens reads them.
-An event says where in the source it comes from (its site), which thread, at which address. Threads of a warp make one
-request together when they are at the same site with the same key: the key is a hash of how many rounds each loop
-around the site has made, and of the calls that led there. So lanes that leave a loop early do not mix up the others.
+The emulator writes the events while the kernel runs (runtime/tracing.py); a profiler reads them (hooks.py).
+An event holds its place in the source (its site), the thread and the address. The threads of a warp that have the same
+site and the same key make one request together. The key is a hash of the iteration numbers of all loops around the
+site,
+and of the calls that led there: so lanes that leave a loop early are not confused with those that go on.
 """
 
 from __future__ import annotations
@@ -14,10 +15,11 @@ from typing import Any, Literal
 import numpy as np
 
 Kind = Literal["load", "store", "atomic", "branch", "barrier", "warp"]
-"""What a site does. "warp": a shuffle, vote, match or syncwarp; "branch": an if, while or for that threads decide."""
+"""The kinds of sites. "warp": a shuffle, vote, match or syncwarp; "branch": an if, while or for whose condition each
+thread evaluates."""
 
 Space = Literal["global", "shared", "local", "constant", ""]
-"""Where an array lies. "" for a branch or a collective."""
+"""The memory that holds an array. "" for a branch or a collective."""
 
 EVENT = np.dtype(
     [
@@ -34,21 +36,20 @@ EVENT = np.dtype(
         ("flags", np.int32),
     ]
 )
-"""One event, 40 bytes. The events of a block stand in the order in which the emulator ran them: piece by piece between
-barriers, in a piece thread by thread."""
+"""One event, 40 bytes. The events of a block are in the order in which the emulator ran them: one piece between two
+barriers after the other, and in a piece one thread after the other."""
 
 SAME_VALUE = 1
-"""Flag of a store that left memory as it was."""
+"""Flag of a store that wrote the value which memory already held."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A place in the source that leaves events.
+    """A place in the source that creates events.
 
-    line: in the file, from 1; column: from 0; function: the kernel's name, or the device function's
-    array: as the learner calls it there; text: the expression, as the learner wrote it (as unparsed)
-    space: where the array lies as far as the source says; "" for an argument of a device function, where only addresses
-    tell
+    line: in the file, from 1; column: from 0; function: the name of the kernel or device function
+    array: the learner's name of the array; text: the learner's expression
+    space: the array's memory; "" for an argument of a device function, whose memory only the addresses show
     """
 
     number: int
@@ -64,11 +65,11 @@ class Site:
 
 @dataclass(frozen=True)
 class Memory:
-    """An array, where it lies while the kernel runs.
+    """An array, and its place in memory while the kernel runs.
 
-    name: an argument's name (of one in a tuple: "a[1]"), or what the kernel calls its shared or local array
-    address: of its first byte; offset: how many bytes that is into its allocation, which starts at a multiple of 256
-    A local array in a thread's own frame, whose address is the frame's business, has address 0.
+    name: the name of the argument ("a[1]" for one in a tuple), or of the kernel's shared or local array
+    address: address of its first byte; 0 for a local array in the stack frame of a thread, which has no fixed address
+    offset: bytes from the start of its allocation, which is a multiple of 256
     """
 
     name: str
@@ -83,9 +84,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Operations:
-    """Floating-point operations that a source line did in the traced blocks, all threads together.
+    """The floating-point operations of a source line, added over all threads of the traced blocks.
 
-    simple: + - * (a fused multiply-add counts as two), comparisons not; division: / // %; special: math.exp and its kin
+    simple: + - * (a fused multiply-add counts as two; comparisons do not count); division: / // %
+    special: functions of math, like math.exp
     """
 
     file: str
@@ -97,7 +99,7 @@ class Operations:
 
 @dataclass(frozen=True)
 class NotTraced:
-    """Something that touches memory and leaves no event, with the reason."""
+    """An expression that reads or writes memory without an event, and the reason."""
 
     file: str
     line: int
@@ -109,15 +111,17 @@ class NotTraced:
 class Trace:
     """The events of one launch, and what is needed to read them.
 
-    kernel: its name; file, first_line, source: where it is, and its text from the decorator on, line by line
-    device_functions: (file, first line, text) of each device function that it calls, itself or through others
-    argument_types: Numba's names of them, like "array(float32, 2d, C)"; arguments: (name, "float32 (64, 64)" or "7")
-    grid, block: three numbers each; dynamic_bytes, shared_bytes: of a block; local_bytes: of a thread's local arrays
-    blocks: the traced ones, counted linearly, ascending; bounds: events[bounds[i]:bounds[i + 1]] are those of blocks[i]
-    own_accesses: by site, how often threads touched their own (local) arrays there, which leaves no events
-    fault: what ended the run early (an index out of bounds, a barrier that a part reached), as the emulator tells it;
-    fault_line: its line, 0 where it has none
-    fence: whether the kernel calls cuda.threadfence(), which can order blocks in ways that are not followed here
+    kernel: its name; file, first_line: its place; source: its lines, from the decorator on
+    device_functions: (file, first line, lines) of each device function that it calls, directly or through others
+    argument_types: Numba's type names, like "array(float32, 2d, C)"; arguments: (name, "float32 (64, 64)" or "7")
+    grid, block: three numbers each; dynamic_bytes, shared_bytes: bytes of a block; local_bytes: bytes of a thread's
+        local arrays
+    blocks: linear numbers of the traced blocks, ascending; bounds: the events of blocks[i] are
+        events[bounds[i]:bounds[i + 1]]
+    own_accesses: {site number: accesses of threads to their own local arrays}; these have no events
+    fault: the message of the error that ended the run early (an index out of bounds, a barrier that only a part of the
+        block reached), or ""; fault_line: its line, or 0
+    fence: whether the kernel calls cuda.threadfence(), which can order blocks; a trace does not show that order
     """
 
     kernel: str

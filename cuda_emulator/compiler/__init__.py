@@ -1,24 +1,25 @@
-"""From a kernel's source to machine code for the CPU.
+"""Compiles a kernel's source to machine code for the CPU.
 
-The steps in their order, and the files of each; `compile` calls them in a row:
+The steps in their order, with their files; `compile` calls them one after another:
 
-    source, names    a function's text and syntax tree; what its names stand for
+    source, names    read a function's text, its syntax tree and the values of its names
     normalise        rewrites the kernel in a smaller language. The rules are in expressions, calls, statements,
-                     assignments and declarations; statics has the values and types that are known beforehand
-    inline           puts a device function that synchronises in its caller's place
-    webs             gives each independent use of a variable a name of its own
-    uniformity       finds what is the same for all threads of a block
-    infer            types, by Numba's inference; signatures reads those that a decorator states
-    regions          cuts the kernel at its barriers; recompute finds what is computed again after a cut
-    emit             writes the generated source: emit_regions and emit_collectives the parts of the tree,
-                     thread_code what one thread does, writer the lines; trace_code, trace_tree and trace_tables write
-                     the events of a traced launch
-    cache            keeps generated sources and their machine code on disk
+                     assignments and declarations; statics has the expressions for constant values and types, signatures
+                     the parameter names of CUDA's own functions
+    inline           inlines device functions that synchronise
+    webs             gives each independent use of a variable its own name
+    uniformity       finds the variables that are the same for all threads of a block
+    infer            finds the types of variables with Numba's inference
+    regions          cuts the kernel at its barriers; recompute finds values that are computed again after a cut
+    emit             writes the generated source: emit_regions and emit_collectives the parts of the tree, thread_code
+                     the statements of one thread, writer the lines; trace_code, trace_tree and trace_tables add the
+                     events of a traced launch
+    cache            stores generated sources and their machine code on disk
 
 Used by several steps:
 
-    unit             what one step hands to the next
+    unit             the data about one kernel that each step passes to the next
     trees            small tools for syntax trees
     functions        device functions
-    diagnoses        turns the numbers that a stopped run leaves into a sentence
+    diagnoses        error messages for a stopped run
 """

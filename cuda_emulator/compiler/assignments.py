@@ -1,4 +1,4 @@
-"""Assignments in normal form: one value to one name or element, however much the learner puts into a statement."""
+"""Assignments in normal form: each statement assigns one value to one name or element."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 
 def assignment(normaliser: Normaliser, targets: list[ast.expr], value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
-    """target = value, or first = second = value."""
+    """`target = value`, or `first = second = value`."""
     if isinstance(value, ast.Call):
         path = names.cuda_path(normaliser.source, value.func)
         if path in ("shared.array", "local.array"):
             declarations.declare(normaliser, path, targets, value, node)
             return []
     if len(targets) > 1:
-        kept = normaliser.unit.fresh("value")
-        done: list[ast.stmt] = [assign(kept, normaliser.expression(value))]
-        return done + [part for each in targets for part in stored(normaliser, each, load(kept), node)]
+        variable = normaliser.unit.fresh("value")
+        done: list[ast.stmt] = [assign(variable, normaliser.expression(value))]
+        return done + [part for each in targets for part in stored(normaliser, each, load(variable), node)]
     if isinstance(targets[0], ast.Subscript):  # Python evaluates the value first
         new_value, base, index = normaliser.in_order([value, targets[0].value, targets[0].slice])
         element = ast.copy_location(ast.Subscript(value=base, slice=index, ctx=ast.Store()), targets[0])
@@ -32,14 +32,14 @@ def assignment(normaliser: Normaliser, targets: list[ast.expr], value: ast.expr,
 
 
 def stored(normaliser: Normaliser, to: ast.expr, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
-    """`to = value`, where the value is in normal form already."""
+    """`to = value`, for a value that is in normal form already."""
     if isinstance(to, ast.Tuple | ast.List):
         return unpacked(normaliser, to, value, node)
     return [ast.Assign(targets=[target(normaliser, to)], value=value)]
 
 
 def target(normaliser: Normaliser, node: ast.expr) -> ast.expr:
-    """Something that is assigned to."""
+    """The normal form of an assignment's target."""
     if isinstance(node, ast.Name):
         return store(normaliser.rename(node.id))
     if isinstance(node, ast.Subscript):
@@ -53,7 +53,7 @@ def target(normaliser: Normaliser, node: ast.expr) -> ast.expr:
 
 
 def unpacked(normaliser: Normaliser, to: ast.Tuple | ast.List, value: ast.expr, node: ast.stmt) -> list[ast.stmt]:
-    """a, b = value: one assignment each. A swap goes through variables of its own."""
+    """`a, b = value` as one assignment for each name. A swap uses temporary variables."""
     done: list[ast.stmt] = []
     if isinstance(value, ast.Tuple):
         if len(value.elts) != len(to.elts):
@@ -62,9 +62,9 @@ def unpacked(normaliser: Normaliser, to: ast.Tuple | ast.List, value: ast.expr, 
         assigned = {normaliser.rename(element.id) for element in to.elts if isinstance(element, ast.Name)}
         only_names = all(isinstance(element, ast.Name) for element in to.elts)
         if not only_names or assigned & loaded_names(parts):
-            kept = [normaliser.unit.fresh("value") for _ in parts]
-            done += [assign(name, part) for name, part in zip(kept, parts, strict=True)]
-            parts = [load(name) for name in kept]
+            variables = [normaliser.unit.fresh("value") for _ in parts]
+            done += [assign(name, part) for name, part in zip(variables, parts, strict=True)]
+            parts = [load(name) for name in variables]
     else:
         if not (isinstance(value, ast.Attribute) and value.attr in ("shape", "strides")):
             whole = normaliser.unit.fresh("value")
@@ -77,7 +77,7 @@ def unpacked(normaliser: Normaliser, to: ast.Tuple | ast.List, value: ast.expr, 
 
 
 def augmented(normaliser: Normaliser, node: ast.AugAssign) -> list[ast.stmt]:
-    """target += value, as target = target + value."""
+    """`target += value` as `target = target + value`."""
     if isinstance(node.target, ast.Name):
         read = ast.copy_location(ast.Name(id=node.target.id, ctx=ast.Load()), node)
         old, value = normaliser.in_order([read, node.value])
@@ -92,17 +92,17 @@ def augmented(normaliser: Normaliser, node: ast.AugAssign) -> list[ast.stmt]:
     old_element: ast.expr = read_element
     mark = len(normaliser.before)
     value = normaliser.expression(node.value)
-    if len(normaliser.before) > mark:  # the value brought a collective: the element is read before it
-        kept = normaliser.unit.fresh("kept")
-        normaliser.before.insert(mark, placed(assign(kept, old_element), node))
-        old_element = load(kept)
+    if len(normaliser.before) > mark:  # the value has a collective: the element is read before it
+        variable = normaliser.unit.fresh("saved")
+        normaliser.before.insert(mark, placed(assign(variable, old_element), node))
+        old_element = load(variable)
     return [ast.Assign(targets=[element], value=ast.BinOp(left=old_element, op=node.op, right=value))]
 
 
 def settled(normaliser: Normaliser, index: ast.expr, node: ast.AST) -> ast.expr:
-    """The index with every part that must not be evaluated twice put in a variable."""
+    """The index; every part that must not be evaluated twice is put in a variable."""
     parts = [
-        normaliser.kept("index", part, node) if contains(part, (ast.Call, ast.Subscript)) else part
+        normaliser.in_variable("index", part, node) if contains(part, (ast.Call, ast.Subscript)) else part
         for part in index_parts(index)
     ]
     return parts[0] if not isinstance(index, ast.Tuple) else ast.Tuple(elts=parts, ctx=ast.Load())

@@ -1,10 +1,10 @@
-"""Generated sources on disk, where Numba keeps the machine code of each beside it.
+"""Generated sources on disk; Numba stores the machine code of each beside it.
 
-A kernel's file is named by a hash of everything that decides what it becomes: the kernel's text and place, the values
-of the globals that it reads, the same of every device function that it calls, the types of its arguments, how it is to
-be compiled, and the emulator's own sources. So a file, once written, never changes; processes that write the same one
-at the same moment write the same text, and each sees a whole file (it is renamed into place). Numba writes its files
-the same way.
+The name of a kernel's file contains a hash of everything that the result depends on: the kernel's text and place, the
+values of the globals that it reads, the same for every device function that it calls, the types of its arguments, the
+variant, and the emulator's own sources. So a file never changes after it was written. Two processes that write one file
+at the same time write the same text, and a reader never sees a part of it, because a file is renamed into place. Numba
+writes its files in the same way.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from . import names
 from .functions import DeviceFunction
 from .source import FunctionSource
 
-#: Kernels that stay in the cache; beyond that the ones not used for longest go.
+#: Number of kernels in the cache. If there are more, those that were not used for the longest time are removed.
 KEEP = 500
 
 
 def cache_folder() -> Path:
-    """Where generated sources are kept: in GROUNDUP_CACHE where that is set, else in the user's cache folder."""
+    """The folder of the generated sources: in GROUNDUP_CACHE if it is set, else in the user's cache folder."""
     given = os.environ.get("GROUNDUP_CACHE")
     if given:
         return Path(given) / "emulator"
@@ -48,7 +48,7 @@ def cache_folder() -> Path:
 
 
 def fingerprint(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> str:
-    """A hash of what a function's text means: its text, its place, and what its names stand for."""
+    """A hash of a function's text and place, and of the values of its names."""
     digest = hashlib.sha256()
     digest.update(f"{source.filename}:{source.first_line}\n{source.text}".encode())
     for node in ast.walk(source.tree):
@@ -60,7 +60,7 @@ def fingerprint(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -
 
 
 def meaning(value: Any, seen: tuple[FunctionSource, ...]) -> str:
-    """What a global means to a kernel, as text that is the same in every process."""
+    """A text for the value of a global, equal in every process for equal values."""
     if isinstance(value, Intrinsic):
         return value.path
     if isinstance(value, DeviceFunction):
@@ -92,7 +92,7 @@ def global_arrays(source: FunctionSource, seen: tuple[FunctionSource, ...] = ())
 
 @lru_cache(maxsize=1)
 def emulator_version() -> str:
-    """A hash of the emulator's own sources and of what compiles them: a change of either makes every kernel anew."""
+    """A hash of the emulator's own sources and of the versions of Numba, NumPy and Python."""
     digest = hashlib.sha256(f"{numba.__version__} {np.__version__} {sys.version_info[:2]}".encode())
     for path in sorted(Path(__file__).parent.parent.rglob("*.py")):
         digest.update(path.read_bytes())
@@ -100,9 +100,9 @@ def emulator_version() -> str:
 
 
 def path_of(source: FunctionSource, what: tuple[Any, ...]) -> Path | None:
-    """The file of a kernel's generated source, whether it is there or not. None where no cache can be written.
+    """The path of a kernel's generated source, which need not exist yet. None if the cache folder cannot be written.
 
-    what: everything else that decides what the source becomes
+    what: everything besides the function's source that the result depends on
     """
     digest = hashlib.sha256(f"{fingerprint(source)} {what!r} {emulator_version()}".encode()).hexdigest()
     folder = cache_folder()
@@ -114,7 +114,7 @@ def path_of(source: FunctionSource, what: tuple[Any, ...]) -> Path | None:
 
 
 def write(path: Path, text: str) -> None:
-    """Put a generated source in its place, whole; one that is there stays, and what Numba keeps for it stays valid."""
+    """Write a generated source in one step. An existing file stays, so that Numba's machine code for it stays valid."""
     prune(path.parent)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
@@ -132,18 +132,18 @@ def write(path: Path, text: str) -> None:
 
 
 def prune(folder: Path) -> None:
-    """Remove the kernels not used for longest, where there are too many."""
+    """Remove the kernels that were not used for the longest time, if there are more than KEEP."""
     sources = sorted(folder.glob("*.py"), key=last_used)
     for path in sources[: max(0, len(sources) - KEEP)]:
-        for kept in folder.glob(f"__pycache__/{path.stem}.*"):
+        for machine_code in folder.glob(f"__pycache__/{path.stem}.*"):
             with suppress(OSError):
-                kept.unlink()
+                machine_code.unlink()
         with suppress(OSError):
             path.unlink()
 
 
 def last_used(path: Path) -> float:
-    """When a kernel was last used, in seconds; Numba reads its index then."""
+    """The time of a kernel's last use, in seconds. Each use reads the file."""
     with suppress(OSError):
         return path.stat().st_atime
     return 0.0

@@ -1,4 +1,4 @@
-"""Calls in normal form: CUDA's own functions, device functions, and what Numba knows."""
+"""Calls in normal form: CUDA's own functions, device functions, and functions that Numba supports."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from .trees import Collective, call, constant, expression, load, placed, store
 if TYPE_CHECKING:
     from .normalise import Normaliser
 
-#: How many arguments collectives take, where it is not one number for the whole family.
+#: Numbers of arguments of the collectives that differ from those of their family.
 COUNTS = {"syncthreads": (0,), "activemask": (0,), "syncwarp": (0, 1), **dict.fromkeys(SHUFFLES, (3,))}
 INDEX_VARIABLES = frozenset(stem + axis for stem in ("_t", "_b", "_bd", "_gd") for axis in AXES)
 
 
 def rewritten(normaliser: Normaliser, node: ast.Call) -> ast.expr:
-    """A call of any kind."""
+    """The normal form of a call."""
     function = names.look_up(normaliser.source, node.func)
     if isinstance(function, Intrinsic):
         return intrinsic_call(normaliser, function.path, by_position(normaliser.source, function.path, node))
@@ -56,7 +56,7 @@ def rewritten(normaliser: Normaliser, node: ast.Call) -> ast.expr:
 
 
 def intrinsic_call(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
-    """cuda.X(...)."""
+    """The normal form of cuda.X(...)."""
     if path in COLLECTIVES:
         return collective(normaliser, path, node)
     if path in FENCES:
@@ -76,17 +76,17 @@ def intrinsic_call(normaliser: Normaliser, path: str, node: ast.Call) -> ast.exp
     if path in LOADS and len(arguments) == 2:
         return ast.Subscript(value=arguments[0], slice=arguments[1], ctx=ast.Load())
     if path in LOADS:
-        raise normaliser.error(f"cuda.{path}() takes an array and an index; {len(arguments)} arguments came", node)
+        raise normaliser.error(f"cuda.{path}() takes an array and an index, got {len(arguments)} arguments", node)
     if path.startswith("atomic.") and path[7:] in ATOMICS:
         expected = 4 if path == "atomic.cas" else 3
         if len(arguments) != expected:
-            raise normaliser.error(f"cuda.{path}() takes {expected} arguments; {len(arguments)} came", node)
+            raise normaliser.error(f"cuda.{path}() takes {expected} arguments, got {len(arguments)}", node)
         return call(f"_atomic_{path[7:]}", *arguments)
     if path in BITS:
         if path == "lanemask_lt":
             arguments = [load("_lane")]
         if path not in ("fma", "selp"):
-            # A thread's index has 32 bits on a device, and these functions count bits.
+            # A thread's index has 32 bits on a device, and the result of these functions depends on the width.
             arguments = [call("np.int32", argument) if is_index(argument) else argument for argument in arguments]
         return call(f"_{path}", *arguments)
     if path in INDEX:
@@ -95,17 +95,17 @@ def intrinsic_call(normaliser: Normaliser, path: str, node: ast.Call) -> ast.exp
 
 
 def is_index(node: ast.expr) -> bool:
-    """Whether this is threadIdx.x or one of its kin, bare."""
+    """Whether `node` is an index variable alone, like threadIdx.x or blockDim.y."""
     return isinstance(node, ast.Name) and node.id in INDEX_VARIABLES
 
 
 def without_support(normaliser: Normaliser, path: str, node: ast.AST) -> KernelError:
-    """For a part of cuda that the emulator does not have."""
+    """The error for a part of cuda that the emulator does not support."""
     return normaliser.error(not_supported(path), node)
 
 
 def stored(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
-    """cuda.stcg(array, i, value) and its like: array[i] = value."""
+    """A store with a cache hint, like cuda.stcg(array, i, value), as array[i] = value."""
     if normaliser.lazy or len(node.args) != 3:
         raise normaliser.error(f"cuda.{path}(array, i, value) takes three arguments, in a statement of its own", node)
     array, index, value = normaliser.in_order(node.args)
@@ -115,7 +115,7 @@ def stored(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
 
 
 def grid(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
-    """cuda.grid(n) and cuda.gridsize(n) in terms of the indices."""
+    """cuda.grid(n) or cuda.gridsize(n), computed from the thread and block indices."""
     dimensions = names.constant(normaliser.source, node.args[0]) if len(node.args) == 1 else None
     if dimensions not in (1, 2, 3):
         raise normaliser.error(f"cuda.{path}() takes the number of dimensions: 1, 2 or 3, written as a constant", node)
@@ -125,7 +125,7 @@ def grid(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
 
 
 def collective(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
-    """A barrier, shuffle or vote: a statement of its own, its result in a variable."""
+    """Move a barrier, shuffle or vote into a statement of its own; return the variable with its result."""
     if normaliser.lazy:
         raise normaliser.error(
             f"cuda.{path}() inside 'a if c else b', 'and' or 'or' is not supported by the emulator: not every "
@@ -137,13 +137,13 @@ def collective(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
     if len(node.args) not in wanted or node.keywords:
         count = " or ".join(map(str, wanted))
         raise normaliser.error(
-            f"cuda.{path}() takes {count} arguments; {len(node.args) + len(node.keywords)} came", node
+            f"cuda.{path}() takes {count} arguments, got {len(node.args) + len(node.keywords)}", node
         )
     operands: list[ast.expr] = []
     for position, argument in enumerate(normaliser.in_order(node.args)):
-        is_value = position == (0 if block_wide else 1)  # every thread brings its own
+        is_value = position == (0 if block_wide else 1)  # the operand that differs from thread to thread
         plain = isinstance(argument, ast.Constant) and not is_value
-        operands.append(argument if plain else normaliser.kept("operand", argument, node))
+        operands.append(argument if plain else normaliser.in_variable("operand", argument, node))
     results = [normaliser.unit.fresh("result") for _ in range(result_count(path))]
     normaliser.before.append(placed(Collective(path, operands, [store(name) for name in results], node.lineno), node))
     if not results:
@@ -154,5 +154,5 @@ def collective(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
 
 
 def result_count(path: str) -> int:
-    """How many values a collective gives each thread."""
+    """The number of values that a collective returns to each thread."""
     return {"syncthreads": 0, "syncwarp": 0, "match_all_sync": 2}.get(path, 1)

@@ -1,16 +1,16 @@
-"""The steps in a row: from a kernel's source and its arguments' types to machine code.
+"""Compile a kernel for arguments of certain types: all steps in order.
 
-source.py       the text, its syntax tree, and what its names stand for
-normalise.py    a smaller language, by the rules of expressions.py, calls.py, statements.py, assignments.py and
-                declarations.py; inline.py puts synchronising device functions in place
-webs.py         a name for each independent use of a variable
-uniformity.py   what is the same for all threads of a block
-infer.py        the types of variables, by Numba's inference
-regions.py      the kernel cut at its collectives; recompute.py finds what need not be carried over a cut
-emit.py         the generated source: emit_regions.py writes the tree, emit_collectives.py barriers and shuffles,
-                thread_code.py what one thread does; cache.py keeps it. trace_code.py and trace_tree.py write the
-                same text so that it leaves events, and trace_tables.py what they mean
-Numba           machine code, kept in the cache beside the source
+source.py       reads the text, the syntax tree and the values of names (names.py)
+normalise.py    rewrites the kernel in a smaller language, by the rules of expressions.py, calls.py, statements.py,
+                assignments.py and declarations.py; inline.py inlines device functions that synchronise
+webs.py         gives each independent use of a variable its own name
+uniformity.py   finds the variables that are the same for all threads of a block
+infer.py        finds the types of variables with Numba's inference
+regions.py      cuts the kernel at its collectives; recompute.py finds variables that need not be carried over a cut
+emit.py         writes the generated source: emit_regions.py the tree of regions, emit_collectives.py barriers and
+                shuffles, thread_code.py the statements of one thread; cache.py stores it. For a traced kernel,
+                trace_code.py and trace_tree.py add the calls that record events, and trace_tables.py explains these
+Numba           compiles the source to machine code, which is stored in the cache beside it
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ from .webs import split_webs
 
 @dataclass(frozen=True)
 class CompiledKernel:
-    """A kernel for arguments of certain types.
+    """A kernel, compiled for arguments of certain types.
 
     run: run(*arguments, *constants, grid, block, first_block, end_block, dynamic_bytes, status), and with Variant.check
         also thread_order and block_order: permutations of the block's threads and the grid's blocks
     constants: the global arrays that it reads
     source: the generated Python
-    places: what `status` counts in: (file, line, what)
-    shared_bytes: static shared memory of a block; prints: whether it prints
-    may_loop: whether it has a loop whose number of rounds is not known before it runs
-    facts: all names of the generated module; of a traced kernel TRACE, MEMORY and FENCE say what its events mean
+    places: (file, line, text) of each place that `status` refers to by number
+    shared_bytes: bytes of static shared memory of a block; prints: whether it calls print()
+    may_loop: whether it has a loop with an unknown number of iterations
+    facts: all names of the generated module; TRACE, MEMORY and FENCE of a traced kernel explain its events
     """
 
     name: str
@@ -70,11 +70,11 @@ class CompiledKernel:
     facts: Mapping[str, Any]
 
     def failure(self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...]) -> KernelError:
-        """What `status` says after a run that was stopped."""
+        """The error for a stopped run, from its status array."""
         return failure(self.name, self.places, status, grid, block)
 
     def notes(self, status: np.ndarray[Any, Any]) -> list[str]:
-        """What is worth a warning after a run that ended well."""
+        """The warnings after a run that ended normally."""
         return notes(self.places, status)
 
 
@@ -83,7 +83,7 @@ def compile_kernel(
 ) -> CompiledKernel:
     """Compile a kernel, or find it in the cache.
 
-    Raises KernelError, with file and line, for whatever a device or the emulator refuses.
+    Raises KernelError, with file and line, for what a device or the emulator does not support.
     """
     variant = variant or Variant()
     path = cache.path_of(source, (tuple(str(kind) for kind in argument_types), variant))
@@ -116,15 +116,15 @@ def compile_kernel(
 
 
 def warn(source: FunctionSource, found: list[tuple[int, str]]) -> None:
-    """Tell the learner what is odd about a kernel that compiles."""
+    """Show the warnings about a kernel that compiles."""
     for line, sentence in found:
         warnings.warn(str(source.error(sentence, line)), KernelWarning, stacklevel=4)
 
 
 def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Callable[..., None]:
-    """The module's `run`, with a workspace of its own for each call, and Numba's complaints told as KernelErrors.
+    """A function that calls the module's `run` with a new workspace, and converts errors of Numba to KernelErrors.
 
-    inputs: how many arguments come before the grid and the block
+    inputs: the number of arguments before the grid and the block
     """
     run = module["run"]
 
@@ -139,14 +139,14 @@ def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Calla
 
 
 def workspace_bytes(facts: Mapping[str, Any], block: tuple[int, int, int], dynamic_bytes: int) -> int:
-    """What a block of so many threads needs: its shared arrays, and what each thread has an entry in."""
+    """The size of the workspace of a block: its shared arrays, and the arrays with an entry for each thread."""
     x, y, z = block
     own: int = facts["BLOCK_BYTES"] + rounded(dynamic_bytes)
     return own + sum(rounded(each * x * y * z) for each in facts["THREAD_BYTES"])
 
 
 def workspace(size: int) -> np.ndarray[Any, Any]:
-    """So many bytes, from the start of a cache line on."""
+    """`size` bytes of memory that start at a cache line."""
     memory = np.empty(size + LINE, np.uint8)
     return memory[-memory.__array_interface__["data"][0] % LINE :]
 
@@ -154,8 +154,10 @@ def workspace(size: int) -> np.ndarray[Any, Any]:
 def generate(
     source: FunctionSource, argument_types: tuple[types.Type, ...], variant: Variant
 ) -> tuple[str, Unit, dict[str, Any]]:
-    """The generated module's text, the kernel in normal form, and the text's device functions as inference compiled
-    them, which need not be compiled again."""
+    """(text of the generated module, kernel in normal form, {name: compiled device function}).
+
+    Type inference has compiled the device functions, so that they need not be compiled again.
+    """
     unit = normalise(source, argument_types)
     if unit.shared_bytes > SHARED_BYTES:
         raise source.error(
@@ -166,7 +168,7 @@ def generate(
     refuse_reassigned_arrays(unit)
     split_webs(unit)
     sites = Sites(source.filename)
-    devices = Devices(variant, sites)
+    devices = DeviceFunctions(variant, sites)
     devices.add(unit)
     records = sorted({array.dtype for array in unit.arrays.values() if array.dtype.kind == "V"}, key=str)
     uniformity = Uniformity(unit)
@@ -190,14 +192,14 @@ def generate(
         *emitter.facts(),
     ]
     return (
-        source_text + "\n\n# What the emulator has to know about it.\n" + "\n".join(facts) + "\n",
+        source_text + "\n\n# Data for the emulator.\n" + "\n".join(facts) + "\n",
         unit,
         {name: functions[name] for name in devices.contexts},
     )
 
 
 def refuse_reassigned_arrays(unit: Unit) -> None:
-    """A name that is a shared or local array stays that array: its accesses are checked against its shape."""
+    """Refuse an assignment to the name of a shared or local array, whose declared shape the index checks use."""
     for node in walk(unit.body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in unit.arrays:
             spelled = unit.learners_name(node.id)
@@ -208,10 +210,10 @@ def refuse_reassigned_arrays(unit: Unit) -> None:
             )
 
 
-class Devices:
-    """The plain device functions that a kernel calls, directly or through others, those called first.
+class DeviceFunctions:
+    """The plain device functions that a kernel calls, directly or through others; a callee is before its caller.
 
-    texts: their generated sources; contexts: what each is told besides its arguments
+    texts: their generated sources; contexts: {name: hidden arguments}
     """
 
     def __init__(self, variant: Variant, sites: Sites) -> None:
@@ -222,9 +224,9 @@ class Devices:
         self.with_arrays: dict[str, Unit] = {}
 
     def add(self, caller: Unit, stack: tuple[FunctionSource, ...] = ()) -> None:
-        """Generate what `caller` calls."""
+        """Generate the device functions that `caller` calls."""
         stack = (*stack, caller.source)
-        for name, function in caller.devices.items():
+        for name, function in caller.device_functions.items():
             unit = normalise_device(function.source, stack)
             unit.moves = function.moves
             self.rename_inner(unit, name)
@@ -240,22 +242,25 @@ class Devices:
                 self.with_arrays[name] = unit
 
     def rename_inner(self, unit: Unit, name: str) -> None:
-        """Functions that a device function calls get names that no other has."""
-        for inner in list(unit.devices):
+        """Give unique names to the functions that a device function calls."""
+        for inner in list(unit.device_functions):
             spelled = f"{name}__{inner.removeprefix('_device_')}"
             while spelled in self.contexts:
                 spelled += "_"
-            unit.devices[spelled] = unit.devices.pop(inner)
+            unit.device_functions[spelled] = unit.device_functions.pop(inner)
             for part in walk(unit.body):
                 if isinstance(part, ast.Name) and part.id == inner:
                     part.id = spelled
 
     def for_inference(self) -> dict[str, Any]:
-        """What the names in a kernel stand for while Numba looks for types."""
+        """{name: value} of the generated functions and helpers, for type inference."""
         return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), cached=False)
 
     def refuse_returned_arrays(self, functions: dict[str, Any]) -> None:
-        """A device function's local arrays end with it: none may be in what it returns. functions: as compiled."""
+        """Refuse a device function that returns an array and has local arrays, since these end with the call.
+
+        functions: {name: compiled device function}
+        """
         for name, unit in self.with_arrays.items():
             for signature in functions[name].nopython_signatures:
                 if "array" in str(signature.return_type).lower():
@@ -270,11 +275,11 @@ PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom 
 
 
 def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
-    """The namespace that generated source leaves behind. cached: whether Numba keeps its machine code on disk.
+    """Run generated source and return its namespace. cached: whether Numba stores the machine code on disk.
 
-    Its __name__ is of this text alone. Numba tells functions apart by module, name, types and a number that it counts
-    up in each process, also in machine code that it keeps on disk. With one module for all, `run` of one kernel, kept
-    by one process, and `run` of another, kept by another, could bear the same name, and be taken for each other.
+    The module's __name__ contains a hash of the text. Numba distinguishes functions by module, name, types and a number
+    that it counts up in each process, also in machine code on disk. If all kernels had one module name, the functions
+    `run` of two kernels, compiled by two processes, could have the same identity, and one would be used for the other.
     """
     scope: dict[str, Any] = {f"_{name}": getattr(helpers, name) for name in helpers.__all__}
     module = f"{helpers.__name__}.{hashlib.sha256(text.encode()).hexdigest()[:24]}"
@@ -286,5 +291,5 @@ def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Run a generated source from the cache; Numba finds its machine code by the file's name."""
+    """Run a generated source from the cache; Numba finds the machine code by the file's name."""
     return execute(str(path), path.read_text(encoding="utf-8"), cached=True)

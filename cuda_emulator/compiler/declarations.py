@@ -1,4 +1,4 @@
-"""cuda.shared.array and cuda.local.array: entries in the unit's tables, instead of statements."""
+"""Shared and local arrays: their declarations become entries in the unit's tables and leave no statement."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .unit import ArrayDeclaration
 if TYPE_CHECKING:
     from .normalise import Normaliser
 
-#: Local memory of one thread on a device, in bytes.
+#: Bytes of local memory that one thread has on a device.
 LOCAL_BYTES = 512 * 1024
 
 
 def declare(normaliser: Normaliser, path: str, targets: list[ast.expr], value: ast.Call, node: ast.stmt) -> None:
-    """name = cuda.shared.array(shape, dtype), or cuda.local.array."""
+    """Record `name = cuda.shared.array(shape, dtype)`, or the same with cuda.local.array, in the unit."""
     if len(targets) != 1 or not isinstance(targets[0], ast.Name):
         raise normaliser.error(f"cuda.{path}(shape, dtype) must be assigned to one name", node)
     given: dict[str, ast.expr] = dict(zip(("shape", "dtype", "alignment"), value.args, strict=False))
@@ -48,7 +48,7 @@ def declare(normaliser: Normaliser, path: str, targets: list[ast.expr], value: a
 
 
 def shape_of(normaliser: Normaliser, path: str, given: ast.expr, node: ast.stmt) -> tuple[int, ...]:
-    """The array's shape, which the compiler has to know."""
+    """The array's shape, which must be a constant."""
     shape = names.constant(normaliser.source, given)
     dimensions = shape if isinstance(shape, tuple) else (shape,)
     if not all(isinstance(n, int | np.integer) and not isinstance(n, bool) and n >= 0 for n in dimensions):

@@ -1,4 +1,4 @@
-"""From the numbers that a stopped run leaves behind to a sentence with the file, the line, and a way out."""
+"""Error messages for a stopped run: the status numbers become a sentence with the file, the line and a remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def position(linear: int, shape: Sequence[int]) -> tuple[int, int, int]:
 
 
 def numbers(values: Any, count: int) -> str:
-    """Up to three numbers as a tuple, or alone where there is one."""
+    """The first `count` numbers as a tuple, or a single number."""
     shown = [int(value) for value in values[:count]]
     return str(shown[0]) if count == 1 else f"({', '.join(map(str, shown))})"
 
@@ -28,9 +28,9 @@ def numbers(values: Any, count: int) -> str:
 def failure(
     kernel: str, places: Places, status: np.ndarray[Any, Any], grid: Sequence[int], block: Sequence[int]
 ) -> KernelError:
-    """What went wrong, said to the learner.
+    """The error for a stopped run.
 
-    places: (file, line, what) by site; status: as the run left it; grid, block: of the launch
+    places: (file, line, text) by site; status: the status array after the run; grid, block: shape of the launch
     """
     code, site = int(status[codes.CODE]), int(status[codes.SITE])
     filename, line, what = places[site]
@@ -50,7 +50,7 @@ def failure(
 
 
 def shape_text(detail: Sequence[int]) -> tuple[str, str, int]:
-    """The index and the shape as text, and the axis. Axes beyond the third are not kept."""
+    """(index as text, shape as text, axis). The status holds no more than three axes."""
     axis = detail[0]
     axes = max([k + 1 for k in range(3) if detail[4 + k] != 0 or k == axis] or [1])
     shape = [str(value) for value in detail[4 : 4 + axes]]
@@ -58,7 +58,7 @@ def shape_text(detail: Sequence[int]) -> tuple[str, str, int]:
 
 
 def out_of_bounds(name: str, detail: Sequence[int], where: str) -> str:
-    """An index past the end of an array."""
+    """The message for an index outside an array."""
     index, shape, axis = shape_text(detail)
     along = "" if index.isdigit() or index.lstrip("-").isdigit() else f" along axis {axis}"
     return (
@@ -68,7 +68,7 @@ def out_of_bounds(name: str, detail: Sequence[int], where: str) -> str:
 
 
 def negative_index(name: str, detail: Sequence[int], where: str) -> str:
-    """A computed negative index: legal, and almost always a mistake."""
+    """The message for a computed negative index, which is legal and almost always a mistake."""
     index, shape, _ = shape_text(detail)
     return (
         f"{name}[{index.strip('()')}] counts from the end of {name}, which has shape {shape}; in {where}. "
@@ -78,7 +78,7 @@ def negative_index(name: str, detail: Sequence[int], where: str) -> str:
 
 
 def divergent_barrier(name: str, detail: Sequence[int], where: str) -> str:
-    """A barrier that a part of the threads reaches."""
+    """The message for a barrier that only a part of the threads reaches."""
     here, alive, _ = detail[:3]
     return (
         f"{name}() was reached by {here} of the {alive} live threads of {where}. On a device this hangs or corrupts "
@@ -87,7 +87,7 @@ def divergent_barrier(name: str, detail: Sequence[int], where: str) -> str:
 
 
 def warp_members(name: str, detail: Sequence[int], where: str) -> str:
-    """A warp collective that waits for lanes which do not come."""
+    """The message for a warp collective whose mask names lanes that do not reach it."""
     named, here, _ = detail[:3]
     return (
         f"{name}() names {named} live lanes of the warp in its mask, and {here} of them are here; in {where}. On a "
@@ -96,7 +96,7 @@ def warp_members(name: str, detail: Sequence[int], where: str) -> str:
 
 
 def not_a_member(name: str, detail: Sequence[int], where: str) -> str:
-    """A lane that calls a warp collective whose mask leaves it out."""
+    """The message for a warp collective whose mask does not name the calling lane."""
     return (
         f"{name}() is called with the mask {detail[0] & 0xFFFFFFFF:#010x}, which does not name the calling lane; in "
         f"{where}. A mask names every lane that takes part: 0xffffffff for the whole warp"
@@ -104,7 +104,7 @@ def not_a_member(name: str, detail: Sequence[int], where: str) -> str:
 
 
 def notes(places: Places, status: np.ndarray[Any, Any]) -> list[str]:
-    """What is worth a warning: barriers that some threads never reached, where that was let pass."""
+    """Warnings after a run that ended normally: barriers that a part of the threads did not reach."""
     told = []
     if status[codes.DIVERGED_SITE]:
         filename, line, what = places[int(status[codes.DIVERGED_SITE]) - 1]

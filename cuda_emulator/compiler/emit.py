@@ -1,8 +1,7 @@
-"""Step 7: the generated source: one function for a block, and one that runs a range of blocks.
+"""Step 7: write the generated source: a function that runs one block, and a function that runs a range of blocks.
 
-The text is meant to be read. A loop over the threads stands where a region is executed; a line between two loops is
-something the block does as a whole; `_all_acc[_thread]` is what thread number _thread carries in `acc` from one region
-to the next.
+The text is meant to be read. Each region is a loop over the threads; the lines between two loops are executed once for
+the block; `_all_acc[_thread]` is the value of `acc` that thread number _thread carries from one region to the next.
 """
 
 from __future__ import annotations
@@ -29,36 +28,40 @@ from .writer import Writer
 
 GRID = ("_gdx", "_gdy", "_gdz")
 BLOCK = ("_bdx", "_bdy", "_bdz")
-#: Local arrays of up to this many bytes together live in the function's frame, where they can become registers. Many
-#: calls of a device function may end up in one frame, and a thread's stack may be small (512 KB on macOS).
+#: Up to this many bytes of local arrays are stored in the function's stack frame, where they can become registers. Many
+#: calls of a device function may be inlined into one frame, and a thread's stack may be small (512 KB on macOS).
 STACK_LIMIT = 4 * 1024
-LINE = 64  # bytes of a cache line: arrays start at one
+LINE = 64  # bytes of a cache line; each array starts at a multiple
 FAST = "error_model='numpy', nogil=True"
 
 
 class Emitter:
-    """Writes the functions of one kernel. unit and parts: steps 2 to 5; variable_types: step 6."""
+    """Writes the functions of one kernel.
+
+    unit, regions: the results of steps 2 to 5; regions is None for a kernel without collectives
+    variable_types: the result of step 6
+    """
 
     def __init__(
         self,
         unit: Unit,
-        parts: Regions | None,
+        regions: Regions | None,
         variant: Variant,
         variable_types: Mapping[str, types.Type | None],
         contexts: Mapping[str, list[str]],
         sites: Sites,
     ) -> None:
-        self.unit, self.parts, self.variant, self.types, self.sites = unit, parts, variant, variable_types, sites
-        self.code = code_of(unit, variant, sites, variable_types, contexts, per_thread=parts is not None)
+        self.unit, self.regions, self.variant, self.types, self.sites = unit, regions, variant, variable_types, sites
+        self.code = code_of(unit, variant, sites, variable_types, contexts, per_thread=regions is not None)
         self.write = Writer(variant.check)
-        carried = parts.carried if parts else []
+        carried = regions.carried if regions else []
         self.carried = {name: carried_dtype(unit, name, variable_types) for name in carried}
-        self.masks = [*([ALIVE] if parts and parts.uses_alive else []), *(parts.masks if parts else [])]
-        self.in_frame, in_workspace = split_by_size(unit.local) if parts is None else ({}, {})
+        self.masks = [*([ALIVE] if regions and regions.uses_alive else []), *(regions.masks if regions else [])]
+        self.in_frame, in_workspace = split_by_size(unit.local) if regions is None else ({}, {})
         self.in_workspace = {**unit.shared, **in_workspace}
         self.scratch = [
             *self.in_workspace,
-            *(f"_all_{name}" for name in unit.local if parts),
+            *(f"_all_{name}" for name in unit.local if regions),
             *(f"_all_{name}" for name in self.carried),
             *self.masks,
         ]
@@ -68,28 +71,28 @@ class Emitter:
     # ---------------------------------------------------------------- the three functions
 
     def source(self, devices: list[str]) -> str:
-        """The whole generated module below its imports."""
+        """The text of the generated module, without its imports."""
         parts = [*devices]
-        if self.parts is None:
+        if self.regions is None:
             parts.append(self.thread_function())
         parts += [self.block_function(), self.run_function()]
         return "\n\n".join(parts)
 
     def decorator(self, cached: bool = False) -> str:
-        """How a function is compiled: contraction to fused multiply-adds, as on a device, and no other liberty."""
+        """The decorator of a function. It allows fused multiply-adds and the loss of a zero's sign, as on a device."""
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
         called = "cache=CACHE" if cached else "no_cpython_wrapper=True, no_cfunc_wrapper=True"
         return f"@njit(fastmath={fast}, {FAST}, {called})"
 
     def finished(self) -> str:
-        """What was written; with Numba's own bounds check where an access needs it, like A.T[i] or A[1:][i]."""
+        """The written function; with Numba's own bounds check if an index like A.T[i] or A[1:][i] needs it."""
         text = "\n".join(self.write.lines)
         if self.variant.bounds and self.code.left_to_numba:
             text = text.replace(FAST, f"{FAST}, boundscheck=True", 1)
         return text
 
     def thread_function(self) -> str:
-        """A kernel without a collective: its own statements, for one thread."""
+        """The function for one thread of a kernel without collectives."""
         self.write = write = Writer(self.variant.check)
         names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
         write(self.decorator())
@@ -104,29 +107,29 @@ class Emitter:
         return self.finished()
 
     def declare_in_frame(self, arrays: Mapping[str, ArrayDeclaration]) -> None:
-        """Local arrays of one thread, in its function's frame."""
+        """Write the local arrays in the stack frame of a thread's function."""
         for array in arrays.values():
             count, dtype = math.prod(array.shape), dtype_text(array.dtype)
             self.write(f"{array.name} = carray(_stack_array({count}, {dtype}), {array.shape})")
             self.poison_if_checked(array)
 
     def poison_if_checked(self, array: ArrayDeclaration) -> None:
-        """Fresh local memory holds nothing of use."""
+        """Fill a fresh local array with poison values, if bounds are checked."""
         if self.variant.bounds:
             self.poison(array.name, array.dtype)
 
     def block_names(self) -> tuple[str, ...]:
-        """What every function below the launch knows about the block."""
+        """The names of the variables that describe the block: arguments of each function."""
         return ("_bx", "_by", "_bz", *BLOCK, *GRID, "_block")
 
     def block_function(self) -> str:
-        """One block, from its first region to its last."""
+        """The function that runs one block."""
         self.write = write = Writer(self.variant.check)
         arguments = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status"]
         write(self.decorator())
         with write.under(f"def run_block({', '.join(arguments)}):"):
             self.fresh_memory()
-            if self.parts is None:
+            if self.regions is None:
                 with write.each_thread({"_thread"}):
                     names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
                     write(f"run_thread({', '.join([*self.inputs, *self.in_workspace, *names])})")
@@ -135,28 +138,28 @@ class Emitter:
                     if name in self.unit.parameters:
                         write.for_all(f"_all_{name}", name)
                 writer = TracedTree if isinstance(self.code, TracedCode) else TreeWriter
-                writer(self.parts, self.code, self.carried, self.masks, write).tree(self.parts.tree)
+                writer(self.regions, self.code, self.carried, self.masks, write).tree(self.regions.tree)
         return self.finished()
 
     def fresh_memory(self) -> None:
-        """What a block finds in its memory when it starts."""
+        """Fill the block's memory at its start: poison values, and the mask of living threads."""
         if self.variant.bounds:
             for array in self.unit.shared.values():
                 self.poison(array.name, array.dtype)
-            if self.parts is not None:
+            if self.regions is not None:
                 for array in self.unit.local.values():
                     self.poison(f"_all_{array.name}", array.dtype)
         if ALIVE in self.masks:
             self.write(f"_fill_bytes({ALIVE}, 1)")
 
     def poison(self, name: str, dtype: np.dtype[Any]) -> None:
-        """Fill an array with what no kernel should read; poison.py says with what. NaN is all ones in every byte."""
+        """Fill an array with its poison value (poison.py). A NaN has all bits set."""
         if dtype.kind != "V":
             byte = 0xFF if dtype.kind in "fc" else poison_value(dtype).tobytes()[0]
             self.write(f"_fill_bytes({name}, {byte:#x})")
 
     def run_function(self) -> str:
-        """A range of blocks: what a launch calls, on one core or on several."""
+        """The function that runs a range of blocks: a launch calls it, once or once for each chunk."""
         self.write = write = Writer(self.variant.check)
         order = ["_order", "_block_order"] if self.variant.check else []
         arguments = [*self.inputs, "_grid", "_block_shape", "_first", "_end", "_dynamic_bytes", "_report", *order]
@@ -164,7 +167,7 @@ class Emitter:
         write(self.decorator(cached=True))
         with write.under(f"def run({', '.join(arguments)}):"):
             write(f"{', '.join(GRID)} = _grid", f"{', '.join(BLOCK)} = _block_shape", "_threads = _bdx * _bdy * _bdz")
-            # Nothing below holds a share in an array: a run that ends early would keep it for ever.
+            # Nothing below counts as an owner of an array: a run that ends early would never give its share back.
             held = [name for name in self.inputs if name in self.unit.constants or may_hold_array(self.types.get(name))]
             write(*(f"{name} = _borrowed({name})" for name in [*held, *order]))
             write("_status = _address_of(_report)", "_memory = _address_of(_workspace)")
@@ -181,7 +184,7 @@ class Emitter:
         return "\n".join(write.lines)
 
     def allocate(self) -> None:
-        """The memory of a block, in the workspace; used by one block after another. facts() says how large it is."""
+        """Place a block's arrays in the workspace, which one block after another uses. facts() has its size."""
         write, offset = self.write, 0
         for array in self.in_workspace.values():
             if array.shape != (0,):
@@ -200,12 +203,12 @@ class Emitter:
             write(f"_offset += ({size} * _threads + {LINE - 1}) // {LINE} * {LINE}")
 
     def place(self, name: str, offset: str, dtype: np.dtype[Any], shape: str) -> None:
-        """An array at this offset of the workspace."""
+        """Write an array at this offset of the workspace."""
         self.write(f"{name} = carray(_part_of(_memory, {offset}, {dtype_text(dtype)}), {shape})")
 
     def per_thread(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
-        """What each thread has an entry in: dtype, and shape without the last axis, the thread's."""
-        if self.parts is None:
+        """{name: (dtype, shape without the last axis)} of the arrays whose last axis is the thread."""
+        if self.regions is None:
             return {}
         return {
             **{f"_all_{array.name}": (array.dtype, array.shape) for array in self.unit.local.values()},
@@ -214,7 +217,7 @@ class Emitter:
         }
 
     def facts(self) -> list[str]:
-        """The size of the workspace: bytes of a block, and of each thread for each array."""
+        """The constants of the generated module: the size of the workspace, and the tables of a trace."""
         block = sum(rounded(array.nbytes) for array in self.in_workspace.values())
         each = [math.prod(shape) * dtype.itemsize for dtype, shape in self.per_thread().values()]
         facts = [f"BLOCK_BYTES = {block}", f"THREAD_BYTES = {each}"]
@@ -227,10 +230,10 @@ class Emitter:
         return facts
 
     def layout(self) -> list[tuple[str, str, int, int, tuple[int, ...], Any]]:
-        """Where a block's arrays lie in the workspace: (name, space, offset, bytes, shape, dtype).
+        """The arrays of a block in the workspace: (name, space, offset, bytes, shape, dtype).
 
-        Shared arrays come first. -1 bytes: dynamic shared memory, whose size the launch says. Arrays that have an entry
-        for each thread follow at places that depend on the launch; what is left of the workspace is theirs.
+        -1 bytes stands for dynamic shared memory, whose size the launch gives. Arrays with an entry for each thread are
+        not listed: they fill the rest of the workspace, at offsets that depend on the launch.
         """
         found: list[tuple[str, str, int, int, tuple[int, ...], Any]] = []
         offset = 0
@@ -257,7 +260,7 @@ def code_of(
     contexts: Mapping[str, list[str]],
     per_thread: bool,
 ) -> ThreadCode:
-    """What writes one thread's text, with events where the kernel is traced."""
+    """The writer of one thread's statements: TracedCode for a traced kernel, else ThreadCode."""
     kind = TracedCode if variant.trace else ThreadCode
     return kind(unit, variant, sites, variable_types, contexts, per_thread)
 
@@ -265,7 +268,7 @@ def code_of(
 def split_by_size(
     arrays: Mapping[str, ArrayDeclaration],
 ) -> tuple[dict[str, ArrayDeclaration], dict[str, ArrayDeclaration]]:
-    """The local arrays that fit into a function's frame, smallest first, and the others."""
+    """(local arrays that fit into a function's stack frame, the others); the smallest are taken first."""
     fit: dict[str, ArrayDeclaration] = {}
     total = 0
     for array in sorted(arrays.values(), key=lambda array: array.nbytes):
@@ -276,12 +279,12 @@ def split_by_size(
 
 
 def rounded(size: int) -> int:
-    """A number of bytes, up to whole cache lines."""
+    """A number of bytes, rounded up to whole cache lines."""
     return -(-size // LINE) * LINE
 
 
 def may_hold_array(kind: types.Type | None) -> bool:
-    """Whether a value of this type may hold a share in an array's memory."""
+    """Whether a value of this type may own an array's memory."""
     return isinstance(kind, types.Array) or hasattr(kind, "types")  # the latter: a tuple
 
 
@@ -304,7 +307,7 @@ def device_function(
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """How the generated source names a dtype."""
+    """The name of a dtype in the generated source."""
     if dtype.kind == "V":
         return f"_record_{zlib.crc32(repr(dtype.descr).encode()):08x}"
     return "np.bool_" if dtype == np.bool_ else f"np.{dtype.name}"
@@ -313,7 +316,7 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
 def header(
     name: str, where: str, argument_types: tuple[types.Type, ...], body: str, records: list[np.dtype[Any]]
 ) -> str:
-    """The imports, and a comment that says what this is."""
+    """The imports of the generated source, below a comment with the kernel's name, place and argument types."""
     used = [helper for helper in helpers.__all__ if re.search(rf"\b_{helper}\b", body)]
     lines = [
         f"# {name}, from {where}, as groundup's CUDA emulator runs it.",

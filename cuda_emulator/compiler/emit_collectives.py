@@ -1,11 +1,11 @@
-"""Step 7c: barriers, votes and shuffles as text: calls on what all threads of the block bring to them."""
+"""Step 7c: write barriers, votes and shuffles as calls that take the values of all threads of the block."""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Collection
 
-from .regions import ALIVE, Meeting
+from .regions import ALIVE, CollectiveCall
 from .thread_code import Sites, Variant
 from .trees import Collective
 from .writer import Writer
@@ -29,10 +29,18 @@ BLOCK_VOTES = {
 }
 
 
-def meeting(
-    part: Meeting, carried: Collection[str], masks: Collection[str], variant: Variant, sites: Sites, write: Writer
+def write_collective(
+    part: CollectiveCall,
+    carried: Collection[str],
+    masks: Collection[str],
+    variant: Variant,
+    sites: Sites,
+    write: Writer,
 ) -> None:
-    """Write a barrier, a vote or a shuffle. carried: variables with one value per thread; masks: all that there are."""
+    """Write a barrier, a vote or a shuffle.
+
+    carried: variables with a value for each thread; masks: the names of all masks
+    """
     node, here = part.collective, part.mask or "None"
     alive = ALIVE if ALIVE in masks else "None"
     site = sites.number(node, f"cuda.{node.path}")
@@ -49,29 +57,29 @@ def meeting(
         members = operands[0] if operands else "0xffffffff"
         write(f"_sync_warp({members}, {here}, {alive}, _threads, {checked})")
     else:
-        members, value, *lane = operands  # the helpers take the value first
+        members, value, *lane = operands  # the helpers' first argument is the value
         arguments = [*(f"_all_{result.id}" for result in node.results), value, members, *lane]
         write(f"_{WARP_FUNCTIONS[node.path]}({', '.join(arguments)}, {here}, {alive}, _threads, {checked})")
 
 
 def operand(node: ast.expr, carried: Collection[str]) -> str:
-    """An operand: the array of all threads' values, or the one value of the block."""
+    """The text of an operand: the array of all threads' values, or the block's one value."""
     if isinstance(node, ast.Name) and node.id in carried:
         return f"_all_{node.id}"
     return ast.unparse(node)
 
 
 def barrier(mask: str | None, alive: str, site: int, variant: Variant, write: Writer) -> None:
-    """The end of one loop over the threads is a barrier already; under a mask, it has to be checked."""
+    """Write the check of a barrier under a mask; else the end of the loop over the threads is the barrier."""
     if mask is not None and mask != ALIVE:
-        function = "_barrier" if variant.divergence == "error" else "_met_in_part"
+        function = "_barrier" if variant.divergence == "error" else "_warn_divergent_barrier"
         write(f"{function}({mask}, {alive}, _status, {site}, _block)")
     if mask is not None and alive != "None" and variant.check:
-        write(f"_some_returned({alive}, _status, {site}, _block)")
+        write(f"_note_returned_threads({alive}, _status, {site}, _block)")
 
 
 def vote(node: Collective, values: str, here: str, carried: Collection[str], write: Writer) -> None:
-    """The result of syncthreads_count and its kin: one for the block."""
+    """Write a vote of the whole block, like syncthreads_count: it has one result."""
     counted = f"_{BLOCK_VOTES[node.path]}({values}, {here}, _threads)"
     name = node.results[0].id
     if name in carried:

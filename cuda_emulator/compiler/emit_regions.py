@@ -1,4 +1,4 @@
-"""Step 7b: the tree of regions as text: a loop over the threads for each region, and what stands between them."""
+"""Step 7b: write the tree of regions: a loop over the threads for each region, and the parts between them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,19 @@ import re
 from collections.abc import Callable, Collection
 from typing import Any
 
-from .emit_collectives import meeting
-from .regions import Decision, ForBlock, Jump, Leave, Loop, MaskedIf, MaskedLoop, Meeting, Region, Regions
+from .emit_collectives import write_collective
+from .regions import (
+    CollectiveCall,
+    Jump,
+    Leave,
+    MaskedIf,
+    MaskedLoop,
+    OncePerBlock,
+    Region,
+    Regions,
+    UniformIf,
+    UniformLoop,
+)
 from .thread_code import ThreadCode
 from .trees import loaded_names
 from .writer import Writer
@@ -17,29 +28,29 @@ from .writer import Writer
 class TreeWriter:
     """Writes a tree of regions.
 
-    code: what one thread's statements say
-    carried: the variables that each thread carries from one region to the next, in `_all_NAME`
+    code: the writer of one thread's statements
+    carried: the variables that each thread carries from one region to the next, stored in `_all_NAME`
     masks: the names of all masks
     """
 
     def __init__(
-        self, parts: Regions, code: ThreadCode, carried: Collection[str], masks: Collection[str], write: Writer
+        self, regions: Regions, code: ThreadCode, carried: Collection[str], masks: Collection[str], write: Writer
     ) -> None:
-        self.parts, self.code, self.carried, self.masks, self.write = parts, code, carried, masks, write
+        self.regions, self.code, self.carried, self.masks, self.write = regions, code, carried, masks, write
         self.variant = code.variant
 
     def tree(self, parts: list[Any]) -> None:
         """Write the parts one after another."""
         writers: dict[type, Callable[[Any], None]] = {
             Region: self.region,
-            ForBlock: lambda part: self.write(*self.code.lines([part.statement])),
-            Decision: self.decision,
-            Loop: self.loop,
+            OncePerBlock: lambda part: self.write(*self.code.lines([part.statement])),
+            UniformIf: self.decision,
+            UniformLoop: self.loop,
             Jump: lambda part: self.write(part.word),
             MaskedIf: self.masked_if,
             MaskedLoop: self.masked_loop,
             Leave: self.leave,
-            Meeting: self.meeting,
+            CollectiveCall: self.collective,
         }
         for part in parts:
             writers[type(part)](part)
@@ -47,13 +58,13 @@ class TreeWriter:
     # ---------------------------------------------------------------- regions
 
     def region(self, region: Region) -> None:
-        """A loop over the threads with the region's statements in it."""
+        """Write a region: a loop over the threads that contains its statements."""
         self.note(region.statements)
         self.region_loop(region, region.mask, self.code.lines(region.statements))
 
     def region_loop(self, region: Region, mask: str | None, lines: list[str]) -> None:
-        """The loop: what comes from earlier, what is computed again, the lines, what goes on to later regions."""
-        again = self.parts.recomputed_in(region)
+        """Write the loop: load carried variables, compute others again, then `lines`, then store carried variables."""
+        again = self.regions.recomputed_in(region)
         reads = region.reads | {n for value in again.values() for n in loaded_names(value)}
         brought = [n for n in self.carried if n in reads or n in region.writes - region.always]
         body = [
@@ -71,7 +82,7 @@ class TreeWriter:
                 self.write(*body)
 
     def note(self, statements: list[ast.stmt]) -> None:
-        """A comment that says which lines of the kernel follow."""
+        """Write a comment with the line numbers of the statements in the kernel."""
         lines = sorted(
             {s.lineno for s in statements} | {getattr(s, "end_lineno", None) or s.lineno for s in statements}
         )
@@ -79,18 +90,18 @@ class TreeWriter:
             where = f"line {lines[0]}" if lines[0] == lines[-1] else f"lines {lines[0]} to {lines[-1]}"
             self.write(f"# {where}, for each thread")
 
-    # ---------------------------------------------------------------- decided by the block as a whole
+    # ---------------------------------------------------------------- uniform parts
 
-    def decision(self, part: Decision) -> None:
-        """A uniform `if`."""
+    def decision(self, part: UniformIf) -> None:
+        """Write a uniform `if`."""
         with self.write.under(f"if {self.code.text(part.statement.test)}:"):
             self.tree(part.body)
         if part.orelse:
             with self.write.under("else:"):
                 self.tree(part.orelse)
 
-    def loop(self, part: Loop) -> None:
-        """A uniform loop."""
+    def loop(self, part: UniformLoop) -> None:
+        """Write a uniform loop."""
         node = part.statement
         if isinstance(node, ast.For):
             header = f"for {ast.unparse(node.target)} in {self.header_text(node.iter)}:"
@@ -103,17 +114,17 @@ class TreeWriter:
             self.tree(part.body)
 
     def header_text(self, node: ast.expr) -> str:
-        """The iterated range or the test of a uniform loop."""
+        """The text of the range or the test of a uniform loop."""
         return self.code.text(node)
 
-    def meeting(self, part: Meeting) -> None:
-        """A barrier, vote or shuffle."""
-        meeting(part, self.carried, self.masks, self.variant, self.code.sites, self.write)
+    def collective(self, part: CollectiveCall) -> None:
+        """Write a barrier, vote or shuffle."""
+        write_collective(part, self.carried, self.masks, self.variant, self.code.sites, self.write)
 
-    # ---------------------------------------------------------------- decided by each thread
+    # ---------------------------------------------------------------- parts under a mask
 
     def masked_if(self, part: MaskedIf) -> None:
-        """Set the masks, then run each side for the threads in its mask."""
+        """Write an `if` under masks: set the masks, then run each branch for the threads in its mask."""
         self.note(part.test.statements)
         self.write(f"_fill_bytes({part.then}, 0)")
         if part.orelse:
@@ -128,7 +139,7 @@ class TreeWriter:
                     self.tree(inner)
 
     def masked_loop(self, part: MaskedLoop) -> None:
-        """Rounds, until no thread is left."""
+        """Write a loop under masks, which ends when no thread is left."""
         copied = f"_copy_mask({part.active}, {part.test.mask})"
         self.write(copied if part.test.mask else f"_fill_bytes({part.active}, 1)")
         with self.write.under(f"while {'_go_on(_status)' if self.variant.bounds else 'True'}:"):
@@ -140,13 +151,13 @@ class TreeWriter:
             self.tree(part.body)
 
     def test_of(self, part: MaskedIf | MaskedLoop) -> str:
-        """The text of the test."""
+        """The text of the test of an `if` or loop under masks."""
         statement = part.test.statements[0]
         assert isinstance(statement, ast.Expr)
         return self.code.text(statement.value)
 
     def leave(self, part: Leave) -> None:
-        """Threads that return, break or continue."""
+        """Write the removal of threads that return, break or continue from the masks."""
         cleared = dict.fromkeys([*part.cleared, part.mask])
         with self.write.under("for _thread in range(_threads):", f"if {part.mask}[_thread]:"):
             self.write(*(f"{mask}[_thread] = False" for mask in cleared))

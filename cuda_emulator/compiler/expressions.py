@@ -1,4 +1,4 @@
-"""Expressions in normal form: what names stand for, and operands in the order in which Python evaluates them."""
+"""Expressions in normal form: names are resolved, and operands keep Python's order of evaluation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WITHOUT_SUPPORT = {
 
 
 def rewritten(normaliser: Normaliser, node: ast.expr) -> ast.expr:
-    """`node` in normal form. Collectives in it become statements in normaliser.before."""
+    """`node` in normal form. Its collectives become statements in normaliser.before."""
     if isinstance(node, ast.Constant):
         return node
     if isinstance(node, ast.Name | ast.Attribute):
@@ -60,7 +60,7 @@ def rewritten(normaliser: Normaliser, node: ast.expr) -> ast.expr:
 
 
 def with_children(normaliser: Normaliser, node: ast.expr) -> ast.expr:
-    """`node` with its operands in normal form, evaluated in Python's order."""
+    """`node` with its operands in normal form; they keep Python's order of evaluation."""
     fields = [(name, value) for name, value in ast.iter_fields(node) if isinstance(value, ast.expr | list)]
     operands: list[ast.expr] = []
     for _, value in fields:
@@ -76,7 +76,7 @@ def with_children(normaliser: Normaliser, node: ast.expr) -> ast.expr:
 
 
 def name_or_attribute(normaliser: Normaliser, node: ast.Name | ast.Attribute) -> ast.expr:
-    """A variable; or what a global name stands for; or an attribute of either."""
+    """The normal form of a variable, of a global name, or of an attribute of one of them."""
     if isinstance(node, ast.Name) and node.id in normaliser.source.stored:
         return load(normaliser.rename(node.id))
     value = names.look_up(normaliser.source, node)
@@ -91,7 +91,7 @@ def name_or_attribute(normaliser: Normaliser, node: ast.Name | ast.Attribute) ->
 
 
 def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.expr:
-    """What stands in the generated source for a global, or a captured variable."""
+    """The expression that replaces a global or captured variable in the generated source."""
     if isinstance(value, Intrinsic):
         return intrinsic_value(normaliser, value.path, node)
     captured = names.captured_array(value)
@@ -108,7 +108,9 @@ def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.exp
     if found is not None:
         return found
     if isinstance(value, DeviceFunction):
-        raise normaliser.error(f"{text!r} is a device function: call it; it cannot be stored or passed on", node)
+        raise normaliser.error(
+            f"{text!r} is a device function: call it; it cannot be stored or passed as an argument", node
+        )
     raise normaliser.error(
         f"{text!r} is {describe_kind(value)}; a kernel can use numbers, tuples of them, NumPy arrays, types, the "
         "functions of math and NumPy, and device functions",
@@ -117,7 +119,10 @@ def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.exp
 
 
 def constant_array(normaliser: Normaliser, value: np.ndarray[Any, Any], node: ast.expr) -> str:
-    """The name of the hidden argument that brings a global array, as names.captured_array gives it."""
+    """The name of the hidden argument that passes a global array to the kernel.
+
+    value: the array, from names.captured_array
+    """
     text, unit = ast.unparse(node), normaliser.unit
     if value.dtype.kind not in "biufcV":
         raise normaliser.error(f"{text!r} is an array of {value.dtype}; a kernel can use numbers", node)
@@ -129,7 +134,7 @@ def constant_array(normaliser: Normaliser, value: np.ndarray[Any, Any], node: as
 
 
 def intrinsic_value(normaliser: Normaliser, path: str, node: ast.expr) -> ast.expr:
-    """cuda.X that is not called."""
+    """The normal form of cuda.X that is not called, like cuda.threadIdx.x."""
     first, _, last = path.partition(".")
     if first in INDEX and last in AXES:
         return load(SHORT[first] + last)
@@ -138,5 +143,5 @@ def intrinsic_value(normaliser: Normaliser, path: str, node: ast.expr) -> ast.ex
     if path == "warpsize":
         return constant(32)
     if path in INDEX:
-        raise normaliser.error(f"cuda.{path} has the fields .x, .y and .z; take one of them", node)
+        raise normaliser.error(f"cuda.{path} has the fields .x, .y and .z: use one of them", node)
     raise calls.without_support(normaliser, path, node)

@@ -12,12 +12,13 @@ from .source import FunctionSource, read_lines
 
 
 class DeviceFunction:
-    """A function that runs on the device: kernels and other device functions call it, the host cannot.
+    """A function that runs on the device: kernels and other device functions can call it, the host cannot.
 
     py_func: the Python function
-    options: what cuda.jit was given besides device=True
-    moves: how many neighbouring elements of one array it moves in what a device does as one access; the first that it
-        names has the lowest address. 1 for any function that does not stand for such an instruction
+    options: the options of cuda.jit, without device=True
+    moves: 1 for an ordinary function; for one that stands for a wide load or store of a device, the number of
+        neighbouring elements that the device moves in that one access. The first element in its source has the lowest
+        address
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any] | None = None) -> None:

@@ -1,7 +1,7 @@
-"""Step 6: the type of every variable, found by Numba's own inference.
+"""Step 6: find the type of every variable with Numba's own inference.
 
-The kernel in normal form, uncut, is handed to Numba's type inference: the arrays that carry variables over a cut need
-a dtype, and a mistake of types is found here, where the tree still has the learner's lines.
+Numba gets the kernel in normal form, before it is cut. The arrays that carry variables over a cut need a dtype; and a
+type error is found here, while the tree still has the learner's line numbers.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ SHUFFLED = (types.int32, types.int64, types.float32, types.float64)
 
 
 class TypesOnly(compiler.CompilerBase):
-    """Numba's pipeline up to the types."""
+    """Numba's compiler pipeline, up to type inference."""
 
     def define_pipelines(self) -> list[PassManager]:
         """The untyped passes, then inference, and nothing after it."""
         pipeline = compiler.DefaultPassBuilder.define_untyped_pipeline(self.state, "types only")
         pipeline.add_pass(NopythonTypeInference, "types")
         pipeline.finalize()
-        self.state.cr = self.state  # what the pipeline hands over at its end
+        self.state.cr = self.state  # the result of the pipeline
         return [pipeline]
 
 
@@ -55,11 +55,11 @@ def variable_types(
     functions: Mapping[str, Callable[..., Any]],
     contexts: Mapping[str, Sequence[str]],
 ) -> dict[str, types.Type | None]:
-    """The type of each variable of the unit; None for one that has several which do not go together.
+    """The type of each variable of the unit; None for a variable with several types that cannot be unified.
 
-    functions: what the names of device functions and helpers stand for
-    contexts: what each device function is told besides its arguments
-    Raises KernelError, with the learner's line, where Numba finds no types.
+    functions: {name: device function or helper}
+    contexts: {name of a device function: its hidden arguments}
+    Raises KernelError, with the learner's line, if Numba finds no types.
     """
     names = [*unit.parameters, *unit.constants, *unit.arrays, *HIDDEN, "_status"]
     given = [
@@ -75,7 +75,7 @@ def variable_types(
     context.refresh()
     target.refresh()
     inference = TypesOnly(context, target, None, tuple(given), types.none, compiler.Flags(), {})
-    inference.state.flags.nrt = True  # or nothing that may hold an array has a type
+    inference.state.flags.nrt = True  # without it, values that may hold an array have no type
     inference.state.flags.error_model = "numpy"
     try:
         inference.compile_extra(function)
@@ -91,12 +91,12 @@ def variable_types(
 
 
 def one_type(context: Any, kinds: list[types.Type]) -> types.Type | None:
-    """The one type that holds all of these."""
+    """The type that can hold all of these; None if there is none."""
     return kinds[0] if len(set(kinds)) == 1 else context.unify_types(*kinds)
 
 
 def carried_dtype(unit: Unit, name: str, variable_types: Mapping[str, types.Type | None]) -> np.dtype[Any]:
-    """The dtype of the array that carries a variable over a cut. KernelError where it cannot be carried."""
+    """The dtype of the array that carries a variable over a cut. Raises KernelError if it is no number."""
     kind = variable_types.get(name, types.int64)  # a mask or lane that nothing else uses has no type: an integer
     line = next(
         (part.lineno for part in walk(unit.body) if isinstance(part, ast.Name) and part.id == name),
@@ -130,7 +130,7 @@ def array_type(dtype: np.dtype[Any], dimensions: int) -> types.Type:
 def python_function(
     unit: Unit, names: list[str], body: list[ast.stmt], functions: Mapping[str, Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """The uncut kernel as a Python function, at the learner's own lines."""
+    """The uncut kernel as a Python function with the learner's line numbers."""
     module = ast.parse(f"def {unit.source.name}({', '.join(names)}): pass")
     definition = module.body[0]
     assert isinstance(definition, ast.FunctionDef)
@@ -145,7 +145,7 @@ def python_function(
 
 
 def uncut(body: Sequence[ast.stmt], contexts: Mapping[str, Sequence[str]]) -> list[ast.stmt]:
-    """The statements without collectives."""
+    """A copy of the statements without collectives."""
     rewriter = Uncut(contexts)
     done: list[ast.stmt] = []
     for statement in body:
@@ -155,16 +155,16 @@ def uncut(body: Sequence[ast.stmt], contexts: Mapping[str, Sequence[str]]) -> li
 
 
 class Uncut(ast.NodeTransformer):
-    """Puts in place of each collective assignments of the types that its results have."""
+    """Replaces each collective by assignments with the types of its results."""
 
     def __init__(self, contexts: Mapping[str, Sequence[str]]) -> None:
         self.contexts = contexts
 
     def visit_Collective(self, node: Collective) -> Any:
-        """result = something of that type."""
+        """Assign a value of the right type to each result."""
         if not node.results:
             return ast.copy_location(ast.Pass(), node)
-        # All operands are used, or Numba would take them for dead and give them no type.
+        # Every operand is used here: Numba removes an unused variable and gives it no type.
         first = 1 if node.path in SHUFFLES else 0
         operands = [node.operands[first], *node.operands[:first], *node.operands[first + 1 :]] if node.operands else []
         value: ast.expr = constant(0)
@@ -182,7 +182,7 @@ class Uncut(ast.NodeTransformer):
         return self.at(node, new)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """_raise(...) has no type worth knowing here; device functions get the values that the host never sees."""
+        """Replace _raise(...) by None, and pass the hidden arguments to device functions."""
         self.generic_visit(node)
         if isinstance(node.func, ast.Name) and node.func.id == "_raise":
             return ast.copy_location(constant(None), node)
@@ -192,7 +192,7 @@ class Uncut(ast.NodeTransformer):
 
     @staticmethod
     def at(node: ast.stmt, new: list[ast.stmt]) -> list[ast.stmt]:
-        """`new`, at the place of `node`."""
+        """`new`, with the line numbers of `node`."""
         for statement in new:
             for part in ast.walk(statement):
                 ast.copy_location(part, node)
@@ -200,7 +200,7 @@ class Uncut(ast.NodeTransformer):
 
 
 def check_shuffles(unit: Unit, found: Mapping[str, list[types.Type]]) -> None:
-    """Shuffles move 32- and 64-bit signed integers and floats, and nothing else (numba-cuda's rule)."""
+    """Refuse a shuffle of anything but 32- and 64-bit signed integers and floats: numba-cuda's rule."""
     for statement in unit.body:
         for part in ast.walk(statement):
             if not isinstance(part, Collective) or part.path not in SHUFFLES:
@@ -217,7 +217,7 @@ def check_shuffles(unit: Unit, found: Mapping[str, list[types.Type]]) -> None:
 
 
 def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
-    """Numba's message, shortened to what it says about the learner's line."""
+    """A KernelError with the part of Numba's message that concerns the learner's line."""
     clash = re.search(r"Cannot unify (.+) and (.+) for '([^'.]+)", str(error))
     if clash:
         return two_types(unit, clash[3], *(re.sub(r"Literal\[(\w+)\]\([^()]*\)", r"\1", clash[k]) for k in (1, 2)))
@@ -226,7 +226,7 @@ def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
 
 
 def in_short(error: errors.NumbaError) -> str:
-    """What Numba says, without the chain of functions that it was in."""
+    """Numba's message without the chain of functions and overloads around it."""
     lines = [text.strip() for text in errors.termcolor().errmsg(str(error)).splitlines()]
     chatter = ("File ", "During:", "def ", "<source", "Failed in", "Overload of function", "- Of which")
     said = [text for text in lines if text and not text.startswith(chatter)]
@@ -239,7 +239,7 @@ def in_short(error: errors.NumbaError) -> str:
 
 
 def two_types(unit: Unit, name: str, first: str, second: str) -> Exception:
-    """For a variable that gets values that no one type holds; points to its last assignment."""
+    """The error for a variable with two types that cannot be unified; it points to the last assignment."""
     stores = (part for part in walk(unit.body) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
     return unit.source.error(
         f"{unit.learners_name(name)!r} is {first} on one path and {second} on another, and a variable has one type; "

@@ -1,7 +1,7 @@
-"""Device functions: those that synchronise are put in the caller's place, the others stay functions.
+"""Calls of device functions: a function that synchronises is inlined, any other stays a function.
 
-A function with a barrier, a shuffle or a vote in it cannot be called by one thread after another: its caller has to
-be cut where it is cut. So its statements go where the call stood, under names of their own.
+A function with a barrier, a shuffle or a vote cannot run for one thread after another: the kernel has to be cut at that
+statement. So the function's statements replace the call, with renamed variables.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
-    """Whether the function, or one it calls, has a collective or a shared array."""
+    """Whether the function, or a function that it calls, contains a collective or a shared array."""
     for node in ast.walk(source.tree):
         if not isinstance(node, ast.Call):
             continue
@@ -36,7 +36,7 @@ def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -
 
 
 def device_call(caller: Normaliser, function: DeviceFunction, node: ast.Call) -> ast.expr:
-    """What stands for a call of a device function."""
+    """The expression that replaces a call of a device function."""
     source = function.source
     if source in caller.stack or source is caller.source:
         raise caller.error(f"{source.name!r} calls itself; recursion is not supported by the emulator", node)
@@ -57,31 +57,31 @@ def by_position(caller: Normaliser, source: FunctionSource, node: ast.Call) -> l
     given = dict(zip(source.parameters, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.arg not in source.parameters or keyword.arg in given:
-            raise caller.error(f"{source.name}() has no argument {keyword.arg!r} left to give", node)
+            raise caller.error(f"{source.name}() has no argument {keyword.arg!r}, or it is given twice", node)
         given[keyword.arg] = keyword.value
     if len(node.args) > len(source.parameters) or len(given) != len(source.parameters):
         came = len(node.args) + len(node.keywords)
         raise caller.error(
-            f"{source.name}() takes {len(source.parameters)} arguments ({', '.join(source.parameters)}); {came} came",
+            f"{source.name}() takes {len(source.parameters)} arguments ({', '.join(source.parameters)}), got {came}",
             node,
         )
     return [given[name] for name in source.parameters]
 
 
 def device_name(unit: Unit, function: DeviceFunction) -> str:
-    """The plain device function's name in the generated source; known to the unit from now on."""
-    for name, known in unit.devices.items():
+    """The name of a plain device function in the generated source; adds the function to the unit."""
+    for name, known in unit.device_functions.items():
         if known is function:
             return name
     name = f"_device_{function.source.name}"
-    while name in unit.devices:
+    while name in unit.device_functions:
         name += "_"
-    unit.devices[name] = function
+    unit.device_functions[name] = function
     return name
 
 
 def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr], node: ast.Call) -> ast.expr:
-    """The function's statements before the caller's statement; the expression that holds what it returned."""
+    """Put the function's statements before the caller's statement; return the expression with its result."""
     body = copied(source.tree).body
     returns = [part for statement in body for part in ast.walk(statement) if isinstance(part, ast.Return)]
     if returns and (len(returns) > 1 or returns[0] is not body[-1]):
@@ -96,7 +96,8 @@ def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr
         assigned = sum(
             isinstance(p, ast.Name) and p.id == name and isinstance(p.ctx, ast.Store) for p in ast.walk(source.tree)
         )
-        if isinstance(argument, ast.Name) and not assigned:  # an array goes by reference; an unchanged number may, too
+        # An array is passed by reference, and so can be a number that does not change.
+        if isinstance(argument, ast.Name) and not assigned:
             inner.aliases[name] = argument.id
         else:
             caller.before.append(placed(assign(inner.rename(name), argument), node))
@@ -112,7 +113,7 @@ def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr
 
 
 def in_file(statements: list[ast.stmt], source: FunctionSource) -> list[ast.stmt]:
-    """Mark the statements as coming from another function's file, for messages."""
+    """Mark the statements with their function's file and name, for messages."""
     for statement in statements:
         for part in ast.walk(statement):
             if not hasattr(part, "filename"):

@@ -1,6 +1,6 @@
-"""What a name in a kernel stands for: one of CUDA's own, a constant, a function, or a variable.
+"""Look up the names in a kernel: a part of `cuda`, a constant, a function, or a variable.
 
-Numba freezes globals when it compiles, and so does the emulator: `TILE`, `config.TILE` and a captured variable are
+Numba freezes globals when it compiles, and so does the emulator: `TILE`, `config.TILE` and captured variables are
 looked up once, and their values become part of the generated source.
 """
 
@@ -19,12 +19,13 @@ from ..intrinsics import Intrinsic
 from .functions import DeviceFunction
 from .source import FunctionSource
 
-#: The answer for a name that has no value before the kernel runs.
+#: The result of a look-up for a name that has no value before the kernel runs.
 UNKNOWN: Any = type("Unknown", (), {"__repr__": lambda self: "UNKNOWN"})()
 
 
 def captured_array(value: Any) -> np.ndarray[Any, Any] | None:
-    """The memory of a global array: frozen as it is now (Numba's rule); a device array's own. None for the rest."""
+    """The memory of a global array: a read-only copy of a NumPy array (Numba freezes it), the device array's own
+    memory. None for anything else."""
     if isinstance(value, np.ndarray):
         frozen = value.copy()
         frozen.flags.writeable = False
@@ -34,9 +35,9 @@ def captured_array(value: Any) -> np.ndarray[Any, Any] | None:
 
 
 def array_name(text: str, value: np.ndarray[Any, Any]) -> str:
-    """What the generated source calls a global array: two of one name and different contents are told apart.
+    """The name of a global array in the generated source. Arrays with one name and different contents get two names.
 
-    value: as captured_array gives it; a device array's contents may change, and its shape and dtype say enough
+    value: the result of captured_array. For a device array, whose contents may change, dtype and shape decide
     """
     contents = b"device" if value.flags.writeable else np.ascontiguousarray(value).tobytes()
     number = zlib.crc32(f"{value.dtype}{value.shape}".encode() + contents)
@@ -51,9 +52,9 @@ def is_cuda(value: Any) -> bool:
 
 
 def callable_in_kernels(value: Any) -> Any:
-    """What another function's decorator made, as the device function that it is to a kernel; anything else as it is.
+    """Convert a function of numba.jit, or a kernel of @cuda.jit, to a device function; return other values unchanged.
 
-    numba-cuda lets a kernel call what numba.jit made, and what @cuda.jit made without device=True.
+    A kernel may call both under numba-cuda, too.
     """
     if not isinstance(value, Dispatcher) and not getattr(value, "is_cuda_kernel", False):
         return value
@@ -66,7 +67,7 @@ _functions: WeakKeyDictionary[Any, DeviceFunction] = WeakKeyDictionary()
 
 
 def read_again(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> None:
-    """Look up anew the global and captured names of a function and of every device function that it calls."""
+    """Read the global and captured names of a function, and of every device function that it calls, again."""
     source.read_names()
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
@@ -94,7 +95,7 @@ def look_up(source: FunctionSource, node: ast.expr) -> Any:
 
 
 def cuda_path(source: FunctionSource, node: ast.expr) -> str | None:
-    """`atomic.add` where `node` says cuda.atomic.add, however cuda was imported; None where it says something else."""
+    """ "atomic.add" for an expression that means cuda.atomic.add, by any imported name; else None."""
     value = look_up(source, node)
     return value.path if isinstance(value, Intrinsic) else None
 
@@ -102,7 +103,7 @@ def cuda_path(source: FunctionSource, node: ast.expr) -> str | None:
 def constant(source: FunctionSource, node: ast.expr) -> Any:
     """The value of an expression of constants, like `TILE * (TILE + 1)` or `(BM, BK)`; else UNKNOWN.
 
-    A variable of the function counts, too, where its one assignment gives it such a value: `n = 32`.
+    A variable of the function that is assigned once, to such a value, is a constant too: `n = 32`.
     """
     scope = dict(source.names)
     for part in ast.walk(node):
@@ -117,12 +118,12 @@ def constant(source: FunctionSource, node: ast.expr) -> Any:
                 scope[part.id] = value
     try:
         return eval(compile(ast.Expression(body=node), source.filename, "eval"), scope)
-    except Exception:  # whatever the expression raises, it is no constant: its user says what it has to be
+    except Exception:  # whatever the expression raises, it is no constant; the caller has the message for that
         return UNKNOWN
 
 
 def local_constant(source: FunctionSource, name: str) -> Any:
-    """The value of a variable that is assigned once, a constant expression; else UNKNOWN."""
+    """The value of a variable whose only assignment is a constant expression; else UNKNOWN."""
     stores = [
         n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
     ]

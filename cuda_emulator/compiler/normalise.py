@@ -1,6 +1,6 @@
-"""Step 2: the kernel in normal form, a smaller language that the later steps can take apart.
+"""Step 2: rewrite the kernel in normal form, a smaller language that is easier for the later steps.
 
-    what the learner writes                     normal form
+    the learner's source                        normal form
     cuda.threadIdx.x, cuda.grid(1)              _tx, _bx * _bdx + _tx
     TILE, config.TILE, float32                  16, 16, np.float32
     x, y = cuda.grid(2); M, K = A.shape         one assignment for each name
@@ -9,11 +9,12 @@
     cuda.shared.array(...)                      an entry in unit.shared; no statement
     helper(x) that synchronises                 its statements, in place (inline.py)
 
-A collective leaves its expression, so whatever Python would have evaluated before it and could change meanwhile (a
-load, an atomic) is put in a variable first: the order of evaluation stays the learner's.
+A collective is moved out of its expression, in front of the statement. Python would have evaluated some operands before
+it. Those whose value could change meanwhile (a load, an atomic) are put in variables first, so that the order of
+evaluation does not change.
 
-Here is what all rewriting shares; the rules are in expressions.py, calls.py, statements.py, assignments.py and
-declarations.py.
+This file has the parts that all rules share. The rules are in expressions.py, calls.py, statements.py, assignments.py
+and declarations.py.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from .unit import Unit
 
 
 def normalise(source: FunctionSource, argument_types: tuple[types.Type, ...] = ()) -> Unit:
-    """The normal form of a kernel. KernelError, with file and line, where it uses what the emulator cannot run.
+    """The normal form of a kernel. Raises KernelError, with file and line, for what the emulator does not support.
 
-    argument_types: what it is launched with, for `cuda.shared.array(shape, a.dtype)`; may be left out where no array's
-    type depends on them
+    argument_types: the types of the launch's arguments, for `cuda.shared.array(shape, a.dtype)`; () if no array's dtype
+    depends on them
     """
     return _normalised(Normaliser(Unit(source, argument_types=argument_types), source))
 
 
 def normalise_device(source: FunctionSource, stack: tuple[FunctionSource, ...]) -> Unit:
-    """The normal form of a device function that does not synchronise. stack: the functions whose calls led to it."""
+    """The normal form of a device function without collectives. stack: the functions whose calls led to it."""
     return _normalised(Normaliser(Unit(source), source, stack=stack, is_device=True))
 
 
@@ -55,12 +56,12 @@ def _normalised(normaliser: Normaliser) -> Unit:
 class Normaliser:
     """Rewrites one function into `unit`.
 
-    prefix: put before its variables' names where the function is inlined into another
+    prefix: put in front of the variables' names of an inlined function
     stack: the functions whose calls led to this one
     is_device: whether `return value` is allowed
-    aliases: parameters that stand for the caller's arrays, where it is inlined
-    before: statements that have to run before the one at hand
-    lazy: above 0 inside an operand that Python may skip
+    aliases: {parameter: the caller's variable} of an inlined function
+    before: statements that have to run before the current one
+    lazy: greater than 0 inside an operand that Python may skip
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Normaliser:
         self.lazy = 0
 
     def for_inlined(self, source: FunctionSource) -> Normaliser:
-        """What rewrites a device function whose statements go into this unit, under names of their own."""
+        """A normaliser for a device function that is inlined into this unit, with its own names of variables."""
         prefix = self.unit.fresh(source.name)[1:] + "_"
         return Normaliser(self.unit, source, prefix, (*self.stack, self.source), is_device=True)
 
@@ -86,7 +87,7 @@ class Normaliser:
         return self.source.error(message, node)
 
     def rename(self, name: str) -> str:
-        """How the generated source spells the learner's variable."""
+        """The name of the learner's variable in the generated source."""
         if name in self.aliases:
             return self.aliases[name]
         spelled = self.prefix + name
@@ -99,7 +100,7 @@ class Normaliser:
         return spelled
 
     def argument_type(self, name: str) -> types.Type | None:
-        """The type of the kernel's argument that `name` is, also under its name in an inlined function; else None."""
+        """The type of the kernel's argument `name`, or of the argument that an inlined function calls so; else None."""
         given = dict(zip(self.unit.parameters, self.unit.argument_types, strict=False))
         spelled = self.rename(name)
         learners = self.unit.learners_name(spelled)
@@ -109,13 +110,13 @@ class Normaliser:
         )
         return None if assigned else given.get(spelled)
 
-    def kept(self, stem: str, value: ast.expr, node: ast.AST) -> ast.expr:
-        """Put `value` in a variable, before the statement at hand; the variable."""
+    def in_variable(self, stem: str, value: ast.expr, node: ast.AST) -> ast.expr:
+        """Assign `value` to a new variable before the current statement, and return the variable."""
         name = self.unit.fresh(stem)
         self.before.append(placed(assign(name, value), node))
         return placed(load(name), node)
 
-    # ---------------------------------------------------------------- the two ways in, which call each other's rules
+    # ---------------------------------------------------------------- statements and expressions: the entry points
 
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """A list of statements in normal form."""
@@ -125,16 +126,16 @@ class Normaliser:
             new = statements.rewritten(self, statement)
             done += [placed(part, statement) for part in [*self.before, *new]]
             self.before = outer
-            if isinstance(statement, JUMPS):  # what follows is never reached
+            if isinstance(statement, JUMPS):  # the statements after it are never reached
                 break
         return done or [placed(ast.Pass(), body[0])] if body else []
 
     def expression(self, node: ast.expr) -> ast.expr:
-        """`node` in normal form. Collectives in it become statements in self.before."""
+        """`node` in normal form. Its collectives become statements in self.before."""
         return placed(expressions.rewritten(self, node), node)
 
     def skippable(self, node: ast.expr) -> ast.expr:
-        """An operand that Python may skip: no collective may be in it."""
+        """The normal form of an operand that Python may skip; a collective in it is an error."""
         self.lazy += 1
         try:
             return self.expression(node)
@@ -142,8 +143,8 @@ class Normaliser:
             self.lazy -= 1
 
     def in_order(self, nodes: Sequence[ast.expr]) -> list[ast.expr]:
-        """Several operands in normal form. Where one brings a collective, the earlier ones that read memory are kept in
-        variables, so that they are still read before it."""
+        """Several operands in normal form. If one contains a collective, earlier operands that read memory are put in
+        variables, so that they are still read before the collective."""
         done: list[ast.expr] = []
         for node in nodes:
             mark = len(self.before)
@@ -151,9 +152,9 @@ class Normaliser:
             if len(self.before) > mark:
                 for position, earlier in enumerate(done):
                     if contains(earlier, (ast.Subscript, ast.Call)):
-                        kept = self.unit.fresh("kept")
-                        self.before.insert(mark, placed(assign(kept, earlier), node))
+                        variable = self.unit.fresh("saved")
+                        self.before.insert(mark, placed(assign(variable, earlier), node))
                         mark += 1
-                        done[position] = placed(load(kept), node)
+                        done[position] = placed(load(variable), node)
             done.append(new)
         return done

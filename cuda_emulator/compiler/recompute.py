@@ -1,7 +1,8 @@
-"""Which variables need not be carried over a cut: those that are cheap to compute again, and those written before read.
+"""Find the variables that need not be carried over a cut: those that are cheap to compute again, and those that a
+region writes before it reads them.
 
-`row = cuda.blockIdx.y * TILE + ty` is computed anew in each region that reads it, which also keeps the compiler's view
-of the addresses clear.
+`row = cuda.blockIdx.y * TILE + ty` is computed again in each region that reads it. That also lets the compiler see how
+the addresses depend on the thread's index.
 """
 
 from __future__ import annotations
@@ -20,11 +21,14 @@ INDEX_NAMES = THREAD_NAMES | {stem + axis for stem in ("_b", "_bd", "_gd") for a
 
 
 def find_recomputed(
-    unit: Unit, variable_types: Mapping[str, types.Type | None], varying: AbstractSet[str], met: AbstractSet[str]
+    unit: Unit,
+    variable_types: Mapping[str, types.Type | None],
+    varying: AbstractSet[str],
+    in_collectives: AbstractSet[str],
 ) -> dict[str, ast.expr]:
-    """The varying variables with one assignment, of an expression that has the same value wherever it is evaluated.
+    """The varying variables with one assignment, whose expression has the same value everywhere.
 
-    met: variables that collectives read or write, which are kept for each thread in any case
+    in_collectives: variables that collectives read or write; each thread's value is always stored
     """
     counts: dict[str, int] = {}
     values: dict[str, ast.expr] = {}
@@ -33,7 +37,7 @@ def find_recomputed(
             counts[node.id] = counts.get(node.id, 0) + 1
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = node.value
-    # Computing a view's address checks its index, so it must not happen where the learner would not have done it.
+    # Making a view checks its index, so it must not happen on a path where the learner's kernel does not make it.
     unconditional = {name for node in unit.body if isinstance(node, ast.Assign) for name in stored_names(node)}
     fixed = (set(unit.parameters) | set(unit.constants) | set(unit.shared)) - set(counts)
     found: dict[str, ast.expr] = {}
@@ -43,16 +47,21 @@ def find_recomputed(
         for name, value in values.items():
             is_view = isinstance(variable_types.get(name), types.Array) and name in unconditional
             known = INDEX_NAMES | fixed | set(found)
-            if name not in found and name not in met and counts[name] == 1 and is_stable(value, known, is_view):
+            if (
+                name not in found
+                and name not in in_collectives
+                and counts[name] == 1
+                and is_stable(value, known, is_view)
+            ):
                 found[name] = value
                 grew = True
     return {name: value for name, value in found.items() if name in varying}
 
 
 def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool = False) -> bool:
-    """Whether an expression of the names in `known` has the same value wherever it is evaluated.
+    """Whether the expression uses names in `known` only, and has the same value everywhere.
 
-    is_view: whether it stands for a view of an array; subscripts of a view only compute an address, all others read
+    is_view: whether the value is a view of an array; then a subscript computes an address and reads no memory
     """
     if isinstance(node, ast.Constant):
         return True
@@ -71,9 +80,8 @@ def is_stable(node: ast.expr, known: AbstractSet[str], is_view: bool = False) ->
 
 
 class Flow:
-    """Which names a region reads before it has certainly written them, and which it may write.
-
-    reads, writes: the names, once the statements were followed
+    """Follows the statements of a region, and collects the names that it reads before it has certainly written them
+    (reads), and the names that it may write (writes).
     """
 
     def __init__(self) -> None:
@@ -81,23 +89,23 @@ class Flow:
         self.writes: set[str] = set()
 
     def statements(self, body: Sequence[ast.stmt], written: set[str]) -> set[str]:
-        """Follow `body`; `written` grows by what is certainly assigned at its end."""
+        """Follow `body`, and add the names that are certainly assigned at its end to `written`."""
         for node in body:
             self.statement(node, written)
         return written
 
     def read(self, node: ast.AST, written: set[str]) -> None:
-        """Every name that is read in `node`."""
+        """Add every name that `node` reads."""
         self.reads |= loaded_names(node) - written
 
     def write(self, node: ast.AST, written: set[str]) -> None:
-        """Every name that is assigned in `node`."""
+        """Add every name that `node` assigns."""
         names = stored_names(node)
         written |= names
         self.writes |= names
 
     def statement(self, node: ast.stmt, written: set[str]) -> None:
-        """One statement."""
+        """Follow one statement."""
         if isinstance(node, ast.Assign):
             self.read(node.value, written)
             for target in node.targets:

@@ -1,18 +1,18 @@
-"""Step 5: cut the kernel at its collectives, and find what each thread has to carry over the cuts.
+"""Step 5: cut the kernel at its collectives, and find the variables that each thread carries over the cuts.
 
-A region is a run of statements without a collective: the block executes it as a loop over its threads. Between
-regions stand the things that the block does as a whole:
+A region is a sequence of statements without a collective: the block executes it as a loop over its threads. Between
+regions are the parts that the block executes as a whole:
 
-    ForBlock      a statement with uniform variables only: executed once
-    Decision      an `if` that all threads decide alike; Loop: a loop that all threads run alike
-    MaskedIf      an `if` that threads decide for themselves, with a collective in it: it sets a mask, and what is
-                  inside runs for the threads in the mask
-    MaskedLoop    a loop of that kind: it runs until no thread is left in its mask
-    Leave         a return, break or continue of the threads in a mask: they are taken out of the masks
-    Meeting       the collective itself
+    OncePerBlock    a statement with uniform variables only, executed once
+    UniformIf       an `if` with one outcome for all threads; UniformLoop: a loop with the same iterations for all
+    MaskedIf        an `if` around a collective whose outcome differs between threads: it sets a mask, and its body runs
+                    for the threads in the mask
+    MaskedLoop      a loop around a collective whose iterations differ between threads: it ends when its mask is empty
+    Leave           a return, break or continue of the threads in a mask: they are removed from the masks
+    CollectiveCall  the collective itself
 
-A variable that a region reads before it writes comes from an earlier region: each thread has its own, so it becomes
-an array with one entry per thread. Unless it can be computed again where it is read (recompute.py).
+A variable that a region reads before it writes has its value from an earlier region. Each thread has its own value, so
+the variable becomes an array with an entry for each thread, unless its value can be computed again (recompute.py).
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ ALIVE = "_alive"
 class Region:
     """Statements that each thread executes on its own.
 
-    mask: the threads that execute it; None: all
-    reads: what must come from earlier regions; writes: what it may assign; always: what it certainly assigns
+    mask: the mask of the threads that execute it; None for all threads
+    reads: variables with a value from an earlier region; writes: variables that it may assign
+    always: variables that it certainly assigns
     """
 
     statements: list[ast.stmt]
@@ -48,14 +49,14 @@ class Region:
 
 
 @dataclass
-class ForBlock:
+class OncePerBlock:
     """A statement that is executed once for the block."""
 
     statement: ast.stmt
 
 
 @dataclass
-class Decision:
+class UniformIf:
     """A uniform `if`."""
 
     statement: ast.If
@@ -64,7 +65,7 @@ class Decision:
 
 
 @dataclass
-class Loop:
+class UniformLoop:
     """A uniform loop."""
 
     statement: ast.For | ast.While
@@ -80,7 +81,7 @@ class Jump:
 
 @dataclass
 class MaskedIf:
-    """An `if` under masks: test, then the threads of `then`, then those of `orelse`."""
+    """An `if` under masks: the test, then `body` for the mask `then`, then `other` for the mask `orelse`."""
 
     test: Region
     then: str
@@ -91,7 +92,7 @@ class MaskedIf:
 
 @dataclass
 class MaskedLoop:
-    """A `while` under masks. active: threads still in the loop; current: of these, those in this round."""
+    """A `while` under masks. active: mask of the threads in the loop; current: of those still in this iteration."""
 
     test: Region
     active: str
@@ -101,15 +102,15 @@ class MaskedLoop:
 
 @dataclass
 class Leave:
-    """The threads in `mask` are taken out of the masks `cleared`."""
+    """The threads in `mask` are removed from the masks `cleared`."""
 
     mask: str
     cleared: list[str]
 
 
 @dataclass
-class Meeting:
-    """A collective, met by the threads in `mask`."""
+class CollectiveCall:
+    """A collective that the threads in `mask` execute; None for all threads."""
 
     collective: Collective
     mask: str | None
@@ -117,20 +118,21 @@ class Meeting:
 
 @dataclass
 class Masks:
-    """Where the builder is: the mask in force, the masks around it, and the loop that break and continue concern."""
+    """The current mask, the masks around it, and the masked loop that break and continue refer to."""
 
     mask: str | None = None
     around: list[str] = field(default_factory=list)
-    loop: tuple[str, str, int] | None = None  # active, current, how many masks were around the loop
+    loop: tuple[str, str, int] | None = None  # active, current, number of masks around the loop
 
 
 class Regions:
     """The kernel as a tree of the parts above.
 
     tree: the parts in order
-    carried: variables with one value per thread that live across a cut, in order of appearance
-    recomputed: variables that are computed again where they are read, with their expressions
-    masks: the names of all masks; uses_alive: whether threads may return before the others
+    carried: variables with a value for each thread that is needed after a cut, in order of appearance
+    recomputed: {variable: expression} for variables that are computed again in each region that reads them
+    in_collectives: varying variables that collectives read or write
+    masks: the names of all masks; uses_alive: whether a thread may return before the others
     """
 
     def __init__(self, unit: Unit, uniformity: Uniformity, variable_types: Mapping[str, types.Type | None]) -> None:
@@ -138,27 +140,27 @@ class Regions:
         self.masks: list[str] = []
         self.regions: list[Region] = []
         self.uses_alive = uniformity.leaves
-        self.returned = False  # whether some thread may have returned already, at this place of the top level
-        self.met = {
+        self.returned = False  # whether a thread may have returned before the current statement
+        self.in_collectives = {
             name.id: None
             for part in walk(unit.body)
             if isinstance(part, Collective)
             for name in [*part.operands, *part.results]
             if isinstance(name, ast.Name) and name.id in uniformity.varying
         }
-        self.recomputed = find_recomputed(unit, variable_types, uniformity.varying, self.met.keys())
+        self.recomputed = find_recomputed(unit, variable_types, uniformity.varying, self.in_collectives.keys())
         self.tree = self.build(unit.body, Masks())
         self.carried = self.find_carried()
 
     def new_mask(self) -> str:
-        """A name for a mask."""
+        """The name of a new mask."""
         self.masks.append(self.unit.fresh("mask"))
         return self.masks[-1]
 
     # ---------------------------------------------------------------- the tree
 
     def build(self, body: Sequence[ast.stmt], at: Masks) -> list[Any]:
-        """The parts that `body` becomes under the masks `at`."""
+        """The parts of `body` under the masks `at`."""
         parts: list[Any] = []
         run: list[ast.stmt] = []
 
@@ -171,29 +173,29 @@ class Regions:
             if node in self.uniformity.structural:
                 flush()
                 parts += self.structural(node, at)
-            elif at.mask is None and self.uniformity.for_the_block(node):
-                # Before the statements at hand, where they allow it: a cut here would be a barrier that nobody wrote.
+            elif at.mask is None and self.uniformity.runs_once_per_block(node):
+                # If possible it goes before the collected statements: a cut here would act as a barrier.
                 if stored_names(node) & (loaded_names(run) | stored_names(run)):
                     flush()
-                parts.append(ForBlock(node))
+                parts.append(OncePerBlock(node))
             elif not self.is_recomputed(node):
                 run.append(node)
         flush()
         return parts
 
     def is_recomputed(self, node: ast.stmt) -> bool:
-        """Whether the statement assigns a variable that every region computes for itself."""
+        """Whether the statement assigns a variable that each region computes again."""
         target = node.targets[0] if isinstance(node, ast.Assign) else None
         return isinstance(target, ast.Name) and target.id in self.recomputed
 
     def mask_in_force(self, at: Masks) -> str | None:
-        """The mask of what comes next: none until a thread may have returned."""
+        """The mask of the next part; at the top level there is none until a thread may have returned."""
         if at.mask is None and self.uses_alive and self.returned:
             return ALIVE
         return at.mask
 
     def region(self, statements: list[ast.stmt], mask: str | None) -> Region:
-        """A region, with what it reads and writes."""
+        """A new region with the names that it reads and writes."""
         region = Region(statements, mask)
         flow = Flow()
         region.always = flow.statements(statements, set())
@@ -202,9 +204,9 @@ class Regions:
         return region
 
     def structural(self, node: ast.stmt, at: Masks) -> list[Any]:
-        """The parts of a statement that the block runs as a whole."""
+        """The parts of a structural statement."""
         if isinstance(node, Collective):
-            return [Meeting(node, self.mask_in_force(at))]
+            return [CollectiveCall(node, self.mask_in_force(at))]
         if isinstance(node, ast.If):
             return [self.masked_if(node, at) if node in self.uniformity.masked else self.decision(node, at)]
         if isinstance(node, LOOPS):
@@ -213,10 +215,10 @@ class Regions:
             if node in self.uniformity.masked:
                 return [self.masked_loop(node, at)]
             inside = Masks(at.mask, at.around, None)
-            return [Loop(node, self.build(node.body, inside))]
+            return [UniformLoop(node, self.build(node.body, inside))]
         mask = self.mask_in_force(at)
         word = type(node).__name__.lower()
-        if at.mask is None:  # all threads that are left do it
+        if at.mask is None:  # all remaining threads jump
             return [Jump(word)]
         if word == "return":
             return [Leave(str(mask), [ALIVE, *at.around])]
@@ -226,17 +228,17 @@ class Regions:
         cleared = [name for name in at.around[depth:] if word == "break" or name != active]
         return [Leave(str(mask), cleared)]
 
-    def decision(self, node: ast.If, at: Masks) -> Decision:
-        """A uniform `if`."""
+    def decision(self, node: ast.If, at: Masks) -> UniformIf:
+        """The part for a uniform `if`."""
         returned = self.returned
         body = self.build(node.body, at)
         after_body, self.returned = self.returned, returned
         orelse = self.build(node.orelse, at)
         self.returned = self.returned or after_body
-        return Decision(node, body, orelse)
+        return UniformIf(node, body, orelse)
 
     def masked_if(self, node: ast.If, at: Masks) -> MaskedIf:
-        """An `if` that threads decide for themselves."""
+        """The part for an `if` whose outcome differs between threads."""
         then = self.new_mask()
         orelse = self.new_mask() if node.orelse else None
         test = self.region([placed(ast.Expr(value=node.test), node.test)], self.mask_in_force(at))
@@ -248,7 +250,7 @@ class Regions:
         return MaskedIf(test, then, orelse, body, other)
 
     def masked_loop(self, node: ast.For | ast.While, at: Masks) -> MaskedLoop:
-        """A loop whose rounds threads count for themselves; a `for` has become a `while` by now."""
+        """The part for a loop whose iterations differ between threads; a `for` has become a `while` before."""
         assert isinstance(node, ast.While)
         active, current = self.new_mask(), self.new_mask()
         outer = self.mask_in_force(at)
@@ -260,9 +262,9 @@ class Regions:
     # ---------------------------------------------------------------- variables
 
     def find_carried(self) -> list[str]:
-        """Varying variables that a region reads before it writes them."""
+        """The varying variables that a region reads before it writes them."""
         own = set(self.recomputed) | set(self.unit.local) | THREAD_NAMES
-        carried: dict[str, None] = dict(self.met)
+        carried: dict[str, None] = dict(self.in_collectives)
         for region in self.regions:
             reads = region.reads | {
                 name for value in self.recomputed_in(region).values() for name in loaded_names(value)
@@ -271,7 +273,7 @@ class Regions:
         return list(carried)
 
     def recomputed_in(self, region: Region) -> dict[str, ast.expr]:
-        """What a region computes anew, each after what it needs."""
+        """The variables that a region computes again, in an order in which each comes after those it depends on."""
         ordered: dict[str, ast.expr] = {}
 
         def add(name: str) -> None:

@@ -1,4 +1,4 @@
-"""How CUDA's own functions name their arguments, so that a kernel can give them by name: cuda.grid(ndim=1)."""
+"""The parameter names of CUDA's own functions, so that a kernel can pass arguments by name: cuda.grid(ndim=1)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ast
 from ..intrinsics import ATOMICS, LOADS, SHUFFLES, STORES, VOTES
 from .source import FunctionSource
 
-#: The names that numba-cuda gives them.
+#: The parameter names of numba-cuda, by path below `cuda`.
 PARAMETERS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("grid", "gridsize"), ("ndim",)),
     **dict.fromkeys(("syncthreads", "activemask", "lanemask_lt"), ()),
@@ -26,9 +26,10 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 
 
 def by_position(source: FunctionSource, path: str, node: ast.Call) -> ast.Call:
-    """The call of cuda.PATH with all arguments by position; as it is, where it names none or its names are not known.
+    """The call of cuda.PATH with all arguments by position. A call without named arguments stays as it is, and so does
+    that of a function whose parameter names are unknown.
 
-    Raises KernelError for a name that the function does not have, that is given twice, or that leaves a gap.
+    Raises KernelError for an unknown name, for an argument that is given twice, and for one that is missing.
     """
     parameters = PARAMETERS.get(path)
     if parameters is None or not node.keywords:
@@ -36,11 +37,13 @@ def by_position(source: FunctionSource, path: str, node: ast.Call) -> ast.Call:
     given = dict(zip(parameters, node.args, strict=False))
     for keyword in node.keywords:
         if keyword.arg not in parameters or keyword.arg in given:
-            said = f"has no argument {keyword.arg!r} left to give" if keyword.arg else "takes no ** arguments"
+            said = f"has no argument {keyword.arg!r}, or it is given twice" if keyword.arg else "takes no ** arguments"
             raise source.error(f"cuda.{path}({', '.join(parameters)}) {said}", node)
         given[keyword.arg] = keyword.value
     missing = [name for name in parameters if name not in given]
     if missing:
-        raise source.error(f"cuda.{path}({', '.join(parameters)}) lacks {', '.join(map(repr, missing))}", node)
+        raise source.error(
+            f"cuda.{path}({', '.join(parameters)}) is called without {', '.join(map(repr, missing))}", node
+        )
     arguments = [*(given[name] for name in parameters), *node.args[len(parameters) :]]
     return ast.copy_location(ast.Call(func=node.func, args=arguments, keywords=[]), node)

@@ -1,4 +1,4 @@
-"""Step 1: from a function to its source, its syntax tree, and what its names stand for."""
+"""Step 1: read a function's source, its syntax tree and the values of its names."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 
 from ..errors import KernelError
 
-#: The lines of a function, decorators included, and the first one's number in its file.
+#: The lines of a function with its decorators, and the line number of the first.
 Lines = tuple[list[str], int]
 
 
 def read_lines(function: Callable[..., Any]) -> Lines | None:
-    """The lines of a function as they are now; None where they cannot be read.
+    """The current lines of a function; None if they cannot be read.
 
-    To be called when the function is defined: later its file may have been edited, its notebook cell run again.
+    Call it when the function is defined: later its file may have been edited, or its notebook cell run again.
     """
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return None
     name = function.__code__.co_name
-    # A function made by exec has no text of its own; from Python 3.13 on that of `python -c` may be found in its place.
+    # A function made by exec has no text of its own; Python 3.13 may return the text of `python -c` instead.
     if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
         return None
     return lines, first
@@ -36,14 +36,14 @@ def read_lines(function: Callable[..., Any]) -> Lines | None:
 class FunctionSource:
     """The source of one kernel or device function.
 
-    function: the Python function, as the learner wrote it; lines: of it, where read_lines read them before
-    name, filename: where it is; first_line: of its decorator or def, as the file counts
+    function: the learner's Python function; lines: the result of read_lines, if it was called before
+    name, filename: of the function; first_line: the line of its first decorator, or of its def
     tree: the def statement; its line numbers are those of the file
     parameters: the names of its arguments
-    names: what its global and captured names stand for, as of the last `read_names`; a captured name that has no
-        value yet is left out
-    readings: how often `read_names` ran
-    stored: every name that the body assigns (parameters included): never looked up outside
+    names: the values of its global and captured names at the last `read_names`; a captured name without a value is
+        missing
+    readings: the number of `read_names` calls
+    stored: every name that the body assigns, with the parameters: these are local and never looked up outside
     """
 
     def __init__(self, function: Callable[..., Any], lines: Lines | None = None) -> None:
@@ -76,7 +76,7 @@ class FunctionSource:
         self.read_names()
 
     def read_names(self) -> None:
-        """Look up anew what global and captured names stand for."""
+        """Read the values of the global and captured names again."""
         found = dict(vars(builtins))
         found.update(self.function.__globals__)
         for name, cell in zip(self.function.__code__.co_freevars, self.function.__closure__ or (), strict=True):
@@ -88,6 +88,6 @@ class FunctionSource:
         self.readings += 1
 
     def error(self, message: str, node: ast.AST | int | None) -> KernelError:
-        """A KernelError that points to `node` (or to that line of the file)."""
+        """A KernelError that points to `node`, or to a line of the file."""
         line = node if isinstance(node, int) else getattr(node, "lineno", self.first_line)
         return KernelError(message, filename=self.filename, line=line, kernel=self.name)

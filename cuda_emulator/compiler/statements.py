@@ -1,4 +1,4 @@
-"""Statements in normal form: what a kernel may say, and what it may not."""
+"""Statements in normal form; those that a kernel cannot have are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WITHOUT_SUPPORT = {
 
 
 def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
-    """One statement in normal form: none, one or several."""
+    """The normal form of one statement: a list of any length."""
     if isinstance(node, ast.Pass | ast.Break | ast.Continue):
         return [] if isinstance(node, ast.Pass) else [node]
     if isinstance(node, ast.Expr):
@@ -60,26 +60,26 @@ def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
 
 
 def asserted(normaliser: Normaliser, node: ast.Assert) -> list[ast.stmt]:
-    """assert test, message: an `if` that ends the launch."""
+    """`assert test, message` as an `if` that ends the launch."""
     said = "" if node.msg is None else f": {text_of(normaliser, node.msg)}"
     failure = raised(normaliser, f"assert {ast.unparse(node.test)}{said}")
     return [ast.If(test=negate(normaliser.expression(node.test)), body=[placed(failure, node)], orelse=[])]
 
 
 def text_of(normaliser: Normaliser, node: ast.expr) -> str:
-    """An assertion's message, as text."""
+    """The text of an assertion's message."""
     value = names.look_up(normaliser.source, node)
     return value if isinstance(value, str) else ast.unparse(node)
 
 
 def raised(normaliser: Normaliser, text: str) -> ast.stmt:
-    """The statement that ends the launch with the learner's own words."""
+    """A statement that ends the launch with the text of the learner's `assert` or `raise`."""
     normaliser.unit.raised.append(text)
     return ast.Expr(value=call("_raise", constant(len(normaliser.unit.raised) - 1)))
 
 
 def returned(normaliser: Normaliser, node: ast.Return) -> list[ast.stmt]:
-    """return; with a value in device functions only."""
+    """`return`; a value is allowed in device functions only."""
     if node.value is None or (isinstance(node.value, ast.Constant) and node.value.value is None):
         return [ast.Return(value=None)]
     if not normaliser.is_device:
@@ -88,14 +88,15 @@ def returned(normaliser: Normaliser, node: ast.Return) -> list[ast.stmt]:
 
 
 def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
-    """for target in iterated."""
+    """`for target in iterated`."""
     if node.orelse:
         raise normaliser.error("for/else is not supported by the emulator", node)
     iterated = normaliser.expression(node.iter)
     target = assignments.target(normaliser, node.target)
     first: list[ast.stmt] = []
     if isinstance(iterated, ast.Tuple) and iterated.elts and not loaded_names(iterated):
-        # for offset in (16, 8, 4): a loop over places, which can be cut at a shuffle like any other
+        # `for offset in (16, 8, 4)` becomes a loop over positions 0, 1, 2, which can be cut at a shuffle like any
+        # other.
         place = normaliser.unit.fresh("place")
         item = ast.Subscript(value=iterated, slice=load(place), ctx=ast.Load())
         first = [placed(ast.Assign(targets=[target], value=item), node)]
@@ -104,7 +105,7 @@ def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
 
 
 def while_loop(normaliser: Normaliser, node: ast.While) -> list[ast.stmt]:
-    """while test. Where the test has a collective, the test becomes a statement of the body."""
+    """`while test`. A test with a collective moves into the body."""
     if node.orelse:
         raise normaliser.error("while/else is not supported by the emulator", node)
     outer, normaliser.before = normaliser.before, []
@@ -127,7 +128,7 @@ def while_loop(normaliser: Normaliser, node: ast.While) -> list[ast.stmt]:
 
 
 def waits(test: ast.expr, body: list[ast.stmt]) -> bool:
-    """Whether a loop can only end because of what another thread writes."""
+    """Whether only a write of another thread can end the loop."""
     atomics = any(
         isinstance(part, ast.Call) and isinstance(part.func, ast.Name) and part.func.id.startswith("_atomic_")
         for part in ast.walk(test)

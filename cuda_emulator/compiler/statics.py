@@ -1,6 +1,7 @@
-"""What the generated source writes in place of a global: a literal, or the dotted name of a NumPy or math function.
+"""Expressions that replace a global name in the generated source: a literal, or the dotted name of a NumPy or math
+function.
 
-The generated source knows `np`, `math`, `cmath`, `operator` and the builtins, and nothing of the learner's module.
+The generated source imports `np`, `math`, `cmath` and `operator`; it has no access to the learner's module.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from numba.np import numpy_support
 from .trees import call, constant, expression
 
 MODULES = {"math": math, "cmath": cmath, "operator": operator, "np": np}
-#: Names that mean something in the generated source: a learner's variable of that name gets another.
+#: Names with a meaning in the generated source: a learner's variable with such a name is renamed.
 RESERVED = frozenset(MODULES) | frozenset(vars(builtins)) | {"njit", "run", "run_block", "run_thread"}
 
 
-#: NumPy's functions that make arrays. Numba compiles them for the CPU; a device has nothing to allocate from.
+#: NumPy's functions that make arrays. Numba compiles them for the CPU; a device cannot allocate memory.
 NEW_ARRAYS = frozenset(
     getattr(np, name)
     for name in (
@@ -37,7 +38,7 @@ NEW_ARRAYS = frozenset(
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:
-    """The NumPy dtype that `float32`, `np.float32`, 'f4' or a record type stands for. TypeError where it is none."""
+    """The NumPy dtype that `float32`, `np.float32`, 'f4' or a record type stands for. TypeError for any other value."""
     if isinstance(value, types.Type):
         try:
             return np.dtype(numpy_support.as_dtype(value))
@@ -49,9 +50,9 @@ def as_dtype(value: Any) -> np.dtype[Any]:
 
 
 def static_expression(value: Any) -> ast.expr | None:
-    """The expression that gives `value` in generated source; None where a kernel cannot use such a thing.
+    """The expression for `value` in the generated source; None if a kernel cannot use such a value.
 
-    Arrays are not here: they become arguments (normalise.py).
+    An array has none: it becomes an argument (expressions.py).
     """
     if isinstance(value, enum.IntEnum):
         value = int(value)
@@ -76,7 +77,7 @@ def static_expression(value: Any) -> ast.expr | None:
 
 
 def _function(value: Any) -> ast.expr | None:
-    """A type that converts, or a function of math, NumPy or the builtins, by its dotted name."""
+    """The dotted name of a number type, or of a function of math, NumPy or the builtins; None for anything else."""
     if isinstance(value, types.Number | types.Boolean) or (isinstance(value, type) and issubclass(value, np.generic)):
         dtype = as_dtype(value)
         return expression("np.bool_" if dtype == np.bool_ else f"np.{dtype.name}")
@@ -94,7 +95,7 @@ def _function(value: Any) -> ast.expr | None:
 
 
 def describe_kind(value: Any) -> str:
-    """What a thing is, for a message: `a list`, `the module os`, `a plain Python function`."""
+    """The kind of a value in words, for messages: `a list`, `the module os`, `a plain Python function`."""
     if isinstance(value, ModuleType):
         return f"the module {value.__name__}"
     if isinstance(value, FunctionType):

@@ -1,4 +1,4 @@
-"""Step 7a: what one thread executes, as text: accesses checked, local arrays where they live, context passed on."""
+"""Step 7a: write the statements of one thread, with checked indices, local arrays and hidden arguments."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from .unit import Unit
 
 CHECKED = ("_status", "_block", "_thread")
 INTEGERS = frozenset(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64))
-#: Rounds of a loop, with those around it, that are over soon enough to wait for.
+#: A loop with more iterations than this, those of the loops around it included, can be stopped from outside.
 LONG = 1e6
 
 
 @dataclass(frozen=True)
 class Variant:
-    """How a kernel is compiled.
+    """The variant of a kernel to compile.
 
-    bounds: every access is checked, fresh memory poisoned, and loops can be stopped from outside
-    check: threads and blocks run in an order given by the launch, and negative indices are refused
-    fastmath: floating point may be rearranged, as the learner asked with fastmath=True
-    divergence: what happens at a barrier that a part of the threads reaches, "error" or "warn"
-    trace: every access, condition and collective leaves an event (trace_code.py)
+    bounds: check every index, fill fresh memory with poison values, and let loops be stopped from outside
+    check: run threads and blocks in an order that the launch gives, and refuse negative indices
+    fastmath: let the compiler reorder floating-point operations: the kernel's own fastmath=True
+    divergence: the reaction to a barrier that only a part of the threads reaches: "error" or "warn"
+    trace: record an event for every access, condition and collective (trace_code.py)
     """
 
     bounds: bool = True
@@ -42,14 +42,14 @@ class Variant:
 
 @dataclass
 class Sites:
-    """The places that the running code can name: (file, line, what), found again by number."""
+    """A table of source places, (file, line, text): the running code reports a place by its number."""
 
     filename: str
     places: list[tuple[str, int, str]] = field(default_factory=list)
     tables: TraceTables = field(default_factory=TraceTables)
 
     def number(self, node: ast.AST, what: str, filename: str | None = None) -> int:
-        """The number of a place. filename: of the function that it stands in, None for the kernel's own file."""
+        """The number of a place. filename: the file of its function; None for the kernel's own file."""
         place = (getattr(node, "filename", filename or self.filename), getattr(node, "lineno", 0), what)
         if place not in self.places:
             self.places.append(place)
@@ -57,11 +57,11 @@ class Sites:
 
 
 class ThreadCode(ast.NodeTransformer):
-    """Rewrites the normal form into what the generated source says for one thread.
+    """Rewrites the normal form into the generated source for one thread.
 
-    variable_types: of the kernel's variables; None inside a device function, where they are not known beforehand
-    per_thread: whether local arrays live in arrays with one more axis, the thread's: `_all_acc[i, j, _thread]`
-    contexts: what each device function needs to know besides its arguments
+    variable_types: types of the kernel's variables; None inside a device function, whose types depend on the call
+    per_thread: whether a local array is stored with an additional last axis for the thread: `_all_acc[i, j, _thread]`
+    contexts: {name of a device function: its hidden arguments}
     """
 
     def __init__(
@@ -75,26 +75,26 @@ class ThreadCode(ast.NodeTransformer):
     ) -> None:
         self.unit, self.variant, self.sites = unit, variant, sites
         self.types, self.contexts, self.per_thread = variable_types, contexts, per_thread
-        self.rounds = 1.0  # how many rounds the loops around this place make, where that is written in numbers
-        self.left_to_numba = False  # whether an access was met that only Numba's own check covers
+        self.rounds = 1.0  # number of iterations of all loops around this place; infinite if it is unknown
+        self.left_to_numba = False  # whether there is an index that only Numba's own check covers
 
     def lines(self, statements: Sequence[ast.stmt]) -> list[str]:
-        """The text of some statements."""
+        """The generated lines for some statements."""
         new = [ast.fix_missing_locations(self.visit(copied(statement))) for statement in statements]
         return [line for statement in new for line in ast.unparse(statement).split("\n")]
 
     def text(self, node: ast.expr) -> str:
-        """The text of an expression."""
+        """The generated text for an expression."""
         return ast.unparse(ast.fix_missing_locations(self.visit(copied(node))))
 
     def text_again(self, name: str, node: ast.expr) -> str:
-        """The text of what several regions compute anew for the variable `name`."""
+        """The generated text for the value of a recomputed variable, `name`."""
         return self.text(node)
 
     # ---------------------------------------------------------------- accesses
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """array[index], checked."""
+        """Check the index of `array[index]`."""
         base, parts = self.flattened(node)
         parts = [self.visit(part) for part in parts]
         if not isinstance(base, ast.Name) or self.is_no_array(base.id, parts):
@@ -106,14 +106,14 @@ class ThreadCode(ast.NodeTransformer):
             parts = [*parts, *(ast.Slice() for _ in range(missing)), load("_thread")]
             base = load(f"_all_{base.id}")
         if any(isinstance(part, ast.Constant) and part.value in (None, ...) for part in parts):
-            self.left_to_numba = True  # what stands on which axis is Numba's business here
+            self.left_to_numba = True  # np.newaxis or `...`: Numba finds the axis of each part
             return subscript(base, parts, node.ctx)
         if not self.variant.bounds or all(isinstance(part, ast.Slice) for part in parts):
             return subscript(base, parts, node.ctx)
         return ast.Subscript(value=base, slice=self.checked(node, base, name, parts), ctx=node.ctx)
 
     def flattened(self, node: ast.Subscript) -> tuple[ast.expr, list[ast.expr]]:
-        """A[i][j] as A, [i, j] where A has that many axes; the access as it is where not."""
+        """The array and the index parts: A[i][j] gives A and [i, j] if A has at least two axes, else A[i] and [j]."""
         chain: list[ast.Subscript] = [node]
         while isinstance(chain[-1].value, ast.Subscript):
             chain.append(chain[-1].value)
@@ -127,14 +127,14 @@ class ThreadCode(ast.NodeTransformer):
         return node.value, index_parts(node.slice)
 
     def dimensions(self, name: str) -> int:
-        """How many axes an array has, as far as is known."""
+        """The number of axes of an array; 0 if it is unknown."""
         if name in self.unit.arrays:
             return len(self.unit.arrays[name].shape)
         kind = self.types.get(name) if self.types is not None else None
         return kind.ndim if isinstance(kind, types.Array) else 0
 
     def is_no_array(self, name: str, parts: list[ast.expr]) -> bool:
-        """Whether this is certainly an index into something else: a tuple, a record."""
+        """Whether the subscripted value is certainly a tuple or a record, and no array."""
         if len(parts) == 1 and isinstance(parts[0], ast.Constant) and not isinstance(parts[0].value, int):
             return True
         if self.types is None or name in self.unit.arrays or name in self.unit.constants:
@@ -142,7 +142,7 @@ class ThreadCode(ast.NodeTransformer):
         return not isinstance(self.types.get(name), types.Array)
 
     def checked(self, node: ast.AST, base: ast.expr, name: str, parts: list[ast.expr]) -> ast.expr:
-        """at(array.shape, index, ...): the index, checked. name: what the learner calls the array."""
+        """`_at(array.shape, index, ...)`, which checks the index. name: the learner's name of the array."""
         written = all(is_literal(part) for part in parts if is_negative(part))
         function = "_at_strict" if self.variant.check and not (written and any(map(is_negative, parts))) else "_at"
         site = constant(self.sites.number(node, name, self.unit.source.filename))
@@ -150,7 +150,7 @@ class ThreadCode(ast.NodeTransformer):
         return call(function, self.shape_of(base), index, load("_status"), site, load("_block"), load("_thread"))
 
     def shape_of(self, base: ast.expr) -> ast.expr:
-        """The shape to check against: a literal where it is declared, so that the compiler can see what always fits."""
+        """The array's shape: a literal for a declared array, so that the compiler can remove needless checks."""
         if not isinstance(base, ast.Name):
             return call("_extents", base)
         declared = self.unit.arrays.get(base.id.removeprefix("_all_") if self.per_thread else base.id)
@@ -162,7 +162,7 @@ class ThreadCode(ast.NodeTransformer):
         return call("_extents", base)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """A.flat is refused: nothing checks an index into it."""
+        """Refuse A.flat, whose index would not be checked."""
         if node.attr == "flat":
             raise self.unit.source.error(
                 f"{ast.unparse(node)} is not supported by the emulator; index the array itself, or its .ravel()", node
@@ -173,7 +173,7 @@ class ThreadCode(ast.NodeTransformer):
     # ---------------------------------------------------------------- calls
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Atomics get a checked index; device functions and errors get their context."""
+        """Check the index of an atomic; pass hidden arguments to device functions and errors."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name.startswith("_atomic_"):
             return self.atomic(name, node)
@@ -190,7 +190,7 @@ class ThreadCode(ast.NodeTransformer):
         return node
 
     def atomic(self, name: str, node: ast.Call) -> ast.expr:
-        """_atomic_add(array, index, value)."""
+        """The generated call of an atomic, like `_atomic_add(array, index, value)`."""
         base = node.args[0]
         name_of_array = self.unit.learners_name(ast.unparse(base))
         values = [self.visit(argument) for argument in node.args[1:]]
@@ -202,27 +202,27 @@ class ThreadCode(ast.NodeTransformer):
             base = load(f"_all_{base.id}")
             parts = [*parts, load("_thread")]
         elif not isinstance(base, ast.Name):
-            self.left_to_numba = True  # the way to the array may hold an index of its own
+            self.left_to_numba = True  # the expression of the array may contain an index
             base = self.visit(base)
         index = self.checked(node, base, name_of_array, parts) if self.variant.bounds else joined(parts)
         return call(name, base, index, *values[1:])
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """A shift by a number that is not known may have no answer; what it gives then has to be one number."""
+        """Freeze the result of a shift by a variable: for a large one LLVM leaves it undefined."""
         self.generic_visit(node)
         if isinstance(node.op, ast.LShift | ast.RShift) and not isinstance(node.right, ast.Constant):
             return call("_frozen", node)
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """A local array as a whole (given to a device function): the thread's own part of it."""
+        """Replace a whole local array (an argument of a device function) by the thread's own part."""
         if self.per_thread and node.id in self.unit.local:
             axes = ", ".join([":"] * len(self.unit.local[node.id].shape))
             return expression(f"_all_{node.id}[{axes}, _thread]")
         return node
 
     def visit_For(self, node: ast.For) -> Any:
-        """A loop of many rounds, or of a number that is not known before it runs, can be stopped from outside."""
+        """Let a loop with many iterations, or an unknown number of them, be stopped from outside."""
         outer, self.rounds = self.rounds, self.rounds * rounds_of(node)
         endless = self.rounds > LONG
         self.generic_visit(node)
@@ -232,7 +232,7 @@ class ThreadCode(ast.NodeTransformer):
         return node
 
     def visit_While(self, node: ast.While) -> Any:
-        """A loop that can be stopped from outside."""
+        """Let the loop be stopped from outside."""
         self.generic_visit(node)
         if self.variant.bounds:
             running = call("_go_on", load("_status"))
@@ -242,43 +242,43 @@ class ThreadCode(ast.NodeTransformer):
 
 
 def rounds_of(node: ast.For) -> float:
-    """How many rounds a loop over range(numbers) makes; infinitely many where it is anything else."""
+    """The number of iterations of a loop over range() with literal arguments; infinity for any other loop."""
     if not is_range(node.iter) or not isinstance(node.iter, ast.Call) or loaded_names(node.iter.args):
         return math.inf
     try:
         return float(len(range(*(ast.literal_eval(argument) for argument in node.iter.args))))
-    except (ValueError, OverflowError):  # an expression of numbers; more rounds than len() can say
+    except (ValueError, OverflowError):  # an expression of numbers; more iterations than len() can return
         return math.inf
 
 
 def as_call(node: ast.Slice) -> ast.expr:
-    """start:stop:step as slice(start, stop, step): for places where Python takes no colons."""
+    """`start:stop:step` as `slice(start, stop, step)`, for an argument of a function."""
     parts = [node.lower or constant(None), node.upper or constant(None), *([node.step] if node.step else [])]
     return call("slice", *parts)
 
 
 def is_shape(node: ast.expr) -> bool:
-    """Whether this is the shape or strides of something."""
+    """Whether `node` is `x.shape` or `x.strides`."""
     return isinstance(node, ast.Attribute) and node.attr in ("shape", "strides")
 
 
 def joined(parts: list[ast.expr]) -> ast.expr:
-    """An index of these parts."""
+    """The index with these parts."""
     return parts[0] if len(parts) == 1 else ast.Tuple(elts=parts, ctx=ast.Load())
 
 
 def is_negative(node: ast.expr) -> bool:
-    """Whether this is minus something."""
+    """Whether `node` is a negated expression."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub)
 
 
 def is_literal(node: ast.expr) -> bool:
-    """Whether this is a number with a sign: -1 as the learner wrote it is meant; a computed one may be a mistake."""
+    """Whether `node` is a literal number with a sign. A literal -1 is intended; a computed one may be a mistake."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
 
 
 def context_of(unit: Unit, contexts: Mapping[str, Sequence[str]], variant: Variant) -> list[str]:
-    """What a device function has to be told besides its arguments: the indices it uses, itself or in what it calls."""
+    """The hidden arguments of a device function: the indices and tables that it and its callees use."""
     needed = loaded_names(unit.body)
     for part in walk(unit.body):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):

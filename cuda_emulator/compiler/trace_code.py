@@ -1,7 +1,8 @@
-"""Step 7 of a traced kernel: the same text, and at every access, condition and operation a call that leaves an event.
+"""Step 7 of a traced kernel, one thread's part: each access, condition and operation also calls a function that records
+it.
 
-Here is what one thread does, in trace_tree.py what the block does as a whole. trace.py in helpers/ has the calls,
-runtime/tracing.py runs the kernel and reads the events.
+trace_tree.py has the block's part, helpers/trace.py has the recording functions, and runtime/tracing.py runs the kernel
+and reads the events.
 """
 
 from __future__ import annotations
@@ -25,15 +26,16 @@ OPERATIONS = {
     ast.Pow: SPECIAL,
 }
 METADATA = frozenset({"shape", "size", "ndim", "strides", "itemsize", "dtype", "nbytes", "T", "view", "reshape"})
-"""What an array knows of itself, and other views of it: neither touches memory."""
+"""Attributes of an array that read no element."""
 
 NOT_OPERATIONS = frozenset({"isnan", "isinf", "isfinite", "trunc", "floor", "ceil", "fabs", "copysign", "abs"})
 
 
 class TracedCode(ThreadCode):
-    """One thread's text, with events.
+    """Writes one thread's statements with events.
 
-    loops: the numbers of the loops around the place at hand; for_block: whether the block runs it as a whole
+    loops: the numbers of the loops around the current statement
+    for_block: whether the block executes the current statement once for all threads
     """
 
     def __init__(self, *arguments: Any) -> None:
@@ -54,7 +56,7 @@ class TracedCode(ThreadCode):
     # ---------------------------------------------------------------- places and keys
 
     def site(self, node: ast.AST, kind: str, array: str = "", space: str = "") -> ast.Constant:
-        """A new site's number."""
+        """The number of a new site."""
         where = self.place(node)
         function = getattr(node, "function", self.unit.source.name)
         self.tables.sites.append(
@@ -63,11 +65,11 @@ class TracedCode(ThreadCode):
         return constant(len(self.tables.sites) - 1)
 
     def place(self, node: ast.AST) -> tuple[str, int]:
-        """(file, line)."""
+        """(file, line) of a node."""
         return getattr(node, "filename", self.unit.source.filename), getattr(node, "lineno", 0)
 
     def said(self, node: ast.AST) -> str:
-        """The expression as the learner wrote it; as the emulator understands it, where it stands in no one place."""
+        """The learner's text of the expression; if it is not in the source as a whole, its normal form."""
         text = written(self.unit.source, node) if not hasattr(node, "filename") else None
         if text is None:
             plain = copied(node)
@@ -78,7 +80,7 @@ class TracedCode(ThreadCode):
         return " ".join(text.split())
 
     def key(self) -> ast.expr:
-        """What lanes that act together here have in common."""
+        """The key that lanes have in common when they execute this place together."""
         path = load("_path") if self.is_device else constant(0)
         thread = constant(0) if self.for_block else load("_thread")
         if not self.loops:
@@ -86,26 +88,26 @@ class TracedCode(ThreadCode):
         return call("_key_of", load("_status"), thread, path, *(constant(loop) for loop in self.loops))
 
     def new_loop(self) -> int:
-        """A loop's number."""
+        """The number of a new loop."""
         self.tables.loops += 1
         return self.tables.loops - 1
 
     @contextmanager
     def in_loop(self, number: int) -> Iterator[None]:
-        """What is written inside stands in that loop."""
+        """Within the `with`, statements are in that loop."""
         self.loops.append(number)
         yield
         self.loops.pop()
 
     @contextmanager
     def once_for_block(self) -> Iterator[None]:
-        """What is written inside is executed once for all threads: it touches no memory."""
+        """Within the `with`, statements are executed once for all threads, and use no memory."""
         outer, self.for_block = self.for_block, True
         yield
         self.for_block = outer
 
     def lines(self, statements: Sequence[ast.stmt]) -> list[str]:
-        """The text of some statements, of which one may have become several."""
+        """The generated lines for some statements; one statement may become several."""
         done: list[str] = []
         for statement in statements:
             new = self.visit(copied(statement))
@@ -114,7 +116,7 @@ class TracedCode(ThreadCode):
         return done
 
     def text_again(self, name: str, node: ast.expr) -> str:
-        """An expression that several regions compute anew: counted where it is needed first."""
+        """The text of a value that several regions compute again; its operations are counted once."""
         outer, self.counting = self.counting, name not in self.counted_again
         self.counted_again.add(name)
         text = self.text(node)
@@ -126,7 +128,7 @@ class TracedCode(ThreadCode):
     def visit_Subscript(
         self, node: ast.Subscript, field: str | None = None, ctx: ast.expr_context | None = None
     ) -> Any:
-        """array[index] with an event, where that is one element; the index is checked as ever."""
+        """Check the index of `array[index]`, and record an event if it is one element."""
         ctx = ctx or node.ctx
         if is_shape(node.value) or isinstance(node.value, ast.Tuple):
             return super().visit_Subscript(node)
@@ -145,7 +147,7 @@ class TracedCode(ThreadCode):
             if kind == "store":
                 self.untraced(node, "it stores several elements at once")
             return super().visit_Subscript(node)
-        if self.unit.moves > 1 and self.moved:  # the first access has stood for all
+        if self.unit.moves > 1 and self.moved:  # the first access is recorded for all of them
             return super().visit_Subscript(node)
         self.moved = True
         name = base.id if isinstance(base, ast.Name) else ""
@@ -155,27 +157,27 @@ class TracedCode(ThreadCode):
         return self.tallied(made, site) if name in self.unit.local else self.with_event(made, kind, site, field)
 
     def with_event(self, made: ast.Subscript, kind: str, site: ast.Constant, field: str | None) -> ast.Subscript:
-        """The access `made`, whose index passes through the call that leaves the event."""
+        """The access `made`; its index is an argument of the call that records the event and returns the index."""
         array = copied(made.value)
         for inner in ast.walk(array):
             if hasattr(inner, "ctx"):
                 inner.ctx = ast.Load()
         what = constant(self.unit.moves if self.unit.moves > 1 else field)
         function = "_traced_store" if kind == "store" else "_traced"
-        # A device function may be given a thread's own array, which is counted.
+        # The argument of a device function may be a thread's own array, whose accesses are counted only.
         slot = self.tables.counter(("local", int(str(site.value)), 0)) if self.is_device else NO_SLOT
         given = (load("_status"), site, load("_thread"), self.key(), what, constant(slot))
         made.slice = call(function, array, made.slice, *given)
         return made
 
     def tallied(self, made: ast.Subscript, site: ast.Constant) -> ast.Subscript:
-        """An access to a thread's own array is counted, and leaves no event: it meets no other thread's."""
+        """Count an access to a thread's own array. It needs no event, since no other thread can access the array."""
         slot = self.tables.counter(("local", int(str(site.value)), 0))
         made.slice = call("_tallied", made.slice, load("_status"), constant(slot))
         return made
 
     def space_of(self, name: str) -> str:
-        """Where an array lies, as far as its name tells."""
+        """The memory of the array with this name; "" if it is unknown."""
         if name in self.unit.shared:
             return "shared"
         if name in self.unit.local:
@@ -185,7 +187,7 @@ class TracedCode(ThreadCode):
         return "" if self.is_device else "global"
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        """A record's field: the event is of the field, not of the whole record."""
+        """Record an access to a record's field as an access to the field alone."""
         if isinstance(node.value, ast.Subscript) and not is_shape(node.value.value):
             node.value = self.visit_Subscript(node.value, node.attr, node.ctx)
             return node
@@ -195,8 +197,8 @@ class TracedCode(ThreadCode):
         return super().visit_Attribute(node)
 
     def visit_Assign(self, node: ast.Assign) -> Any:
-        """After a store to memory: whether it changed anything."""
-        # Another name for an array touches nothing.
+        """After a store to memory, record whether it changed the value."""
+        # `b = a` gives an array another name and reads no element.
         node.value = super().visit_Name(node.value) if isinstance(node.value, ast.Name) else self.visit(node.value)
         target = node.targets[0]
         node.targets = [self.visit(each) for each in node.targets]
@@ -210,13 +212,13 @@ class TracedCode(ThreadCode):
         return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """An array as a whole, in an expression that Numba evaluates: what that touches leaves no event."""
+        """A whole array in an expression: its element accesses happen inside Numba and create no events."""
         if isinstance(node.ctx, ast.Load) and self.is_array(node.id):
             self.untraced(node, "the whole array is used in one expression")
         return super().visit_Name(node)
 
     def is_array(self, name: str) -> bool:
-        """Whether a variable is an array, as far as is known here."""
+        """Whether a variable is known to be an array."""
         if name in self.unit.arrays or name in self.unit.constants:
             return True
         if self.types is None:
@@ -224,11 +226,11 @@ class TracedCode(ThreadCode):
         return isinstance(self.types.get(name), types.Array)
 
     def untraced(self, node: ast.AST, reason: str) -> None:
-        """Something that leaves no event."""
+        """List an expression that uses memory without an event."""
         self.tables.not_traced.append((*self.place(node), self.said(node), reason))
 
     def atomic(self, name: str, node: ast.Call) -> ast.expr:
-        """An atomic leaves one event."""
+        """Record one event for an atomic."""
         array = self.unit.learners_name(ast.unparse(node.args[0]))
         base = node.args[0].id if isinstance(node.args[0], ast.Name) else ""
         site = self.site(node, "atomic", array, self.space_of(base))
@@ -243,7 +245,7 @@ class TracedCode(ThreadCode):
     # ---------------------------------------------------------------- operations and calls
 
     def count(self, value: ast.expr, node: ast.AST, kind: int) -> ast.expr:
-        """The value, counted as an operation where it turns out to be a floating-point number."""
+        """The value; the call around it counts an operation if the value is a floating-point number."""
         if not self.counting:
             return value
         slot = self.tables.counter((*self.place(node), kind))
@@ -251,20 +253,20 @@ class TracedCode(ThreadCode):
         return call("_counted", value, load("_status"), constant(slot), times)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        """x op y."""
+        """Count an arithmetic operation."""
         kind = OPERATIONS.get(type(node.op))
         made = super().visit_BinOp(node)
         return made if kind is None else self.count(made, node, kind)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Math functions are counted; a device function is told which call it is in."""
+        """Count a math function; pass the number of the call to a device function."""
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in self.contexts:
-            plain = super().visit_Name  # an array that is passed on is traced where it is accessed
+            plain = super().visit_Name  # an array argument is traced where its elements are accessed
             arguments = [plain(each) if isinstance(each, ast.Name) else self.visit(each) for each in node.args]
             return ast.Call(func=node.func, args=[*arguments, *map(self.context, self.contexts[name])], keywords=[])
         if name == "len" and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
-            node.args = [super().visit_Name(node.args[0])]  # how long an array is stands beside it: nothing is read
+            node.args = [super().visit_Name(node.args[0])]  # its length is known without reading an element
             return node
         made = super().visit_Call(node)
         if isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
@@ -275,17 +277,18 @@ class TracedCode(ThreadCode):
         return made
 
     def context(self, name: str) -> ast.expr:
-        """What a device function is told besides its arguments."""
+        """The value of a hidden argument of a device function."""
         if name != "_path":
             return load(name)
         self.tables.calls += 1
-        # Another number than any round's: the call, and the rounds around it, in one key.
+        # The path combines the number of the call with the iterations of the loops around it. The factor makes it
+        # different from an iteration number.
         return ast.BinOp(left=self.key(), op=ast.Add(), right=constant(self.tables.calls * 0x1F3D5B79A2C4E687 % 2**61))
 
     # ---------------------------------------------------------------- conditions and loops
 
     def test(self, node: ast.expr, at: ast.AST) -> ast.expr:
-        """A condition that a thread evaluates."""
+        """A condition with an event, if each thread evaluates it."""
         if self.for_block or isinstance(node, ast.Constant):
             return self.visit(node)
         site = self.site(at, "branch")
@@ -293,7 +296,7 @@ class TracedCode(ThreadCode):
         return call("_branched", call("bool", made), load("_status"), site, load("_thread"), self.key())
 
     def visit_If(self, node: ast.If) -> Any:
-        """if."""
+        """Record the condition of an `if`."""
         shown = node.test
         node.test = self.test(node.test, shown)
         node.body = self.block(node.body)
@@ -301,7 +304,7 @@ class TracedCode(ThreadCode):
         return node
 
     def block(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
-        """Statements inside another."""
+        """The statements of a body; one statement may become several."""
         done: list[ast.stmt] = []
         for statement in body:
             new = self.visit(statement)
@@ -309,7 +312,7 @@ class TracedCode(ThreadCode):
         return done
 
     def visit_While(self, node: ast.While) -> Any:
-        """while, which can be stopped from outside."""
+        """Record the condition of a `while`, and let the loop be stopped from outside."""
         number = self.new_loop()
         with self.in_loop(number):
             shown = node.test
@@ -321,7 +324,7 @@ class TracedCode(ThreadCode):
         return self.looped(node, number)
 
     def visit_For(self, node: ast.For) -> Any:
-        """for. A number of rounds that may differ between threads is a condition before each round."""
+        """Count the iterations of a `for`. If threads may differ in their number, record a condition before each."""
         number = self.new_loop()
         fixed = rounds_of(node) != float("inf") or self.for_block
         shown = copied(node.iter)
@@ -334,24 +337,24 @@ class TracedCode(ThreadCode):
                     told = call("_branched", constant(outcome), load("_status"), site, load("_thread"), self.key())
                     into.append(ast.Expr(value=told))
             node.body = [*before, *self.block(node.body)]
-        if node.orelse:  # the test that ends the loop belongs to the next round
+        if node.orelse:  # the test that ends the loop belongs to the next iteration
             node.orelse.insert(0, self.round_call("_next_round", number))
         return self.looped(node, number)
 
     def looped(self, node: ast.For | ast.While, number: int) -> list[ast.stmt]:
-        """The loop, its rounds counted. Of the block's own nobody asks for them."""
+        """The loop with its iterations counted, unless the block executes it once for all threads."""
         if self.for_block:
             return [node]
         node.body.insert(0, self.round_call("_next_round", number))
         return [self.round_call("_enter_round", number), node]
 
     def round_call(self, function: str, number: int) -> ast.stmt:
-        """A statement that counts rounds."""
+        """A statement that starts or continues the count of iterations."""
         return ast.Expr(value=call(function, load("_status"), load("_thread"), constant(number)))
 
 
 def written(source: Any, node: ast.AST) -> str | None:
-    """The text of a node where it is whole in the function's source."""
+    """The text of a node in the function's source; None if it is not there as a whole."""
     if not getattr(node, "end_col_offset", 0):
         return None
     lines = source.text.split("\n")

@@ -1,4 +1,4 @@
-"""What the numbers in a traced kernel's events mean, filled in while its text is written."""
+"""Tables that explain the numbers in a traced kernel's events; they are filled while its source is written."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any
 
 @dataclass
 class TraceTables:
-    """What the numbers in events mean; one for a kernel and its device functions.
+    """The tables of a kernel and its device functions.
 
     sites: (file, line, column, kind, array, text, function, space)
-    counters: (file, line, simple | division | special),
-    or ("local", site, 0) for accesses to a thread's own array, which are counted only
-    not_traced: (file, line, text, reason); loops: how many there are; calls: how many calls of device functions
+    counters: (file, line, SIMPLE | DIVISION | SPECIAL) for operations, or ("local", site, 0) for accesses to a thread's
+        own array, which are counted and have no events
+    not_traced: (file, line, text, reason)
+    loops, calls: the number of loops, and of calls of device functions
     """
 
     sites: list[tuple[Any, ...]] = field(default_factory=list)
@@ -23,13 +24,13 @@ class TraceTables:
     calls: int = 0
 
     def counter(self, entry: tuple[str, int, int]) -> int:
-        """The number of a counter."""
+        """The number of a counter; adds it to the table if it is new."""
         if entry not in self.counters:
             self.counters.append(entry)
         return self.counters.index(entry)
 
     def text(self) -> str:
-        """As Python."""
+        """The tables as a Python expression."""
         return repr(
             {
                 "sites": self.sites,

@@ -1,4 +1,4 @@
-"""Step 7 of a traced kernel, as a block: rounds of the loops that all its threads run, and who comes to a meeting."""
+"""Step 7 of a traced kernel, the block's part: count the iterations of the block's loops, and record collectives."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 from ..helpers.trace import BARRIER, OTHER, SYNC_WARP
 from .emit_regions import TreeWriter
-from .regions import ForBlock, Loop, MaskedIf, MaskedLoop, Meeting
+from .regions import CollectiveCall, MaskedIf, MaskedLoop, OncePerBlock, UniformLoop
 from .trace_code import TracedCode
 from .trees import call, copied
 
 
 @dataclass
 class NextRound:
-    """A part of a tree of regions: the block begins another round of a loop."""
+    """A part of a tree of regions: the block begins the next iteration of a loop."""
 
     loop: int
 
 
 class TracedTree(TreeWriter):
-    """The tree of regions, with events. code: a TracedCode."""
+    """Writes a tree of regions with events."""
 
     code: TracedCode
 
@@ -30,14 +30,14 @@ class TracedTree(TreeWriter):
         for part in parts:
             if isinstance(part, NextRound):
                 self.write(f"_next_rounds(_status, _threads, {part.loop})")
-            elif isinstance(part, ForBlock):
+            elif isinstance(part, OncePerBlock):
                 with self.code.once_for_block():
                     super().tree([part])
             else:
                 super().tree([part])
 
     def decision(self, part: Any) -> None:
-        """A uniform `if`: no thread decides anything."""
+        """Write a uniform `if`; its condition creates no event, since threads cannot diverge."""
         with self.code.once_for_block():
             test = self.code.text(part.statement.test)
         with self.write.under(f"if {test}:"):
@@ -46,20 +46,20 @@ class TracedTree(TreeWriter):
             with self.write.under("else:"):
                 self.tree(part.orelse)
 
-    def loop(self, part: Loop) -> None:
-        """A uniform loop, its rounds counted for all threads."""
+    def loop(self, part: UniformLoop) -> None:
+        """Write a uniform loop that counts its iterations for all threads."""
         number = self.code.new_loop()
         self.write(f"_enter_rounds(_status, _threads, {number})")
         with self.code.in_loop(number):
-            super().loop(Loop(part.statement, [NextRound(number), *part.body]))
+            super().loop(UniformLoop(part.statement, [NextRound(number), *part.body]))
 
     def header_text(self, node: ast.expr) -> str:
-        """The iterated range or the test of a uniform loop."""
+        """The text of the range or the test of a uniform loop."""
         with self.code.once_for_block():
             return super().header_text(node)
 
     def masked_loop(self, part: MaskedLoop) -> None:
-        """A loop under masks: whoever is in it makes each round together."""
+        """Write a loop under masks that counts its iterations for all threads."""
         number = self.code.new_loop()
         self.write(f"_enter_rounds(_status, _threads, {number})")
         with self.code.in_loop(number):
@@ -67,15 +67,15 @@ class TracedTree(TreeWriter):
             super().masked_loop(inside)
 
     def test_of(self, part: MaskedIf | MaskedLoop) -> str:
-        """The text of a test that threads evaluate."""
+        """The text of a test that each thread evaluates, with an event."""
         statement = part.test.statements[0]
         assert isinstance(statement, ast.Expr)
         test = self.code.test(copied(statement.value), statement.value)
         return ast.unparse(ast.fix_missing_locations(test))
 
-    def meeting(self, part: Meeting) -> None:
-        """The collective, and an event for each warp that is here."""
-        super().meeting(part)
+    def collective(self, part: CollectiveCall) -> None:
+        """Write the collective, and an event for each warp that executes it."""
+        super().collective(part)
         node = part.collective
         kind = BARRIER if node.path.startswith("syncthreads") else SYNC_WARP if node.path == "syncwarp" else OTHER
         with self.code.once_for_block():

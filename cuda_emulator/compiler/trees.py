@@ -1,4 +1,4 @@
-"""Small tools for syntax trees, and the one statement that Python's own trees lack: a collective."""
+"""Small tools for syntax trees, and a statement that Python's own trees do not have: the collective."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ LOOPS = (ast.For, ast.While)
 class Collective(ast.stmt):
     """A statement that all threads of a block, or all lanes of a warp, execute together.
 
-    path: which, like `syncthreads` or `shfl_down_sync`
+    path: the function's name below `cuda`, like `syncthreads` or `shfl_down_sync`
     operands: its arguments: names and constants
-    results: the variables it assigns; none for a plain barrier
+    results: the variables that it assigns; a plain barrier assigns none
     """
 
     _fields = ("operands", "results")
@@ -62,7 +62,7 @@ def call(function: str, *arguments: ast.expr) -> ast.Call:
 
 
 def expression(text: str) -> ast.expr:
-    """The expression that `text` says."""
+    """`text`, parsed as an expression."""
     return ast.parse(text, mode="eval").body
 
 
@@ -77,13 +77,13 @@ def negate(test: ast.expr) -> ast.expr:
 
 
 def placed(node: Node, at: ast.AST | int) -> Node:
-    """`node`, its parts without a line number given that of `at`: errors point to what the learner wrote."""
+    """`node`; its parts without a line number get that of `at`, so that errors point to the learner's line."""
     line = at if isinstance(at, int) else getattr(at, "lineno", 1)
     for part in ast.walk(node):
         if isinstance(part, ast.expr | ast.stmt) and not hasattr(part, "lineno"):
             part.lineno = part.end_lineno = line
             part.col_offset = part.end_col_offset = 0
-            if isinstance(at, ast.expr) and part is node:  # it stands for the whole of `at`
+            if isinstance(at, ast.expr) and part is node:  # it replaces the whole of `at`
                 ast.copy_location(part, at)
     return node
 
@@ -110,7 +110,7 @@ def walk(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def contains(node: ast.AST | Iterable[ast.AST], kinds: type[ast.AST] | tuple[type[ast.AST], ...]) -> bool:
-    """Whether a node of these kinds is in there."""
+    """Whether `node` contains a node of one of these kinds."""
     return any(isinstance(part, kinds) for part in walk(node))
 
 

@@ -1,12 +1,13 @@
-"""Step 4: which variables and decisions are the same for all threads of a block?
+"""Step 4: find the variables and conditions that are the same for all threads of a block (uniform), and those that may
+differ (varying).
 
-A uniform variable needs one value for the block; a uniform `if` or loop is entered by all threads or none, so the
-pieces on both sides of a barrier in it can be run by the block as a whole. What is not uniform has a value for every
-thread, and where it decides about a barrier or a shuffle, threads wait under a mask (regions.py).
+A uniform variable needs one value for the block. A uniform `if` or loop is entered by all threads or by none, so the
+block can run it as a whole, with a barrier inside. A varying variable needs a value for each thread; a varying
+condition around a barrier or a shuffle needs a mask (regions.py).
 
-Everything starts uniform except the thread's own indices; what depends on something that is not uniform loses the
-property, until nothing changes. Being wrong towards "not uniform" costs time, never correctness, so whatever reads
-memory or calls a device function is not uniform.
+At first only the thread's own indices are varying. Then every variable that depends on a varying one is marked, until
+nothing changes. A uniform variable that is marked varying by mistake costs time, never correctness: so every expression
+that reads memory or calls a device function is varying.
 """
 
 from __future__ import annotations
@@ -19,17 +20,19 @@ from .unit import Unit
 
 THREAD_NAMES = frozenset({"_tx", "_ty", "_tz", "_thread", "_lane"})
 UNIFORM_ATTRIBUTES = frozenset({"shape", "size", "ndim", "strides", "itemsize"})
-#: Functions of their arguments alone, without side effects: they may be evaluated once for the block, or again.
+#: Functions without side effects whose result depends on the arguments only: they may be evaluated once for the block,
+#: or several times.
 PURE = frozenset({"range", "min", "max", "abs", "int", "float", "bool", "round", "len", "pow", "divmod", "complex"})
 
 
 class Uniformity:
-    """The result: names that differ between threads, and statements that the block has to run as a whole.
+    """Finds the varying names, and the statements that the block has to run as a whole.
 
     varying: the names of variables that may differ between the threads of a block
-    structural: statements that hold a collective or a jump that concerns one; all others are one thread's own business
-    masked: the structural ifs and loops that not all threads enter
-    leaves: whether any thread may return before the others
+    structural: the statements that contain a collective, a return, or a break or continue of a loop with one of these:
+        the block runs them as a whole; each thread runs all other statements on its own
+    masked: the structural ifs and loops that only some threads may enter
+    leaves: whether a thread may return before the others
     """
 
     def __init__(self, unit: Unit) -> None:
@@ -38,7 +41,7 @@ class Uniformity:
         self.structural: set[ast.stmt] = set()
         self.masked: set[ast.stmt] = set()
         self.leaves = False
-        self.varying |= {name.id for name in brought_values(unit.body)}
+        self.varying |= {name.id for name in values_for_collectives(unit.body)}
         self.mark_structural(unit.body, in_structural_loop=False)
         while True:
             before = len(self.varying), len(self.masked)
@@ -47,14 +50,14 @@ class Uniformity:
                 break
 
     def mark_structural(self, body: Sequence[ast.stmt], in_structural_loop: bool) -> bool:
-        """Find the statements that the block has to run as a whole. True where one is in `body`."""
+        """Find the structural statements. Returns whether `body` has one."""
         found = False
         for node in body:
             is_one = isinstance(node, Collective | ast.Return)
             if isinstance(node, ast.Break | ast.Continue):
                 is_one = in_structural_loop
             elif isinstance(node, ast.If):
-                # both, always: each marks its own statements
+                # Both calls are needed: each marks the statements of its branch.
                 is_one = self.mark_structural(node.body, in_structural_loop)
                 is_one |= self.mark_structural(node.orelse, in_structural_loop)
             elif isinstance(node, LOOPS):
@@ -81,25 +84,30 @@ class Uniformity:
             return is_pure_call(node) and all(self.uniform(argument) for argument in node.args)
         return all(self.uniform(child) for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
 
-    def for_the_block(self, node: ast.stmt) -> bool:
-        """Whether the block can run the statement once for all its threads: nothing in it varies or touches memory."""
+    def runs_once_per_block(self, node: ast.stmt) -> bool:
+        """Whether one execution serves all threads of the block: the statement is uniform and uses no memory."""
         if isinstance(node, ast.Assign):
             names = all(isinstance(target, ast.Name) for target in node.targets)
             return names and self.uniform(node.value) and not stored_names(node) & self.varying
         if isinstance(node, ast.If):
-            return self.uniform(node.test) and all(self.for_the_block(s) for s in [*node.body, *node.orelse])
+            return self.uniform(node.test) and all(self.runs_once_per_block(s) for s in [*node.body, *node.orelse])
         if isinstance(node, ast.While):
-            return self.uniform(node.test) and all(self.for_the_block(s) for s in node.body)
+            return self.uniform(node.test) and all(self.runs_once_per_block(s) for s in node.body)
         if isinstance(node, ast.For):
             fixed = isinstance(node.target, ast.Name) and node.target.id not in self.varying
-            return fixed and is_range(node.iter) and self.uniform(node.iter) and all(map(self.for_the_block, node.body))
+            return (
+                fixed
+                and is_range(node.iter)
+                and self.uniform(node.iter)
+                and all(map(self.runs_once_per_block, node.body))
+            )
         return isinstance(node, ast.Break | ast.Continue | ast.Pass)
 
     def visit(self, body: Sequence[ast.stmt], masked: bool, loops: list[ast.stmt]) -> None:
-        """Take the property from every name that does not deserve it. masked: not all threads get here."""
+        """Mark names that differ between threads as varying. masked: whether only some threads get here."""
         for node in body:
             if node not in self.structural:
-                if masked or not self.for_the_block(node):
+                if masked or not self.runs_once_per_block(node):
                     self.varying |= stored_names(node)
             elif isinstance(node, Collective):
                 if masked or not node.path.startswith("syncthreads"):
@@ -116,7 +124,7 @@ class Uniformity:
                 self.visit_jump(node, loops)
 
     def visit_loop(self, node: ast.For | ast.While, masked: bool, loops: list[ast.stmt]) -> None:
-        """A structural loop."""
+        """Mark the names of a structural loop."""
         if isinstance(node, ast.For):
             if not is_range(node.iter) or not isinstance(node.target, ast.Name):
                 raise self.unit.source.error(
@@ -134,7 +142,7 @@ class Uniformity:
         self.visit(node.body, masked, [*loops, node])
 
     def visit_jump(self, node: ast.stmt, loops: list[ast.stmt]) -> None:
-        """A jump that some threads make: the loops that it leaves go on for the others, under a mask."""
+        """A jump of some threads: the loops around it go on for the others, so they need masks."""
         if isinstance(node, ast.Return):
             self.leaves = True
             self.masked.update(loops)
@@ -142,32 +150,35 @@ class Uniformity:
             self.masked.add(loops[-1])
 
 
-def brought_values(body: Sequence[ast.stmt]) -> list[ast.Name]:
-    """What threads bring to votes and shuffles: one value each, even where all are the same."""
-    meetings = [part for part in walk(body) if isinstance(part, Collective) and part.path != "syncwarp"]
-    values = [part.operands[0 if part.path.startswith("syncthreads") else 1] for part in meetings if part.operands]
+def values_for_collectives(body: Sequence[ast.stmt]) -> list[ast.Name]:
+    """The variables that threads pass to votes and shuffles: each thread has its own value, even if all are equal."""
+    collectives = [part for part in walk(body) if isinstance(part, Collective) and part.path != "syncwarp"]
+    values = [part.operands[0 if part.path.startswith("syncthreads") else 1] for part in collectives if part.operands]
     return [value for value in values if isinstance(value, ast.Name)]
 
 
 def is_module(node: ast.expr) -> bool:
-    """Whether this is one of the modules that the generated source knows."""
+    """Whether `node` is one of the modules that the generated source imports."""
     return isinstance(node, ast.Name) and node.id in ("np", "math", "cmath", "operator")
 
 
 def is_pure_call(node: ast.Call) -> bool:
-    """Whether the call is of a function of its arguments alone."""
+    """Whether the called function has no side effects, and a result that depends on the arguments only."""
     if isinstance(node.func, ast.Name):
         return node.func.id in PURE and not node.keywords
     return isinstance(node.func, ast.Attribute) and is_module(node.func.value) and not node.keywords
 
 
 def is_range(node: ast.expr) -> bool:
-    """Whether this is range(...)."""
+    """Whether `node` is range(...)."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "range"
 
 
 def lower_masked_for_loops(unit: Unit, uniformity: Uniformity) -> bool:
-    """Turn each masked `for` into a `while`, in place: under a mask, each thread counts for itself. True if any was."""
+    """Turn each masked `for` into a `while`, in place, because each thread counts for itself under a mask.
+
+    Returns whether there was one.
+    """
     return _lower(unit, uniformity, unit.body)
 
 
@@ -189,7 +200,7 @@ def _lower(unit: Unit, uniformity: Uniformity, body: list[ast.stmt]) -> bool:
 
 
 def _as_while(unit: Unit, node: ast.For) -> list[ast.stmt]:
-    """for target in range(start, stop, step), as a `while` whose first statements take the next number."""
+    """`for target in range(start, stop, step)` as a `while` whose first statements take the next number."""
     assert isinstance(node.iter, ast.Call)
     assert isinstance(node.target, ast.Name)
     arguments = node.iter.args

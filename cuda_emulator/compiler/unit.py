@@ -1,4 +1,4 @@
-"""What the compiler knows about one kernel, filled in step by step."""
+"""The compiler's data about one kernel; each step adds to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .source import FunctionSource
 
 @dataclass(frozen=True)
 class ArrayDeclaration:
-    """A shared or local array of a kernel. shape (0,): dynamic shared memory."""
+    """A shared or local array of a kernel. The shape (0,) means dynamic shared memory."""
 
     name: str
     shape: tuple[int, ...]
@@ -33,17 +33,17 @@ class ArrayDeclaration:
 class Unit:
     """One kernel (or plain device function) in normal form.
 
-    parameters: the argument names, as the generated source spells them
-    argument_types: the types they are launched with; empty for a device function, which is compiled for any
-    body: its statements in normal form (normalise.py says what that is)
-    shared, local: the arrays it declares, by name
-    constants: global arrays it reads, by the name of the hidden argument that brings them
-    devices: the plain device functions that it calls, by the name in the generated source
-    prints: whether anything in it prints; fence: whether it calls cuda.threadfence()
-    moves: of a device function that stands for one wide access (functions.py): how many elements, else 1
-    warnings: what to tell the learner once, when the kernel is compiled: (line, sentence)
+    parameters: the argument names in the generated source
+    argument_types: the types of the launch's arguments; empty for a device function, which works for all types
+    body: its statements in normal form (defined in normalise.py)
+    shared, local: the arrays that it declares, by name
+    constants: the global arrays that it reads, by the name of the hidden argument that passes them
+    device_functions: the plain device functions that it calls, by their names in the generated source
+    prints: whether it calls print(); fence: whether it calls cuda.threadfence()
+    moves: number of elements of a device function that stands for one wide access (functions.py), else 1
+    warnings: (line, sentence) of each warning to show when the kernel is compiled
     raised: the texts of `assert` and `raise` statements
-    spelled: the learner's name for each variable that had to get another
+    spelled: {name in the generated source: the learner's name}, for each renamed variable
     """
 
     source: FunctionSource
@@ -53,7 +53,7 @@ class Unit:
     shared: dict[str, ArrayDeclaration] = field(default_factory=dict)
     local: dict[str, ArrayDeclaration] = field(default_factory=dict)
     constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
-    devices: dict[str, DeviceFunction] = field(default_factory=dict)
+    device_functions: dict[str, DeviceFunction] = field(default_factory=dict)
     prints: bool = False
     fence: bool = False
     moves: int = 1
@@ -63,7 +63,7 @@ class Unit:
     _numbers: dict[str, int] = field(default_factory=dict)
 
     def fresh(self, stem: str) -> str:
-        """A variable name that nothing else has: `_value1`, `_value2`, ... (learners' names never start with _)."""
+        """An unused variable name: `_value1`, `_value2`, ... (the learner's names never start with _ here)."""
         self._numbers[stem] = self._numbers.get(stem, 0) + 1
         return f"_{stem}{self._numbers[stem]}"
 
@@ -78,5 +78,5 @@ class Unit:
         return sum(array.nbytes for array in self.shared.values())
 
     def learners_name(self, name: str) -> str:
-        """How the learner spells a variable of the generated source."""
+        """The learner's name of a variable of the generated source."""
         return self.spelled.get(name, name)

@@ -1,10 +1,12 @@
-"""Step 3: a name for every independent use of a variable.
+"""Step 3: give every independent use of a variable its own name.
 
-Learners reuse names: `i` counts one loop and then another, `v` is first a float and later an int. Each group of
-assignments that can reach a common use is a web, and gets a name of its own. So a variable that is recomputed is not
-carried through the kernel as if it were one, each web has one type, and one assignment alone can be told from several.
+Programmers reuse names: `i` counts one loop and then another, `v` is first a float and later an int. A group of
+assignments that can reach a common use is called a web, and each web gets its own name. Afterwards a variable has one
+type, it is carried from one region to the next only if its value is needed there, and a variable with a single
+assignment is easy to recognise.
 
-The definitions that reach a use are found by following the statements in order; loops until nothing changes.
+The assignments that reach a use are found by following the statements in order, a loop repeatedly until nothing
+changes.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ Reaching = dict[str, frozenset[int]]
 
 
 def split_webs(unit: Unit) -> None:
-    """Rename the unit's variables, in place, so that each web has its own name. The first web keeps the name."""
+    """Rename the unit's variables, in place, so that each web has its own name. The first web keeps the old one."""
     finder = WebFinder()
     finder.statements(unit.body, {name: frozenset([finder.definition(name, None)]) for name in unit.parameters})
     first: dict[str, int] = {}
@@ -44,7 +46,7 @@ def split_webs(unit: Unit) -> None:
 
 
 class WebFinder:
-    """Follows the statements; joins the definitions that reach a common use."""
+    """Follows the statements, and joins the definitions that reach a common use into webs."""
 
     def __init__(self) -> None:
         self.names: dict[int, tuple[str, ast.AST | None]] = {}
@@ -52,10 +54,10 @@ class WebFinder:
         self.parents: dict[int, int] = {}
         self.seen: set[int] = set()
         self.occurrences: list[tuple[ast.Name, int]] = []
-        self.loops: list[tuple[list[Reaching], list[Reaching]]] = []  # what leaves by break, by continue
+        self.loops: list[tuple[list[Reaching], list[Reaching]]] = []  # the states at each break, and at each continue
 
     def find(self, definition: int) -> int:
-        """The web that a definition is in."""
+        """The web of a definition."""
         while self.parents[definition] != definition:
             definition = self.parents[definition]
         return definition
@@ -70,13 +72,13 @@ class WebFinder:
         return self.numbers[key]
 
     def occurrence(self, node: ast.Name, definition: int) -> None:
-        """Note which definition a name in the tree belongs to, once."""
+        """Record the definition that a name in the tree belongs to; once for each name."""
         if id(node) not in self.seen:
             self.seen.add(id(node))
             self.occurrences.append((node, definition))
 
     def use(self, node: ast.AST, state: Reaching) -> None:
-        """Every variable that is read in `node`."""
+        """Record every variable that `node` reads, and join the definitions that reach it."""
         for part in ast.walk(node):
             if not isinstance(part, ast.Name) or not isinstance(part.ctx, ast.Load) or part.id not in state:
                 continue
@@ -86,7 +88,7 @@ class WebFinder:
             self.occurrence(part, reaching[0])
 
     def define(self, target: ast.AST, state: Reaching) -> None:
-        """Every variable that is assigned in `target`."""
+        """Record every variable that `target` assigns, as a new definition."""
         for part in ast.walk(target):
             if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
                 number = self.definition(part.id, part)
@@ -94,7 +96,7 @@ class WebFinder:
                 state[part.id] = frozenset([number])
 
     def statements(self, body: Sequence[ast.stmt], state: Reaching | None) -> Reaching | None:
-        """What reaches the end of `body`; None where nothing does. Statements after a jump are never reached."""
+        """The definitions that reach the end of `body`; None if the end is never reached, because of a jump."""
         for statement in body:
             if state is None:
                 return None
@@ -102,7 +104,7 @@ class WebFinder:
         return state
 
     def statement(self, node: ast.stmt, state: Reaching) -> Reaching | None:
-        """What reaches the point after the statement."""
+        """The definitions that reach the point after the statement; None after a jump."""
         if isinstance(node, ast.Assign):
             self.use(node.value, state)
             for target in node.targets:
@@ -135,7 +137,7 @@ class WebFinder:
         return state
 
     def loop(self, node: ast.For | ast.While, state: Reaching) -> Reaching | None:
-        """A loop: its head is reached from before it, from the end of its body, and from every `continue`."""
+        """The definitions after a loop. Its head is reached from above, from the body's end and each `continue`."""
         if isinstance(node, ast.For):
             self.use(node.iter, state)
         head: Reaching = state
@@ -157,7 +159,7 @@ class WebFinder:
 
 
 def joined(states: Sequence[Reaching | None]) -> Reaching | None:
-    """What reaches a point that several paths lead to."""
+    """The definitions that reach a point where several paths join; None if none of the paths gets there."""
     reached = [state for state in states if state is not None]
     if not reached:
         return None

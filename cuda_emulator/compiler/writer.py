@@ -1,4 +1,4 @@
-"""Lines of generated source, indented, and the loops over a block's threads."""
+"""Write lines of generated source with their indentation, and the loops over a block's threads."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TO_LINEAR = "_thread = (_tz * _bdy + _ty) * _bdx + _tx"
 
 
 class Writer:
-    """Takes lines. in_order: whether the threads of a block run in the order that the launch gives (check mode)."""
+    """Collects lines. in_order: whether the threads of a block run in an order that the launch gives (check mode)."""
 
     def __init__(self, in_order: bool) -> None:
         self.lines: list[str] = []
@@ -22,7 +22,7 @@ class Writer:
 
     @contextmanager
     def under(self, *headers: str) -> Iterator[None]:
-        """What is written inside goes below these headers, each deeper than the last."""
+        """Write the lines of the `with` below these headers, each header one level deeper than the one before."""
         for header in headers:
             self(header)
             self.depth += 1
@@ -34,7 +34,7 @@ class Writer:
 
     @contextmanager
     def each_thread(self, used: set[str]) -> Iterator[None]:
-        """A loop over the block's threads; `used`: which of their indices are needed."""
+        """A loop over the block's threads. used: the names of the indices that its body needs."""
         if self.in_order:
             with self.under("for _turn in range(_threads):"):
                 self("_thread = _order[_turn]", FROM_LINEAR)
@@ -50,6 +50,6 @@ class Writer:
             yield
 
     def for_all(self, array: str, value: str) -> None:
-        """Give every thread the same value."""
+        """Write a loop that sets every thread's entry of `array` to `value`."""
         with self.under("for _thread in range(_threads):"):
             self(f"{array}[_thread] = {value}")

@@ -1,14 +1,14 @@
-"""What generated kernels call: compiled functions, imported by every generated source with one line.
+"""Compiled functions that generated kernels call; each generated source imports those that it uses.
 
     from cuda_emulator.helpers import *
 
-Nothing here holds an address or anything else of this process: kernels that use it are kept in a disk cache.
+No function here depends on an address or other data of this process: kernels that use them are cached on disk.
 
     memory          checked indices, a thread's own memory, masks and barriers
-    atomics         read, change and write one cell, with no other thread in between
-    bits            single instructions that Python has no word for
-    warps, lanes    what the 32 lanes of a warp do together; the facts of one warp as 32-bit numbers
-    status          how running code reports what went wrong
+    atomics         read, change and write one array element without interruption
+    bits            device instructions without an operator in Python
+    warps, lanes    operations of the 32 lanes of a warp; the state of one warp as 32-bit masks
+    status          the report of an error in running code
     trace           the events of a traced launch
 """
 

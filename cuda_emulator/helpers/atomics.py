@@ -1,17 +1,18 @@
-"""Atomics: read, change and write one cell so that nobody comes between, on whichever core a block runs.
+"""Atomics: read, change and write one array element without interruption by another core.
 
-Each is an LLVM instruction, as on a device: `atomicrmw` where the hardware knows the operation, else a loop that
-computes the new value and writes it by compare-and-exchange, again and again until no other core was faster.
-All are relaxed ("monotonic"): they order nothing but the cell itself; for more, a kernel needs cuda.threadfence().
+Each is an LLVM instruction, as on a device: `atomicrmw` for an operation of the hardware, else a loop that computes the
+new value and writes it with compare-and-exchange, until no other core has changed the element in between.
+All are relaxed ("monotonic"): they order accesses to this element only. To order others, a kernel needs
+cuda.threadfence().
 
     atomic_NAME(array, index, value)   add sub max min nanmax nanmin inc dec and_ or_ xor exch
     atomic_cas(array, index, old, value)
     atomic_compare_and_swap(array, old, value)
 
-array: any layout, 1-D to n-D; index: an int (1-D) or a tuple of n ints; negative ones count from the end, and the
-caller has checked that they are inside. value is cast to the array's dtype. All return what the cell held before.
-Types and NaN rules are those of numba-cuda (its docs, "Supported Atomic Operations"); what a device refuses is
-refused here with a numba TypingError.
+array: any layout, 1-D to n-D; index: an int (1-D) or a tuple of n ints; a negative index counts from the end, and the
+caller has checked that it is inside. value is cast to the array's dtype. All return the element's old value.
+Types and NaN rules are those of numba-cuda (its docs, "Supported Atomic Operations"). Types that a device does not
+support raise a numba TypingError.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ UNSIGNED = (types.uint32, types.uint64)
 INTEGERS = (types.int32, types.int64, *UNSIGNED)
 NUMBERS = (*INTEGERS, types.float32, types.float64)
 ORDER = "monotonic"
-#: numba's fastmath lets LLVM assume that no comparison meets a NaN, unless the comparison has a flag of its own: these
-#: say that the sign of a zero is not looked at, which is so anyway.
+#: Numba's fastmath lets LLVM assume that no comparison has a NaN, unless the comparison has its own flags. This flag
+#: allows LLVM to ignore the sign of zero, which a comparison ignores anyway; it replaces fastmath, so NaN is respected.
 NAN_COUNTS = ("nsz",)
 
 #: (builder, dtype, pointer to the cell, value) -> the old value
@@ -42,7 +43,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _check_array(name: str, array: Any, dtypes: tuple[Any, ...], values: tuple[Any, ...]) -> None:
-    """Raise a TypingError that says which arrays and values cuda.atomic.NAME takes."""
+    """Raise a TypingError for an array or value that cuda.atomic.NAME does not support."""
     if not isinstance(array, types.Array):
         raise TypingError(f"cuda.atomic.{name} changes an element of an array; its first argument is {array}")
     if array.dtype not in dtypes:
@@ -58,7 +59,7 @@ def _check_array(name: str, array: Any, dtypes: tuple[Any, ...], values: tuple[A
 
 
 def _check_index(name: str, array: Any, index: Any) -> None:
-    """Raise a TypingError where `index` does not name one element of `array`."""
+    """Raise a TypingError if `index` is not the index of one element of `array`."""
     parts = tuple(index) if isinstance(index, types.BaseTuple) else (index,)
     if len(parts) != array.ndim or not all(isinstance(part, types.Integer) for part in parts):
         wanted = "an integer" if array.ndim == 1 else f"a tuple of {array.ndim} integers"
@@ -77,7 +78,7 @@ def _cell(context: Any, builder: Any, array_type: Any, array: Any, index_type: A
 
 
 def _operation(name: str, dtypes: tuple[Any, ...], emit: Emit) -> Any:
-    """The njit-callable atomic_NAME(array, index, value)."""
+    """The function atomic_NAME(array, index, value) for compiled code."""
 
     def typed(typingctx, array, index, value):  # type: ignore[no-untyped-def]
         _check_array(name, array, dtypes, (value,))
@@ -94,11 +95,11 @@ def _operation(name: str, dtypes: tuple[Any, ...], emit: Emit) -> Any:
     return intrinsic(typed)
 
 
-# ---- what one instruction does
+# ---- operations with an instruction of their own
 
 
 def _instruction(integer: str, floating: str | None = None) -> Emit:
-    """atomicrmw with LLVM's operation for integers, or that for floats."""
+    """An `atomicrmw` with LLVM's operation for integers, or with that for floats."""
 
     def emit(builder, dtype, cell, value):  # type: ignore[no-untyped-def]
         return builder.atomic_rmw(integer if dtype in INTEGERS else floating, cell, value, ORDER)
@@ -106,13 +107,13 @@ def _instruction(integer: str, floating: str | None = None) -> Emit:
     return emit
 
 
-# ---- what takes a loop
+# ---- operations that need a loop
 
 
 def _exchange_loop(builder: Any, dtype: Any, cell: Any, replacement: Callable[[Any], tuple[Any, Any]]) -> Any:
-    """The loop around compare-and-exchange; returns the value that was replaced (or left alone).
+    """Write a loop around compare-and-exchange; return the old value.
 
-    replacement(old) -> (whether to write: i1, the new value). Asked anew each time another core came between.
+    replacement(old) -> (whether to write: i1, the new value). It is evaluated again after each change by another core.
     """
     bits = ir.IntType(dtype.bitwidth)
     value_type = bits if dtype in INTEGERS else ir.FloatType() if dtype == types.float32 else ir.DoubleType()
@@ -139,10 +140,11 @@ def _exchange_loop(builder: Any, dtype: Any, cell: Any, replacement: Callable[[A
 
 
 def _extreme(integer: str, comparison: str, ignore_nan: bool) -> Emit:
-    """max and min. Integers: one instruction. Floats: a loop that writes where `old comparison value` holds.
+    """max and min. Integers: one instruction. Floats: a loop that writes if `old comparison value` is true.
 
-    NaN, as numba-cuda has it: max and min leave the cell alone where the cell or the value is NaN (an ordered
-    comparison is false then); nanmax and nanmin take NaN for "missing", so a number replaces it, and it replaces none.
+    The rules for NaN are numba-cuda's: max and min do not write if the element or the value is NaN (an ordered
+    comparison is false then); for nanmax and nanmin NaN means "missing": a number replaces it, and it replaces no
+    number.
     """
 
     def emit(builder, dtype, cell, value):  # type: ignore[no-untyped-def]
@@ -163,7 +165,7 @@ def _extreme(integer: str, comparison: str, ignore_nan: bool) -> Emit:
 
 
 def _increment(builder: Any, dtype: Any, cell: Any, value: Any) -> Any:
-    """old + 1, and 0 once old has reached value."""
+    """The new value old + 1, or 0 if old >= value."""
 
     def replacement(old: Any) -> tuple[Any, Any]:
         one, zero = old.type(1), old.type(0)
@@ -174,7 +176,7 @@ def _increment(builder: Any, dtype: Any, cell: Any, value: Any) -> Any:
 
 
 def _decrement(builder: Any, dtype: Any, cell: Any, value: Any) -> Any:
-    """old - 1, and value where old is 0 or above value."""
+    """The new value old - 1, or `value` if old is 0 or greater than `value`."""
 
     def replacement(old: Any) -> tuple[Any, Any]:
         one, zero = old.type(1), old.type(0)
@@ -200,7 +202,7 @@ atomic_exch = _operation("exch", INTEGERS, _instruction("xchg"))
 
 @intrinsic
 def atomic_cas(typingctx, array, index, old, value):  # type: ignore[no-untyped-def]
-    """Write `value` where the cell holds `old`; returns what it held before."""
+    """Write `value` if the element equals `old`; return its old value."""
     _check_array("cas", array, INTEGERS, (old, value))
     _check_index("cas", array, index)
 
@@ -213,7 +215,7 @@ def atomic_cas(typingctx, array, index, old, value):  # type: ignore[no-untyped-
 
 @intrinsic
 def atomic_compare_and_swap(typingctx, array, old, value):  # type: ignore[no-untyped-def]
-    """atomic_cas on element 0 of a 1-D array: how numba-cuda spelt it first."""
+    """atomic_cas on element 0 of a 1-D array: the older function of numba-cuda."""
     _check_array("compare_and_swap", array, INTEGERS, (old, value))
     if array.ndim != 1:
         raise TypingError(

@@ -1,8 +1,8 @@
-"""Single instructions that Python has no word for: counting and turning bits, a fused multiply-add, a select.
+"""Device instructions without an operator in Python: bit counts and reversals, fused multiply-add, select.
 
-    popc(x)          how many bits are 1                      8 to 64 bits; the type of x
+    popc(x)          the number of bits that are 1            8 to 64 bits; the type of x
     clz(x)           zeros above the highest 1; width for 0   8 to 64 bits; the type of x
-    ffs(x)           place of the lowest 1, from 1; 0 for 0   32 and 64 bits; uint32
+    ffs(x)           position of the lowest 1, from 1; or 0   32 and 64 bits; uint32
     brev(x)          the bits in reverse                      uint64 for uint64; else x becomes a uint32, as it is
     fma(a, b, c)     a * b + c, rounded once                  float32 if all are, else float64
     selp(p, a, b)    a if p else b, without a branch          a and b of one type
@@ -10,8 +10,8 @@
     rsqrt(x)         1 / sqrt(x)                              float32 or float64
     lanemask_lt(n)   a 1 for every lane below lane n          uint32
 
-Widths and result types are those that numba-cuda gives; a trap among them is brev of an int64 (an ordinary int
-variable): it keeps the low 32 bits, on a device and here. Other types are refused with a numba TypingError.
+Widths and result types are those of numba-cuda. Beware of brev of an int64 (an ordinary int variable): it uses the low
+32 bits, on a device and here. Other types raise a numba TypingError.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numba.extending import intrinsic
 
 
 def _integer(name: str, x: Any, widths: tuple[int, ...]) -> Any:
-    """The type of x without its literal value; a TypingError where it is no integer of those widths."""
+    """The type of x without its literal value. Raises TypingError if it is no integer of one of these widths."""
     if isinstance(x, types.Boolean):  # a bool is a byte to a device
         x = types.int8
     if not isinstance(x, types.Integer) or x.bitwidth not in widths:
@@ -37,14 +37,14 @@ def _integer(name: str, x: Any, widths: tuple[int, ...]) -> Any:
 
 @intrinsic
 def popc(typingctx, x):  # type: ignore[no-untyped-def]
-    """How many bits of x are 1."""
+    """The number of bits of x that are 1."""
     kind = _integer("popc", x, (8, 16, 32, 64))
     return kind(kind), lambda context, builder, signature, arguments: builder.ctpop(arguments[0])
 
 
 @intrinsic
 def clz(typingctx, x):  # type: ignore[no-untyped-def]
-    """How many zeros stand above the highest 1 of x; its width where x is 0."""
+    """The number of zeros above the highest 1 of x; its width if x is 0."""
     kind = _integer("clz", x, (8, 16, 32, 64))
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -55,7 +55,7 @@ def clz(typingctx, x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def ffs(typingctx, x):  # type: ignore[no-untyped-def]
-    """The place of the lowest 1 of x, counted from 1; 0 where x is 0."""
+    """The position of the lowest 1 of x, counted from 1; 0 if x is 0."""
     kind = _integer("ffs", x, (32, 64))
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -76,7 +76,7 @@ def brev(typingctx, x):  # type: ignore[no-untyped-def]
 
 
 def _float_of(name: str, arguments: tuple[Any, ...]) -> Any:
-    """float32 where every argument fits into one, else float64."""
+    """float32 if every argument fits into it, else float64. Raises TypingError for other types."""
     for argument in arguments:
         if not isinstance(argument, types.Integer | types.Boolean) and argument not in (types.float32, types.float64):
             raise TypingError(f"cuda.{name} takes float32 and float64, not {argument}")
@@ -96,7 +96,7 @@ def fma(typingctx, a, b, c):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def selp(typingctx, predicate, a, b):  # type: ignore[no-untyped-def]
-    """a where the predicate is true, else b; both have been computed."""
+    """a if the predicate is true, else b; both are evaluated."""
     kind, other = types.unliteral(a), types.unliteral(b)
     works = (
         types.float32,
@@ -135,7 +135,7 @@ def cbrt(typingctx, x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def rsqrt(typingctx, x):  # type: ignore[no-untyped-def]
-    """1 / sqrt(x); inf for 0 and NaN below."""
+    """1 / sqrt(x); infinity for 0, NaN for a negative x."""
     kind = _float_of("rsqrt", (x,))
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -147,7 +147,7 @@ def rsqrt(typingctx, x):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def fmod(typingctx, x, y):  # type: ignore[no-untyped-def]
-    """C's fmod: what is left of x when y is taken from it as often as it fits; x's sign. Integers go as floats."""
+    """C's fmod: the remainder of x / y with the sign of x. Integers are converted to float64."""
     kind = types.float32 if (x, y) == (types.float32, types.float32) else types.float64
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]

@@ -1,8 +1,8 @@
-"""The facts of one warp as 32-bit numbers: who is here, whose predicate is true, whether the masks make sense.
+"""The state of one warp as 32-bit masks: the active lanes, the lanes with a true predicate; and the check of masks.
 
-Everything is called with the warp's first thread (`start`) and how many lanes exist (`count`: fewer than 32 in a
-block's last warp). The arguments that may be a scalar, an array or None are told apart when compiling, so that what
-is not asked for costs nothing.
+Each function gets the warp's first thread (`start`) and its number of lanes (`count`: fewer than 32 in the last warp of
+a block). Some arguments may be a scalar, an array or None; the compiler selects the code for each, so that an unused
+feature costs nothing at run time.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ inlined = njit(error_model="numpy", no_cpython_wrapper=True, forceinline=True)
 _OPTIONS = {"error_model": "numpy", "forceinline": True}
 
 
-# ---- arguments that may be a scalar, an array or None: decided when compiling
+# ---- arguments that may be a scalar, an array or None: the code is selected at compile time
 
 
 def entry(value: Any, thread: Any) -> Any:
-    """What `value` is for this thread: its entry, or the scalar itself."""
+    """The value for this thread: its entry of an array, or the scalar itself."""
     raise NotImplementedError("compiled code only")
 
 
@@ -41,7 +41,7 @@ def _compiled_entry(value, thread):  # type: ignore[no-untyped-def]
 
 
 def is_in(threads: Any, thread: Any) -> Any:
-    """Whether the bool array names this thread; None names all."""
+    """This thread's entry of the bool array; True if the array is None."""
     raise NotImplementedError("compiled code only")
 
 
@@ -54,7 +54,7 @@ def _compiled_is_in(threads, thread):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def bits_of(typingctx, value):  # type: ignore[no-untyped-def]
-    """The bits of a float as an integer; an integer as it is: what a match compares."""
+    """The number that a match compares: the bits of a float as an integer, or the integer itself."""
     if not isinstance(value, types.Float):
         return value(value), lambda context, builder, signature, arguments: arguments[0]
     kind = types.int32 if value.bitwidth == 32 else types.int64
@@ -65,12 +65,12 @@ def bits_of(typingctx, value):  # type: ignore[no-untyped-def]
     return kind(value), build
 
 
-# ---- the facts of one warp
+# ---- the state of one warp
 
 
 @inlined
 def lanes_in(threads, start, count):  # type: ignore[no-untyped-def]
-    """Bit i: thread start + i is in the bool array."""
+    """A mask: bit i is the entry of thread start + i in the bool array."""
     if threads is None:
         return (np.int64(1) << count) - 1
     lanes = np.int64(0)
@@ -81,7 +81,7 @@ def lanes_in(threads, start, count):  # type: ignore[no-untyped-def]
 
 @inlined
 def lanes_true(values, start, count):  # type: ignore[no-untyped-def]
-    """Bit i: thread start + i brought something other than 0."""
+    """A mask: bit i is set if the value of thread start + i is not 0."""
     lanes = np.int64(0)
     for lane in range(count):
         lanes |= np.int64(entry(values, start + lane) != 0) << lane
@@ -90,20 +90,20 @@ def lanes_true(values, start, count):  # type: ignore[no-untyped-def]
 
 @inlined
 def named_by(members, thread):  # type: ignore[no-untyped-def]
-    """The mask of this thread, as a number from 0 to 2^32 - 1 (-1 names every lane)."""
+    """The mask argument of this thread as a number from 0 to 2^32 - 1; -1 means all lanes."""
     return np.int64(entry(members, thread)) & ALL_LANES
 
 
 @inlined
 def _is_misused(named, lane, present, living):  # type: ignore[no-untyped-def]
-    """Whether a lane here is not in its own mask, or names a living lane that is elsewhere."""
+    """Whether the mask of an active lane lacks that lane, or names a living lane that is not active here."""
     missing = np.int64(named & living & ~present != 0)
     return (present >> lane) & ((~named >> lane) | missing) & 1 != 0
 
 
 @block_level
 def _report_misuse(named, lane, present, living, status, site, block, start):  # type: ignore[no-untyped-def]
-    """Record which of the two it is, and end the run."""
+    """Record the error, and end the run."""
     if (named >> lane) & 1:
         awaited = named & living
         fail(status, WARP_MEMBERS, site, block, start + lane, popc(awaited), popc(awaited & present), 0)
@@ -112,11 +112,11 @@ def _report_misuse(named, lane, present, living, status, site, block, start):  #
 
 @inlined
 def check_warp(members, present, alive, status, site, block, start, count):  # type: ignore[no-untyped-def]
-    """The rule of every *_sync: each lane here names itself, and all the living lanes it names are here."""
+    """Check the rule of *_sync functions: an active lane's mask names this lane, and only active ones of the living."""
     if status is not None:
         living = lanes_in(alive, start, count)
         misused = False
-        for lane in range(count):  # no way out of this loop, so that it takes several lanes at a time
+        for lane in range(count):  # no early exit, so that the compiler can use SIMD instructions
             misused |= _is_misused(named_by(members, start + lane), lane, present, living)
         if misused:
             for lane in range(count):
@@ -125,12 +125,12 @@ def check_warp(members, present, alive, status, site, block, start, count):  # t
                     _report_misuse(named, lane, present, living, status, site, block, start)
 
 
-# ---- what a device refuses, refused when compiling
+# ---- types that a device does not support, refused at compile time
 
 
 @intrinsic
 def check_predicate(typingctx, values):  # type: ignore[no-untyped-def]
-    """Refuses, when compiling, what a device cannot vote with."""
+    """Refuse, at compile time, a type that a device cannot vote with."""
     kind = values.dtype if isinstance(values, types.Array) else values
     if not isinstance(kind, types.Integer | types.Boolean):
         raise TypingError(f"a vote takes a bool or an integer, not {kind}: compare it first, for instance value != 0")
@@ -139,7 +139,7 @@ def check_predicate(typingctx, values):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def check_shuffled(typingctx, values):  # type: ignore[no-untyped-def]
-    """Refuses, when compiling, what a device cannot shuffle."""
+    """Refuse, at compile time, a type that a device cannot shuffle."""
     kind = types.unliteral(values.dtype if isinstance(values, types.Array) else values)
     if kind not in (types.int32, types.int64, types.float32, types.float64):
         raise TypingError(

@@ -1,9 +1,9 @@
-"""Checked indices, memory of one thread, masks and barriers: what generated code calls besides warps and atomics.
+"""Functions of generated code for checked indices, a thread's memory, masks and barriers.
 
-A[at(A.shape, (i, j), status, site, block, thread)]     A[i, j], refused where it is out of bounds
+A[at(A.shape, (i, j), status, site, block, thread)]     A[i, j]; an index out of bounds ends the run
 carray(stack_array(64, np.float32), (8, 8))             a local array that the compiler can keep in registers
-anyone(mask)                                            is a thread left in the mask?
-barrier(here, alive, status, site, block)               have all threads come that are still alive?
+anyone(mask)                                            whether the mask names a thread
+barrier(here, alive, status, site, block)               checks that all living threads have reached the barrier
 """
 
 from __future__ import annotations
@@ -36,13 +36,23 @@ from .status import (
 )
 
 __all__ = [
-    *("anyone", "at", "at_strict", "barrier", "copy_mask", "extents", "fill_bytes", "met_in_part", "raise_error"),
-    *("borrowed", "frozen", "part_of", "some_returned", "stack_array"),
+    *(
+        "anyone",
+        "at",
+        "at_strict",
+        "barrier",
+        "copy_mask",
+        "extents",
+        "fill_bytes",
+        "warn_divergent_barrier",
+        "raise_error",
+    ),
+    *("borrowed", "frozen", "part_of", "note_returned_threads", "stack_array"),
 ]
 
 
 def checked_index(strict: bool) -> Any:
-    """The function `at`, or `at_strict`: an intrinsic, so that a check is a few instructions in place and no call."""
+    """Make `at` or `at_strict`: an intrinsic, so that a check is a few instructions and no function call."""
 
     @intrinsic
     def at(typingctx, shape, index, status, site, block, thread):  # type: ignore[no-untyped-def]
@@ -64,7 +74,7 @@ def checked_index(strict: bool) -> Any:
             given = cgutils.unpack_tuple(builder, arguments[1]) if is_tuple else [arguments[1]]
             places, came, outside = [], [], []
             for value, kind, extent in zip(given, parts, extents, strict=False):
-                if isinstance(kind, types.SliceType):  # Python cuts a slice to fit: there is nothing to refuse
+                if isinstance(kind, types.SliceType):  # Python shortens a slice that is too long: nothing to check
                     places.append(value)
                     came.append(ir.Constant(ir.IntType(64), 0))
                     outside.append(ir.Constant(ir.IntType(1), 0))
@@ -87,18 +97,18 @@ def checked_index(strict: bool) -> Any:
 
 
 def _freeze(builder, value):  # type: ignore[no-untyped-def]
-    """LLVM's freeze, which llvmlite's builder has no method for."""
+    """LLVM's freeze instruction; llvmlite's builder has no method for it."""
     instruction = ir.instructions.Instruction(builder.block, value.type, "freeze", [value])
     builder._insert(instruction)
     return instruction
 
 
 def _place(context, builder, value, kind, extent, strict):  # type: ignore[no-untyped-def]
-    """The index as a 64-bit number to tell, and its place along the axis: too large where there is none."""
-    # A number that came from an impossible conversion, like int(1e30), is whatever the compiler likes, a different
-    # thing at each use; frozen, it is one number, and is refused or not.
+    """(index as a 64-bit number for the message, position along the axis); an index outside gives a large position."""
+    # An impossible conversion like int(1e30) is undefined in LLVM, and may be a different number at each use. Frozen,
+    # it is one number, for the check and for the access.
     number = _freeze(builder, context.cast(builder, value, kind, types.int64 if kind.signed else types.uint64))
-    if not kind.signed:  # told as a signed number, which none past the largest is
+    if not kind.signed:  # the message shows a signed number, so a larger one is reported as the largest
         largest = number.type(2**63 - 1)
         return builder.select(builder.icmp_unsigned(">", number, largest), largest, number), number
     if strict:
@@ -108,14 +118,14 @@ def _place(context, builder, value, kind, extent, strict):  # type: ignore[no-un
 
 
 def _unchanged(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-    """A field's name, or an index into something without a shape: not ours to check."""
+    """Return a field's name, or an index of a value without a shape, unchanged: there is nothing to check."""
     context.nrt.incref(builder, signature.return_type, arguments[1])
     return arguments[1]
 
 
 @intrinsic
 def frozen(typingctx, value):  # type: ignore[no-untyped-def]
-    """The number, made one number: what a conversion or a shift gives where it has no answer is not one by itself."""
+    """Freeze an undefined LLVM value, the result of an impossible conversion or shift, to one fixed number."""
     kind = types.unliteral(value)
     if not isinstance(kind, types.Integer):
         return kind(value), lambda context, builder, signature, arguments: arguments[0]
@@ -124,9 +134,9 @@ def frozen(typingctx, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def borrowed(typingctx, value):  # type: ignore[no-untyped-def]
-    """The same array, or tuple with arrays in it, without a share in its memory.
+    """The same array, or tuple with arrays, that does not count as an owner of the memory.
 
-    A run that ends early leaves the shares that it holds behind. The caller holds one for as long as the run takes.
+    A run that ends early could not give its ownership back. The caller owns the array until the run has ended.
     """
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -150,7 +160,7 @@ def _borrowed(context, builder, kind, value):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def part_of(typingctx, address, offset, dtype):  # type: ignore[no-untyped-def]
-    """The address of an array that lies `offset` bytes into a workspace."""
+    """The address of the array that is `offset` bytes behind the start of a workspace."""
     result = types.CPointer(dtype.dtype)
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -160,7 +170,7 @@ def part_of(typingctx, address, offset, dtype):  # type: ignore[no-untyped-def]
 
 
 def _record(context, builder, signature, arguments, came, extents, outside, strict):  # type: ignore[no-untyped-def]
-    """Write into the status what was refused: the axis, and up to three axes of the index and of the shape."""
+    """Write the refused access to the status: the axis, and up to three axes of the index and of the shape."""
     word = ir.IntType(64)
 
     def put(position, value):  # type: ignore[no-untyped-def]
@@ -172,7 +182,7 @@ def _record(context, builder, signature, arguments, came, extents, outside, stri
         index = builder.select(outside[k], came[k], index)
         extent = builder.select(outside[k], extents[k], extent)
     code = ir.Constant(word, OUT_OF_BOUNDS)
-    if strict:  # within bounds when counted from the end, and refused all the same
+    if strict:  # a negative index that is inside when counted from the end is refused too
         wraps = builder.icmp_unsigned("<", builder.add(index, extent), extent)
         negative = builder.and_(builder.icmp_signed("<", index, ir.Constant(word, 0)), wraps)
         code = builder.select(negative, ir.Constant(word, NEGATIVE_INDEX), code)
@@ -185,16 +195,16 @@ def _record(context, builder, signature, arguments, came, extents, outside, stri
         put(DETAIL + 4 + k, extents[k] if k < len(extents) else ir.Constant(word, 0))
 
 
-#: The index as unsigned numbers, negative ones counted from the end, for array[at(array.shape, index, ...)]. One out
-#: of bounds ends the run (status: OUT_OF_BOUNDS).
+#: The index as unsigned numbers, for array[at(array.shape, index, ...)]; a negative index counts from the end. An index
+#: out of bounds ends the run (status: OUT_OF_BOUNDS).
 at = checked_index(strict=False)
-#: The same, and a negative index is refused, too (status: NEGATIVE_INDEX): on a device it wraps silently.
+#: The same; a negative index is refused too (status: NEGATIVE_INDEX), since on a device it wraps silently.
 at_strict = checked_index(strict=True)
 
 
 @intrinsic
 def extents(typingctx, value):  # type: ignore[no-untyped-def]
-    """The shape of an array; () of anything else. For device functions, which do not know what they are given."""
+    """The shape of an array, or () for any other value: a device function is written without its argument types."""
     if isinstance(value, types.Array):
         shape = types.UniTuple(types.intp, value.ndim)
 
@@ -210,7 +220,7 @@ def extents(typingctx, value):  # type: ignore[no-untyped-def]
 def stack_array(typingctx, count, dtype):  # type: ignore[no-untyped-def]
     """A pointer to `count` elements of uninitialised memory in the function's own frame: a thread's local array.
 
-    A frame's memory can become registers, which is what a device does with small local arrays.
+    The compiler can keep such memory in registers, as a device does with small local arrays.
     """
     element = dtype.dtype
     length = count.literal_value
@@ -256,7 +266,7 @@ def copy_mask(typingctx, target, source):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def anyone(mask):  # type: ignore[no-untyped-def]
-    """Whether a thread is left in the mask."""
+    """Whether the mask names a thread."""
     for thread in range(mask.size):  # noqa: SIM110 - any() of a generator is slow code in Numba
         if mask[thread]:
             return True
@@ -275,15 +285,15 @@ def _count(here, alive):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
-    """A barrier under a mask: all threads that are still alive have to be here, or none."""
+    """Check a barrier under a mask: all living threads must reach it, or none."""
     present, living = _count(here, alive)
     if present != 0 and present != living:
         fail(status, DIVERGENT_BARRIER, site, block, -1, present, living, here.size)
 
 
 @njit(nogil=True)
-def met_in_part(here, alive, status, site, block):  # type: ignore[no-untyped-def]
-    """The same where the learner asked for a warning only (divergence="warn"): note it and go on."""
+def warn_divergent_barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
+    """The same check for divergence="warn": record the site and go on."""
     present, living = _count(here, alive)
     record = _as_array(status)
     if present != 0 and present != living and record[DIVERGED_SITE] == 0:
@@ -291,8 +301,8 @@ def met_in_part(here, alive, status, site, block):  # type: ignore[no-untyped-de
 
 
 @njit(nogil=True)
-def some_returned(alive, status, site, block):  # type: ignore[no-untyped-def]
-    """Note, once, that threads had returned before a barrier."""
+def note_returned_threads(alive, status, site, block):  # type: ignore[no-untyped-def]
+    """Record, once in a run, that threads had returned before a barrier."""
     record = _as_array(status)
     if record[EXITED_SITE] == 0:
         living = 0
@@ -306,5 +316,5 @@ def some_returned(alive, status, site, block):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def raise_error(status, site, block, thread):  # type: ignore[no-untyped-def]
-    """The learner's own assert or raise."""
+    """End the run for an `assert` or `raise` of the kernel."""
     fail(status, RAISED, site, block, thread, 0, 0, 0)

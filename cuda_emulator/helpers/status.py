@@ -1,11 +1,11 @@
-"""How running code says what went wrong: a small array of integers, filled once, and an exception that ends the run.
+"""How running code reports an error: it writes a small array of integers, the status, and raises Stopped.
 
-status[STOP]     set from outside: stop soon (Ctrl-C, or another worker has failed)
-status[CODE]     what went wrong (one of the codes below); 0 while nothing has
-status[SITE]     where: an index into the compiled kernel's list of places
-status[BLOCK]    in which block, counted linearly
-status[THREAD]   in which thread of the block, counted linearly; -1 where it is the block's fault
-status[DETAIL:]  numbers that belong to the code
+status[STOP]     set from outside to stop the run (Ctrl-C, or an error in another worker)
+status[CODE]     the error (one of the codes below); 0 without an error
+status[SITE]     its place: an index into the compiled kernel's list of places
+status[BLOCK]    the linear number of its block
+status[THREAD]   the linear number of its thread in the block; -1 for an error of the whole block
+status[DETAIL:]  numbers for the message
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numba.extending import intrinsic, overload
 
 LENGTH = 16
 STOP, CODE, SITE, BLOCK, THREAD, DETAIL = 0, 1, 2, 3, 4, 5
-#: Threads that had returned before a barrier: where, how many, in which block. Legal, and worth a word in check mode.
+#: Threads that had returned before a barrier: its site + 1, their number, the block. Check mode warns of it.
 EXITED_SITE, EXITED_COUNT, EXITED_BLOCK = 12, 13, 14
-#: Threads that were elsewhere at a barrier, where that is a warning (divergence="warn").
+#: Site + 1 of a barrier that only a part of the threads reached, for divergence="warn".
 DIVERGED_SITE = 15
 
 OUT_OF_BOUNDS = 1  # details: axis, index, extent
@@ -31,11 +31,11 @@ RAISED = 6
 
 
 class Stopped(Exception):
-    """A run ended before its last thread: `status` says why."""
+    """A run ended early; the status has the reason."""
 
 
 def _as_array(status):  # type: ignore[no-untyped-def]
-    """The status array, from itself or from its address."""
+    """The status array; the argument is the array or its address."""
     raise NotImplementedError
 
 
@@ -48,9 +48,9 @@ def _overload_as_array(status):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def fail(typingctx, status, code, site, block, thread, detail0, detail1, detail2):  # type: ignore[no-untyped-def]
-    """Record the fault and end the run. status: the array, or its address.
+    """Record the error and end the run. status: the array, or its address.
 
-    An intrinsic: a function would be compiled anew for each combination of integer types that it is called with.
+    It is an intrinsic because a function would be compiled again for each combination of integer types.
     """
     numbers = (code, site, block, thread, detail0, detail1, detail2)
 
@@ -71,8 +71,8 @@ def fail(typingctx, status, code, site, block, thread, detail0, detail1, detail2
 
 @intrinsic
 def address_of(typingctx, array):  # type: ignore[no-untyped-def]
-    """The address of an array's first element. Passed on instead of the array: an array is counted by who holds it, and
-    counting at every check would cost more than the check."""
+    """The address of an array's first element. Generated code passes it instead of the array, because Numba counts the
+    owners of an array, and counting at every check would cost more than the check."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         return context.make_array(signature.args[0])(context, builder, value=arguments[0]).data
@@ -82,9 +82,9 @@ def address_of(typingctx, array):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def go_on(typingctx, status):  # type: ignore[no-untyped-def]
-    """True; ends the run where someone asked for that. Stands in the condition of every loop. status: its address.
+    """Return True, or end the run if STOP is set. It is part of the condition of a loop. status: its address.
 
-    The entry is read from memory each time: an ordinary load could be moved out of the loop.
+    The load is atomic because the compiler could move an ordinary load out of the loop.
     """
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -97,7 +97,7 @@ def go_on(typingctx, status):  # type: ignore[no-untyped-def]
 
 
 def new_status() -> np.ndarray:
-    """A fresh status array: nothing has gone wrong."""
+    """A new status array, without an error."""
     return np.zeros(LENGTH, np.int64)
 
 

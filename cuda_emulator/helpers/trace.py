@@ -1,15 +1,15 @@
-"""Events: what generated code calls in a kernel that is traced, besides everything else.
+"""Functions that the generated code of a traced kernel calls to record events.
 
     a[traced(a, index, status, site, thread, key)]       a load or an atomic; the index comes back unchanged
-    a[traced_store(a, index, ...)] = v; stored(a, ...)   a store, and afterwards whether it changed anything
+    a[traced_store(a, index, ...)] = v; stored(a, ...)   a store; `stored` records whether it changed the value
     if branched(test, status, site, thread, key):        a condition
-    key_of(status, thread, path, 3, 5)                   what lanes that act together have in common
+    key_of(status, thread, path, 3, 5)                   the key of lanes that execute a place together
     counted(x * y, status, slot, 1)                      a floating-point operation
-    acc[tallied(index, status, slot)]                    an access to a thread's own array: counted, no event
+    acc[tallied(index, status, slot)]                    an access to a thread's own array: counted, without an event
     met(status, site, threads, here, key, kind)          a barrier, vote or shuffle
 
-All of it finds the event buffer through the status array, which every function is given anyway: from status[EVENTS] on
-it holds addresses and counts. trace.EVENT says what an event looks like.
+They find the event buffer through the status array, which every generated function has: from status[EVENTS] on it holds
+addresses and counts. trace.EVENT is the layout of an event.
 """
 
 from __future__ import annotations
@@ -32,34 +32,34 @@ EVENTS = LENGTH
 """status[EVENTS]: the address of the event buffer."""
 COUNT, CAPACITY = EVENTS + 1, EVENTS + 2
 ROUNDS, LOOPS = EVENTS + 3, EVENTS + 4
-"""The address of rounds[thread, loop], int64: the rounds that a thread has made; and how many loops there are."""
+"""The address of rounds[thread, loop], int64: the iterations of each thread in each loop; and the number of loops."""
 EPOCH, WARP_EPOCHS = EVENTS + 5, EVENTS + 6
-"""Barriers that the block has passed; the address of an int64 for each thread: the syncwarps that it was in."""
+"""The number of barriers of the block so far; the address of an int64 for each thread: its number of syncwarps."""
 COUNTERS = EVENTS + 7
-"""The address of an int64 for each place that counts operations."""
+"""The address of the counters, int64."""
 OLD = EVENTS + 8
-"""Two words: what memory held before a store. Then whether that store left an event."""
+"""Two words: the value in memory before a store. PENDING: whether that store has an event that `stored` completes."""
 PENDING = EVENTS + 10
 OWN, OWN_END = EVENTS + 11, EVENTS + 12
-"""The addresses between which each thread's own arrays lie, in a kernel that is cut at barriers."""
+"""The first address of the threads' own arrays, and the first behind them, in a kernel that is cut at barriers."""
 TRACED_LENGTH = EVENTS + 13
 
 FULL = 7
-"""status[CODE] of a run that has filled the event buffer."""
+"""status[CODE] of a run whose event buffer was too small."""
 
 WHOLE = 2
-"""Flag of an event that stands for a store of several elements at once, which is not traced."""
+"""Flag of an event for a store of several elements at once, which is not traced."""
 
 BARRIER, SYNC_WARP, OTHER = range(3)
-"""Kinds of `met`: what a meeting orders."""
+"""Kinds of collectives for `met`: which accesses they order."""
 
 NO_SLOT = -1
-"""For `traced`: an access that can be of no thread's own array."""
+"""The slot of an access that cannot be to a thread's own array."""
 
 WORD = ir.IntType(64)
 WORDS_OF_EVENT = 5
-LARGEST_KEPT = 16  # bytes of an element that `stored` can compare
-MIX = 0x9E3779B97F4A7C15 - 2**64  # 2^64 divided by the golden ratio: spreads neighbouring numbers over all keys
+LARGEST_COMPARED = 16  # bytes of an element that `stored` can compare
+MIX = 0x9E3779B97F4A7C15 - 2**64  # 2^64 divided by the golden ratio: gives neighbouring numbers very different keys
 
 
 def _word(builder: Any, status: Any, position: int) -> Any:
@@ -71,26 +71,28 @@ def _set(builder: Any, status: Any, position: int, value: Any) -> None:
 
 
 def _table(builder: Any, status: Any, position: int, index: Any) -> Any:
-    """A pointer to entry `index` of the table whose address is in that word."""
+    """A pointer to entry `index` of the table whose address is in status[position]."""
     return builder.gep(builder.inttoptr(_word(builder, status, position), WORD.as_pointer()), [index])
 
 
-def _two(builder: Any, low: Any, high: Any) -> Any:
-    """Two numbers of 32 bits in a word."""
+def _packed(builder: Any, low: Any, high: Any) -> Any:
+    """Two numbers of 32 bits in one word."""
     mask = ir.Constant(WORD, 0xFFFFFFFF)
     return builder.or_(builder.and_(low, mask), builder.shl(high, ir.Constant(WORD, 32)))
 
 
-def _put(context: Any, builder: Any, status: Any, address: Any, key: Any, site: Any, thread: Any, size: Any) -> None:
-    """One event. size: with the flags in its upper half."""
+def _append_event(
+    context: Any, builder: Any, status: Any, address: Any, key: Any, site: Any, thread: Any, size: Any
+) -> None:
+    """Append one event. size: with the flags in its upper half."""
     count = _word(builder, status, COUNT)
     with builder.if_then(builder.icmp_signed(">=", count, _word(builder, status, CAPACITY)), likely=False):
         _set(builder, status, CODE, ir.Constant(WORD, FULL))
         context.call_conv.return_user_exc(builder, Stopped, ())
     event = _table(builder, status, EVENTS, builder.mul(count, ir.Constant(WORD, WORDS_OF_EVENT)))
     warp_epoch = builder.load(_table(builder, status, WARP_EPOCHS, thread))
-    times = _two(builder, _word(builder, status, EPOCH), warp_epoch)
-    for position, value in enumerate((address, key, _two(builder, site, thread), times, size)):
+    times = _packed(builder, _word(builder, status, EPOCH), warp_epoch)
+    for position, value in enumerate((address, key, _packed(builder, site, thread), times, size)):
         builder.store(value, builder.gep(event, [ir.Constant(WORD, position)]))
     _set(builder, status, COUNT, builder.add(count, ir.Constant(WORD, 1)))
 
@@ -107,7 +109,7 @@ def _numbers(context: Any, builder: Any, signature: Any, arguments: Any, first: 
 
 
 def _element(array: Any, index: Any) -> bool:
-    """Whether array[index] is one element."""
+    """Whether array[index] is a single element."""
     parts = index.types if isinstance(index, types.BaseTuple) else [index]
     return (
         isinstance(array, types.Array)
@@ -117,7 +119,7 @@ def _element(array: Any, index: Any) -> bool:
 
 
 def _field(array: Any, field: Any) -> tuple[int, int] | None:
-    """(offset, bytes) of a record's field that is accessed, or of several elements at once. None: one element."""
+    """(offset, bytes) of the accessed field of a record, or of several elements at once; None for one element."""
     name = getattr(field, "literal_value", None)
     if isinstance(name, int):
         return 0, name * (array.dtype.bitwidth // 8)
@@ -127,7 +129,7 @@ def _field(array: Any, field: Any) -> tuple[int, int] | None:
 
 
 def _pointer(context: Any, builder: Any, array: Any, value: Any, index: Any, given: Any) -> Any:
-    """The element's address. Indices below 0 count from the end."""
+    """(address, size) of the element; a negative index counts from the end."""
     view = context.make_array(array)(context, builder, value=value)
     pairs = (
         zip(index.types, cgutils.unpack_tuple(builder, given), strict=True)
@@ -147,7 +149,7 @@ def _pointer(context: Any, builder: Any, array: Any, value: Any, index: Any, giv
 
 
 def _access(store: bool) -> Any:
-    """`traced`, or `traced_store`."""
+    """Make `traced` or `traced_store`."""
 
     def access(typingctx, array, index, status, site, thread, key, field, slot):  # type: ignore[no-untyped-def]
         one = _element(array, index)
@@ -170,14 +172,16 @@ def _access(store: bool) -> Any:
                         slot_value = context.cast(builder, arguments[7], signature.args[7], types.int64)
                         _tally(builder, status_value, slot_value, ir.Constant(WORD, 1))
                     with leaves_event:
-                        _put(context, builder, status_value, address, key_value, site_value, thread_value, size)
+                        _append_event(
+                            context, builder, status_value, address, key_value, site_value, thread_value, size
+                        )
                         if store and not several:
-                            _keep(builder, status_value, address, size)
+                            _save_old_value(builder, status_value, address, size)
             elif store and isinstance(array, types.Array):
                 nothing = ir.Constant(WORD, 0)
                 flags = ir.Constant(WORD, WHOLE << 32)
                 _set(builder, status_value, PENDING, nothing)
-                _put(context, builder, status_value, nothing, key_value, site_value, thread_value, flags)
+                _append_event(context, builder, status_value, nothing, key_value, site_value, thread_value, flags)
             context.nrt.incref(builder, signature.return_type, arguments[1])
             return arguments[1]
 
@@ -188,23 +192,23 @@ def _access(store: bool) -> Any:
 
 
 def _is_own(builder: Any, status: Any, address: Any) -> Any:
-    """Whether a thread's own array lies there."""
+    """Whether the address is in a thread's own array."""
     after = builder.icmp_unsigned(">=", address, _word(builder, status, OWN))
     return builder.and_(after, builder.icmp_unsigned("<", address, _word(builder, status, OWN_END)))
 
 
 def _tally(builder: Any, status: Any, slot: Any, times: Any) -> None:
-    """So many more in that slot."""
+    """Add `times` to a counter."""
     place = _table(builder, status, COUNTERS, slot)
     builder.store(builder.add(builder.load(place), times), place)
 
 
-def _keep(builder: Any, status: Any, address: Any, size: Any) -> None:
-    """Put what memory holds before a store into the status, where it fits."""
+def _save_old_value(builder: Any, status: Any, address: Any, size: Any) -> None:
+    """Copy the value in memory to the status before a store, if it is small enough."""
     words = builder.gep(status, [ir.Constant(WORD, OLD)])
     for position in (OLD, OLD + 1):
         _set(builder, status, position, ir.Constant(WORD, 0))
-    fits = builder.icmp_unsigned("<=", size, ir.Constant(WORD, LARGEST_KEPT))
+    fits = builder.icmp_unsigned("<=", size, ir.Constant(WORD, LARGEST_COMPARED))
     with builder.if_then(fits):
         cgutils.raw_memcpy(builder, words, builder.inttoptr(address, WORD.as_pointer()), size, ir.Constant(WORD, 1))
     _set(builder, status, PENDING, builder.zext(fits, WORD))
@@ -216,7 +220,7 @@ traced_store = _access(store=True)
 
 @intrinsic
 def stored(typingctx, status):  # type: ignore[no-untyped-def]
-    """After a store: mark its event where memory holds what it held before."""
+    """After a store: set the flag of its event if the value in memory did not change."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         status_value = arguments[0]
@@ -247,12 +251,14 @@ def stored(typingctx, status):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def branched(typingctx, test, status, site, thread, key):  # type: ignore[no-untyped-def]
-    """The condition, unchanged."""
+    """Record a condition, and return it unchanged."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         site_value, thread_value, key_value = _numbers(context, builder, signature, arguments, 2)
         outcome = builder.zext(arguments[0], WORD)
-        _put(context, builder, arguments[1], outcome, key_value, site_value, thread_value, ir.Constant(WORD, 0))
+        _append_event(
+            context, builder, arguments[1], outcome, key_value, site_value, thread_value, ir.Constant(WORD, 0)
+        )
         return arguments[0]
 
     return types.boolean(types.boolean, status, site, thread, key), build
@@ -264,7 +270,7 @@ def _round_place(builder: Any, status: Any, thread: Any, loop: Any) -> Any:
 
 @intrinsic
 def key_of(typingctx, status, thread, path, *loops):  # type: ignore[no-untyped-def]
-    """A hash of the calls that led here (path) and of the rounds of each loop around."""
+    """A hash of the calls that led to this place (path) and of the iteration numbers of the loops around it."""
     around = types.StarArgTuple(loops)
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -284,7 +290,7 @@ def _mixed(builder: Any, key: Any, value: Any) -> Any:
 
 @intrinsic
 def enter_round(typingctx, status, thread, loop):  # type: ignore[no-untyped-def]
-    """A thread comes to a loop."""
+    """A thread enters a loop: its iteration number is 0."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         thread_value, loop_value = _numbers(context, builder, signature, arguments, 1)
@@ -296,7 +302,7 @@ def enter_round(typingctx, status, thread, loop):  # type: ignore[no-untyped-def
 
 @intrinsic
 def next_round(typingctx, status, thread, loop):  # type: ignore[no-untyped-def]
-    """A thread begins another round."""
+    """A thread begins the next iteration of a loop."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         thread_value, loop_value = _numbers(context, builder, signature, arguments, 1)
@@ -309,24 +315,24 @@ def next_round(typingctx, status, thread, loop):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def enter_rounds(status, threads, loop):  # type: ignore[no-untyped-def]
-    """The block comes to a loop that all its threads run together."""
+    """All threads of the block enter a loop."""
     for thread in range(threads):
         enter_round(status, thread, loop)
 
 
 @njit(nogil=True)
 def next_rounds(status, threads, loop):  # type: ignore[no-untyped-def]
-    """The block begins another round."""
+    """All threads of the block begin the next iteration of a loop."""
     for thread in range(threads):
         next_round(status, thread, loop)
 
 
-# ---------------------------------------------------------------- operations and meetings
+# ---------------------------------------------------------------- operations and collectives
 
 
 @intrinsic
 def counted(typingctx, value, status, slot, times):  # type: ignore[no-untyped-def]
-    """The value; where it is a floating-point number, `times` operations more in that slot."""
+    """Return the value; add `times` to the counter if it is a floating-point number."""
     is_float = isinstance(value, types.Float | types.Complex)
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
@@ -341,7 +347,7 @@ def counted(typingctx, value, status, slot, times):  # type: ignore[no-untyped-d
 
 @intrinsic
 def tallied(typingctx, index, status, slot):  # type: ignore[no-untyped-def]
-    """The index, unchanged; one access more in that slot."""
+    """Return the index unchanged; count one access."""
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         (slot_value,) = _numbers(context, builder, signature, arguments, 2)
@@ -353,10 +359,12 @@ def tallied(typingctx, index, status, slot):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def _meeting_event(typingctx, status, lanes, key, site, thread):  # type: ignore[no-untyped-def]
+def _collective_event(typingctx, status, lanes, key, site, thread):  # type: ignore[no-untyped-def]
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         lanes_value, key_value, site_value, thread_value = _numbers(context, builder, signature, arguments, 1)
-        _put(context, builder, arguments[0], lanes_value, key_value, site_value, thread_value, ir.Constant(WORD, 0))
+        _append_event(
+            context, builder, arguments[0], lanes_value, key_value, site_value, thread_value, ir.Constant(WORD, 0)
+        )
         return context.get_dummy_value()
 
     return types.none(status, lanes, key, site, thread), build
@@ -384,7 +392,10 @@ def _next_warp_epoch(typingctx, status, thread):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True)
 def met(status, site, threads, here, key, kind):  # type: ignore[no-untyped-def]
-    """The threads in the mask `here` (None: all) have met: one event a warp, and what comes now is later than that."""
+    """Record a collective of the threads in the mask `here` (None: all): one event for each warp.
+
+    A barrier starts the next epoch of the block, a syncwarp that of its lanes.
+    """
     for first in range(0, threads, 32):
         lanes = 0
         for lane in range(min(32, threads - first)):
@@ -393,6 +404,6 @@ def met(status, site, threads, here, key, kind):  # type: ignore[no-untyped-def]
                 if kind == SYNC_WARP:
                     _next_warp_epoch(status, first + lane)
         if lanes:
-            _meeting_event(status, lanes, key, site, first)
+            _collective_event(status, lanes, key, site, first)
     if kind == BARRIER:
         _next_epoch(status)

@@ -1,17 +1,17 @@
-"""What the 32 lanes of a warp do together, for a whole block at once: shuffles, votes, matches; and the block's votes.
+"""Operations of the 32 lanes of a warp, for a whole block in one call: shuffles, votes, matches; and the block's votes.
 
-A kernel is cut at these, so that each runs once for the block, on arrays with one entry per thread:
+A kernel is cut at these operations, so that each runs once for the block, on arrays with an entry for each thread:
 
-    result   written for every thread that is here; must not be `values` itself
-    values   what each thread brings (an array, or a scalar that all bring)
-    members  the mask argument: bit i names lane i (a scalar, or an array with one mask per thread)
-    lane     source lane, distance or xor mask: like members; its low five bits count, as in PTX
-    here     bool array: the threads that execute this; None: all of them
-    alive    bool array: the threads that have not returned; None: all of them
-    status   None, or the array to report a misused mask in (with site and block): see status.py
+    result   the result of each active thread; must not be the array `values`
+    values   the value of each thread (an array, or a scalar for all threads)
+    members  the mask argument: bit i names lane i (a scalar, or an array with a mask for each thread)
+    lane     source lane, distance or xor mask: a scalar or an array; only its low five bits are used, as in PTX
+    here     bool array: the active threads, which execute this operation; None: all threads
+    alive    bool array: the threads that have not returned; None: all threads
+    status   None, or the array to report a wrong mask in (with site and block): see status.py
 
-Lanes past the block's last thread do not exist. A warp is looked at once: its facts become 32-bit numbers (who is
-here, whose predicate is true), and each lane's answer is an `and` of those with its own mask.
+Lanes after the block's last thread do not exist. For each warp the state is computed once, as 32-bit masks (the active
+lanes, the lanes with a true predicate); the result of a lane is the `and` of these with its own mask.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _lane_across(lane, operand):  # type: ignore[no-untyped-def]
 
 
 def _shuffle(source_of: Any) -> Any:
-    """The shuffle whose lane i reads from lane source_of(i, operand), and keeps its own value where there is none."""
+    """The shuffle in which lane i reads from lane source_of(i, operand), or keeps its value if it cannot."""
 
     @block_level
     def shuffle(result, values, members, lane, here, alive, threads, status, site, block):  # type: ignore[no-untyped-def]
@@ -73,7 +73,7 @@ def _shuffle(source_of: Any) -> Any:
                 thread = start + own
                 if is_in(here, thread):
                     source = source_of(own, np.int64(entry(lane, thread)) & (WARP - 1))
-                    # A source above 31 or below 0 shifts to nothing once its place is kept within the 64 bits.
+                    # For a source above 31 or below 0 the shifted bit is 0; `& 63` keeps the shift inside 64 bits.
                     readable = (present & named_by(members, thread)) >> (source & 63) & 1
                     result[thread] = entry(values, start + source if readable else thread)
 
@@ -110,7 +110,7 @@ def _ballot(trues, voters):  # type: ignore[no-untyped-def]
 
 
 def _vote(answer: Any) -> Any:
-    """The vote whose result is answer(lanes that say true, lanes that vote): both among those named and here."""
+    """The vote with the result answer(true lanes, voting lanes); both are masks of named active lanes."""
 
     @block_level
     def vote(result, values, members, here, alive, threads, status, site, block):  # type: ignore[no-untyped-def]
@@ -139,7 +139,7 @@ vote_ballot = _vote(_ballot)
 
 @inlined
 def _lanes_alike(values, leader, candidates, start, count):  # type: ignore[no-untyped-def]
-    """The candidates that brought what the leader brought."""
+    """The candidates whose value equals the leader's."""
     wanted = bits_of(entry(values, start + leader))
     lanes = np.int64(0)
     for lane in range(count):
@@ -149,13 +149,13 @@ def _lanes_alike(values, leader, candidates, start, count):  # type: ignore[no-u
 
 @inlined
 def _lowest(lanes):  # type: ignore[no-untyped-def]
-    """The number of the lowest lane of a mask that names one."""
+    """The number of the lowest lane in a mask that is not 0."""
     return popc((lanes & -lanes) - 1)
 
 
 @block_level
 def match_any(result, values, members, here, alive, threads, status, site, block):  # type: ignore[no-untyped-def]
-    """result: the lanes, among those named and here, that brought the same value. (32-bit mask)"""
+    """result: the mask of named active lanes with the same value."""
     for start in range(0, threads, WARP):
         count = min(WARP, threads - start)
         left = lanes_in(here, start, count)
@@ -170,7 +170,7 @@ def match_any(result, values, members, here, alive, threads, status, site, block
 
 @block_level
 def match_all(result, predicate_result, values, members, here, alive, threads, status, site, block):  # type: ignore[no-untyped-def]
-    """predicate_result: whether all lanes named and here brought one value; result: those lanes then, else 0."""
+    """predicate_result: whether all named active lanes have the same value; result: the mask of these lanes, or 0."""
     for start in range(0, threads, WARP):
         count = min(WARP, threads - start)
         present = lanes_in(here, start, count)
@@ -189,7 +189,7 @@ def match_all(result, predicate_result, values, members, here, alive, threads, s
 
 @block_level
 def sync_warp(members, here, alive, threads, status, site, block):  # type: ignore[no-untyped-def]
-    """The lanes have met by the time this is called: what is left is to check the mask."""
+    """Check the mask of a syncwarp; the cut of the kernel has already synchronised the lanes."""
     for start in range(0, threads, WARP):
         count = min(WARP, threads - start)
         present = lanes_in(here, start, count)
@@ -198,7 +198,7 @@ def sync_warp(members, here, alive, threads, status, site, block):  # type: igno
 
 @block_level
 def active_mask(result, here, threads):  # type: ignore[no-untyped-def]
-    """result: the lanes of its warp that are here with it. (32-bit mask)"""
+    """result: the mask of the active lanes of the warp."""
     for start in range(0, threads, WARP):
         count = min(WARP, threads - start)
         present = lanes_in(here, start, count)
@@ -212,7 +212,7 @@ def active_mask(result, here, threads):  # type: ignore[no-untyped-def]
 
 @block_level
 def block_count(values, here, threads):  # type: ignore[no-untyped-def]
-    """How many of the threads here brought something other than 0."""
+    """The number of active threads whose value is not 0."""
     count = 0
     for thread in range(threads):
         count += is_in(here, thread) and entry(values, thread) != 0
@@ -221,7 +221,7 @@ def block_count(values, here, threads):  # type: ignore[no-untyped-def]
 
 @block_level
 def block_and(values, here, threads):  # type: ignore[no-untyped-def]
-    """1 where every thread here brought something other than 0, else 0."""
+    """1 if no active thread has the value 0, else 0."""
     missing = 0
     for thread in range(threads):
         missing += is_in(here, thread) and entry(values, thread) == 0
@@ -230,7 +230,7 @@ def block_and(values, here, threads):  # type: ignore[no-untyped-def]
 
 @block_level
 def block_or(values, here, threads):  # type: ignore[no-untyped-def]
-    """1 where any thread here brought something other than 0, else 0."""
+    """1 if an active thread has a value other than 0, else 0."""
     return np.int32(block_count(values, here, threads) != 0)
 
 

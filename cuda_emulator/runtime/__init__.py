@@ -1,12 +1,12 @@
-"""What a script sees of CUDA besides kernels: launches, device arrays, streams, devices, random numbers.
+"""The host's side of CUDA: launches, device arrays, streams, devices, random numbers.
 
-decorators, dispatcher            @cuda.jit; kernel[blocks, threads](...); signatures that a decorator states
-arguments, limits, places         what a launch is given, what a device would refuse, and the line that launched
+decorators, dispatcher            @cuda.jit, and the kernels that it makes
+signatures                        the signatures that programs give to @cuda.jit
+arguments, limits, places         the arguments of a launch, the limits of a device, and the line that launched
 launch, workers                   one launch, on one core or several
-devicearray, transfers            device memory and copies
-streams, device, facts            streams and events; what the device says of itself
-reduce, random                    cuda.reduce, and cuda.random's generator
-check                             check mode: the same launch in several orders of its threads
-tracing                           a launch whose every access is written down
-signatures                        types of arguments, as numba-cuda spells them
+devicearray, transfers            arrays on the device, and the functions that make them
+streams, device, facts            streams and events; the properties of the device and of a kernel
+reduce, random                    cuda.reduce and cuda.random
+check                             check mode: a launch in several orders of its threads
+tracing                           a launch that records an event at every access
 """

@@ -1,12 +1,12 @@
-"""From what the host passes to what the compiled kernel gets.
+"""Convert the arguments of a launch to those of the compiled kernel.
 
     a device array           its memory
-    a NumPy array            the array itself: numba-cuda copies it to the device and back after the launch, which comes
-                             to the same, except where two arguments overlap; those get copies of their own
+    a NumPy array            the array itself: numba-cuda copies it to the device and back after the launch, with the
+                             same result. Only arguments that overlap in memory are copied here, too
     mapped and managed       the array itself
     numbers, records, tuples numbers keep their NumPy type; a Python int is an int64, a float a float64
 
-Where the kernel has a signature, numbers become what it says, and arrays must be what it says.
+If the kernel has a signature, numbers are converted to its types, and arrays must have its types.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ CopyBack = Callable[[], None]
 
 
 class Hint:
-    """cuda.In, cuda.Out, cuda.InOut around a host array: which way it is copied.
+    """A host array wrapped in cuda.In, cuda.Out or cuda.InOut, which choose the directions of copying.
 
-    array: the host array; copies_in, copies_out: before the launch, after it
+    value: the host array; copies_in: whether it is copied before the launch; copies_out: after the launch
     """
 
     copies_in = copies_out = True
@@ -41,19 +41,19 @@ class Hint:
 
 
 class In(Hint):
-    """The kernel reads the host array; what it writes there is lost."""
+    """The kernel reads the host array; its writes are lost."""
 
     copies_out = False
 
 
 class Out(Hint):
-    """The kernel fills the host array; what it held before does not get to the device."""
+    """The kernel fills the host array; the old values are not copied to the device."""
 
     copies_in = False
 
 
 class InOut(Hint):
-    """Copied to the device and back: what a bare host array means."""
+    """The host array is copied to the device and back, like one without a wrapper."""
 
 
 class Arguments:
@@ -61,7 +61,7 @@ class Arguments:
 
     values: arrays, NumPy numbers and records, tuples of them
     types: Numba's type of each
-    copy_back: what to do after the launch, in order
+    copy_back: functions to call after the launch, in order
     """
 
     __slots__ = ("_hosts", "copy_back", "types", "values")
@@ -111,7 +111,7 @@ class Arguments:
         return device
 
     def _separate(self) -> None:
-        """Give host arrays that overlap memory of their own; on a device each argument is a copy."""
+        """Copy host arrays that overlap: on a device each argument is a copy."""
         overlapping = [
             array
             for place, array in enumerate(self._hosts)
@@ -151,7 +151,7 @@ _scalar_types: dict[np.dtype, Any] = {}
 
 
 def type_of(value: Any, name: str, kernel: str) -> Any:
-    """Numba's type of an argument. Raises TypeError naming it where Numba has none."""
+    """Numba's type of an argument. Raises TypeError with its name if Numba has no type for it."""
     kind = type(value)
     if kind is np.ndarray:
         key = (value.dtype, value.ndim, value.flags.num)
@@ -177,7 +177,9 @@ def type_of(value: Any, name: str, kernel: str) -> Any:
 
 def _typed(value: Any, dtype: np.dtype | None, name: str, kernel: str) -> Any:
     if dtype == np.float16:
-        raise TypeError(f"{kernel}: the argument {name!r} holds float16, which the emulator has not: use float32")
+        raise TypeError(
+            f"{kernel}: the argument {name!r} holds float16, which the emulator does not support: use float32"
+        )
     if dtype is not None and dtype.hasobject:
         raise TypeError(f"{kernel}: the argument {name!r} holds Python objects: give the array a dtype like float32")
     try:
@@ -190,9 +192,9 @@ def _typed(value: Any, dtype: np.dtype | None, name: str, kernel: str) -> Any:
 
 
 def fitting(value: Any, wanted: Any, name: str, kernel: str) -> Any:
-    """`value` as a kernel's signature wants it: numbers converted, arrays compared.
+    """Convert a number to the type of the kernel's signature; check the type of an array.
 
-    wanted: the Numba type that the signature gives. Raises TypeError where the value cannot be that.
+    wanted: the Numba type in the signature. Raises TypeError if the value does not fit it.
     """
     if isinstance(wanted, types.Boolean | types.Integer | types.Float | types.Complex):
         return _number(value, wanted, name, kernel)
@@ -206,7 +208,7 @@ def fitting(value: Any, wanted: Any, name: str, kernel: str) -> Any:
 
 
 def _is_array_of(value: Any, found: Any, wanted: Any) -> bool:
-    """Whether an array of type `found` has the elements, dimensions and layout of `wanted`; A stands for any layout."""
+    """Whether an array of type `found` has the dtype, dimensions and layout of `wanted`; A means any layout."""
     if not (isinstance(wanted, types.Array) and isinstance(found, types.Array)):
         return False
     if found.dtype != wanted.dtype or found.ndim != wanted.ndim:

@@ -1,8 +1,8 @@
-"""Check mode: the same launch in several orders of threads and blocks, from the same memory, must give the same.
+"""Check mode: run a launch in several orders of threads and blocks, from the same memory, and compare the results.
 
-A device runs threads and blocks in any order. A kernel without a race does not notice; one that lacks a barrier or an
-atomic gives, in some order, another result. That is found by looking at results alone: a race whose outcomes happen to
-agree stays hidden, and a kernel that takes places from an atomic counter differs although it may be right.
+A device runs threads and blocks in any order. A kernel without a race gives the same result in every order; a kernel
+with a missing barrier or atomic gives another result in some of them. Only results are compared: a race that does not
+change the result is not found, and a correct kernel that takes positions from an atomic counter is reported.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from .places import definition_error
 from .workers import Fault, run_on_workers
 
 ROUNDING = 1024
-"""Units in the last place that a float may differ by: sums by atomics are added up in the order of the threads."""
+"""Units in the last place that a float may differ by: the order of threads changes the rounding of sums by atomics."""
 
 ROUNDING_OF_LARGEST = 64
-"""The same, of the largest value of the array: what is small may be the difference of two large sums."""
+"""The same for the largest value of the array: a small value may be the difference of two large sums."""
 
 
 def orders(threads: int, blocks: int, seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """(name, order of the threads of a block, order of the blocks): int64 permutations; first 0, 1, 2, ..."""
+    """(name, order of the threads of a block, order of the blocks): int64 permutations; the first is 0, 1, 2, ..."""
     for name, step in (("forward", 1), ("in reverse", -1)):
         yield name, np.arange(threads)[::step].copy(), np.arange(blocks)[::step].copy()
     for number in (seed, seed + 1):
@@ -44,11 +44,11 @@ def check_launch(
     dynamic_bytes: int,
     seed: int,
 ) -> None:
-    """Run the launch in every order and compare; the arrays keep what the forward order gave.
+    """Run the launch in every order and compare the results. At the end the arrays hold those of the forward order.
 
     function: the Python function of the kernel, for messages; ready: compiled with Variant(check=True)
-    arguments: as arguments.Arguments makes them; names: of the kernel's parameters
-    Raises KernelError for a fault in any order, and for results that differ.
+    arguments: the values of arguments.Arguments; names: the kernel's parameters
+    Raises KernelError for an error in any order, and for results that differ.
     """
     compiled = ready.compiled
     arrays = list(_arrays(arguments, names))
@@ -83,7 +83,7 @@ def check_launch(
 
 
 def _arrays(values: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
-    """Every array among the arguments with its name; `a[1]` for one in a tuple."""
+    """(name, array) of each array among the arguments; the name is `a[1]` for one in a tuple."""
     for value, name in zip(values, names, strict=True):
         if isinstance(value, np.ndarray):
             yield name, value
@@ -102,9 +102,9 @@ def _compare(name: str, forward: np.ndarray, other: np.ndarray, order: str, func
 
 
 def different(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Where two results differ by more than the order of additions explains: bool, their shape.
+    """A bool array: where two results differ by more than the rounding of sums in another order.
 
-    Integers differ where they are not equal. Two NaNs are equal.
+    Integers must be equal. Two NaNs count as equal.
     """
     if a.dtype.kind not in "fc":
         return np.asarray(a != b)
@@ -113,7 +113,7 @@ def different(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         magnitude = np.abs(a)
         largest = magnitude[np.isfinite(magnitude)].max(initial=0.0)
         near = np.abs(a - b) <= unit * (ROUNDING * magnitude + ROUNDING_OF_LARGEST * largest)
-    # Infinity minus itself is NaN, and everything is near infinity.
+    # Infinity minus infinity is NaN, and an infinite tolerance would accept every number.
     near &= np.isfinite(a) & np.isfinite(b)
     return np.asarray(~(near | (a == b) | (np.isnan(a) & np.isnan(b))))
 

@@ -1,4 +1,4 @@
-"""`@cuda.jit`, with all that numba-cuda lets it say."""
+"""`@cuda.jit` with all options of numba-cuda."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .dispatcher import Kernel
 from .places import definition_error, launch_error
 from .signatures import argument_types
 
-#: Options that say how a device should run the code, and change nothing on a CPU.
+#: Options for a device's compiler. They have no effect on a CPU.
 NO_EFFECT = (
     "debug",
     "opt",
@@ -29,13 +29,13 @@ OPTIONS = ("device", "inline", "fastmath", "launch_bounds", "link", "extensions"
 
 
 def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
-    """Make a kernel of a function, or with device=True a function that kernels call.
+    """Make a kernel from a function, or with device=True a function that kernels can call.
 
-    func_or_sig: the function; or a signature ("void(float32[:], int32)", a tuple of types, numba's Signature) or a list
-        of them, and then the decorator comes back: `@cuda.jit("void(float32[:])")`
-    options: those of numba-cuda. `fastmath` allows the compiler to reorder sums; `launch_bounds` limits the threads of
-        a block; `inline` is obeyed where a device function is called; the others change nothing without a device
-    Raises TypeError for an unknown option and for what is no function, KernelError for what cannot be emulated.
+    func_or_sig: the function. Or a signature ("void(float32[:], int32)", a tuple of types, numba's Signature), or a
+        list of signatures; then the result is a decorator: `@cuda.jit("void(float32[:])")`
+    options: those of numba-cuda. `fastmath` lets the compiler reorder sums; `launch_bounds` limits the threads of a
+        block; the others are accepted and have no effect without a device
+    Raises TypeError for an unknown option or a value that is no function, KernelError for what cannot be emulated.
     """
     _check_options(options)
     if func_or_sig is None:
@@ -48,7 +48,7 @@ def jit(func_or_sig: Any = None, device: bool = False, **options: Any) -> Any:
 
 
 def declare_device(*arguments: Any, **options: Any) -> Any:
-    """Refused: what it declares is code for a GPU."""
+    """Raises KernelError: it declares a function with code for a GPU."""
     raise launch_error(
         "cuda.declare_device() declares a function written in CUDA C++ or PTX, which the emulator cannot run: "
         "write it in Python with @cuda.jit(device=True)"
@@ -58,7 +58,7 @@ def declare_device(*arguments: Any, **options: Any) -> Any:
 def _check_options(options: dict[str, Any]) -> None:
     for name in options:
         if name in ("argtypes", "restype", "bind"):
-            raise TypeError(f"cuda.jit: the option {name!r} is gone from numba-cuda: give the signature first")
+            raise TypeError(f"cuda.jit: the option {name!r} was removed from numba-cuda: give the signature first")
         if name not in OPTIONS:
             raise TypeError(f"cuda.jit: unknown option {name!r}; it takes {', '.join(OPTIONS)}")
     if options.get("link"):
@@ -100,7 +100,7 @@ def _check_function(function: Callable[..., Any], device: bool) -> None:
     what = "a device function" if device else "a kernel"
     if isinstance(function, Kernel | DeviceFunction):
         raise definition_error(
-            f"{function.py_func.__name__} has been through @cuda.jit: once is enough", function.py_func
+            f"{function.py_func.__name__} is already made by @cuda.jit: apply the decorator once", function.py_func
         )
     if inspect.isclass(function):
         raise TypeError(f"cuda.jit: {what} must be a function that starts with def, got the class {function.__name__}")

@@ -1,4 +1,4 @@
-"""The device that the emulator pretends to be, and its context: enough for scripts that ask before they compute."""
+"""The emulated device and its context, for scripts that ask for the properties of the device."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from .streams import Stream, default_stream, stream, synchronize
 
 
 class CudaSupportError(RuntimeError):
-    """What numba-cuda raises where there is no device; the emulator never does, but scripts name it in `except`."""
+    """The error of numba-cuda without a device. The emulator never raises it, but scripts name it in `except`."""
 
 
 class MemoryInfo(NamedTuple):
-    """Bytes of memory: what is free, and all of it."""
+    """Bytes of free memory and of the total memory."""
 
     free: int
     total: int
 
 
 class Device:
-    """The emulated device. Its limits are those that launches are held to; its multiprocessors are the CPU's cores."""
+    """The emulated device. Launches are checked against its limits; its multiprocessors are the CPU's cores."""
 
     id = 0
     name = "groundup emulator"
     uuid = "GPU-00000000-0000-0000-0000-000000000000"
-    #: The oldest that numba-cuda compiles for by default: nothing newer is emulated.
+    #: The oldest architecture that numba-cuda compiles for by default: features of newer ones are not emulated.
     compute_capability = (7, 5)
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = compute_capability
     WARP_SIZE = limits.WARP_SIZE
@@ -43,12 +43,12 @@ class Device:
 
     @property
     def MULTIPROCESSOR_COUNT(self) -> int:
-        """How many blocks run at the same time: one on each core that this process may use."""
+        """The number of blocks that run at the same time: one on each core that this process may use."""
         return usable_cores()
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(
-            f"the emulated device has no {name!r}: it knows the limits of a launch, nothing of hardware"
+            f"the emulated device has no {name!r}: it has the limits of a launch, and no properties of hardware"
         )
 
     def __repr__(self) -> str:
@@ -58,7 +58,7 @@ class Device:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Nothing to leave: there is one device, and it stays chosen."""
+        """Nothing to do: there is one device, and it stays selected."""
 
     def get_primary_context(self) -> Context:
         """The only context."""
@@ -69,17 +69,17 @@ class Device:
 
 
 class PendingDeallocations:
-    """What numba-cuda frees later, all at once. Here nothing waits: an array goes when the last name for it goes."""
+    """The memory that numba-cuda frees later, all at once. Here it is always empty: Python frees an array at once."""
 
     def __len__(self) -> int:
         return 0
 
     def clear(self) -> None:
-        """Free it now."""
+        """Free the memory now."""
 
 
 class Context:
-    """The device's state: nothing but the device, since arrays are Python's own."""
+    """The device's context. It has no state of its own, since Python manages the memory of arrays."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -88,9 +88,9 @@ class Context:
         return f"<CUDA context of {self.device!r}>"
 
     def get_memory_info(self) -> MemoryInfo:
-        """Free and total bytes of the machine's memory: arrays on the emulated device live in it.
+        """Free and total bytes of the machine's memory, which holds the arrays of the emulated device.
 
-        Raises NotImplementedError where the system does not tell (Windows).
+        Raises NotImplementedError on a system that does not report it (Windows).
         """
         try:
             page = os.sysconf("SC_PAGE_SIZE")
@@ -98,16 +98,16 @@ class Context:
             # macOS does not count the free pages.
             free = page * os.sysconf("SC_AVPHYS_PAGES") if "SC_AVPHYS_PAGES" in os.sysconf_names else total
         except (AttributeError, ValueError, OSError):
-            raise NotImplementedError("this system does not tell a Python program how much memory it has") from None
+            raise NotImplementedError("this system does not report its amount of memory to Python") from None
         return MemoryInfo(free, total)
 
     @property
     def deallocations(self) -> PendingDeallocations:
-        """Memory that waits to be freed."""
+        """The memory that waits to be freed: none."""
         return PendingDeallocations()
 
     def synchronize(self) -> None:
-        """Wait for all work: it is done."""
+        """No-op wait: launches on the emulator are synchronous."""
         synchronize()
 
     def create_stream(self) -> Stream:
@@ -115,17 +115,17 @@ class Context:
         return stream()
 
     def get_default_stream(self) -> Stream:
-        """The stream of whatever names none."""
+        """The stream of operations without a stream argument."""
         return default_stream()
 
     def reset(self) -> None:
         """Nothing to free: an emulated array goes when the last name for it goes."""
 
     def push(self) -> None:
-        """Make this context the current one: it is."""
+        """Nothing to do: this context is always the current one."""
 
     def pop(self) -> None:
-        """Nothing to go back to: there is one context."""
+        """Nothing to do: there is one context."""
 
     @contextlib.contextmanager
     def defer_cleanup(self) -> Iterator[None]:
@@ -134,7 +134,7 @@ class Context:
 
 
 class DeviceList:
-    """`cuda.gpus`: the one device, as a list."""
+    """`cuda.gpus`: a list with the one device."""
 
     def __init__(self, device: Device) -> None:
         self.lst = [device]
@@ -155,7 +155,7 @@ class DeviceList:
 
     @property
     def current(self) -> Device:
-        """The chosen device."""
+        """The selected device."""
         return self.lst[0]
 
 
@@ -178,7 +178,7 @@ runtime = Runtime()
 
 
 def is_available() -> bool:
-    """True: kernels run, without a GPU."""
+    """True: kernels run without a GPU."""
     return True
 
 
@@ -188,11 +188,11 @@ def is_supported_version() -> bool:
 
 
 def cuda_error() -> None:
-    """None: nothing went wrong when the driver started, as there is none."""
+    """None: there is no driver that could fail to start."""
 
 
 def detect() -> bool:
-    """Print the devices; True because one of them can be used."""
+    """Print the devices. Returns True, since one can be used."""
     print("Found 1 CUDA devices")
     print(f"id {DEVICE.id}    {DEVICE.name:>20}                              [EMULATED ON THE CPU]")
     print("Summary:\n\t1/1 devices are supported")
@@ -205,19 +205,19 @@ def list_devices() -> DeviceList:
 
 
 def get_current_device() -> Device:
-    """The device that launches go to."""
+    """The device that runs launches."""
     return DEVICE
 
 
 def select_device(device_id: int) -> Device:
-    """Choose a device: there is number 0. ValueError for another."""
+    """Select a device. Raises ValueError for a number other than 0."""
     if device_id != 0:
         raise ValueError(f"select_device: the emulator has one device, number 0; asked for number {device_id!r}")
     return DEVICE
 
 
 def current_context(devnum: int | None = None) -> Context:
-    """The context of the device. ValueError for a device other than number 0."""
+    """The context of the device. Raises ValueError for a number other than 0."""
     if devnum not in (None, 0):
         raise ValueError(f"current_context: the emulator has one device, number 0; asked for number {devnum!r}")
     return CONTEXT
@@ -234,11 +234,11 @@ def defer_cleanup() -> Iterator[None]:
 
 
 def profile_start() -> None:
-    """Tell a profiler of the device to start: none can watch the emulator."""
+    """Nothing to do: a GPU's profiler cannot observe the emulator."""
 
 
 def profile_stop() -> None:
-    """Tell a profiler of the device to stop: none can watch the emulator."""
+    """Nothing to do: a GPU's profiler cannot observe the emulator."""
 
 
 @contextlib.contextmanager

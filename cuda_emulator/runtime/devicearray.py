@@ -1,7 +1,7 @@
-"""Arrays on the emulated device: memory of their own, so that a forgotten copy_to_host() shows.
+"""Arrays on the emulated device. They have their own memory, so that a forgotten copy_to_host() is noticed.
 
-A kernel changes the device's copy; the host's array stays what it was until it is copied back, as on a GPU. What
-numba-cuda refuses to do with a device array (transpose 3 dimensions, reshape what would need copying) is refused too.
+A kernel changes the device's copy; the host's array does not change until it is copied back, as on a GPU. Operations
+that numba-cuda does not support (a transpose of 3 dimensions, a reshape that needs a copy) are refused here, too.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ NOT_HERE = {
     "T": "only a 2-dimensional one has it",
     "device_ctypes_pointer": "it is an address in a GPU's memory, and there is no GPU; copy_to_host() gives the values",
 }
-"""What a device array of numba-cuda has and the emulator's has not, and why."""
+"""Attributes that numba-cuda's device arrays have and the emulator's do not, each with the reason."""
 
 
 class DeviceNDArray:
-    """An array of the emulated device, made by cuda.to_device(), cuda.device_array() and their like.
+    """An array of the emulated device, made by cuda.to_device(), cuda.device_array() and similar functions.
 
-    array: the device's memory as NumPy sees it; not copied
-    stream: the stream that operations take where they are given none
+    array: the device's memory as a NumPy array; it is not copied
+    stream: the stream of operations without a stream argument
 
-    There is no `__cuda_array_interface__`: it promises an address of GPU memory, and a library that believes it
-    (PyTorch, CuPy) would read the host's memory through the driver and end the process.
+    It has no `__cuda_array_interface__`, which promises an address of GPU memory: a library like PyTorch or CuPy would
+    read the host's memory through the driver, and the process would crash.
     """
 
     __cuda_ndarray__ = True
@@ -64,7 +64,7 @@ class DeviceNDArray:
 
     @property
     def T(self) -> DeviceNDArray:
-        """A transposed copy; AttributeError for other than 2 dimensions, so that hasattr() can ask."""
+        """A transposed copy. Raises AttributeError unless it has 2 dimensions, so that hasattr() works."""
         if self.ndim != 2:
             raise AttributeError(NOT_HERE["T"])
         return self.transpose()
@@ -76,20 +76,20 @@ class DeviceNDArray:
 
     @property
     def device_ctypes_pointer(self) -> ctypes.c_void_p:
-        """Where its first element is: an address of this process, for the emulator's "device" is the CPU."""
+        """The address of its first element, in the memory of this process."""
         return ctypes.c_void_p(self._array.ctypes.data)
 
     @property
     def flags(self) -> dict[str, bool]:
-        """Whether its elements lie side by side, by rows or by columns."""
+        """Whether its elements are contiguous in memory: C by rows, F by columns."""
         return {"C_CONTIGUOUS": self.is_c_contiguous(), "F_CONTIGUOUS": self.is_f_contiguous()}
 
     def is_c_contiguous(self) -> bool:
-        """Whether its elements lie side by side, row by row."""
+        """Whether its elements are contiguous in memory, row by row."""
         return bool(self._array.flags.c_contiguous)
 
     def is_f_contiguous(self) -> bool:
-        """Whether its elements lie side by side, column by column."""
+        """Whether its elements are contiguous in memory, column by column."""
         return bool(self._array.flags.f_contiguous)
 
     def __repr__(self) -> str:
@@ -106,19 +106,19 @@ class DeviceNDArray:
         return np.array(self._array, dtype=dtype)
 
     def bind(self, stream: Stream | int = 0) -> DeviceNDArray:
-        """The same memory under a stream of its own."""
+        """The same memory as an array with another stream."""
         return self._view(self._array, stream)
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Stream | int = 0) -> np.ndarray:
-        """Its values in `ary`, or in a new NumPy array; returned either way.
+        """Copy its values to `ary`, or to a new NumPy array, and return that array.
 
-        Raises TypeError where the dtypes differ, ValueError where shape or strides do, NotImplementedError for an
-        array that runs backwards.
+        Raises TypeError if the dtypes differ, ValueError if shape or strides differ, NotImplementedError for an array
+        with negative strides.
         """
         checked_stream(stream)
         if any(step < 0 for step in self.strides):
             raise NotImplementedError(
-                "a device array that runs backwards cannot be copied to the host: reverse it there"
+                "a device array with negative strides cannot be copied to the host: reverse the array on the host"
             )
         if ary is None:
             return self._array.copy(order="K")
@@ -127,7 +127,7 @@ class DeviceNDArray:
         return ary
 
     def copy_to_device(self, ary: Any, stream: Stream | int = 0) -> None:
-        """Take over the values of `ary`, a host array or a device array of the same shape and dtype."""
+        """Copy the values of `ary`, a host array or a device array of the same shape and dtype."""
         checked_stream(stream)
         source = ary._array if isinstance(ary, DeviceNDArray) else np.asarray(ary)
         if not source.size:
@@ -141,12 +141,12 @@ class DeviceNDArray:
         self._array[...] = source.reshape(self.shape)
 
     def reshape(self, *newshape: Any, order: str = "C") -> DeviceNDArray:
-        """The same memory with another shape; NotImplementedError where that would need a copy."""
+        """The same memory with another shape. Raises NotImplementedError if it needs a copy."""
         shape = newshape[0] if len(newshape) == 1 and isinstance(newshape[0], tuple | list) else newshape
         return self._view(self._without_copy(self._array.reshape(shape, order=order)))  # type: ignore[call-overload]
 
     def ravel(self, order: str = "C", stream: Stream | int = 0) -> DeviceNDArray:
-        """The same memory in one dimension; NotImplementedError where that would need a copy."""
+        """The same memory in one dimension. Raises NotImplementedError if it needs a copy."""
         return self._view(self._without_copy(self._array.ravel(order)), stream)  # type: ignore[arg-type]
 
     def _without_copy(self, array: np.ndarray) -> np.ndarray:
@@ -159,7 +159,7 @@ class DeviceNDArray:
         return self._view(self._array.squeeze(axis), stream)
 
     def transpose(self, axes: Any = None) -> DeviceNDArray:
-        """Rows and columns exchanged, in new memory; NotImplementedError for other than 2 dimensions."""
+        """A copy with rows and columns exchanged. Raises NotImplementedError unless it has 2 dimensions."""
         if axes is not None and tuple(axes) == tuple(range(self.ndim)):
             return self
         if self.ndim != 2:
@@ -173,7 +173,7 @@ class DeviceNDArray:
         return self._view(self._array.view(np.dtype(dtype)))
 
     def split(self, section: int, stream: Stream | int = 0) -> Iterator[DeviceNDArray]:
-        """Views of `section` elements each, the last one shorter; of 1-dimensional arrays without gaps."""
+        """Views of `section` elements each, the last one shorter. The array must have 1 dimension and no gaps."""
         if self.ndim != 1 or not self.is_c_contiguous():
             raise ValueError("split: expected a 1-dimensional device array without gaps")
         for part in range(math.ceil(self.size / section)):
@@ -183,7 +183,7 @@ class DeviceNDArray:
         return self.getitem(item)
 
     def getitem(self, item: Any, stream: Stream | int = 0) -> Any:
-        """A view for slices, a NumPy scalar on the host for one element, a DeviceRecord for one record."""
+        """A view for slices, a NumPy scalar for one element, a DeviceRecord for one record."""
         found = self._array[_plain_index(item)]
         if isinstance(found, np.ndarray):
             return self._view(found, stream)
@@ -193,7 +193,7 @@ class DeviceNDArray:
         self.setitem(key, value)
 
     def setitem(self, key: Any, value: Any, stream: Stream | int = 0) -> None:
-        """Values of a scalar, a host array or a device array, spread over the part that `key` names."""
+        """Set the part that `key` selects to a scalar, or to the values of a host or device array."""
         checked_stream(stream)
         index = _plain_index(key)
         values = value._array if isinstance(value, DeviceNDArray) else np.asarray(value)
@@ -207,9 +207,9 @@ class DeviceNDArray:
 
 
 class DeviceRecord:
-    """One record (a NumPy structure) of the device's memory.
+    """One record (a NumPy structure) in the device's memory.
 
-    record: a numpy.void that looks into that memory
+    record: a numpy.void, a view of that memory
     """
 
     def __init__(self, record: np.void) -> None:
@@ -238,33 +238,33 @@ class DeviceRecord:
 
 
 class SharedNDArray(np.ndarray):
-    """A NumPy array that host and device both see: mapped or managed memory. A kernel works on it in place."""
+    """A NumPy array that host and device share: mapped or managed memory. A kernel changes it in place."""
 
     def copy_to_host(self, ary: np.ndarray | None = None, stream: Stream | int = 0) -> np.ndarray:
-        """Its values in `ary` or in a new NumPy array."""
+        """Copy its values to `ary` or to a new NumPy array, and return that array."""
         return DeviceNDArray(self.view(np.ndarray)).copy_to_host(ary, stream)
 
     def copy_to_device(self, ary: Any, stream: Stream | int = 0) -> None:
-        """Take over the values of `ary`."""
+        """Copy the values of `ary`."""
         DeviceNDArray(self.view(np.ndarray)).copy_to_device(ary, stream)
 
 
 def is_contiguous(array: np.ndarray) -> bool:
-    """Whether the elements lie side by side, row by row or column by column, leaving out dimensions that repeat."""
+    """Whether the elements are contiguous by rows or by columns; dimensions with stride 0 are ignored."""
     if 0 in array.strides and array.size:
         array = array[tuple(0 if step == 0 else slice(None) for step in array.strides)]
     return bool(array.flags.c_contiguous or array.flags.f_contiguous)
 
 
 def poison(array: np.ndarray) -> np.ndarray:
-    """Fill fresh memory with values that show when they are read (poison.py); not where bounds checks are off."""
+    """Fill fresh memory with poison values (poison.py), unless bounds checks are off."""
     if current().bounds and array.size:
         array.fill(poison_value(array.dtype))
     return array
 
 
 def _check_alike(device: np.ndarray, host: np.ndarray, where: str) -> None:
-    """Refuse a copy between arrays that differ in dtype, shape or layout; axes of length 1 do not count."""
+    """Refuse a copy between arrays that differ in dtype, shape or layout; axes of length 1 are ignored."""
     if device.dtype != host.dtype:
         raise TypeError(f"{where}: expected an array of dtype {device.dtype}, got {host.dtype}")
     if device.squeeze().shape != host.squeeze().shape:
@@ -277,7 +277,7 @@ def _check_alike(device: np.ndarray, host: np.ndarray, where: str) -> None:
 
 
 def _plain_index(item: Any) -> Any:
-    """The index, where it is made of ints, slices and `...`: a device array takes no others."""
+    """The index, if it consists of ints, slices and `...`; raises TypeError for any other."""
     for part in item if isinstance(item, tuple) else (item,):
         if not isinstance(part, int | np.integer | slice | type(...)) or isinstance(part, bool):
             raise TypeError(

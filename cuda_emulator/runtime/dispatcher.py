@@ -1,7 +1,7 @@
-"""A kernel as the host sees it: `kernel[blocks, threads](arrays, numbers)`.
+"""Kernels on the host: `kernel[blocks, threads](arrays, numbers)`.
 
-Kernel       the function; compiled once for each combination of argument types and settings
-Configured   the kernel with its grid and block: what kernel[...] gives; calling it launches
+Kernel       the kernel; it is compiled once for each combination of argument types and settings
+Configured   the kernel with its grid and block, the value of kernel[...]; a call launches it
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from ..compiler.compile import CompiledKernel
 
 THREADS_OF_FORALL = 256
-"""Threads in a block where forall() is not told; numba-cuda asks the device what suits it."""
+"""Threads of a block in forall() without tpb; numba-cuda asks the device for the best number."""
 
-#: One kernel is compiled at a time, whichever thread launches it.
+#: Only one thread at a time compiles a kernel.
 _compiling = threading.RLock()
 
 
@@ -38,8 +38,8 @@ class Kernel(Facts):
     """A function that runs on the device in many threads, made by @cuda.jit.
 
     py_func: the Python function
-    targetoptions: what cuda.jit was given
-    signatures: the argument types that cuda.jit was given, else empty
+    targetoptions: the options of cuda.jit
+    signatures: the argument types from cuda.jit, or empty
     """
 
     is_cuda_kernel = True
@@ -66,11 +66,11 @@ class Kernel(Facts):
 
     @cached_property
     def source(self) -> FunctionSource:
-        """Its source, as it was when the kernel was defined."""
+        """Its source at the time of its definition."""
         return FunctionSource(self.py_func, self._lines)
 
     def _freeze_globals(self, types: tuple[Any, ...]) -> None:
-        """Read what global names stand for, where these argument types are new: Numba freezes them for each anew."""
+        """Read the values of global names, if these argument types are new: Numba freezes them at each compilation."""
         from ..compiler.names import read_again
 
         if types not in self._frozen:
@@ -100,13 +100,13 @@ class Kernel(Facts):
         return self.configure(*configuration)
 
     def configure(self, griddim: Any, blockdim: Any, stream: Stream | int = 0, sharedmem: int = 0) -> Configured:
-        """The kernel with its launch: what kernel[griddim, blockdim, stream, sharedmem] gives.
+        """The kernel with its grid and block: the value of kernel[griddim, blockdim, stream, sharedmem].
 
-        griddim, blockdim: blocks in the grid and threads in a block, ints or tuples of up to three
-        sharedmem: bytes of dynamic shared memory for each block
-        Raises KernelError for what no device would launch, TypeError for what is no number.
+        griddim, blockdim: blocks of the grid and threads of a block, ints or tuples of up to three
+        sharedmem: bytes of dynamic shared memory of each block
+        Raises KernelError for a launch that no device accepts, TypeError for a value that is no number.
         """
-        # With their types: 4.0 == 4 and True == 1, and neither is a number of blocks.
+        # The types are part of the key: 4.0 == 4 and True == 1, but neither is a number of blocks.
         key = (griddim, blockdim, sharedmem, _types(griddim), _types(blockdim), type(sharedmem))
         try:
             found = self._configured.get(key)
@@ -124,15 +124,15 @@ class Kernel(Facts):
                     name,
                 )
             found = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name))
-            if len(self._configured) >= 128:  # a program that never launches the same way twice
+            if len(self._configured) >= 128:  # the program uses a new grid or block at every launch
                 self._configured.clear()
             self._configured[key] = found
         return found
 
     def forall(self, ntasks: int, tpb: int = 0, stream: Stream | int = 0, sharedmem: int = 0) -> Callable[..., None]:
-        """The kernel with at least `ntasks` threads in one dimension; the kernel has to check that its index is below.
+        """The kernel with at least `ntasks` threads in one dimension. It has to check that its index is below `ntasks`.
 
-        tpb: threads in a block; 0 to leave it to the emulator
+        tpb: threads of a block; with 0 the emulator chooses
         """
         if not isinstance(ntasks, int) and not hasattr(ntasks, "__index__"):
             raise TypeError(f"forall: expected a whole number of tasks, got {ntasks!r}, a {type(ntasks).__name__}")
@@ -144,7 +144,7 @@ class Kernel(Facts):
         return self.configure(-(-int(ntasks) // threads), threads, stream, sharedmem)
 
     def run(self, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, given: tuple[Any, ...]) -> None:
-        """Launch: convert the arguments, compile if this is new, run, copy back."""
+        """Launch the kernel: convert the arguments, compile for new types, run, copy back."""
         settings = current()
         arguments = self._arguments(given)
         if settings.step:
@@ -184,7 +184,7 @@ class Kernel(Facts):
         return arguments
 
     def _fit(self, arguments: Arguments, name: str) -> None:
-        """Convert the arguments to the first signature that they fit. TypeError where they fit none."""
+        """Convert the arguments to the first signature that they fit. Raises TypeError if there is none."""
         refusals: list[TypeError] = []
         for signature in sorted(self.signatures, key=lambda signature: signature != arguments.types):
             try:
@@ -206,11 +206,11 @@ class Kernel(Facts):
         raise TypeError(f"{name}: ({', '.join(map(str, arguments.types))}) fits none of its signatures: {listed}")
 
     def _get_ready(self, types: tuple[Any, ...], settings: Settings) -> Ready:
-        """Compiled for these argument types under these settings."""
+        """The kernel, compiled for these argument types and settings."""
         key = (types, settings.bounds, settings.check, settings.divergence)
         ready = self._ready.get(key)
         if ready is None:
-            # Here, because the compiler is needed by those only who launch something.
+            # Imported here: a program that launches nothing does not need the compiler.
             from ..compiler.compile import Variant, compile_kernel
 
             with _compiling:
@@ -231,7 +231,7 @@ class Kernel(Facts):
         return ready
 
     def traced(self, types: tuple[Any, ...]) -> CompiledKernel:
-        """Compiled for these argument types so that every access leaves an event (tracing.py runs it)."""
+        """The kernel, compiled for these argument types with events at every access (tracing.py runs it)."""
         found = self._traced.get(types)
         if found is None:
             from ..compiler.compile import Variant, compile_kernel
@@ -261,9 +261,9 @@ class Kernel(Facts):
         return profiler(self, griddim, blockdim, *arguments, sharedmem=sharedmem, **options)
 
     def specialize(self, *arguments: Any) -> Kernel:
-        """The kernel for arguments of these types only, compiled now."""
+        """A kernel for arguments of these types only, compiled now."""
         if self.specialized:
-            raise RuntimeError(f"{self.py_func.__name__} is made for one combination of types already")
+            raise RuntimeError(f"{self.py_func.__name__} accepts one combination of types already")
         types = self._arguments(arguments).types
         special = Kernel(self.py_func, self.targetoptions, [types])
         special._lines = self._lines
@@ -275,10 +275,10 @@ class Kernel(Facts):
         return self._get_ready(argument_types(signature, device=False), current()).compiled
 
     def emulated_source(self, *arguments: Any) -> str:
-        """The Python source that the emulator generates for arguments like these.
+        """The Python source that the emulator generates for arguments of these types.
 
-        Without arguments: for the signature, else for what it was launched with last. Raises KernelError where there
-        is neither.
+        Without arguments, the types are those of the signature, or of the latest launch with new types. Raises
+        KernelError if there is neither.
         """
         if arguments:
             return str(self._get_ready(self._arguments(arguments).types, current()).compiled.source)
@@ -290,7 +290,7 @@ class Kernel(Facts):
         raise launch_error(f"{name} has not been launched: give emulated_source() the arguments of a launch", name)
 
     def recompile(self) -> None:
-        """Compile anew for all argument types so far, with the values that globals have now."""
+        """Compile again for all argument types so far, with the current values of globals."""
         known = list(self.overloads)
         with _compiling:
             self._ready.clear()
@@ -305,7 +305,7 @@ def _types(extent: Any) -> Any:
 
 
 class Configured:
-    """A kernel with its grid and block. Calling it launches, and returns when every thread is done.
+    """A kernel with its grid and block. A call launches it, and returns when every thread is done.
 
     griddim, blockdim: three ints each; sharedmem: bytes of dynamic shared memory
     """
@@ -319,6 +319,6 @@ class Configured:
         if keywords:
             name = self.dispatcher.py_func.__name__
             raise launch_error(
-                f"{name}: a kernel's arguments are given by place, not by name: {', '.join(keywords)}", name
+                f"{name}: a kernel's arguments are given by position, not by name: {', '.join(keywords)}", name
             )
         self.dispatcher.run(self.griddim, self.blockdim, self.sharedmem, arguments)

@@ -1,4 +1,4 @@
-"""What a kernel knows about itself, and what it says where numba-cuda would show code for a GPU."""
+"""The properties of a compiled kernel, and the errors for those that only numba-cuda's compiler knows."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from .launch import Ready
 ONLY_ON_A_DEVICE = {
     **dict.fromkeys(
         ("inspect_asm", "inspect_llvm", "inspect_lto_ptx", "inspect_sass", "inspect_sass_cfg", "inspect_types"),
-        "there is no code for a GPU to show; emulated_source() shows what the emulator makes of the kernel",
+        "there is no code for a GPU to show; emulated_source() shows the code that the emulator makes",
     ),
     **dict.fromkeys(
         ("get_regs_per_thread", "get_local_mem_per_thread"),
-        "the compiler for a GPU decides it, and it did not run",
+        "the compiler for a GPU decides it, and the emulator does not run that compiler",
     ),
     **dict.fromkeys(
-        ("stats", "get_metadata", "get_compile_result"), "it tells of numba-cuda's compiler, which did not run"
+        ("stats", "get_metadata", "get_compile_result"),
+        "it describes the work of numba-cuda's compiler, which the emulator does not run",
     ),
 }
-"""What a kernel of numba-cuda has and the emulator's has not, and why."""
+"""Attributes that numba-cuda's kernels have and the emulator's do not, each with the reason."""
 
 
 class Facts:
-    """What is known of a kernel from what it was compiled to.
+    """The properties of a kernel that its compiled variants have.
 
-    signatures: the argument types that cuda.jit was given, else empty
+    signatures: the argument types from cuda.jit, or empty
     """
 
     signatures: list[tuple[Any, ...]]
@@ -38,34 +39,34 @@ class Facts:
 
     @property
     def overloads(self) -> dict[tuple[Any, ...], Any]:
-        """What it was compiled to, by argument types."""
+        """{argument types: compiled kernel}."""
         return {key[0]: ready.compiled for key, ready in self._ready.items()}
 
     @property
     def specialized(self) -> bool:
-        """Whether it takes one combination of argument types only."""
+        """Whether it accepts one combination of argument types only."""
         return len(self.signatures) == 1
 
     @property
     def nopython_signatures(self) -> list[Any]:
-        """The signatures that it was compiled for, as Numba's."""
+        """The Numba signatures that it was compiled for."""
         return [typing.signature(types.none, *arguments) for arguments in self.overloads]
 
     @property
     def extensions(self) -> list[Any]:
-        """What prepares arguments that are no arrays or numbers: nothing here."""
+        """Always empty: the emulator has no extensions for other kinds of arguments."""
         return []
 
     def get_shared_mem_per_block(self, signature: Any = None) -> Any:
-        """Bytes of static shared memory; by argument types where no signature is given."""
+        """Bytes of static shared memory; {argument types: bytes} without a signature."""
         return self._by_signature(signature, lambda compiled: compiled.shared_bytes)
 
     def get_const_mem_size(self, signature: Any = None) -> Any:
-        """Bytes of constant memory: of the global arrays that it reads; by argument types without a signature."""
+        """Bytes of the global arrays that it reads; {argument types: bytes} without a signature."""
         return self._by_signature(signature, lambda compiled: sum(array.nbytes for array in compiled.constants))
 
     def get_max_threads_per_block(self, signature: Any = None) -> Any:
-        """Threads that a block may have; by argument types where no signature is given."""
+        """The most threads of a block; {argument types: threads} without a signature."""
         return self._by_signature(signature, lambda compiled: self._most_threads or limits.MAX_THREADS)
 
     def _by_signature(self, signature: Any, fact: Callable[[Any], int]) -> Any:

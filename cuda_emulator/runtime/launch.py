@@ -1,8 +1,9 @@
-"""One launch of a compiled kernel: on one core or several, in the calling thread or on workers.
+"""One launch of a compiled kernel: on one core or several, in the calling thread or on worker threads.
 
-A launch that is expected to be over soon runs right here, since waking a thread takes about as long as a small kernel.
-What to expect is what the launches before it took for each thread of theirs. A kernel with a loop whose length is not
-written in its source may take longer any time, or for ever: it always runs on a worker, so that Ctrl-C can end it.
+A short launch runs in the calling thread, since waking a worker takes about as long as a small kernel. The expected
+time is the number of CUDA threads times the time for each in the last launch. A kernel with a loop of unknown length
+may take
+longer at any time, or never end: it always runs on a worker, so that Ctrl-C can end it.
 """
 
 from __future__ import annotations
@@ -22,25 +23,25 @@ from .places import calling_line
 from .workers import Fault, Run, run_on_workers
 
 SHORT = 200e-6
-"""Seconds below which a launch of a kernel without such loops runs in the calling thread: Ctrl-C waits for its end."""
+"""Seconds below which a launch of a kernel without such loops runs in the calling thread; Ctrl-C waits for its end."""
 
 WORTH_SHARING = 300e-6
 """Seconds from which several cores are used."""
 
 CHUNKS = 8
-"""Parts that each core's share of the blocks is given out in: blocks need not all take the same time."""
+"""Chunks of blocks for each core: several, because blocks may take different times."""
 
 
 class Compiled(Protocol):
-    """What a launch needs of compile.CompiledKernel."""
+    """The attributes of compile.CompiledKernel that a launch uses."""
 
     @property
     def run(self) -> Any:
-        """The function; compile.CompiledKernel says how it is called."""
+        """The compiled function; its arguments are listed in compile.CompiledKernel."""
 
     @property
     def constants(self) -> tuple[np.ndarray, ...]:
-        """Arrays that it gets after its arguments."""
+        """Arrays that are passed after the arguments."""
 
     @property
     def source(self) -> str:
@@ -52,24 +53,25 @@ class Compiled(Protocol):
 
     @property
     def may_loop(self) -> bool:
-        """Whether a loop of it may be longer in one launch than in another."""
+        """Whether it has a loop with an unknown number of iterations."""
 
     @property
     def prints(self) -> bool:
         """Whether it prints."""
 
     def failure(self, status: np.ndarray, grid: Extent, block: Extent) -> KernelError:
-        """What went wrong, from a status array."""
+        """The error in a status array."""
 
     def notes(self, status: np.ndarray) -> list[str]:
-        """What to warn of after a run."""
+        """The warnings after a run."""
 
 
 class Ready:
-    """A compiled kernel and how long its threads take.
+    """A compiled kernel, and the time that one CUDA thread takes.
 
     name: the kernel's name
-    seconds: of one thread of the grid on one core, at the last launch; None before the second: the first may compile
+    seconds: time of one CUDA thread on one core in the last launch; None until the second launch, since the first one
+        may include compilation
     """
 
     def __init__(self, compiled: Compiled, name: str) -> None:
@@ -81,8 +83,8 @@ class Ready:
 def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dynamic_bytes: int, cores: int) -> None:
     """Run every block of the grid.
 
-    arguments: as arguments.Arguments makes them; grid, block: checked; cores: 1 runs the blocks in order
-    Raises KernelError for the fault of the lowest block that has one. Warns with KernelWarning of what the run noticed.
+    arguments: the values of arguments.Arguments; grid, block: checked before; cores: 1 runs the blocks in order
+    Raises the KernelError of the lowest block with an error. Shows the run's warnings as KernelWarning.
     """
     compiled = ready.compiled
     blocks = grid[0] * grid[1] * grid[2]
@@ -93,10 +95,10 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
         compiled.run(*everything, first, end, dynamic_bytes, status)
 
     expected = None if ready.seconds is None else ready.seconds * threads
-    use = 1 if compiled.prints or (expected is not None and expected < WORTH_SHARING) else min(cores, blocks)
+    cores_used = 1 if compiled.prints or (expected is not None and expected < WORTH_SHARING) else min(cores, blocks)
     start = time.perf_counter()
     try:
-        if use == 1 and not compiled.may_loop and expected is not None and expected < SHORT:
+        if cores_used == 1 and not compiled.may_loop and expected is not None and expected < SHORT:
             status = new_status()
             statuses = [status]
             try:
@@ -104,15 +106,15 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
             except Exception as error:
                 raise Fault(error, status) from None
         else:
-            chunk = blocks if use == 1 else -(-blocks // (use * CHUNKS))
-            # What a kernel prints belongs to this thread's notebook cell.
+            chunk = blocks if cores_used == 1 else -(-blocks // (cores_used * CHUNKS))
+            # In this thread's context, a kernel's print() writes into the notebook cell that launched it.
             work = _in_this_context(run) if compiled.prints else run
-            statuses = run_on_workers(work, blocks, chunk, use)
+            statuses = run_on_workers(work, blocks, chunk, cores_used)
     except Fault as fault:
         told = explained(ready, fault, grid, block)
         raise told from told.__cause__
     if ready.launches:
-        ready.seconds = (time.perf_counter() - start) * use / threads
+        ready.seconds = (time.perf_counter() - start) * cores_used / threads
     ready.launches += 1
     for status in statuses:
         warn(compiled.notes(status))
@@ -124,7 +126,7 @@ def _in_this_context(run: Run) -> Run:
 
 
 def explained(ready: Ready, fault: Fault, grid: Extent, block: Extent) -> BaseException:
-    """The error to tell: a KernelError, except where memory ran out or the thread was told to end."""
+    """The error to raise: a KernelError, or the cause itself for MemoryError and KeyboardInterrupt."""
     cause = fault.cause
     if isinstance(cause, Stopped):
         return ready.compiled.failure(fault.status, grid, block)
@@ -144,7 +146,7 @@ _registry: dict[Any, Any] = {}
 
 
 def warn(notes: list[str]) -> None:
-    """Each note as a KernelWarning that points to the launch; by Python's default filter, once for each place."""
+    """Show each note as a KernelWarning at the launch's line; Python's default filter shows it once for each line."""
     for note in notes:
         filename, line = calling_line()
         warnings.warn_explicit(note, KernelWarning, filename or "<unknown>", line or 0, registry=_registry)

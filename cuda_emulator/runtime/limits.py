@@ -1,7 +1,7 @@
-"""What a device refuses, the emulator refuses: the limits of a launch.
+"""The limits of a launch. The emulator refuses every launch that a device would refuse.
 
-They are those of every NVIDIA GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Technical
-Specifications per Compute Capability"). The CPU would not mind a block of 5,000 threads; the learner's GPU would.
+The limits are those of every NVIDIA GPU since compute capability 3.0 (CUDA C++ Programming Guide, "Technical
+Specifications per Compute Capability"). The CPU could run a block of 5,000 threads, but no GPU can.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ Extent = tuple[int, int, int]
 
 
 def launch_shape(grid: Any, block: Any, kernel: str) -> tuple[Extent, Extent]:
-    """Grid and block as three ints each, checked.
+    """Check grid and block, and return each as three ints.
 
     grid, block: an int, or a tuple of one to three ints
     kernel: the kernel's name, for messages
-    Raises TypeError for what is no whole number, KernelError for what no device would launch.
+    Raises TypeError for a value that is no whole number, KernelError for a launch that no device accepts.
     """
     blocks, threads = _extent(grid, "grid", kernel), _extent(block, "block", kernel)
     _check(
@@ -82,13 +82,13 @@ def _check(extent: Extent, most: Extent, what: str, units: str, way_out: str, ke
 
 
 def _trimmed(extent: Extent) -> tuple[int, ...]:
-    """Without the ones at its end: (256, 1, 1) is (256,) to a reader."""
+    """The extent without trailing ones: (256, 1, 1) becomes (256,)."""
     x, y, z = extent
     return (x, y, z) if z != 1 else (x, y) if y != 1 else (x,)
 
 
 def dynamic_bytes(value: Any, kernel: str) -> int:
-    """The fourth number of a launch, checked: bytes of dynamic shared memory."""
+    """Check the fourth number of a launch: bytes of dynamic shared memory."""
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(
             f"{kernel}: the dynamic shared memory must be a whole number of bytes, got {value!r}, "
@@ -101,7 +101,7 @@ def dynamic_bytes(value: Any, kernel: str) -> int:
 
 
 def shared_memory(static: int, dynamic: int, kernel: str) -> None:
-    """Refuse a block whose shared arrays (`static` bytes) and dynamic shared memory do not fit together."""
+    """Refuse a block whose shared arrays (`static` bytes) and dynamic shared memory exceed the limit together."""
     if static + dynamic > SHARED_BYTES:
         parts = f"{static} bytes in shared arrays and {dynamic} dynamic ones" if static else f"{dynamic} bytes, dynamic"
         raise launch_error(

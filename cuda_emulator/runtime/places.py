@@ -1,4 +1,4 @@
-"""Where the learner's own code is: an error about a launch points to the line that launched, not into the emulator."""
+"""Find the line of the learner's code that an error should point to: the launch, or the kernel's definition."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import numba
 
 from ..errors import KernelError
 
-#: The emulator and Numba: code that learners call but do not write.
-_NOT_THEIRS = tuple(
+#: The folders of the emulator and of Numba: an error does not point into their files.
+_LIBRARIES = tuple(
     os.path.abspath(folder) + os.sep for folder in (Path(__file__).parent.parent, Path(str(numba.__file__)).parent)
 )
 
 
 def calling_line() -> tuple[str | None, int | None]:
-    """File and line of the innermost call from neither this package nor Numba; (None, None) where there is none."""
+    """File and line of the innermost call outside the emulator and Numba; (None, None) if there is none."""
     frame = sys._getframe(1)
     while frame is not None:
-        if not os.path.abspath(frame.f_code.co_filename).startswith(_NOT_THEIRS):
+        if not os.path.abspath(frame.f_code.co_filename).startswith(_LIBRARIES):
             return frame.f_code.co_filename, frame.f_lineno
         frame = frame.f_back  # type: ignore[assignment]
     return None, None
@@ -35,7 +35,7 @@ def launch_error(message: str, kernel: str | None = None) -> KernelError:
 
 
 def definition_error(message: str, function: Callable[..., Any]) -> KernelError:
-    """A KernelError that points to where `function` is defined."""
+    """A KernelError that points to the definition of `function`."""
     code = getattr(function, "__code__", None)
     return KernelError(
         message,

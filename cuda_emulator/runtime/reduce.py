@@ -1,11 +1,11 @@
-"""cuda.reduce: one number out of an array, by any operation on two numbers that may be done in any order.
+"""cuda.reduce: reduce an array to one number with an associative and commutative operation on two numbers.
 
     add = cuda.reduce(lambda a, b: a + b)
     total = add(array)
 
-Each block of 128 threads folds its share of the array down to one number: every thread folds what it meets on its way
-through the array, then a tree in shared memory folds the 128 numbers of the block. A second launch with one block
-folds the numbers of the blocks.
+Each block of 128 threads reduces its part of the array to one number: every thread reduces the elements that it visits,
+then a tree in shared memory reduces the 128 numbers of the block. A second launch with one block reduces the numbers of
+the blocks.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .streams import Stream, checked_stream
 THREADS = 128
 MOST_BLOCKS = 64
 
-#: `cuda` for the kernel below: namespace.py has the whole of it, and imports this module.
+#: The names of `cuda` for the kernel below. The complete module is in namespace.py, which imports this one.
 cuda = ModuleType("numba.cuda")
 vars(cuda).update(intrinsics())
 
@@ -39,7 +39,7 @@ vars(cuda).update(intrinsics())
 class Reduce:
     """A reduction with a given operation.
 
-    functor: a function of two numbers that returns one, associative and commutative; a lambda will do
+    functor: an associative and commutative function of two numbers; it may be a lambda
     """
 
     def __init__(self, functor: Callable[[Any, Any], Any]) -> None:
@@ -54,11 +54,11 @@ class Reduce:
         init: Any = 0,
         stream: Stream | int = 0,
     ) -> Any:
-        """The elements of `arr` and `init` folded into one number of arr's dtype.
+        """The elements of `arr` and `init`, reduced to one number of arr's dtype.
 
-        arr: host or device array of one dimension; size: take the first `size` elements only
-        res: a device array whose first element gets the result; then None is returned
-        init: takes part once, and is the result for an empty array: 1 for a product, the smallest number for a maximum
+        arr: host or device array of one dimension; size: use the first `size` elements only
+        res: a device array whose first element receives the result; then None is returned
+        init: one more operand, and the result for an empty array: 1 for a product, the smallest number for a maximum
         """
         checked_stream(stream)
         if arr.ndim != 1:
@@ -84,7 +84,7 @@ class Reduce:
 
 
 def _fold_kernel(functor: Callable[[Any, Any], Any], dtype: np.dtype) -> Kernel:
-    """fold(values, results, init, is_last): results[block] is what the block's share of `values` folds to."""
+    """The kernel fold(values, results, init, is_last): results[block] = the reduced part of `values` of that block."""
     fold_two = jit(_with_a_name(functor), device=True)
     number = from_dtype(dtype)
 
@@ -93,7 +93,7 @@ def _fold_kernel(functor: Callable[[Any, Any], Any], dtype: np.dtype) -> Kernel:
         partial = cuda.shared.array(THREADS, number)
         thread = cuda.threadIdx.x
         here = cuda.blockIdx.x * THREADS
-        filled = min(THREADS, values.size - here)  # threads of this block that have a number
+        filled = min(THREADS, values.size - here)  # number of threads of this block that have an element
         if thread < filled:
             result = values[here + thread]
             for i in range(here + thread + cuda.gridDim.x * THREADS, values.size, cuda.gridDim.x * THREADS):
@@ -116,13 +116,13 @@ def _fold_kernel(functor: Callable[[Any, Any], Any], dtype: np.dtype) -> Kernel:
 
 
 def _with_a_name(functor: Any) -> Callable[[Any, Any], Any]:
-    """The operation as a function that starts with def; a lambda is written out as one."""
+    """The operation as a function that starts with def; a lambda is converted to one."""
     function = getattr(functor, "py_func", functor)
     if getattr(function, "__name__", None) != "<lambda>":
         return function
     arguments = ", ".join(function.__code__.co_varnames[: function.__code__.co_argcount])
     source = f"def operation({arguments}):\n    return {_body(function)}\n"
-    # The compiler reads source; this has no file, so it is put where Python looks for the lines of notebooks' cells.
+    # The compiler reads source code. This code has no file, so it is stored where Python looks for a notebook's cells.
     filename = f"<lambda of {function.__code__.co_filename}:{function.__code__.co_firstlineno}, {id(function)}>"
     linecache.cache[filename] = (len(source), None, source.splitlines(keepends=True), filename)
     names: dict[str, Any] = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
@@ -131,10 +131,10 @@ def _with_a_name(functor: Any) -> Callable[[Any, Any], Any]:
 
 
 def _body(function: Callable[..., Any]) -> str:
-    """The expression of a lambda, as source."""
+    """The source of a lambda's expression."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)).strip())
-    except (OSError, SyntaxError):  # its lines are gone, or are a part of a longer expression
+    except (OSError, SyntaxError):  # its lines cannot be read, or are a part of a longer expression
         tree = ast.Module(body=[], type_ignores=[])
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda)]
     if len(found) != 1:

@@ -1,4 +1,4 @@
-"""The signatures that programs give to `@cuda.jit` and to `kernel.compile`, read as argument types."""
+"""Read the signatures that programs give to `@cuda.jit` and `kernel.compile`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .places import launch_error
 
 
 def argument_types(signature: Any, device: bool) -> tuple[Any, ...]:
-    """The argument types of a signature, in any of the forms that Numba takes."""
+    """The argument types of a signature, which may have any form that Numba accepts."""
     try:
         arguments, result = sigutils.normalize_signature(signature)
     except (NumbaError, TypeError, NameError, SyntaxError, AttributeError) as error:

@@ -1,8 +1,8 @@
-"""Streams and events: what is left of them where every call finishes before it returns.
+"""Streams and events. On the emulator every launch and copy has finished when its call returns.
 
-On a device a launch is put into a queue and the program goes on; a stream is such a queue. The emulator runs each
-launch and each copy at once, in the order of the program, which is one of the orders that a device may choose. So
-`synchronize` has nothing to wait for, and the time between two events is the time that the CPU took.
+On a device a launch is put into a queue, a stream, and the program goes on. The emulator runs each launch and each copy
+at once, in the order of the program, which is one of the orders that a device may choose. So `synchronize` never waits,
+and the time between two events is the CPU's time.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..errors import KernelError
 class Stream:
     """A queue of work that is always empty.
 
-    name: what repr shows
+    name: the name in its repr
     """
 
     def __init__(self, name: str = "Stream") -> None:
@@ -29,29 +29,29 @@ class Stream:
         return f"<{self._name} of the emulator>"
 
     def synchronize(self) -> None:
-        """Wait for the stream's work: all of it has been done."""
+        """No-op wait: the stream's work has finished."""
 
     @contextlib.contextmanager
     def auto_synchronize(self) -> Iterator[Stream]:
-        """Synchronize at the end of the `with`."""
+        """Call synchronize() at the end of the `with`."""
         yield self
         self.synchronize()
 
     def add_callback(self, callback: Callable[[Stream, int, Any], Any], arg: Any = None) -> None:
-        """Call callback(stream, status, arg) when the work until now is done: that is now. status is 0, success."""
+        """Call callback(stream, status, arg) at once, since the work so far has finished. status is 0, success."""
         callback(self, 0, arg)
 
     def async_done(self) -> asyncio.Future[Stream]:
-        """A future of the running event loop that is done when the work until now is: it is done already."""
+        """A future of the running event loop. It is done already, since the work so far has finished."""
         future: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
         future.set_result(self)
         return future
 
 
 class Event:
-    """A moment in a stream; two of them measure the time between, in milliseconds of the CPU's clock.
+    """A point in time in a stream. The time between two events is in milliseconds of the CPU's clock.
 
-    timing: False for an event that keeps no time, which is cheaper on a device
+    timing: False for an event without a time, which is cheaper on a device
     """
 
     def __init__(self, timing: bool = True) -> None:
@@ -59,28 +59,28 @@ class Event:
         self._seconds: float | None = None
 
     def record(self, stream: Stream | int = 0) -> None:
-        """The moment is now: everything before it is done."""
+        """Record the current time: all earlier work has finished."""
         checked_stream(stream)
         self._seconds = time.perf_counter()
 
     def synchronize(self) -> None:
-        """Wait until the event has happened: it has."""
+        """No-op wait: the event has happened."""
 
     def wait(self, stream: Stream | int = 0) -> None:
-        """Let later work of `stream` wait for this event: it has happened."""
+        """No-op wait of `stream` for this event: it has happened."""
         checked_stream(stream)
 
     def query(self) -> bool:
-        """Whether all work before the event is done: always."""
+        """Always True: all work before the event has finished."""
         return True
 
     def elapsed_time(self, event: Event) -> float:
-        """Milliseconds from this event to `event`. Raises ValueError where one was not recorded or keeps no time."""
+        """Milliseconds from this event to `event`. Raises ValueError if one is not recorded or has no time."""
         return (_seconds(event, "second") - _seconds(self, "first")) * 1e3
 
 
 def _seconds(event: Any, which: str) -> float:
-    """When the event happened."""
+    """The time of the event."""
     if not isinstance(event, Event):
         raise TypeError(f"elapsed_time: expected an event of cuda.event(), got a {type(event).__name__}")
     if not event.timing:
@@ -94,7 +94,7 @@ _DEFAULT = Stream("Default stream")
 
 
 def checked_stream(stream: Any) -> Stream:
-    """The stream that an argument called `stream` means: 0 is the default one. TypeError where it is none."""
+    """The stream of an argument `stream`: 0 means the default stream. Raises TypeError for any other value."""
     if isinstance(stream, Stream):
         return stream
     if isinstance(stream, int) and stream == 0:
@@ -108,23 +108,25 @@ def stream() -> Stream:
 
 
 def default_stream() -> Stream:
-    """The stream of whatever names none."""
+    """The stream of operations without a stream argument."""
     return _DEFAULT
 
 
 def legacy_default_stream() -> Stream:
-    """The default stream that on a device waits for all others."""
+    """The default stream; on a device it waits for all other streams."""
     return _DEFAULT
 
 
 def per_thread_default_stream() -> Stream:
-    """The default stream that on a device each host thread has one of."""
+    """The default stream; on a device each host thread has its own."""
     return _DEFAULT
 
 
 def external_stream(ptr: int) -> Stream:
-    """Refused: a stream that another library made belongs to a device, and there is none."""
-    raise KernelError("cuda.external_stream() is not supported by the emulator: there is no device whose stream it is")
+    """Raises KernelError: a stream of another library belongs to a device, and there is none."""
+    raise KernelError(
+        "cuda.external_stream() is not supported by the emulator: the stream belongs to a device, and there is none"
+    )
 
 
 def event(timing: bool = True) -> Event:
@@ -138,4 +140,4 @@ def event_elapsed_time(evtstart: Event, evtend: Event) -> float:
 
 
 def synchronize() -> None:
-    """Wait for all work of the device: every launch is done when it returns."""
+    """No-op wait for the device: every launch has finished when its call returns."""

@@ -1,7 +1,7 @@
-"""A launch that is watched: a few of its blocks run on copies of the arguments, and leave an event at every access.
+"""A traced launch: a few of its blocks run on copies of the arguments, and record an event at every access.
 
-What the blocks would write stays in the copies: the learner's arrays are as they were. Blocks that are not traced do
-not run, so a kernel whose blocks wait for each other's results shows what its traced blocks do on the arrays as given.
+The learner's arrays do not change, since the blocks write to the copies. Blocks that are not traced do not run: a
+kernel whose blocks read results of other blocks is traced with the arrays as they were before the launch.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
     from .dispatcher import Kernel
 
 MOST_EVENTS = 8_000_000
-"""320 MB. Memory that no event reaches is never touched."""
+"""320 MB of address space. The system provides memory for it only where events are written."""
 
 ALIGNED = 256
-"""Where an allocation on a device starts: at a multiple of so many bytes."""
+"""Bytes: an allocation on a device starts at a multiple of this."""
 
 
 def trace_launch(
@@ -57,13 +57,13 @@ def trace_launch(
     blocks: int | Sequence[int] | None = None,
     most_events: int = MOST_EVENTS,
 ) -> Trace:
-    """Run some blocks of kernel[grid, block](*arguments) and return what they did.
+    """Run some blocks of kernel[grid, block](*arguments) and return their trace.
 
-    blocks: how many to trace, spread over the grid; or which, counted linearly (x fastest); None for four, or as
-        many of these as fit
-    dynamic_bytes: of dynamic shared memory; most_events: what the trace may hold, 40 bytes each
-    Raises KernelError for what cannot be compiled or launched, TypeError and ValueError for what makes no launch, and
-    ValueError for a trace that would be too large. What goes wrong while the kernel runs is in the trace (`fault`).
+    blocks: the number of blocks to trace, spread over the grid; or their linear numbers (x fastest); None for four, or
+        as many of these as fit
+    dynamic_bytes: bytes of dynamic shared memory; most_events: the largest number of events, 40 bytes each
+    Raises KernelError for a kernel that cannot be compiled or launched, TypeError and ValueError for wrong arguments,
+    and ValueError for a trace that would be too large. An error while the kernel runs is in the trace (`fault`).
     """
     configured = kernel.configure(grid, block, 0, dynamic_bytes)
     grid, block = configured.griddim, configured.blockdim
@@ -78,7 +78,7 @@ def trace_launch(
     done: list[int] = []
     for number in chosen:
         fault = run.block_events(copies.values, number, kernel.source)
-        if run.full and done and blocks is None:  # nobody asked for so many
+        if run.full and done and blocks is None:  # the caller did not ask for a number of blocks
             break
         done.append(number)
         if run.full:
@@ -117,7 +117,7 @@ def trace_launch(
 
 
 def chosen_blocks(blocks: int | Sequence[int] | None, grid: limits.Extent) -> list[int]:
-    """The blocks to trace, ascending; where nothing is said the first two, one in the middle and the last."""
+    """The blocks to trace, ascending; for None the first two, one in the middle and the last."""
     count = grid[0] * grid[1] * grid[2]
     if blocks is None:
         return sorted({0, min(1, count - 1), count // 2, count - 1})
@@ -135,17 +135,17 @@ def chosen_blocks(blocks: int | Sequence[int] | None, grid: limits.Extent) -> li
 
 
 def too_large(name: str, run: Run, done: list[int], most: int) -> ValueError:
-    """The trace does not fit: what to ask for instead."""
+    """The error for a trace that does not fit, with a smaller request that would."""
     whole = len(run.bounds) - 1  # blocks that fitted
     if whole:
-        advice = f"{run.bounds[1]:,} came from the first; trace fewer, with blocks={whole}"
+        advice = f"{run.bounds[1]:,} are from the first; trace fewer, with blocks={whole}"
     else:
-        advice = "one block alone leaves more: trace a smaller problem, whose inner loops make fewer rounds"
+        advice = "one block alone makes more: trace a smaller problem, whose inner loops have fewer iterations"
     return ValueError(f"{name}: the trace of {len(done)} blocks would hold more than {most:,} events: {advice}")
 
 
 def described(value: Any) -> str:
-    """An argument in a few words."""
+    """The text for an argument, like "float32 (64, 64)" or "7"."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape}"
     if isinstance(value, tuple):
@@ -154,7 +154,7 @@ def described(value: Any) -> str:
 
 
 def called(source: FunctionSource) -> list[FunctionSource]:
-    """The device functions that a kernel calls, itself or through others, each once."""
+    """The device functions that a kernel calls, directly or through others, each once."""
     from ..compiler import names
     from ..compiler.functions import DeviceFunction
 
@@ -175,9 +175,10 @@ def called(source: FunctionSource) -> list[FunctionSource]:
 
 
 class Copies:
-    """The arguments again, their arrays in memory of their own: as far from an allocation's start as the originals.
+    """Copies of the arguments. An array's copy has the same offset from the start of its allocation as the original,
+    and arrays that share memory share it in the copy, too.
 
-    values: what the kernel gets; memories: where its arrays lie. Arrays that share memory share it in the copy, too.
+    values: the arguments for the kernel; memories: the places of its arrays
     """
 
     def __init__(self, given: Sequence[Any], values: Sequence[Any], names: Sequence[str]) -> None:
@@ -186,7 +187,7 @@ class Copies:
         self.values = [self._copied(value, name) for value, name in zip(values, names, strict=True)]
 
     def _allocate(self, arrays: list[tuple[np.ndarray, int]]) -> list[tuple[int, int, int, np.ndarray]]:
-        """(start, end, offset into its allocation, copy) for each run of memory that arrays take up."""
+        """(start, end, offset in its allocation, copy) for each contiguous range of memory that arrays occupy."""
         runs: list[list[int]] = []
         for start, end, offset in sorted((*_extent(array), offset) for array, offset in arrays if array.size):
             if runs and start < runs[-1][1]:
@@ -237,12 +238,12 @@ class Copies:
 
 
 def _arrays(given: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[np.ndarray, int]]:
-    """Every array among the arguments, and how many bytes after the start of its allocation it begins."""
+    """(array, offset in its allocation) of each array among the arguments."""
     for asked, value in zip(given, values, strict=True):
         if isinstance(value, tuple):
             yield from _arrays(asked, value)
         elif isinstance(value, np.ndarray):
-            offset = 0  # a host array is copied to an allocation of its own
+            offset = 0  # on a device, a host array is copied to its own allocation
             if isinstance(asked, DeviceNDArray):
                 owner = value
                 while isinstance(owner.base, np.ndarray):
@@ -252,13 +253,13 @@ def _arrays(given: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[np.nd
 
 
 def _extent(array: np.ndarray) -> tuple[int, int]:
-    """The addresses of its first byte, and of the first after its last."""
+    """The addresses of its first byte, and of the byte after its last."""
     low, high = np.lib.array_utils.byte_bounds(array)
     return int(low), int(high)
 
 
 def constant_memories(compiled: CompiledKernel) -> list[Memory]:
-    """The global arrays that the kernel reads: constant memory on a device."""
+    """The places of the global arrays that the kernel reads; a device keeps them in constant memory."""
     return [
         Memory(name, "constant", _extent(array)[0], array.nbytes, array.shape, array.strides, array.dtype)
         for name, array in zip(compiled.facts["CONSTANT_NAMES"], compiled.constants, strict=True)
@@ -270,9 +271,9 @@ def constant_memories(compiled: CompiledKernel) -> list[Memory]:
 
 
 class Run:
-    """The event buffer, and the tables that traced code writes into.
+    """The event buffer and the tables that traced code writes.
 
-    bounds: where each block's events begin; counts: the counters, up to the end of the last whole block
+    bounds: index of each block's first event; counts: the counters at the end of the last complete block
     full: whether the buffer was too small
     """
 
@@ -307,7 +308,7 @@ class Run:
         self.full = False
 
     def block_events(self, values: Sequence[Any], number: int, source: FunctionSource) -> Exception | None:
-        """Run one block. Returns what went wrong in it."""
+        """Run one block. Returns its error, or None."""
         self.status[EPOCH] = 0
         self.rounds[:] = 0
         self.warp_epochs[:] = 0
@@ -324,14 +325,14 @@ class Run:
             if self.full:
                 return None
             fault = self.compiled.failure(self.status, self.grid, self.block)
-        except Exception as error:  # Numba's own check of an index like A.T[i]; the profile tells it
+        except Exception as error:  # Numba's own check of an index like A.T[i]; the trace reports it
             fault = KernelError(f"{source.name} raised {type(error).__name__}: {error}", filename=source.filename)
         self.bounds.append(int(self.status[COUNT]))
         self.counts = self.counters.copy()
         return fault
 
     def memories(self) -> list[Memory]:
-        """The arrays of a block, and of its threads, in the workspace."""
+        """The places of the arrays of a block, and of its threads, in the workspace."""
         start, found = self.workspace.ctypes.data, []
         end_of_shared = int(self.status[OWN]) - start
         for name, space, offset, nbytes, shape, dtype in self.compiled.facts["MEMORY"]:
@@ -347,7 +348,7 @@ class Run:
         return found
 
     def finished(self, memories: list[Memory]) -> tuple[list[Site], np.ndarray, list[int], list[NotTraced]]:
-        """Sites, events and bounds, without the events that only say that something was not traced."""
+        """(sites, events, bounds, not traced); events of stores that are not traced are removed and listed instead."""
         events, bounds = self.events[: self.bounds[-1]], self.bounds
         sites = [
             Site(number, file, line, column, kind, array, text, function, space)
@@ -361,13 +362,16 @@ class Run:
             for number in np.unique(events["site"][whole]):
                 site = sites[number]
                 skipped.append(NotTraced(site.file, site.line, site.text, "it stores several elements at once"))
-            kept = np.concatenate([[0], np.cumsum(~whole)])
-            events, bounds = events[~whole], [int(kept[bound]) for bound in bounds]
+            new_index = np.concatenate([[0], np.cumsum(~whole)])
+            events, bounds = events[~whole], [int(new_index[bound]) for bound in bounds]
         self._find_frames(events, sites, memories)
         return sites, events, bounds, skipped
 
     def _find_frames(self, events: np.ndarray, sites: list[Site], memories: list[Memory]) -> None:
-        """A device function may be given a thread's own array, which lies in the frame of its caller: nowhere else."""
+        """Mark sites in device functions as local if their addresses are in no known array.
+
+        The argument is then a thread's own array, in the stack frame of the caller.
+        """
         for number, site in enumerate(sites):
             if site.kind not in ("load", "store", "atomic") or site.space not in ("", "local"):
                 continue
@@ -379,7 +383,7 @@ class Run:
                 sites[number] = replace(site, space="local")
 
     def operations(self) -> list[Operations]:
-        """Floating-point operations, by line."""
+        """The floating-point operations of each line."""
         found: dict[tuple[str, int], list[int]] = {}
         for (file, line, kind), count in zip(self.compiled.facts["TRACE"]["counters"], self.counts, strict=False):
             if file != "local":
@@ -387,13 +391,13 @@ class Run:
         return [Operations(*place, *counts) for place, counts in sorted(found.items()) if any(counts)]
 
     def own_accesses(self) -> dict[int, int]:
-        """Accesses to threads' own arrays, by site."""
+        """{site: number of accesses to threads' own arrays}."""
         counters = zip(self.compiled.facts["TRACE"]["counters"], self.counts, strict=False)
         return {site: int(count) for (file, site, _), count in counters if file == "local" and count}
 
 
 def _strides(shape: Sequence[int], dtype: np.dtype) -> tuple[int, ...]:
-    """Of a C-contiguous array."""
+    """The strides of a C-contiguous array."""
     strides, step = [], dtype.itemsize
     for extent in reversed(shape):
         strides.append(step)

@@ -1,4 +1,4 @@
-"""Making arrays on the emulated device: cuda.to_device, cuda.device_array, and the host's special kinds of memory."""
+"""Functions that make arrays: cuda.to_device, cuda.device_array, and pinned, mapped and managed memory of the host."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .streams import Stream, checked_stream
 def to_device(
     obj: Any, stream: Stream | int = 0, copy: bool = True, to: DeviceNDArray | None = None
 ) -> DeviceNDArray | DeviceRecord:
-    """A copy of `obj` on the device; in `to` where that is given.
+    """A copy of `obj` on the device, in the array `to` if it is given.
 
-    obj: an array (or what numpy.asarray takes), or a record; a device array is returned as it is
-    copy: False for memory like obj's without its values
+    obj: an array (or a value that numpy.asarray accepts), or a record; a device array is returned unchanged
+    copy: False for memory with the same shape and dtype, without the values
     Raises ValueError for an array with gaps, TypeError for Python objects.
     """
     checked_stream(stream)
@@ -49,21 +49,21 @@ def _described(obj: Any) -> str:
 def device_array(
     shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C", stream: Stream | int = 0
 ) -> DeviceNDArray:
-    """Fresh memory on the device. It holds nonsense (NaN in floats) until something is written, as a GPU's does.
+    """New memory on the device, filled with poison values (NaN in floats), since a GPU's holds arbitrary values.
 
-    shape: an int or a tuple of them; strides: in bytes, instead of an order; order: "C" by rows, "F" by columns
+    shape: an int or a tuple of ints; strides: in bytes, in place of an order; order: "C" by rows, "F" by columns
     """
     checked_stream(stream)
     return DeviceNDArray(poison(_empty(shape, dtype, strides, order)), stream)
 
 
 def device_array_like(ary: Any, stream: Stream | int = 0) -> DeviceNDArray:
-    """Fresh memory on the device with the shape, dtype and order of `ary`."""
+    """New memory on the device with the shape, dtype and order of `ary`."""
     return DeviceNDArray(poison(np.empty_like(_as_array(ary))), stream)
 
 
 def pinned_array(shape: Any, dtype: Any = np.float64, strides: Any = None, order: str = "C") -> np.ndarray:
-    """Host memory that the system may not move: a plain NumPy array here, and from a kernel's side on a device too."""
+    """Host memory that the system may not move. Here it is an ordinary NumPy array; kernels treat it like one."""
     return _empty(shape, dtype, strides, order)
 
 
@@ -81,7 +81,7 @@ def mapped_array(
     portable: bool = False,
     wc: bool = False,
 ) -> np.ndarray:
-    """Host memory that kernels use in place: both sides see every change at once."""
+    """Host memory that kernels use in place: host and device see every change at once."""
     checked_stream(stream)
     return _empty(shape, dtype, strides, order).view(SharedNDArray)
 
@@ -100,14 +100,14 @@ def managed_array(
     stream: Stream | int = 0,
     attach_global: bool = True,
 ) -> np.ndarray:
-    """Memory that moves between host and device as needed: both sides see every change."""
+    """Memory that moves between host and device as needed: both see every change."""
     checked_stream(stream)
     return _empty(shape, dtype, strides, order).view(SharedNDArray)
 
 
 @contextlib.contextmanager
 def pinned(*arylist: np.ndarray) -> Iterator[None]:
-    """Pin host arrays for the `with`: copies of them would be faster on a device, here nothing changes."""
+    """Pin host arrays for the `with`. On a device that makes copies faster; here it has no effect."""
     for array in arylist:
         _must_be_host_array(array, "pinned")
     yield
@@ -115,7 +115,7 @@ def pinned(*arylist: np.ndarray) -> Iterator[None]:
 
 @contextlib.contextmanager
 def mapped(*arylist: np.ndarray, stream: Stream | int = 0) -> Iterator[Any]:
-    """Device arrays that share the memory of host arrays, for the `with`: one where one was given, else a list."""
+    """Device arrays that share the memory of host arrays, for the `with`: one for one host array, else a list."""
     checked_stream(stream)
     for array in arylist:
         _must_be_host_array(array, "mapped")
@@ -124,12 +124,12 @@ def mapped(*arylist: np.ndarray, stream: Stream | int = 0) -> Iterator[Any]:
 
 
 def is_cuda_array(obj: Any) -> bool:
-    """Whether `obj` is an array of the emulated device, or says of itself that it is one of a GPU."""
+    """Whether `obj` is an array of the emulated device, or has the interface of a GPU's array."""
     return isinstance(obj, DeviceNDArray) or hasattr(obj, "__cuda_array_interface__")
 
 
 def as_cuda_array(obj: Any, sync: bool = True) -> DeviceNDArray:
-    """A device array as it is. TypeError for others: the emulator cannot see the memory of a GPU."""
+    """Return a device array unchanged. Raises TypeError for others: the emulator cannot read the memory of a GPU."""
     if isinstance(obj, DeviceNDArray):
         return obj
     raise TypeError(

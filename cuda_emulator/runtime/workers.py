@@ -1,8 +1,8 @@
-"""Threads that run blocks, while the thread that launched waits and can be interrupted.
+"""Worker threads that run blocks, while the launching thread waits and can be interrupted.
 
-Compiled code releases the GIL, so that workers run side by side; but a thread inside compiled code does not notice
-Ctrl-C. So all but the shortest launches run on workers: the launching thread waits in Python, and on KeyboardInterrupt
-tells the workers to stop through their status arrays.
+Compiled code releases the GIL, so that workers run in parallel; but a thread inside compiled code does not react to
+Ctrl-C. So all but the shortest launches run on workers: the launching thread waits in Python, and at a
+KeyboardInterrupt stops the workers through their status arrays.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import numpy as np
 from ..helpers.status import CODE, STOP, Stopped, new_status
 
 Run = Callable[[int, int, np.ndarray], None]
-"""run(first_block, end_block, status): the kernel, on those blocks."""
+"""run(first_block, end_block, status) runs the kernel on these blocks."""
 
 POLL = 0.2
-"""Seconds that the launching thread sleeps at a stretch: on Windows, Ctrl-C waits for the end of one."""
+"""Seconds that the launching thread sleeps at a time: on Windows, Ctrl-C waits until it wakes."""
 
 
 class Fault(Exception):
-    """A block went wrong.
+    """An error in a block.
 
-    cause: what it raised; status: its worker's status array, which says more where cause is Stopped
+    cause: the exception; status: the status array of its worker, which describes the error if cause is Stopped
     """
 
     def __init__(self, cause: BaseException, status: np.ndarray) -> None:
@@ -35,9 +35,9 @@ class Fault(Exception):
 
 
 class Job:
-    """The blocks of one launch, given out in chunks, in order.
+    """The blocks of one launch, distributed to workers in chunks, in order.
 
-    run: the kernel; blocks: how many; chunk: how many at a time; workers: how many take part
+    run: the kernel; blocks: the number of blocks; chunk: blocks of a chunk; workers: the number of workers
     """
 
     def __init__(self, run: Run, blocks: int, chunk: int, workers: int) -> None:
@@ -45,7 +45,7 @@ class Job:
         self._lock = threading.Lock()
         self._next, self._end = 0, blocks
         self._faults: list[tuple[int, BaseException, np.ndarray]] = []
-        #: For each worker, the block its chunk starts at.
+        #: For each worker, the first block of its chunk.
         self._at = [0] * workers
         self._active = workers
         self.statuses = [new_status() for _ in range(workers)]
@@ -53,7 +53,7 @@ class Job:
         self._done.acquire()
 
     def work(self, worker: int) -> None:
-        """Take chunks until there are none. Never raises: what went wrong is kept for `finish`."""
+        """Run chunks until there are none. Never raises: an exception is stored for `finish`."""
         status = self.statuses[worker]
         first = 0
         try:
@@ -64,7 +64,7 @@ class Job:
                         break
                     self._next, self._at[worker] = end, first
                 self._run(first, end, status)
-        except BaseException as error:  # kept, and raised by finish in the thread that launched
+        except BaseException as error:  # stored; `finish` raises it in the launching thread
             with self._lock:
                 self._fail(first, error, status)
         with self._lock:
@@ -74,7 +74,7 @@ class Job:
             self._done.release()
 
     def _fail(self, first: int, error: BaseException, status: np.ndarray) -> None:
-        """Blocks after this chunk need not run; those before it go on, so that the lowest block's fault is told."""
+        """Stop the blocks after this chunk. Those before it go on, so that the lowest block's error is reported."""
         self._faults.append((first, error, status))
         self._end = min(self._end, first)
         for other, at in enumerate(self._at):
@@ -82,14 +82,14 @@ class Job:
                 self.statuses[other][STOP] = 1
 
     def stop(self) -> None:
-        """Start no more blocks, and end those that run."""
+        """Start no more blocks, and end the running ones."""
         with self._lock:
             self._end = 0
             for status in self.statuses:
                 status[STOP] = 1
 
     def wait(self) -> None:
-        """Until every worker is done. Ctrl-C stops them first; pressed again, it does not wait for them."""
+        """Wait until every worker is done. Ctrl-C stops them and waits; a second Ctrl-C does not wait."""
         try:
             while not self._done.acquire(timeout=POLL):
                 pass
@@ -103,14 +103,14 @@ class Job:
         """Raise the Fault of the lowest block, if there is one."""
         real = [
             fault for fault in self._faults if not (isinstance(fault[1], Stopped) and fault[2][CODE] == 0)
-        ]  # a worker that was told to stop has no fault of its own
+        ]  # a worker that was stopped from outside has no error of its own
         if real:
             _, cause, status = min(real, key=lambda fault: fault[0])
             raise Fault(cause, status)
 
 
 class Worker:
-    """A daemon thread that does one task after another."""
+    """A daemon thread that runs one task after another."""
 
     def __init__(self) -> None:
         self.tasks: SimpleQueue[Callable[[], None]] = SimpleQueue()
@@ -120,12 +120,12 @@ class Worker:
         while True:
             task = self.tasks.get()
             task()
-            del task  # or the arrays of the last launch would live until the next
+            del task  # it would keep the arrays of this launch in memory until the next one
             _idle.append(self)
 
 
-#: Workers that wait for a task. Each launch takes what it needs and makes what is missing, so that several threads can
-#: launch at once without waiting for each other; list.append and list.pop are atomic.
+#: Workers without a task. Each launch takes workers from here and starts new ones if there are too few, so that several
+#: threads can launch at the same time. list.append and list.pop are atomic.
 _idle: list[Worker] = []
 
 
@@ -138,7 +138,7 @@ def _give(task: Callable[[], None]) -> None:
 
 
 def run_on_workers(run: Run, blocks: int, chunk: int, workers: int) -> list[np.ndarray]:
-    """Run all blocks on so many workers and wait. Returns their status arrays; raises Fault, or KeyboardInterrupt."""
+    """Run all blocks on `workers` threads and wait. Returns their status arrays; raises Fault or KeyboardInterrupt."""
     job = Job(run, blocks, chunk, workers)
     for worker in range(workers):
         _give(lambda worker=worker: job.work(worker))  # type: ignore[misc]

@@ -1,14 +1,14 @@
 """Step mode: each CUDA thread is a Python generator that runs the learner's own lines.
 
-A thread runs alone until its next barrier, shuffle or vote, where it yields; when all who have to meet there have
-come, they get their answers and run on. One thread at a time, in one OS thread: print comes out in order, pdb stops
-where it should, a traceback shows the learner's line. Slow (some 200,000 lines a second), and simple enough to be
-what the compiled path is compared with: it shares no code with it beyond the reading of names.
+A thread runs alone until its next barrier, shuffle or vote, where it yields. When all threads of that collective have
+reached it, they receive its results and run on. All threads run in one OS thread, one at a time: so print shows lines
+in order, pdb stops at the right place, and a traceback shows the learner's line. Step mode is slow (about 200,000 lines
+a second) and simple: the compiled code is tested against it, and the two share the look-up of names only.
 
-    run_kernel      all blocks of a launch, one after another
-    _run_block      the threads of one block: run to the next collective, let those go on who can, again
-    _meet_in_warps  who of those at shuffles and votes can go on
-    _meet_at_barrier    the same for the whole block
+    run_kernel          runs all blocks of a launch, one after another
+    _run_block          runs the threads of one block from collective to collective
+    _meet_in_warps      finds the threads at shuffles and votes that can go on
+    _meet_at_barrier    the same for a barrier of the whole block
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from .step_numbers import plain
 from .step_rewrite import CUDA, FUNCTION, NUMBERS, compile_step, device_source, synchronises
 from .step_warps import BLOCK_ANSWERS, WARP, answers, members
 
-#: "forward", "reverse", or the seed of an order that is shuffled anew each time.
+#: "forward", "reverse", or a seed: then threads and blocks are shuffled, and the threads again after each collective.
 Order = str | int
-#: Where a thread waits: the code of every function it is in, and the lines and columns of the call it has come to.
+#: The place where a thread waits: the code of every function that it is in, and the lines and columns of its call.
 Position = tuple[tuple[CodeType, Any], ...]
 
 
 @functools.lru_cache(maxsize=256)
 def _compiled(source: FunctionSource, is_kernel: bool, readings: int) -> CodeType:
-    """The rewritten function. readings: of its names, whose meanings the rewriting has looked at."""
+    """The rewritten function. readings: how often its names were read; the rewriting depends on their values."""
     return compile_step(source, is_kernel)
 
 
@@ -61,12 +61,12 @@ def run_kernel(
 
     arguments: NumPy arrays (changed in place), numbers, tuples of them
     grid, block: blocks and threads along x, y, z
-    dynamic_bytes: of shared memory, for shared arrays of shape 0
-    order: of the threads between two collectives and of the blocks: "forward", "reverse", or a seed to shuffle with
-    divergence: what a barrier is that only some threads of a block reach: "error", or "warn" and go on as a device may
-    poison: whether fresh shared and local memory holds NaN and the like (poison.py); else zeros
+    dynamic_bytes: bytes of dynamic shared memory, for shared arrays of shape 0
+    order: order of the threads between two collectives, and of the blocks: "forward", "reverse", or a seed to shuffle
+    divergence: the reaction to a barrier that only some threads of a block reach: "error", or "warn" and go on
+    poison: whether fresh shared and local memory holds poison values like NaN (poison.py); else zeros
 
-    Raises KernelError for the kernel's mistakes; what Python itself raises in one of its lines comes out as it is, with
+    Raises KernelError for the kernel's mistakes. An exception that Python raises in one of its lines is passed on, with
     a note that names the thread.
     """
     if not isinstance(order, int) and order not in ("forward", "reverse"):
@@ -91,7 +91,7 @@ def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
 
 
 def _arranger(order: Order) -> Callable[[list[Any]], list[Any]]:
-    """The function that puts threads or blocks into the chosen order."""
+    """A function that puts threads or blocks in the chosen order."""
     if isinstance(order, str):
         return list if order == "forward" else lambda items: items[::-1]
     generator = random.Random(order)
@@ -99,7 +99,7 @@ def _arranger(order: Order) -> Callable[[list[Any]], list[Any]]:
 
 
 def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
-    """The function that makes rewritten functions for this run: (source, whether it is the kernel) -> function."""
+    """A function (source, whether it is the kernel) -> rewritten function for this run."""
     loaded: dict[FunctionSource, Callable[..., Any]] = {}
 
     def load(source: FunctionSource, is_kernel: bool) -> Callable[..., Any]:
@@ -108,12 +108,12 @@ def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., A
             names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
             names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
             exec(_compiled(source, is_kernel, source.readings), names)
-            loaded[source] = names[source.tree.name]  # what `def` says: __name__ may have been changed since
+            loaded[source] = names[source.tree.name]  # the name in the `def` statement; __name__ may have been changed
         return loaded[source]
 
     def device(value: Any) -> Callable[..., Any]:
         source = device_source(value)
-        assert source is not None  # the rewriting asked the same question
+        assert source is not None  # the rewriter has checked it
         return load(source, False)
 
     return load
@@ -145,7 +145,7 @@ def _run_block(
 
 
 def _advance(thread: Thread, cuda: Namespace, run: Callable[[], Any]) -> None:
-    """Let a thread run until it waits at a collective or has left the kernel."""
+    """Run a thread until it waits at a collective or leaves the kernel."""
     cuda.thread, thread.request, thread.answer = thread, None, None
     try:
         thread.request = run()
@@ -162,11 +162,11 @@ def _advance(thread: Thread, cuda: Namespace, run: Callable[[], Any]) -> None:
         cuda.thread = None
 
 
-# ---- where threads wait
+# ---- the places where threads wait
 
 
 def _frames(thread: Thread) -> Iterator[Any]:
-    """The frames of a waiting thread: the kernel's, then those of the device functions it is in."""
+    """The frames of a waiting thread: the kernel's, then those of the device functions that it has called."""
     generator: Any = thread.generator
     while isinstance(generator, GeneratorType):
         yield generator.gi_frame
@@ -179,9 +179,9 @@ def _position(thread: Thread) -> Position:
 
 @functools.lru_cache(maxsize=256)
 def _places(code: CodeType) -> list[Any]:
-    """For each instruction, the place of its text: Python compiles the test of a `while` twice, and both are one call.
+    """For each instruction, its position in the source; the instruction's number if Python runs without columns.
 
-    Where Python was told to forget columns, the instruction's number.
+    Positions are compared, because Python compiles the test of a `while` twice, and both are the same call.
     """
     return [
         number if place[2] is None else place  # place: first line, last line, first column, last column
@@ -190,7 +190,7 @@ def _places(code: CodeType) -> list[Any]:
 
 
 def _line(thread: Thread) -> tuple[str, int]:
-    """File and line of the collective that the thread waits at."""
+    """File and line of the collective where the thread waits."""
     *_, frame = _frames(thread)
     return frame.f_code.co_filename, frame.f_lineno
 
@@ -201,7 +201,7 @@ def _name(thread: Thread) -> str:
 
 
 def _groups(threads: list[Thread]) -> dict[Position, list[Thread]]:
-    """Waiting threads by place."""
+    """{place: threads that wait there}."""
     groups: dict[Position, list[Thread]] = {}
     for thread in threads:
         groups.setdefault(_position(thread), []).append(thread)
@@ -218,7 +218,10 @@ def _error(message: str, thread: Thread, source: FunctionSource) -> KernelError:
 
 
 def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread]:
-    """Answer the shuffles and votes whose lanes have all come; those lanes. Raises where nobody could ever go on."""
+    """Execute the shuffles and votes that all their lanes have reached, and return these lanes.
+
+    Raises KernelError if no lane can ever go on.
+    """
     going: list[Thread] = []
     stuck: list[tuple[Thread, list[Thread], list[Thread]]] = []
     for start in range(0, len(threads), WARP):
@@ -228,7 +231,7 @@ def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread
         groups = list(_groups(at_collective).values())
         released = [thread for group in groups for thread in _meet(group, warp, stuck, source)]
         if not released:
-            # activemask waits for nobody: it counts those who are there when all others have gone as far as they can.
+            # activemask does not wait: it counts the lanes that are there when no other lane can go on.
             released = next((group for group in groups if _name(group[0]) == "activemask"), [])
             _answer(released)
         going += released
@@ -243,7 +246,10 @@ def _meet(
     stuck: list[tuple[Thread, list[Thread], list[Thread]]],
     source: FunctionSource,
 ) -> list[Thread]:
-    """The threads at one call, of one warp, whose masks name nobody who is still elsewhere."""
+    """The threads of one warp at one call that can go on: all lanes of their masks have reached the call.
+
+    The others are added to `stuck`.
+    """
     if _name(group[0]) == "activemask":
         return []
     here = [thread.linear for thread in group]
@@ -267,7 +273,7 @@ def _arguments(thread: Thread) -> tuple[Any, ...]:
 
 
 def _answer(lanes: list[Thread]) -> None:
-    """Give each of these lanes, all at one call, what it returns to them."""
+    """Set the results of a collective for these lanes, which are all at the same call."""
     if lanes:
         results = answers(_name(lanes[0]), {thread.linear % WARP: _arguments(thread) for thread in lanes})
         for thread in lanes:
@@ -282,18 +288,18 @@ def _missing_lanes(thread: Thread, awaited: list[Thread], group: list[Thread], s
 
 
 def _whereabouts(thread: Thread) -> str:
-    """Where a missing thread is."""
+    """A sentence about the place of a missing thread."""
     who = f"Thread {tuple(thread.index)}"
     if thread.left is None:
         return f"{who} waits at cuda.{_name(thread)}() in line {_line(thread)[1]}"
-    return f"{who} has come to the kernel's end" if thread.left == LAST else f"{who} returned in line {thread.left}"
+    return f"{who} has reached the kernel's end" if thread.left == LAST else f"{who} returned in line {thread.left}"
 
 
 # ---- barriers
 
 
 def _meet_at_barrier(threads: list[Thread], source: FunctionSource, divergence: str) -> list[Thread]:
-    """Let the whole block go on, if all its live threads wait at one barrier."""
+    """Return all live threads of the block, if they wait at one barrier."""
     waiting = [thread for thread in threads if thread.left is None]
     if not waiting:
         return []
@@ -313,11 +319,12 @@ def _meet_at_barrier(threads: list[Thread], source: FunctionSource, divergence: 
 
 
 def _counts(thread: Thread, here: Thread, source: FunctionSource) -> bool:
-    """Whether a thread is missed at the barrier or the warp's collective where `here` waits.
+    """Whether the barrier or the warp's collective where `here` waits needs `thread`.
 
-    A thread that returned before it is not. One that left further down got around it: on a device this may go well,
-    because exited threads no longer count, but the call stands where not all come. Within a loop around both, "further
-    down" may have been a round earlier: that thread is not missed.
+    A thread that returned in an earlier line is not needed. A thread that returned in a later line did not execute the
+    collective. A device may accept that, since finished threads do not count, but not all threads reach the collective:
+    so it is an error. If a loop contains both lines, the return may belong to an earlier iteration: then the thread is
+    not needed.
     """
     if thread.left is None:
         return True

@@ -1,4 +1,4 @@
-"""Memory in step mode: the learner's own NumPy arrays, with a look at every index."""
+"""Memory in step mode: the learner's own NumPy arrays, with a check of every index."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..errors import KernelError
 from ..poison import poison_value
 from .step_numbers import convert, exact, plain, strong
 
-#: The axes that a message shows.
+#: The number of axes that a message shows.
 AXES = 3
 Complain = Callable[[str], KernelError]
 
 
 def fresh_array(shape: Any, dtype: np.dtype[Any], poison: bool) -> np.ndarray:
-    """New memory: poisoned, or zeros."""
+    """New memory, filled with poison values or zeros."""
     return np.full(shape, poison_value(dtype), dtype) if poison else np.zeros(shape, dtype)
 
 
 class Checked:
-    """An array as the index expression `name[...]` of a kernel sees it: made for one use, then dropped.
+    """An array in an index expression `name[...]` of a kernel. It is made for one use.
 
-    array: what is indexed
+    array: the indexed array
     name: the expression before the bracket, for messages
-    complain: makes the error that points to the line that runs now; where: says in which thread
+    complain: makes an error that points to the current line; where: returns the name of the current thread
     """
 
     __slots__ = ("array", "complain", "name", "where")
@@ -65,7 +65,7 @@ class Checked:
 
 
 def _padded(numbers: tuple[Any, ...]) -> list[int]:
-    """Three of them, with zeros behind."""
+    """The first three numbers, filled up with zeros."""
     return [int(number) for number in (*numbers, 0, 0, 0)[:AXES]]
 
 
@@ -73,7 +73,7 @@ def _nan_aware(better: Callable[[Any, Any], bool]) -> Callable[[Any, Any], Any]:
     return lambda old, value: value if (old != old and value == value) or better(value, old) else old
 
 
-#: (old, value) -> what the cell holds afterwards. max and min leave NaN alone; nanmax and nanmin take it for missing.
+#: (old, value) -> new value of the element. max and min do not replace a NaN; nanmax and nanmin treat it as missing.
 ATOMIC_RULES: dict[str, Callable[[Any, Any], Any]] = {
     "add": operator.add,
     "sub": operator.sub,
@@ -91,7 +91,7 @@ ATOMIC_RULES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Atomics:
-    """`cuda.atomic`: one thread runs at a time, so reading, changing and writing is already in one piece."""
+    """`cuda.atomic`. One thread runs at a time, so every operation is atomic."""
 
     def __getattr__(self, name: str) -> Callable[[Checked, Any, Any], Any]:
         if name not in ATOMIC_RULES:
@@ -102,14 +102,14 @@ class Atomics:
             old = cell[index]
             kind = cell.array.dtype
             changed = rule(kind.type(exact(old)), convert(kind, value)) if kind.kind == "f" else None
-            # Integers: exactly, then wrapped around.
+            # Integers are computed exactly, then wrapped around.
             cell[index] = convert(kind, rule(exact(old), exact(convert(kind, value))) if changed is None else changed)
             return old
 
         return operate
 
     def cas(self, cell: Checked, index: Any, expected: Any, value: Any) -> Any:
-        """Write `value` where the cell holds `expected`; returns what it held."""
+        """Write `value` if the element equals `expected`; return its old value."""
         old = cell[index]
         if exact(old) == exact(convert(cell.array.dtype, expected)):
             cell[index] = convert(cell.array.dtype, value)

@@ -1,8 +1,8 @@
-"""What `cuda` means to the thread that runs now, in step mode.
+"""The module `cuda` in step mode.
 
-One object stands for the whole namespace. The scheduler (step.py) sets `thread` before it lets a thread run on; then
-cuda.threadIdx.x is that thread's. It stands for `cuda` in the learner's code while the kernel runs, so `p cuda.grid(1)`
-works at a pdb prompt too.
+One object replaces the module `cuda` in the learner's code while the kernel runs. The scheduler (step.py) sets its
+`thread` before it runs a thread; then cuda.threadIdx.x belongs to that thread. So `p cuda.grid(1)` works at a pdb
+prompt, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..runtime.limits import shared_memory
 from .step_memory import Atomics, Checked, fresh_array
 from .step_numbers import convert, exact, plain, strong
 
-#: (file, line, column) of a call that makes an array.
+#: (file, line, column) of a call that declares an array.
 Site = tuple[str, int, int]
 
 
@@ -37,10 +37,10 @@ class Dim3(NamedTuple):
 class Thread:
     """One CUDA thread.
 
-    linear: its number in its block; x counts fastest
-    request: the collective it waits at, and its arguments; None while it runs and after its end
-    answer: what the collective returns to it
-    left: the line of the `return` it left by; LAST where it ran to its end; None while it lives
+    linear: its linear number in its block, x fastest
+    request: (name, *arguments) of the collective where it waits; None while it runs and after its end
+    answer: the collective's result for this thread
+    left: the line of the `return` that ended it; LAST if it reached the kernel's end; None while it is alive
     """
 
     linear: int
@@ -60,7 +60,7 @@ LAST = sys.maxsize
 
 
 class Arrays:
-    """cuda.shared, cuda.local or cuda.const: one function, which the rewritten kernel calls with its site."""
+    """cuda.shared, cuda.local or cuda.const: it has one function, which the rewritten kernel calls with a site."""
 
     def __init__(self, **functions: Any) -> None:
         self.__dict__.update(functions)
@@ -69,7 +69,7 @@ class Arrays:
 class Namespace:
     """`cuda` inside a kernel.
 
-    grid_dim, block_dim: of the launch
+    grid_dim, block_dim: gridDim and blockDim of the launch
     dynamic_bytes: bytes of dynamic shared memory
     kernel: its name, for messages
     """
@@ -86,15 +86,15 @@ class Namespace:
         self.new_block()
 
     def new_block(self) -> None:
-        """Forget the shared memory of the last block."""
+        """Remove the shared memory of the last block."""
         self._shared: dict[Site, np.ndarray] = {}
         self._dynamic = fresh_array(self._dynamic_bytes, np.dtype(np.uint8), self._poison)
 
-    # ---- who and where
+    # ---- the running thread
 
     @property
     def running(self) -> Thread:
-        """The thread that runs now."""
+        """The running thread. Raises KernelError if none runs."""
         if self.thread is None:
             raise KernelError("no thread of a kernel is running")
         return self.thread
@@ -112,7 +112,7 @@ class Namespace:
         return self.running.linear % self.warpsize
 
     def grid(self, ndim: int) -> Any:
-        """The thread's place in the whole grid: an int, or a tuple of 2 or 3."""
+        """The thread's position in the whole grid: an int, or a tuple of 2 or 3."""
         thread = self.running
         place = tuple(thread.block[i] * self.blockDim[i] + thread.index[i] for i in range(ndim))
         return place[0] if ndim == 1 else place
@@ -123,16 +123,16 @@ class Namespace:
         return size[0] if ndim == 1 else size
 
     def at_path(self, path: str) -> Any:
-        """What a name imported from cuda stands for, like `atomic.add`; None for a collective: it is rewritten."""
+        """The value of a name imported from cuda, like `atomic.add`; None for a collective, which is rewritten."""
         value: Any = self
         for name in path.split("."):
             value = getattr(value, name, None)
         return value
 
-    # ---- what went wrong
+    # ---- errors
 
     def error(self, message: str) -> KernelError:
-        """A KernelError at the learner's line that runs now."""
+        """A KernelError that points to the current line of the kernel."""
         frame = sys._getframe(1)
         while frame.f_back is not None and frame.f_globals.get("__cuda__") is not self:
             frame = frame.f_back
@@ -144,13 +144,13 @@ class Namespace:
         )
 
     def raised(self, statement: str) -> KernelError:
-        """The error for a `raise` that was reached or an `assert` that does not hold."""
+        """The error for a `raise`, or for an `assert` that is false."""
         return self.error(f"{statement}: in {self.running}")
 
     # ---- memory
 
     def checked(self, value: Any, name: str) -> Any:
-        """`value` ready for an index: an array gets its checks, a tuple or a record stays what it is."""
+        """`value` before it is indexed: an array is wrapped in its checks, any other value is returned unchanged."""
         if not isinstance(value, np.ndarray):
             return value
         return Checked(value, name, self.error, lambda: str(self.running))
@@ -180,17 +180,17 @@ class Namespace:
     # ---- single instructions
 
     def popc(self, x: Any) -> Any:
-        """How many bits are 1."""
+        """The number of bits that are 1."""
         bits, _ = _bits(x)
         return _same(x, bits.bit_count())
 
     def clz(self, x: Any) -> Any:
-        """Zeros above the highest 1."""
+        """The number of zeros above the highest 1."""
         bits, width = _bits(x)
         return _same(x, width - bits.bit_length())
 
     def ffs(self, x: Any) -> Any:
-        """The place of the lowest 1, from 1; 0 for 0."""
+        """The position of the lowest 1, counted from 1; 0 for 0."""
         bits, _ = _bits(x)
         return np.uint32((bits & -bits).bit_length())
 
@@ -209,7 +209,7 @@ class Namespace:
         return convert(kind, float(Fraction(a) * Fraction(b) + Fraction(c)))
 
     def selp(self, predicate: Any, a: Any, b: Any) -> Any:
-        """a where the predicate holds, else b."""
+        """a if the predicate is true, else b."""
         return a if predicate else b
 
     def cbrt(self, x: Any) -> Any:
@@ -225,7 +225,7 @@ class Namespace:
         return np.uint32((1 << int(self.laneid)) - 1)
 
     def threadfence(self) -> None:
-        """Nothing to do: what one thread writes, the next one reads."""
+        """Nothing to do: every thread sees all earlier writes."""
 
     threadfence_block = threadfence_system = threadfence
 
@@ -234,7 +234,7 @@ class Namespace:
 
 
 def _bits(x: Any) -> tuple[int, int]:
-    """The bits of an integer as an unsigned number, and how many there are."""
+    """(the bits of an integer as an unsigned number, their number)."""
     width = 8 * np.asarray(strong(x)).itemsize
     return int(x) & ((1 << width) - 1), width
 
@@ -245,6 +245,6 @@ def _same(x: Any, value: int) -> Any:
 
 
 def _float_of(*values: Any) -> Any:
-    """float32 where every value fits into one, else float64."""
+    """float32 if every value fits into it, else float64."""
     small = (np.float32, np.bool_, np.int8, np.int16, np.uint8, np.uint16, bool)
     return np.float32 if all(isinstance(value, small) for value in values) else np.float64

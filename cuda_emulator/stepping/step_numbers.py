@@ -1,15 +1,14 @@
-"""Arithmetic in step mode: Python computes, Numba's rules say in which type.
+"""Arithmetic in step mode: Python computes the value, Numba's rules decide its type.
 
-Python and NumPy disagree with Numba where types meet: a float32 times the literal 2.0 is a float32 to NumPy and a
-float64 to Numba, two int32 add up to an int64 in Numba, and True + True is True to NumPy. So every operator of a
-kernel becomes a call of the function of that name in this module (step_rewrite.py does it), which asks Numba's own
-typing rules for the type of the result.
+Python and NumPy differ from Numba in the type of a result: a float32 times the literal 2.0 is a float32 in NumPy and a
+float64 in Numba; the sum of two int32 is an int64 in Numba; and True + True is True in NumPy. So every operator of a
+kernel becomes a call of a function of this module (step_rewrite.py rewrites it), which uses Numba's own typing rules.
 
-How a value is kept while a kernel runs: int64 as int, float64 as float, bool as bool, because they print best;
-everything else as a NumPy scalar. Integers wrap around at 64 bits as they do in compiled code.
+While a kernel runs, an int64 is an int, a float64 a float and a bool a bool, because they print best; every other value
+is a NumPy scalar. Integers wrap around at 64 bits as they do in compiled code.
 
-What differs from compiled code: a variable that is float32 on one path and float64 on another is float64 everywhere to
-Numba, and here whatever was assigned last; the same for the two arms of `a if c else b`.
+One difference from compiled code remains: a variable that is float32 on one path and float64 on another is always
+float64 in Numba; here it has the type of its last value. The same holds for the two values of `a if c else b`.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ from numba.np import numpy_support
 NAN, INFINITY = float("nan"), float("inf")
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 
-#: AST operator -> the function here that stands for it.
+#: {name of the AST operator: name of the function in this module}.
 OPERATORS = {
     kind.__name__: name
     for kind, name in (
@@ -50,19 +49,19 @@ _NUMBA_TYPES: dict[type, Any] = {
 
 
 def plain(value: Any) -> Any:
-    """`value` as it is kept: np.int64, np.float64 and np.bool_ as int, float and bool; the rest as it is."""
+    """Convert np.int64, np.float64 and np.bool_ to int, float and bool; return other values unchanged."""
     if isinstance(value, np.int64 | np.float64 | np.bool_):
         return value.item()
     return value
 
 
 def exact(value: Any) -> Any:
-    """A number that Python compares by its value: 0.1 and float32(0.1) differ, as they do for Numba."""
+    """The exact Python number for a value, for comparisons: 0.1 and float32(0.1) differ, as they do in Numba."""
     return value.item() if isinstance(value, np.generic) and value.dtype.kind in "biuf" else value
 
 
 def strong(value: Any) -> Any:
-    """`value` with a type that NumPy respects: int as int64 (uint64 where it needs that), float as float64."""
+    """Convert an int to np.int64 (or np.uint64 if it needs that), and a float to np.float64; return others as is."""
     if type(value) is int:
         return np.int64(value) if SMALLEST <= value <= LARGEST else np.uint64(value & (2**64 - 1))
     return np.float64(value) if type(value) is float else value
@@ -77,7 +76,7 @@ def convert(kind: Any, value: Any = 0) -> Any:
         return plain(dtype.type(exact(value)))
     bits = 8 * dtype.itemsize
     if isinstance(value, float | np.floating):
-        # What the x86 and LLVM leave open is the same for every compiler here: the smallest integer.
+        # C and LLVM leave the result open for infinity and NaN; here it is the smallest integer.
         value = int(value) if math.isfinite(value) else -(2 ** (bits - 1))
     whole = int(value) & (2**bits - 1)
     if dtype.kind == "i" and whole >= 2 ** (bits - 1):
@@ -87,13 +86,13 @@ def convert(kind: Any, value: Any = 0) -> Any:
 
 @functools.cache
 def numpy_dtype(kind: Any) -> np.dtype[Any]:
-    """The dtype that int, a NumPy type, a Numba type or a name like "float32" stands for."""
+    """The dtype of int, of a NumPy or Numba type, or of a name like "float32"."""
     return np.dtype(numpy_support.as_dtype(kind) if isinstance(kind, numba.types.Type) else kind)
 
 
 @functools.cache
 def _signature(function: Any, types: tuple[type, ...]) -> tuple[tuple[np.dtype[Any], ...], np.dtype[Any]] | None:
-    """The dtypes that Numba casts the operands to, and that of the result; None where one is no number."""
+    """(dtypes that Numba casts the operands to, dtype of the result); None if an operand is no number."""
     if not all(kind in _NUMBA_TYPES for kind in types):
         return None
     context = cpu_target.typing_context
@@ -117,7 +116,7 @@ def _typed(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def _fast(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """`function` for two ints or two floats without a look at the types: most of what a kernel computes."""
+    """An operator with a fast path for two ints or two floats, the most frequent cases."""
 
     def operate(a: Any, b: Any) -> Any:
         if type(a) is type(b) is float:
@@ -140,12 +139,12 @@ matmul = operator.matmul
 
 
 def truediv(a: Any, b: Any) -> Any:
-    """a / b; x / 0 is an infinity or NaN, as it is on a device."""
+    """a / b; x / 0 is infinite or NaN, as on a device."""
     return _typed(operator.truediv, strong(a), strong(b))
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """a // b; an integer divided by 0 gives 0, as in code that Numba compiles without Python's exceptions."""
+    """a // b; an integer divided by 0 is 0, as in code that Numba compiles with error_model='numpy'."""
     return 0 if _whole(a, b) and b == 0 else _typed(operator.floordiv, a, b)
 
 
@@ -155,19 +154,19 @@ def mod(a: Any, b: Any) -> Any:
 
 
 def pow(a: Any, b: Any) -> Any:
-    """a ** b; an integer to a negative power is cut to an integer."""
+    """a ** b; an integer to a negative power is truncated to an integer."""
     if _whole(a, b) and b < 0:
         return int(exact(a) ** exact(b)) if a != 0 else SMALLEST
     return _typed(operator.pow, a, b)
 
 
 def lshift(a: Any, b: Any) -> Any:
-    """a << b, by b modulo 64 as the processor does it."""
+    """a << b; the shift is b modulo 64, as in the processor."""
     return _typed(operator.lshift, a, int(b) % 64)
 
 
 def rshift(a: Any, b: Any) -> Any:
-    """a >> b, by b modulo 64; the sign is kept."""
+    """a >> b; the shift is b modulo 64, and the sign does not change."""
     return _typed(operator.rshift, a, int(b) % 64)
 
 
@@ -182,7 +181,7 @@ def pos(a: Any) -> Any:
 
 
 def invert(a: Any) -> Any:
-    """~a; of a bool, the other one."""
+    """~a; for a bool, `not a`."""
     return not a if isinstance(a, bool | np.bool_) else _typed(operator.invert, a)
 
 
@@ -191,12 +190,12 @@ def _whole(a: Any, b: Any) -> bool:
 
 
 def least(*values: Any) -> Any:
-    """min(a, b, ...) in the type that all of them fit."""
+    """min(a, b, ...) in the common type of all arguments."""
     return _select(operator.lt, values)
 
 
 def greatest(*values: Any) -> Any:
-    """max(a, b, ...) in the type that all of them fit."""
+    """max(a, b, ...) in the common type of all arguments."""
     return _select(operator.gt, values)
 
 
@@ -213,7 +212,7 @@ def _select(better: Callable[[Any, Any], bool], values: tuple[Any, ...]) -> Any:
     return convert(cpu_target.typing_context.unify_types(*(_NUMBA_TYPES[kind] for kind in kinds)), best)
 
 
-#: Functions of `math` that raise where a device gives an infinity or NaN, as NumPy has them.
+#: NumPy's versions of functions of `math` that raise an exception for which a device returns infinity or NaN.
 _UFUNCS = {
     name: getattr(np, name.replace("a", "arc", 1) if name.startswith("a") else name)
     for name in (
@@ -224,7 +223,7 @@ _UFUNCS = {
 
 
 def mathematics(function: Callable[..., Any], *operands: Any) -> Any:
-    """A function of `math`: computed in float64, given in the type that Numba gives it (float32 for a float32)."""
+    """The result of a function of `math`, computed in float64 and converted to Numba's type (float32 for a float32)."""
     signature = _signature(function, tuple(type(operand) for operand in operands))
     ufunc = _UFUNCS.get(function.__name__)
     if ufunc is not None:
@@ -240,5 +239,5 @@ def mathematics(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def universal(function: np.ufunc, *operands: Any) -> Any:
-    """A NumPy function of single numbers, like np.maximum; an int counts as int64, a float as float64."""
+    """The result of a NumPy function of single numbers, like np.maximum; an int is an int64, a float a float64."""
     return plain(function(*(strong(operand) for operand in operands)))

@@ -1,12 +1,12 @@
-"""From the learner's function to one that step mode can run: same lines, same file, other names.
+"""Rewrite the learner's function so that step mode can run it, with the same file, lines and columns.
 
     cuda.threadIdx.x                 __cuda__.threadIdx.x: the namespace of the running thread
-    cuda.syncthreads()               (yield ("syncthreads",)): the thread stops here, the scheduler lets it go on
+    cuda.syncthreads()               (yield ("syncthreads",)): the thread stops here until the scheduler resumes it
     a[i] = a[i] + b                  __cuda__.checked(a, "a")[i] = __numbers__.add(__cuda__.checked(a, "a")[i], b)
-    helper(x)                        __function__(helper)(x), with `yield from` before it where it synchronises
-    return                           return 12: the line by which the thread left
+    helper(x)                        __function__(helper)(x), with `yield from` before it if it synchronises
+    return                           return 12: the line of the return statement
 
-Line and column numbers stay, so tracebacks and pdb show what the learner wrote.
+Tracebacks and pdb show the learner's source, since line and column numbers do not change.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CUDA, NUMBERS, FUNCTION = "__cuda__", "__numbers__", "__function__"
 
 
 def device_source(value: Any) -> FunctionSource | None:
-    """The source of what a kernel may call (a device function, another kernel, a numba.njit function); else None."""
+    """The source of a function that a kernel may call (device function, kernel or numba.njit function); else None."""
     source = getattr(callable_in_kernels(value), "source", None)
     return source if isinstance(source, FunctionSource) else None
 
 
 def synchronises(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
-    """Whether the function, or one it calls, has a barrier, a shuffle or a vote."""
+    """Whether the function, or a function that it calls, has a barrier, a shuffle or a vote."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             if cuda_path(source, node.func) in COLLECTIVES:
@@ -48,7 +48,7 @@ def synchronises(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) 
 
 
 def compile_step(source: FunctionSource, is_kernel: bool) -> CodeType:
-    """The code of the rewritten function, as a module that defines it."""
+    """The code of a module that defines the rewritten function."""
     tree = copy.deepcopy(source.tree)
     tree.decorator_list, tree.returns = [], None
     for argument in (*tree.args.posonlyargs, *tree.args.args):
@@ -112,7 +112,7 @@ class _Rewrite(ast.NodeTransformer):
         return self._function(node) if path is None else self.generic_visit(node)  # type: ignore[return-value]
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
-        """A call whose result nobody wants. cuda.stcg(array, i, value) is array[i] = value."""
+        """A call as a statement: cuda.stcg(array, i, value) becomes array[i] = value."""
         path = cuda_path(self.source, node.value.func) if isinstance(node.value, ast.Call) else None
         if path not in STORES:
             return self.generic_visit(node)  # type: ignore[return-value]
@@ -206,7 +206,7 @@ class _Rewrite(ast.NodeTransformer):
         return _at(ast.Call(func=function, args=[self.visit(array), text], keywords=[]), array)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
-        """x += y in steps, in Python's order: the array, the index, the old value, y, the store."""
+        """`x += y` in single steps, in Python's order: the array, the index, the old value, y, the store."""
         name = OPERATORS[type(node.op).__name__]
         target = node.target
         if isinstance(target, ast.Subscript):
@@ -230,7 +230,7 @@ class _Rewrite(ast.NodeTransformer):
         self.temporaries += 1
         return f"__step_{self.temporaries}"
 
-    # ---- leaving, and what a kernel cannot hold
+    # ---- return, raise, assert; statements that a kernel cannot have
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
         if not self.is_kernel:
@@ -251,9 +251,9 @@ class _Rewrite(ast.NodeTransformer):
         return _at(ast.If(test=test, body=[self._stop(said, node, cause)], orelse=[]), node)
 
     def _stop(self, said: str, node: ast.stmt, cause: ast.expr | None) -> ast.stmt:
-        """A KernelError that quotes the statement: `said`.
+        """A statement that raises a KernelError with the text of the learner's statement, `said`.
 
-        cause: what the learner raised, with values in its message
+        cause: the learner's exception, whose message contains values
         """
         function = ast.Attribute(value=_name(CUDA), attr="raised", ctx=ast.Load())
         error = ast.Call(func=function, args=[ast.Constant(value=said)], keywords=[])
@@ -268,7 +268,7 @@ class _Rewrite(ast.NodeTransformer):
 
 
 def _number_function(value: Any) -> str | None:
-    """The function of step_numbers that stands for a call of `value`; None where Python's own will do."""
+    """The name of the function of step_numbers that replaces a call of `value`; None if Python's own is used."""
     if value is min or value is max:
         return "least" if value is min else "greatest"
     if value is pow:
@@ -283,7 +283,7 @@ def _number_function(value: Any) -> str | None:
 
 
 def _element(node: ast.Call, context: ast.expr_context) -> ast.Subscript:
-    """The element that a cuda.ldcg(array, i) or cuda.stcg(array, i, value) is about."""
+    """The element array[i] of a call cuda.ldcg(array, i) or cuda.stcg(array, i, value)."""
     return _at(ast.Subscript(value=node.args[0], slice=node.args[1], ctx=context), node)
 
 
@@ -296,7 +296,7 @@ def _set(name: str, value: ast.expr, node: ast.AST) -> ast.stmt:
 
 
 def _at(new: Any, old: ast.AST) -> Any:
-    """`new` at the place of `old`, its parts as well where they have none of their own."""
+    """`new` with the position of `old`; its parts get the same position if they have none."""
     ast.copy_location(new, old)
     for part in ast.walk(new):
         if isinstance(part, ast.expr | ast.stmt) and (part is not new) and not hasattr(part, "end_lineno"):

@@ -1,7 +1,7 @@
-"""What lanes of a warp get from a shuffle, a vote or a match in step mode: the definitions, in plain Python.
+"""The results of shuffles, votes and matches in step mode: their definitions in plain Python.
 
-`calls` maps each lane that is here to the arguments it brought: (mask, value, ...). A lane sees those lanes that are
-here and named in its own mask.
+`calls` is {lane: its arguments (mask, value, ...)} of the active lanes. The result of a lane depends on the active
+lanes that its own mask names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ ALL_LANES = 0xFFFFFFFF
 
 Calls = dict[int, tuple[Any, ...]]
 
-#: The lane that lane `own` reads from. The low five bits of the operand count, as in PTX.
+#: The lane that lane `own` reads from. Only the low five bits of the operand are used, as in PTX.
 _SOURCES: dict[str, Callable[[int, int], int]] = {
     "shfl_sync": lambda own, lane: lane,
     "shfl_up_sync": lambda own, delta: own - delta,
@@ -28,7 +28,7 @@ _SOURCES: dict[str, Callable[[int, int], int]] = {
 
 
 def members(call: tuple[Any, ...]) -> int:
-    """The mask of a call, as a number from 0 to 2^32 - 1; -1 and a missing one name every lane."""
+    """The mask of a call, as a number from 0 to 2^32 - 1; -1 or no argument means all lanes."""
     return int(call[0]) & ALL_LANES if call else ALL_LANES
 
 
@@ -38,12 +38,12 @@ def mask_of(lanes: Any) -> int:
 
 
 def _signed(mask: int) -> int:
-    """The same 32 bits as an int32: what numba-cuda makes of ballots and matches. Lane 31 is its sign."""
+    """The same 32 bits as an int32, numba-cuda's type for ballots and matches. Lane 31 is the sign."""
     return mask - 2**32 if mask >> 31 else mask
 
 
 def answers(name: str, calls: Calls) -> dict[int, Any]:
-    """What cuda.NAME returns to each lane."""
+    """{lane: result of cuda.NAME}."""
     return {own: _answer(name, own, calls) for own in calls}
 
 
@@ -69,11 +69,11 @@ def _answer(name: str, own: int, calls: Calls) -> Any:
 
 
 def _bits(value: Any) -> Any:
-    """What a match compares: the bytes of a float (NaN matches NaN, 0.0 does not match -0.0), an integer as it is."""
+    """The value that a match compares: an integer, or the bytes of a float (NaN matches NaN, 0.0 not -0.0)."""
     return np.asarray(value).tobytes() if isinstance(value, float | np.floating) else int(value)
 
 
-#: What a block's barrier returns to every thread, from the list of what each brought.
+#: The result of a block's barrier for every thread, from the list of all threads' values.
 BLOCK_ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
     "syncthreads": lambda values: None,
     "syncthreads_count": lambda values: np.int32(sum(value != 0 for value in values)),

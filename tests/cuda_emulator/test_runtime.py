@@ -99,7 +99,7 @@ def test_tuples_of_arrays_and_numbers_are_arguments(pair: Any) -> None:
         ((1, [2]), TypeError, r"the argument 'a\[1\]' is a list"),
         (2**64, TypeError, "the argument 'a' is 18446744073709551616: a kernel's integers have 64 bits"),
         (np.array([None]), TypeError, "the argument 'a' holds Python objects"),
-        (np.zeros(3, np.float16), TypeError, "float16, which the emulator has not: use float32"),
+        (np.zeros(3, np.float16), TypeError, "float16, which the emulator does not support: use float32"),
         (np.zeros(3, ">f4"), TypeError, "the argument 'a' is an array of dtype >f4, which no kernel can take"),
         (np.arange(10)[::2], ValueError, r"nothing: the argument 'a': .* gaps .*ascontiguousarray"),
     ],
@@ -115,7 +115,7 @@ def test_a_wrong_number_of_arguments_is_told_at_the_launch() -> None:
         scale[1, 1](np.zeros(3), 2)
     assert raised.value.filename == __file__
     assert "scale[1, 1](np.zeros(3), 2)" in str(raised.value)
-    with pytest.raises(KernelError, match="given by place, not by name: factor"):
+    with pytest.raises(KernelError, match="given by position, not by name: factor"):
         scale[1, 1](np.zeros(3), np.zeros(3), factor=2)
 
 
@@ -193,7 +193,7 @@ def test_options_of_numba_cuda_are_taken() -> None:
         ({"boundscheck": True}, KernelError, "boundscheck=True is refused by numba-cuda"),
         ({"launch_bounds": "all"}, KernelError, "launch_bounds: expected the largest number of threads"),
         ({"inline": "sometimes"}, KernelError, "inline: expected 'never' or 'always', got 'sometimes'"),
-        ({"argtypes": ()}, TypeError, "the option 'argtypes' is gone from numba-cuda"),
+        ({"argtypes": ()}, TypeError, "the option 'argtypes' was removed from numba-cuda"),
         ({"func_or_sig": "void(float33[:])"}, KernelError, r"the signature 'void\(float33\[:\]\)' cannot be read"),
         ({"func_or_sig": "float32(float32[:])"}, TypeError, r"a kernel returns nothing, its signature says float32"),
     ],
@@ -218,7 +218,7 @@ def yields(a: Any) -> Iterator[int]:
         (yields, KernelError, "a kernel cannot yield: write results into an array"),
         (lambda a: None, KernelError, "a kernel cannot be a lambda: write it with def"),
         (Pair, TypeError, "must be a function that starts with def, got the class Pair"),
-        (scale, KernelError, "scale has been through @cuda.jit: once is enough"),
+        (scale, KernelError, "scale is already made by @cuda.jit: apply the decorator once"),
         (njit(nothing.py_func), TypeError, "must be a function that starts with def, or a signature must come first"),
         (3, TypeError, "got 3, a int"),
     ],
@@ -252,7 +252,7 @@ def test_a_specialized_kernel_takes_its_types_only(tmp_path: Path, monkeypatch: 
     special[1, 1](np.zeros(5))
     with pytest.raises(TypeError, match=r"the argument 'a' must be array\(float64, 1d, C\)"):
         special[1, 1](np.zeros(5, np.float32))
-    with pytest.raises(RuntimeError, match="made for one combination of types already"):
+    with pytest.raises(RuntimeError, match="accepts one combination of types already"):
         special.specialize(np.zeros(3))
 
 

@@ -21,10 +21,10 @@ from typing import Any
 from numba import types
 
 from cuda_emulator import KernelWarning, install, options, uninstall
-from cuda_emulator.compiler.compile import Devices, generate
+from cuda_emulator.compiler.compile import DeviceFunctions, generate
 from cuda_emulator.compiler.infer import variable_types
 from cuda_emulator.compiler.normalise import normalise
-from cuda_emulator.compiler.regions import Meeting, Region, Regions
+from cuda_emulator.compiler.regions import CollectiveCall, Region, Regions
 from cuda_emulator.compiler.thread_code import Sites, Variant
 from cuda_emulator.compiler.trees import Collective, copied
 from cuda_emulator.compiler.uniformity import Uniformity
@@ -83,7 +83,7 @@ def normal_form(kernel: Any, webs: bool = False) -> Unit:
 def analysed(kernel: Any, arguments: Any) -> tuple[Unit, Uniformity, dict[str, Any], Regions]:
     """What steps 2 to 6 find."""
     unit = normal_form(kernel, webs=True)
-    devices = Devices(Variant(), Sites(kernel.source.filename))
+    devices = DeviceFunctions(Variant(), Sites(kernel.source.filename))
     devices.add(unit)
     uniformity = Uniformity(unit)
     found = variable_types(unit, arguments, devices.for_inference(), devices.contexts)
@@ -124,7 +124,7 @@ def outline(tree: Sequence[Any], depth: int = 0) -> Iterator[str]:
         indent = "    " * depth
         if isinstance(part, Region):
             yield f"{indent}each thread: {lines_of(part.statements)}"
-        elif isinstance(part, Meeting):
+        elif isinstance(part, CollectiveCall):
             yield f"{indent}all together: line {part.collective.lineno}, cuda.{part.collective.path}()"
         else:
             head = in_words([part.statement]).strip().splitlines()[0]
@@ -148,7 +148,7 @@ def emitted(kernel: Any, arguments: Any, **variant: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelWarning)
         text, _, _ = generate(kernel.source, arguments, Variant(**variant))
-    return text[text.index("@njit") : text.index("# What the emulator has to know")].rstrip()
+    return text[text.index("@njit") : text.index("# Data for the emulator.")].rstrip()
 
 
 def function(text: str, name: str) -> str:

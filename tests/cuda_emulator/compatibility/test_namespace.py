@@ -113,9 +113,9 @@ def test_the_namespace_is_the_emulators_and_says_what_it_lacks() -> None:
         KernelError, match=r"cuda\.compile_ptx is not supported by the emulator: it makes code for a GPU"
     ):
         cuda.compile_ptx(None, ())
-    with pytest.raises(KernelError, match=r"cuda\.syncthreads\(\) means something inside a @cuda.jit kernel only"):
+    with pytest.raises(KernelError, match=r"cuda\.syncthreads\(\) works inside a @cuda.jit kernel only"):
         cuda.syncthreads()
-    with pytest.raises(KernelError, match=r"cuda\.atomic\.add\(\) means something inside"):
+    with pytest.raises(KernelError, match=r"cuda\.atomic\.add\(\) works inside"):
         cuda.atomic.add(np.zeros(1), 0, 1)
 
 

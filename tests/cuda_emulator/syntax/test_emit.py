@@ -188,14 +188,16 @@ def test_fastmath_is_the_learners_choice() -> None:
 def test_a_barrier_under_a_mask_is_checked_or_noted() -> None:
     divergent = "if cuda.threadIdx.x < n:\n    cuda.syncthreads()"
     assert "_barrier(_mask1, None, _status, 0, _block)" in generated(divergent, Variant())
-    assert "_met_in_part(_mask1, None, _status, 0, _block)" in generated(divergent, Variant(divergence="warn"))
+    assert "_warn_divergent_barrier(_mask1, None, _status, 0, _block)" in generated(
+        divergent, Variant(divergence="warn")
+    )
     assert "_barrier(" not in generated("cuda.syncthreads()\nout[0] = 1", Variant())
 
 
 def test_check_mode_notes_threads_that_have_returned() -> None:
     guarded = "if cuda.threadIdx.x >= n:\n    return\ncuda.syncthreads()"
-    assert "_some_returned(_alive, _status, 0, _block)" in generated(guarded, Variant(check=True))
-    assert "_some_returned" not in generated(guarded, Variant())
+    assert "_note_returned_threads(_alive, _status, 0, _block)" in generated(guarded, Variant(check=True))
+    assert "_note_returned_threads" not in generated(guarded, Variant())
 
 
 # ---- Every kernel, in every variant.

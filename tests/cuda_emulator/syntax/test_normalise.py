@@ -112,10 +112,10 @@ def test_what_reads_memory_before_a_collective_is_read_before_it() -> None:
     unit = normal_form("out[0] = n + A[0] + cuda.syncthreads_count(n) + A[1]")
     assert text(unit.body) == expected(
         """
-        _kept1 = n + A[0]
+        _saved1 = n + A[0]
         _operand1 = n
         _result1 = syncthreads_count(_operand1)
-        out[0] = _kept1 + _result1 + A[1]
+        out[0] = _saved1 + _result1 + A[1]
         """
     )
 
@@ -124,10 +124,10 @@ def test_an_element_is_read_before_the_collective_that_is_added_to_it() -> None:
     unit = normal_form("out[0] += cuda.syncthreads_count(n)")
     assert text(unit.body) == expected(
         """
-        _kept1 = out[0]
+        _saved1 = out[0]
         _operand1 = n
         _result1 = syncthreads_count(_operand1)
-        out[0] = _kept1 + _result1
+        out[0] = _saved1 + _result1
         """
     )
 
@@ -136,10 +136,10 @@ def test_the_value_is_evaluated_before_the_index_it_is_stored_at() -> None:
     unit = normal_form("out[cuda.syncthreads_count(n)] = A[0]")
     assert text(unit.body) == expected(
         """
-        _kept1 = A[0]
+        _saved1 = A[0]
         _operand1 = n
         _result1 = syncthreads_count(_operand1)
-        out[_result1] = _kept1
+        out[_result1] = _saved1
         """
     )
 
@@ -148,13 +148,13 @@ def test_arguments_of_a_call_keep_their_order() -> None:
     unit = normal_form("x = min(A[0], cuda.syncthreads_or(n), cuda.atomic.add(A, 0, 1), cuda.syncthreads_and(n))")
     assert text(unit.body) == expected(
         """
-        _kept1 = A[0]
+        _saved1 = A[0]
         _operand1 = n
         _result1 = syncthreads_or(_operand1)
-        _kept2 = _atomic_add(A, 0, 1)
+        _saved2 = _atomic_add(A, 0, 1)
         _operand2 = n
         _result2 = syncthreads_and(_operand2)
-        x = min(_kept1, _result1, _kept2, _result2)
+        x = min(_saved1, _result1, _saved2, _result2)
         """
     )
 
@@ -190,14 +190,14 @@ def test_a_device_function_that_synchronises_is_put_in_place() -> None:
     unit = normal_form("out[0] = A[0] + total(n)", total=total)
     assert text(unit.body) == expected(
         """
-        _kept1 = A[0]
+        _saved1 = A[0]
         total1_x = n
         total1_x = total1_x + 1
         _operand1 = total1_x
         _result1 = syncthreads_count(_operand1)
         total1_y = total1_x * _result1
         total1_result = total1_y
-        out[0] = _kept1 + total1_result
+        out[0] = _saved1 + total1_result
         """
     )
     assert unit.learners_name("total1_y") == "y"
@@ -222,7 +222,7 @@ def test_a_plain_device_function_stays_a_function() -> None:
     square = device("return x * x", name="square")
     unit = normal_form("out[0] = square(x=n) + square(2)", square=square)
     assert text(unit.body) == "out[0] = _device_square(n) + _device_square(2)"
-    assert unit.devices == {"_device_square": square}
+    assert unit.device_functions == {"_device_square": square}
 
 
 # ---- Refusals: each with its message and line.
@@ -240,24 +240,24 @@ EXPRESSIONS = [
     ("x = config.SIZE", "'config' has no attribute 'SIZE'"),
     ("x = table", "'table' is a dict; a kernel can use numbers, tuples of them"),
     ("x = plain(n)", "'plain' is a plain Python function; a kernel can call it once it is marked"),
-    ("x = helper", "'helper' is a device function: call it; it cannot be stored or passed on"),
-    ("x = helper(1, 2)", "helper() takes 1 arguments (x); 2 came"),
-    ("x = helper(y=1)", "helper() has no argument 'y' left to give"),
+    ("x = helper", "'helper' is a device function: call it; it cannot be stored or passed as an argument"),
+    ("x = helper(1, 2)", "helper() takes 1 arguments (x), got 2"),
+    ("x = helper(y=1)", "helper() has no argument 'y', or it is given twice"),
     ("kernel_beside[1, 1](n)", "a kernel cannot launch a kernel; called without [blocks, threads]"),
     ("x = words[0]", "'words' is an array of <U3; a kernel can use numbers"),
-    ("x = cuda.threadIdx", "cuda.threadIdx has the fields .x, .y and .z; take one of them"),
+    ("x = cuda.threadIdx", "cuda.threadIdx has the fields .x, .y and .z: use one of them"),
     ("x = cuda.threadIdx()", "cuda.threadIdx is not a function; write cuda.threadIdx.x"),
     ("g = cuda.cg.this_grid()", "cuda.cg.this_grid() is not supported by the emulator"),
     ("x = cuda.fp16.hadd(n, n)", "cuda.fp16.hadd() is not supported by the emulator"),
     ("x = cuda.grid(n)", "cuda.grid() takes the number of dimensions: 1, 2 or 3, written as a constant"),
     ("x = cuda.gridsize(4)", "cuda.gridsize() takes the number of dimensions"),
-    ("cuda.atomic.add(A, n)", "cuda.atomic.add() takes 3 arguments; 2 came"),
-    ("cuda.atomic.cas(A, 0, n)", "cuda.atomic.cas() takes 4 arguments; 3 came"),
+    ("cuda.atomic.add(A, n)", "cuda.atomic.add() takes 3 arguments, got 2"),
+    ("cuda.atomic.cas(A, 0, n)", "cuda.atomic.cas() takes 4 arguments, got 3"),
     ("x = cuda.popc(x=n)", "cuda.popc() takes its arguments by position in the emulator"),
-    ("cuda.syncthreads(1)", "cuda.syncthreads() takes 0 arguments; 1 came"),
-    ("x = cuda.ballot_sync(n)", "cuda.ballot_sync() takes 2 arguments; 1 came"),
-    ("x = cuda.shfl_sync(n, n)", "cuda.shfl_sync() takes 3 arguments; 2 came"),
-    ("cuda.syncwarp(1, 2)", "cuda.syncwarp() takes 0 or 1 arguments; 2 came"),
+    ("cuda.syncthreads(1)", "cuda.syncthreads() takes 0 arguments, got 1"),
+    ("x = cuda.ballot_sync(n)", "cuda.ballot_sync() takes 2 arguments, got 1"),
+    ("x = cuda.shfl_sync(n, n)", "cuda.shfl_sync() takes 3 arguments, got 2"),
+    ("cuda.syncwarp(1, 2)", "cuda.syncwarp() takes 0 or 1 arguments, got 2"),
     ("x = cuda.syncthreads_or(n) if n else 0", "cuda.syncthreads_or() inside 'a if c else b', 'and' or 'or'"),
     ("x = n and cuda.syncthreads_or(n)", "cuda.syncthreads_or() inside 'a if c else b', 'and' or 'or'"),
     ("x = n or waiting(n)", "'waiting' synchronises, so a call inside 'a if c else b', 'and' or 'or'"),

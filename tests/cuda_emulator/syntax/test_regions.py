@@ -7,16 +7,16 @@ from numba import types
 
 from cuda_emulator.compiler.normalise import normalise
 from cuda_emulator.compiler.regions import (
-    Decision,
-    ForBlock,
+    CollectiveCall,
     Jump,
     Leave,
-    Loop,
     MaskedIf,
     MaskedLoop,
-    Meeting,
+    OncePerBlock,
     Region,
     Regions,
+    UniformIf,
+    UniformLoop,
 )
 from cuda_emulator.compiler.source import FunctionSource
 from cuda_emulator.compiler.trees import placed
@@ -45,14 +45,14 @@ def outline_of(part: Any) -> Any:
     mask = f" {part.mask}" if getattr(part, "mask", None) else ""
     if isinstance(part, Region):
         return f"threads{mask}: {text(part.statements)}"
-    if isinstance(part, ForBlock):
+    if isinstance(part, OncePerBlock):
         return f"block: {text([part.statement])}"
-    if isinstance(part, Meeting):
+    if isinstance(part, CollectiveCall):
         return f"meet{mask}: {text([part.collective])}"
-    if isinstance(part, Decision):
+    if isinstance(part, UniformIf):
         test = text([placed(part.statement.test, part.statement)])  # type: ignore[list-item]
         return [f"if {test}", outline(part.body), outline(part.orelse)]
-    if isinstance(part, Loop):
+    if isinstance(part, UniformLoop):
         return ["loop", outline(part.body)]
     if isinstance(part, Jump):
         return part.word
@@ -260,10 +260,10 @@ def test_an_element_is_never_read_again() -> None:
 def test_a_uniform_statement_is_no_cut() -> None:
     """It would act as a barrier that nobody wrote, and hide that one is missing."""
     parts = regions_of("out[0] = A[0]\nm = n * 2\nout[1] = m\ncuda.syncthreads()")
-    assert [type(part).__name__ for part in parts.tree] == ["ForBlock", "Region", "Meeting"]
+    assert [type(part).__name__ for part in parts.tree] == ["OncePerBlock", "Region", "CollectiveCall"]
 
 
 def test_a_uniform_statement_stays_behind_what_reads_the_old_value() -> None:
     parts = regions_of("m = n\nfor k in range(3):\n    out[0] = m\n    m = m + 1\n    cuda.syncthreads()")
     loop = parts.tree[-1]
-    assert [type(part).__name__ for part in loop.body] == ["Region", "ForBlock", "Meeting"]
+    assert [type(part).__name__ for part in loop.body] == ["Region", "OncePerBlock", "CollectiveCall"]

@@ -260,7 +260,7 @@ def barrier_in_a_branch(out):
 def test_a_barrier_that_a_part_of_the_block_reaches_is_refused_with_counts_and_line():
     sentence = refusal(barrier_in_a_branch, 1, 64, np.zeros(64), at="cuda.syncthreads()")
     assert sentence.startswith("cuda.syncthreads() was reached by 20 of the 64 live threads of block (0, 0, 0).")
-    assert sentence.endswith("Thread (20, 0, 0) has come to the kernel's end")
+    assert sentence.endswith("Thread (20, 0, 0) has reached the kernel's end")
 
 
 def test_divergence_warn_goes_on_as_a_device_may():
@@ -329,7 +329,7 @@ def test_a_shuffle_whose_mask_names_lanes_that_are_elsewhere_is_refused():
     assert sentence.startswith(
         "cuda.shfl_down_sync() names 32 live lanes of the warp in its mask, and 16 of them are here; in block (0, 0, 0)"
     )
-    assert sentence.endswith("Thread (16, 0, 0) has come to the kernel's end")
+    assert sentence.endswith("Thread (16, 0, 0) has reached the kernel's end")
 
 
 def test_a_lane_that_its_own_mask_leaves_out_is_refused():
