@@ -317,7 +317,7 @@ def test_a_trace_that_would_be_too_large_names_the_sampling_to_use() -> None:
         out[i] = x[i]
 
     arguments = np.zeros(256), np.zeros(256)
-    with pytest.raises(ValueError, match=r"reads: the trace of 3 blocks would hold more than 150 events: 64 came from"):
+    with pytest.raises(ValueError, match=r"reads: the trace of 3 blocks would hold more than 150 events: 64 are from"):
         trace_launch(reads, 8, 32, arguments, blocks=4, most_events=150)
     assert len(trace_launch(reads, 8, 32, arguments, blocks=2, most_events=150).events) == 128
     assert trace_launch(reads, 8, 32, arguments, most_events=150).blocks == [0, 1]  # where nobody asked for so many
