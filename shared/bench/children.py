@@ -7,14 +7,12 @@ with a line of JSON on its standard input, and its last line of standard output 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from shared.bench.threads import variables as with_threads
+from shared.machine import processes
 
 PATIENCE = 180.0
 """Seconds: stage 4's kernels are compiled in far fewer."""
@@ -34,27 +32,15 @@ def ask(
     Raises ChildProcessError where it fails, with the last line that it wrote to standard error, where its answer is no
     JSON, and where it takes longer than `patience` seconds.
     """
-    environment = with_threads(threads) | dict(variables or {})
-    folders = [str(Path(__file__).resolve().parents[2]), environment.get("PYTHONPATH", "")]
-    environment["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
+    environment = processes.finding_our_packages(with_threads(threads) | dict(variables or {}))
+    command = [sys.executable, "-P", "-c", code]
+    done = processes.run(command, patience, variables=environment, text=json.dumps(request))
+    if done.code is None:
+        raise ChildProcessError(f"its process took longer than {patience:g} s")
+    if done.code:
+        said = done.last_error or "it said nothing"
+        raise ChildProcessError(f"its process ended with exit code {done.code}: {said}")
     try:
-        done = subprocess.run(
-            [sys.executable, "-P", "-c", code],
-            input=json.dumps(request),
-            env=environment,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=patience,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise ChildProcessError(f"its process took longer than {patience:g} s") from error
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or ["it said nothing"]
-        raise ChildProcessError(f"its process ended with exit code {done.returncode}: {said[-1]}")
-    try:
-        return json.loads(done.stdout.strip().splitlines()[-1])
+        return json.loads(done.output.strip().splitlines()[-1])
     except (IndexError, ValueError) as error:
-        raise ChildProcessError(f"its process answered {done.stdout[-80:]!r}; expected a line of JSON") from error
+        raise ChildProcessError(f"its process answered {done.output[-80:]!r}; expected a line of JSON") from error

@@ -21,7 +21,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -38,6 +37,7 @@ from numba.core.registry import cpu_target
 from shared.bench.emulator_speed_tables import LABEL, QUICK, Row, Sizes, show
 from shared.bench.results import write_json
 from shared.bench.timing import measure, summarise
+from shared.machine import processes
 from shared.machine.environment import environment, usable_cores
 
 SCHEMA = 1
@@ -145,11 +145,11 @@ def child(what: str, size: int, **variables: str) -> Any:
     """What another process measured: the JSON that `main(["--child", what, ...])` prints there."""
     ours = {name: value for name, value in os.environ.items() if name not in ("GROUNDUP_EMULATOR", "GROUNDUP_THREADS")}
     command = [sys.executable, "-m", __spec__.name if __spec__ else __name__, "--child", what, "--size", str(size)]
-    done = subprocess.run(command, env=ours | variables, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
-        raise RuntimeError(f"the process that measures {what!r} failed: {said[-1]}")
-    return json.loads(done.stdout.splitlines()[-1])
+    done = processes.run(command, None, variables=ours | variables)
+    if done.code != 0:
+        said = done.last_error or done.failure or f"exit code {done.code}"
+        raise RuntimeError(f"the process that measures {what!r} failed: {said}")
+    return json.loads(done.output.splitlines()[-1])
 
 
 def simulate(size: int) -> list[float]:

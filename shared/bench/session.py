@@ -7,13 +7,10 @@ cut costs no more than the job that was running, and a pass that was cut short s
 from __future__ import annotations
 
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from shared.bench import threads, worker
@@ -23,6 +20,7 @@ from shared.bench.plan import Job, Plan, jobs
 from shared.bench.predict import Question, questions
 from shared.bench.results import as_json_line
 from shared.bench.rows import BenchRow, Curve
+from shared.machine import processes
 from shared.machine.environment import environment, usable_cores
 
 Messages = Iterator[dict[str, Any]]
@@ -160,20 +158,13 @@ def start_process(plan: Plan, number: int, numbers: Sequence[int]) -> Messages:
 
     Raises ChildProcessError where it ends before its work is done. It is ended where the caller stops listening.
     """
-    variables = threads.variables(plan.threads)
-    # The package that runs now must be the one that runs then, wherever either was started from.
-    folders = [str(Path(__file__).resolve().parents[2]), variables.get("PYTHONPATH", "")]
-    variables["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
     code = threads.holding(threads.cores_to_hold(plan.threads)) + "from shared.bench.worker import main; main()"
-    child = subprocess.Popen(
+    child = processes.start(
         [sys.executable, "-P", "-c", code],
-        env=variables,
+        variables=processes.finding_our_packages(threads.variables(plan.threads)),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        text=True,
         encoding="utf-8",
-        # A group of its own: Ctrl-C reaches this process alone, which then ends the whole group.
-        start_new_session=os.name == "posix",
     )
     assert child.stdin
     assert child.stdout
@@ -189,27 +180,8 @@ def start_process(plan: Plan, number: int, numbers: Sequence[int]) -> Messages:
     except BrokenPipeError:
         code_at_end = child.wait()
     finally:
-        _end(child)
+        processes.end(child, PATIENCE)
+        child.stdout.close()
     if code_at_end or done < len(numbers):
         how = f"was killed by signal {-code_at_end}" if code_at_end < 0 else f"ended with exit code {code_at_end}"
         raise ChildProcessError(f"pass {number}: its process {how} before its work was done; what it found is kept")
-
-
-def _end(child: subprocess.Popen[str]) -> None:
-    """End the process and those that it started, if any of them still runs."""
-    if child.poll() is None:
-        _signal(child, signal.SIGTERM)
-        try:
-            child.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
-            child.wait()
-    assert child.stdout
-    child.stdout.close()
-
-
-def _signal(child: subprocess.Popen[str], number: int) -> None:
-    if os.name == "posix":
-        os.killpg(child.pid, number)
-    else:
-        child.terminate()
