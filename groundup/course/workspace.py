@@ -16,6 +16,7 @@ import itertools
 import os
 import shutil
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 from groundup.course import progress as progress_file
 from groundup.course.functions import Place, find, function_text, replaced, stub, stub_line
 from groundup.course.manifest import ROOT, Course, Task
+from groundup.course.migration import PLACES, migrate
 from groundup.course.progress import Progress
 from shared.machine.atomic import write_atomically
 
@@ -104,7 +106,7 @@ class Workspace:
         Raises FunctionMissing where the file cannot be parsed or lacks the function: then whole_file helps.
         """
         path = self.folder / task.file
-        kept = self._keep(path)
+        kept = self.keep(path)
         if whole_file:
             text = stubbed(task.file, self.course)
         else:
@@ -120,7 +122,8 @@ class Workspace:
                 self.progress.records.pop(each.id, None)
         return kept
 
-    def _keep(self, path: Path) -> Path | None:
+    def keep(self, path: Path) -> Path | None:
+        """Copy a file to .groundup/old. Returns the copy, None where there is no such file."""
         if not path.is_file():
             return None
         stamp = time.strftime("%Y%m%d-%H%M%S")
@@ -143,10 +146,13 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
     state = folder / progress_file.NAME
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder that is not there yet")
-    ours = state.is_file() or any((folder / file).is_file() for file in files(course))
+    ours = state.is_file() or any((folder / file).is_file() for file in [*files(course), *PLACES])
     if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise ValueError(f"{folder} has other things in it; name a folder that is empty or not there yet")
     folder.mkdir(parents=True, exist_ok=True)
+    if not state.exists():
+        progress_file.save(Progress(course.tasks[0].id), state)
+    workspace = opened(folder, course)
     written = []
     for file in files(course):
         path = folder / file
@@ -157,9 +163,17 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
     for name, text in (("README.md", README), (".gitignore", f"/{BUILT}/\n/runs/\n__pycache__/\n")):
         if not (folder / name).exists():
             write_atomically(folder / name, text.encode())
-    if not state.exists():
-        progress_file.save(Progress(course.tasks[0].id), state)
-    return Workspace(folder, course, progress_file.load(state)), written
+    return workspace, written
+
+
+def opened(folder: Path, course: Course) -> Workspace:
+    """The learner's folder, its files moved to where this version has them; stderr is told of what was moved."""
+    workspace = Workspace(folder.absolute(), course, progress_file.load(folder / progress_file.NAME))
+    told = migrate(workspace.folder, course, workspace.progress, workspace.keep)
+    if told:
+        workspace.save()
+        print(told, file=sys.stderr)
+    return workspace
 
 
 def commit_first(folder: Path) -> str:
@@ -197,7 +211,7 @@ def locate(given: Path | None, course: Course) -> Workspace:
     for folder in candidates:
         state = folder / progress_file.NAME
         if state.is_file():
-            return Workspace(folder.absolute(), course, progress_file.load(state))
+            return opened(folder, course)
     looked = f"{chosen} has no {progress_file.NAME}" if chosen else "there is no course folder here"
     raise ValueError(f"{looked}; groundup learn start makes one")
 

@@ -1,0 +1,226 @@
+"""A learner's folder from an earlier version, brought to where the project's files are now.
+
+The folder holds copies of the project's files. When the project moves one of them, `migrate` moves the learner's copy
+to the same place, and has the import lines of all copies name the modules by their new places. Both happen once, when
+the folder is opened; every file that is changed is copied first. PLACES is the only list of old places.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from groundup.course import progress as progress_file
+from groundup.course.functions import find, function_text, is_c, stub_line
+from groundup.course.manifest import ROOT, Course, Task
+from groundup.course.progress import Progress
+from shared.machine.atomic import write_atomically
+
+PLACES = {
+    "shared/cli.py": "groundup/cli.py",
+    "shared/commands": "groundup/commands",
+    "shared/course": "groundup/course",
+    "shared/doctor": "groundup/doctor",
+    "shared/inside.py": "groundup/inside.py",
+    "shared/live.py": "groundup/live.py",
+    "shared/race.py": "groundup/race.py",
+    "shared/results.py": "shared/bench/results.py",
+    "shared/check_ops.py": "shared/checks/ops.py",
+    "shared/check_pair.py": "shared/checks/pair.py",
+    "shared/check_problems.py": "shared/checks/problems.py",
+    "shared/check_scales.py": "shared/checks/scales.py",
+    "shared/check_steps.py": "shared/checks/steps.py",
+    "shared/check_trajectory.py": "shared/checks/trajectory.py",
+    "shared/equivalence.py": "shared/checks/equivalence.py",
+    "shared/gradient_check.py": "shared/checks/gradients.py",
+    "shared/tolerance.py": "shared/checks/tolerance.py",
+    "shared/batches.py": "shared/data/batches.py",
+    "shared/datasets.py": "shared/data/datasets.py",
+    "shared/download.py": "shared/data/download.py",
+    "shared/idx.py": "shared/data/idx.py",
+    "shared/synthetic.py": "shared/data/synthetic.py",
+    "shared/atomic.py": "shared/machine/atomic.py",
+    "shared/environment.py": "shared/machine/environment.py",
+    "shared/hardware.py": "shared/machine/hardware.py",
+    "shared/checkpoints.py": "shared/training/checkpoints.py",
+    "shared/interrupts.py": "shared/training/interrupts.py",
+    "shared/metrics.py": "shared/training/metrics.py",
+    "shared/progress.py": "shared/training/progress.py",
+    "shared/runs.py": "shared/training/runs.py",
+    "shared/schedules.py": "shared/training/schedules.py",
+    "shared/training.py": "shared/training/loop.py",
+    "stage4_numba_cuda/compiling": "groundup/compiling",
+    "stage4_numba_cuda/emulator": "cuda_emulator",
+    "stage4_numba_cuda/lens": "groundup/lens",
+}
+"""Old place -> new place of files and of whole folders, from the folder that holds the stages."""
+
+MODULES = {
+    old.removesuffix(".py").replace("/", "."): new.removesuffix(".py").replace("/", ".") for old, new in PLACES.items()
+}
+FROM = re.compile(r"^([ \t]*from[ \t]+)(\.*)([\w.]*)([ \t]+import[ \t]+)([^\r\n]*)", re.MULTILINE)
+IMPORT = re.compile(r"^([ \t]*import[ \t]+)([\w., \t]+)", re.MULTILINE)
+
+
+def migrate(folder: Path, course: Course, progress: Progress, keep: Callable[[Path], Path | None]) -> str:
+    """Move the learner's files to their new places and mend their imports. Returns what was done, "" for nothing.
+
+    progress: a pass stays one, although the function may have an import line in it that was mended
+    keep: copies a file before it is changed, and returns the copy
+    Raises ValueError where a file cannot be moved or written; what was there before is still there then.
+    """
+    old_places = {new: old for old, new in PLACES.items()}
+    done, mended_files = [], []
+    for file in dict.fromkeys(task.file for task in course.tasks):
+        tasks = [task for task in course.tasks if task.file == file]
+        old = old_places.get(file, "")
+        source, target = folder / (old or file), folder / file
+        try:
+            if not old or not source.is_file():
+                if _write(target, file, target, tasks, progress, keep):
+                    mended_files.append(file)
+            elif target.is_file() and _is_written(target, tasks):
+                done.append(f"{old} went to {keep(source)}, because there is a {file}, too")
+                source.unlink()
+            else:
+                keep(source)
+                _write(source, old, target, tasks, progress, keep)
+                source.unlink()
+                done.append(f"{old} is {file} now")
+        except OSError as error:
+            raise ValueError(
+                f"{folder} was made by an earlier version of groundup, and its {old or file} could not be made today's "
+                f"{file}: {error}; nothing is lost: mend that and try again"
+            ) from None
+    if mended_files:
+        done.append(f"imports of modules that have moved were mended in {', '.join(mended_files)}")
+    if not done:
+        return ""
+    earlier = "the files as they were are in .groundup/old"
+    return f"{folder} was made by an earlier version of groundup: {'; '.join(done)}; {earlier}"
+
+
+def mended(text: str, file: str, now: str) -> str:
+    """The text of a Python file with the new names of modules in its import lines.
+
+    file, now: where the text stood and where it will stand, from the folder that holds the stages
+    """
+    package, same = PurePosixPath(file).parent.parts, PurePosixPath(file).parent == PurePosixPath(now).parent
+    uses: list[tuple[str, str]] = []
+
+    def from_line(match: re.Match[str]) -> str:
+        lead, dots, module, middle, names = match.groups()
+        base = ".".join(package[: len(package) - len(dots) + 1]) if dots else ""
+        absolute = ".".join(part for part in (base, module) if part)
+
+        def written(new: str) -> str:
+            return dots + new[len(base) :].lstrip(".") if dots and same and f"{new}.".startswith(f"{base}.") else new
+
+        if absolute == "shared.training" and _are_submodules(names):
+            return match[0]
+        new = _new_name(absolute)
+        if new is not None:
+            return f"{lead}{written(new)}{middle}{names}"
+        return _moved_out(lead, written, absolute, middle, names) or f"{lead}{written(absolute)}{middle}{names}"
+
+    def import_line(match: re.Match[str]) -> str:
+        parts = []
+        for part in match[2].split(","):
+            old, *as_name = part.split() or [""]
+            new = _new_name(old)
+            if new is not None and not as_name:
+                uses.append((old, new))
+            parts.append(part.replace(old, new, 1) if new else part)
+        return match[1] + ",".join(parts)
+
+    text = IMPORT.sub(import_line, FROM.sub(from_line, text))
+    for old, new in uses:
+        already = re.escape(new.removeprefix(old))  # shared.training.loop begins with the old name, shared.training
+        text = re.sub(rf"(?<![\w.]){re.escape(old)}(?=\.)(?!{already}\b)", new, text)
+    return text
+
+
+def _new_name(module: str) -> str | None:
+    """Where a module is now, by its full name; None where it has not moved."""
+    if module in MODULES:
+        return MODULES[module]
+    for old, new in PLACES.items():
+        package = old.replace("/", ".")
+        if not old.endswith(".py") and module.startswith(f"{package}."):
+            return new.replace("/", ".") + module.removeprefix(package)
+    return None
+
+
+def _moved_out(lead: str, written: Callable[[str], str], package: str, middle: str, names: str) -> str:
+    """`from package import a, b`, with a line of its own for each of them that is a module that has moved; "" for none.
+
+    written: a module's name as it stands behind `from`
+    """
+    indent = lead[: len(lead) - len(lead.lstrip())]
+    stay, lines = [], []
+    for name in names.partition("#")[0].strip(" \t()").split(","):
+        original, *as_name = name.split() or [""]
+        new = _new_name(f"{package}.{original}")
+        if new is None:
+            stay.append(name.strip())
+            continue
+        parent, _, own = new.rpartition(".")
+        known_as = as_name[-1] if as_name else original
+        renamed = own if own == known_as else f"{own} as {known_as}"
+        lines.append(f"{indent}from {written(parent)} import {renamed}" if parent else f"{indent}import {renamed}")
+    if lines and stay:
+        lines.insert(0, f"{lead}{written(package)}{middle}{', '.join(stay)}")
+    return "\n".join(lines)
+
+
+def _are_submodules(names: str) -> bool:
+    """Whether something of `from shared.training import …` is a file of that folder, so that the folder is meant."""
+    found = re.findall(r"\w+", names.partition("#")[0])
+    return any((ROOT / "shared" / "training" / f"{name}.py").is_file() for name in found)
+
+
+def _write(
+    source: Path, stood: str, target: Path, tasks: list[Task], progress: Progress, keep: Callable[[Path], Path | None]
+) -> bool:
+    """Write a file to its new place, its imports mended. Returns whether there was something to write.
+
+    stood: the place of `source` in the folder; target: the new place, which may be the same
+    tasks: those of the file; where the function of one still is the one that passed, it still is afterwards
+    """
+    if source == target and (is_c(stood) or not source.is_file()):
+        return False
+    content = source.read_bytes()
+    try:
+        before = content.decode()
+    except UnicodeDecodeError:  # moved as it is; grading says what is wrong with it
+        before = after = ""
+    else:
+        after = before if is_c(stood) else mended(before, stood, tasks[0].file)
+    if source == target and after == before:
+        return False
+    passed = [task for task in tasks if progress.of(task.id).digest == _digest(before, task)]
+    keep(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(target, after.encode() if after else content)
+    for task in passed:
+        progress.of(task.id).digest = _digest(after, task)
+    return True
+
+
+def _digest(text: str, task: Task) -> str:
+    """Of the task's function; "" where it is not there, or the text is no program."""
+    try:
+        return progress_file.digest(function_text(text, find(text, task.function, task.file)))
+    except ValueError:
+        return ""
+
+
+def _is_written(path: Path, tasks: list[Task]) -> bool:
+    """Whether one of the file's exercises is no stub any more, or the file cannot be read as a program."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        functions = [function_text(text, find(text, task.function, task.file)) for task in tasks]
+    except ValueError:
+        return True
+    return not all(stub_line(function, task.week, task.number) for function, task in zip(functions, tasks, strict=True))

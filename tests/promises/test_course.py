@@ -1,0 +1,76 @@
+"""A learner's folder of commit aa8f7fd: the same progress, the same verdicts, and the course goes on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundup.course.manifest import course
+from tests.promises.made import MADE, copied, run
+
+VERDICTS: dict[str, str] = json.loads((MADE / "course-verdicts.json").read_text())
+"""By task: "passed", or the first check that failed."""
+
+A_TASK_OF_EACH_KIND = ("1.2", "1.3", "5.5", "6.1", "6.5", "9.2", "17.1", "17.3", "18.2", "18.3")
+"""Right and wrong ones: in pure Python, NumPy, C and a kernel, and in files that are no floor's."""
+
+
+def run_apart(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In a process of its own: what trains with the learner's functions puts them in place of ours."""
+    code = "from groundup.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def test_the_learners_progress_is_what_it_was(learner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    expected = json.loads((MADE / "course-status.json").read_text())
+    assert run("learn", "status", "--json") == 0
+    assert json.loads(capsys.readouterr().out) == expected
+    assert run("learn", "status", "--all") == 0
+    shown = capsys.readouterr().out
+    assert "passed, 3 hints, solution seen" in shown
+    assert "changed since it passed" in shown
+    assert "reached 20" in shown, "the checkpoint of phase 4"
+
+
+@pytest.mark.parametrize("name", A_TASK_OF_EACH_KIND)
+def test_an_answer_passes_or_fails_as_it_did(name: str, learner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    passes = VERDICTS[name] == "passed"
+    assert run("learn", "check", name, "--json") == (0 if passes else 1)
+    (verdict,) = json.loads(capsys.readouterr().out)["verdicts"].values()
+    assert (verdict["rung"] or "passed") == VERDICTS[name], verdict
+
+
+def test_the_course_goes_on_where_the_learner_stood(learner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    current = json.loads((MADE / "course-status.json").read_text())["current"]
+    assert run("learn", "next") == 0
+    assert f"now: {current}" in capsys.readouterr().out
+    assert run("learn", "hint", "1.2") == 0
+    assert "1.2, hint 2 of 3" in capsys.readouterr().out, "the first was taken"
+    assert run("learn", "start") == 0
+    assert "nothing was missing" in capsys.readouterr().out
+
+
+def test_a_stub_that_was_left_is_still_not_written(learner: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("4.3", "14.1", "18.4"):
+        assert run("learn", "check", name) == 1
+        assert "not written yet" in capsys.readouterr().out
+
+
+def test_a_network_of_the_learners_own_functions_goes_on_training(learner: Path, data: Path, tmp_path: Path) -> None:
+    folder = copied("mine", tmp_path)
+    done = run_apart("train", "1", "--resume", str(folder), "--epochs", "2", "--data-dir", str(data), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert len(found["epochs"]) == 2
+    of_stage1 = [task.id for task in course().tasks if task.stage == "stage1_pure_python"]
+    assert found["mine"] == [name for name in of_stage1 if VERDICTS.get(name) == "passed"]
+
+
+def test_the_learners_folder_is_found_from_within(learner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROUNDUP_COURSE")
+    monkeypatch.chdir(learner / "stage1_pure_python")
+    assert run("learn") == 0
