@@ -321,9 +321,9 @@ def test_a_trace_that_would_be_too_large_names_the_sampling_to_use() -> None:
         trace_launch(reads, 8, 32, arguments, blocks=4, most_events=150)
     assert len(trace_launch(reads, 8, 32, arguments, blocks=2, most_events=150).events) == 128
     assert trace_launch(reads, 8, 32, arguments, most_events=150).blocks == [0, 1]  # where nobody asked for so many
-    with pytest.raises(ValueError, match="one block alone leaves more: trace a smaller problem"):
+    with pytest.raises(ValueError, match="one block alone makes more: trace a smaller problem"):
         trace_launch(reads, 8, 32, arguments, most_events=10)
-    with pytest.raises(ValueError, match="one block alone leaves more: trace a smaller problem"):
+    with pytest.raises(ValueError, match="one block alone makes more: trace a smaller problem"):
         trace_launch(reads, 8, 32, arguments, blocks=3, most_events=10)
 
 
