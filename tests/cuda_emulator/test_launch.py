@@ -2,16 +2,15 @@
 
 import _thread
 import os
-import signal
 import sys
 import threading
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from cuda_emulator.errors import KernelError, KernelWarning
 from cuda_emulator.runtime.launch import Ready, launch
+from tests import interrupts
 from tests.cuda_emulator.emulator_fakes import ADD, DIVIDE, FAIL, SPIN, FakeKernel, by_block
 
 BLOCK = (32, 1, 1)
@@ -101,15 +100,7 @@ def test_an_exception_of_numba_becomes_a_kernel_error_at_the_launch(known: float
     assert raised.value.kernel == "halve"
 
 
-@pytest.fixture
-def hears_ctrl_c() -> Iterator[None]:
-    """A shell makes its background jobs deaf to SIGINT: nothing would interrupt the kernel."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
-@pytest.mark.usefixtures("hears_ctrl_c")
+@interrupts.heard()
 @pytest.mark.parametrize("cores", [1, 2])
 def test_ctrl_c_ends_a_kernel_that_would_never_end(cores: int) -> None:
     what = np.full(8, SPIN)

@@ -20,6 +20,7 @@ from groundup.commands.train import train
 from groundup.live import BLOCKS, GAP, SHARE, LiveView, clock, gradient_ratios, sparkline, watching
 from shared import contract
 from shared.training import loop
+from tests import interrupts
 from tests.shared.training import small_runs
 
 # --- the sparkline ---
@@ -287,6 +288,7 @@ def test_ctrl_c_in_a_live_view_saves_the_run_and_says_how_to_resume(tmp_path: Pa
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(tmp_path)
+        interrupts.hear()
         os.environ |= {"TERM": "xterm", "PYTHONPATH": str(Path(__file__).resolve().parents[2]), "LC_ALL": "C.UTF-8"}
         options = ["numpy", "--live", "--epochs", "100000", "--hidden", "8", "--run-dir", "here"]
         code = "import typer; from groundup.commands.train import train; app = typer.Typer(); app.command()(train); "

@@ -20,6 +20,7 @@ from shared.bench.rows import BenchRow, Curve
 from shared.bench.session import Session, Watcher, start_process
 from shared.bench.timing import summarise
 from shared.machine.environment import THREAD_VARIABLES, usable_cores
+from tests import interrupts
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAN = Plan(
@@ -200,8 +201,9 @@ def test_an_interrupted_program_keeps_its_results_and_leaves_no_process_behind(t
     environment |= {"PYTHONPATH": path, "READY": str(tmp_path / "ready")}
     options = ["--threads", "1", "--stages", "2", "--only", "ladders", "--out", str(tmp_path / "out")]
     command = [sys.executable, "-c", "from groundup.cli import main; main()", "bench", *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command, env=environment, **pipes, text=True, start_new_session=True, preexec_fn=interrupts.hear
     )
     try:
         for _ in range(1200):

@@ -10,6 +10,7 @@ import pytest
 
 from shared.bench import threads
 from shared.machine.environment import THREAD_VARIABLES, usable_cores
+from tests import interrupts
 
 LINUX = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not let a process choose")
 
@@ -65,6 +66,7 @@ def test_a_process_that_is_held_to_a_core_sees_no_other() -> None:
     assert subprocess.check_output([sys.executable, "-c", code], text=True).strip() == f"[{core}]"
 
 
+@interrupts.heard()
 @pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_second_interrupt_does_not_stop_what_is_done_about_the_first(number: signal.Signals) -> None:

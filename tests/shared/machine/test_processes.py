@@ -9,13 +9,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from shared.machine import processes
 from shared.machine.processes import Finished, end, finding_our_packages, own_group, run, start
+from tests import interrupts
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and process groups are POSIX's")
 
@@ -53,14 +54,6 @@ def soon(condition: Callable[[], bool]) -> bool:
     while not condition() and time.monotonic() < last:
         time.sleep(0.02)
     return condition()
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """A shell makes its background jobs deaf to SIGINT; here the signal is an interrupt again."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def test_exit_code_output_and_errors_are_returned() -> None:
@@ -157,8 +150,8 @@ def test_a_grandchild_that_left_the_group_with_the_pipe_is_not_waited_for(
         os.kill(int((tmp_path / "number").read_text()), signal.SIGKILL)
 
 
+@interrupts.heard()
 @posix
-@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_kills_the_child_and_its_children(tmp_path: Path) -> None:
     file = tmp_path / "number"
 

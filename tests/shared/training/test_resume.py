@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from shared.training.checkpoints import Checkpoint, load_checkpoint
+from tests import interrupts
 from tests.shared.training.small_runs import assert_same_run
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -36,12 +37,7 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "stage2_numpy.train", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    return subprocess.Popen(command, cwd=ROOT, env=environment, text=True, preexec_fn=_heed_ctrl_c, **pipes)
-
-
-def _heed_ctrl_c() -> None:
-    """A shell makes its background jobs deaf to SIGINT; were the tests one of them, the child would inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return subprocess.Popen(command, cwd=ROOT, env=environment, text=True, preexec_fn=interrupts.hear, **pipes)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str, str]:

@@ -14,6 +14,7 @@ from shared.training.checkpoints import CheckpointError, load_checkpoint
 from shared.training.interrupts import noted_interrupts
 from shared.training.loop import TrainingInterrupted, train
 from shared.training.metrics import read_metrics
+from tests import interrupts
 from tests.shared.training.small_runs import DATA, FULL, assert_same_run, host, make
 
 
@@ -48,6 +49,7 @@ def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
     assert_same_run(tmp_path / "r", tmp_path / "whole")
 
 
+@interrupts.heard()
 @pytest.mark.usefixtures("one_step_at_a_time")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("at", [(1, 1), (2, 3), (3, 5)])
@@ -61,8 +63,6 @@ def test_a_signal_lets_the_step_finish_saves_it_and_says_where(
         if (epoch, step) == at:
             os.kill(os.getpid(), number)
 
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        pytest.skip("these tests run as a background job, which does not hear SIGINT")
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     network, optimizer = make(stage)
     with pytest.raises(TrainingInterrupted, match=r"saved .*last\.safetensors") as caught:
@@ -189,13 +189,10 @@ def test_a_signal_that_was_ignored_before_stays_ignored() -> None:
         signal.signal(signal.SIGTERM, before)
 
 
+@interrupts.heard()
 def test_a_second_signal_acts_at_once() -> None:
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        with noted_interrupts() as note:
+    with noted_interrupts() as note:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert note.requested
+        with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
-            assert note.requested
-            with pytest.raises(KeyboardInterrupt):
-                os.kill(os.getpid(), signal.SIGINT)
-    finally:
-        signal.signal(signal.SIGINT, before)
