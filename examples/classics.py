@@ -16,7 +16,9 @@ from groundup.race import stages_for
 from shared.contract import NetworkLike, Stage, StageUnavailable
 from shared.data.datasets import Split
 from shared.data.synthetic import two_clouds, xor
-from shared.training.loop import evaluate, train
+from shared.training.loop import train
+from shared.training.metrics import evaluate
+from shared.training.settings import QUIET, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ def _learn(
     stage: Stage, network: NetworkLike, data: Split, learning_rate: float, momentum: float, epochs: int, batch_size: int
 ) -> Classic:
     optimizer = stage.optimizers.SGD(learning_rate, momentum=momentum)
-    train(stage, network, optimizer, data, epochs=epochs, batch_size=batch_size, progress_bar=False)
+    train(stage, network, optimizer, data, TrainingSettings(epochs, batch_size), hooks=QUIET)
     loss, accuracy, _ = evaluate(stage, network, data)
     outputs = np.asarray(stage.arrays.to_host(network.forward(stage.arrays.asarray(data.x, "float64"))))
     return Classic(accuracy, loss, epochs, outputs[:, 0])

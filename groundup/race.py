@@ -27,7 +27,10 @@ from shared.charts.style import save
 from shared.checks.equivalence import Comparison, compare_parameters
 from shared.contract import STAGES, NetworkLike, Stage, StageUnavailable, is_emulated, load_stage
 from shared.data.datasets import Dataset, Split
-from shared.training.loop import EpochRecord, evaluate, train
+from shared.training.loop import train
+from shared.training.metrics import EpochRecord, evaluate
+from shared.training.schedules import Schedule
+from shared.training.settings import Hooks, TrainingSettings
 
 SCHEMA = 1
 
@@ -128,13 +131,9 @@ def run_lap(
         network,
         optimizer,
         data.train,
-        epochs=settings.epochs,
-        batch_size=settings.batch_size,
-        seed=settings.seed,
-        schedule=settings.schedule,
+        TrainingSettings(settings.epochs, settings.batch_size, settings.seed, schedule=Schedule(settings.schedule)),
         test_data=data.test,
-        on_batch=on_batch,
-        progress_bar=False,
+        hooks=Hooks(on_batch=on_batch, progress_bar=False),
     )
     loss, accuracy, predictions = evaluate(stage, network, data.test)
     return Lap(stage, network, result.epochs, np.asarray(predictions), loss, accuracy)

@@ -1,9 +1,14 @@
-"""What every stage must provide, written once, as types; and `load_stage`, the only door from `shared` to a stage.
+"""What every stage must provide, as types, and the two functions that import a stage.
 
-A stage is a package of seven rooms with the same names on every floor. `load_stage("stage2_numpy")`
-imports them and hands them over side by side, so that shared code can say `stage.matmul.matmul(a, b)`
-without knowing which floor it stands on. Array is whatever the stage computes with: lists of floats
-on the first floor, numpy.ndarray on the second. `stage.arrays.asarray` and `to_host` go in and out.
+A stage is a package of seven rooms (modules) with the same names on every floor. Code outside the floors imports them
+through this module only:
+
+    load_stage("stage2_numpy")           prepares the stage and returns its rooms: stage.matmul.matmul(a, b)
+    load_part("stage3_c", "library")     one module of a stage that is not a room
+
+So shared code works on every floor without a name of one in it. Array stands for the type that the stage computes with:
+lists of floats on the first floor, numpy.ndarray on the second. `stage.arrays.asarray` converts numbers to it and
+`stage.arrays.to_host` converts them back.
 """
 
 from __future__ import annotations
@@ -14,14 +19,17 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
+
+if TYPE_CHECKING:  # stage 1 and the doctor load stages without NumPy
+    import numpy as np
 
 Array = Any
-"""A stage's own array. Its type is the stage's business; shared code only passes it along."""
+"""A stage's own array. Shared code only passes it from one function of the stage to another."""
 
 STAGES = ("stage1_pure_python", "stage2_numpy", "stage3_c", "stage4_numba_cuda")
 STAGE_TITLES = dict(zip(STAGES, ("stage 1: pure Python", "stage 2: NumPy", "stage 3: C", "stage 4: CUDA"), strict=True))
-"""What people call the stages; by name, because a chart may show results of a stage that is not installed."""
+"""The title of each stage by its name, known without importing it: a chart may show results of another machine."""
 
 ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
 
@@ -29,13 +37,13 @@ ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 OPTIMIZERS = ("SGD", "RMSProp", "Adam")
 LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
-"""The losses whose second argument is integer labels (batch,); the others take targets shaped like the outputs."""
+"""Losses whose second argument is integer labels (batch,). The other losses take targets shaped like the outputs."""
 
 
 class StageUnavailable(Exception):
-    """The stage exists in the plan but cannot be used here; the message says why and what to do.
+    """The stage cannot be used on this machine; the message says why and what to do.
 
-    fix: the one command that mends it, where there is one
+    fix: the command that repairs it, or None if there is no such command
     """
 
     def __init__(self, message: str, fix: str | None = None) -> None:
@@ -53,7 +61,7 @@ class ArraysRoom(Protocol):
 
 class MatmulRoom(Protocol):
     LADDER: Mapping[str, Callable[[Array, Array], Array]]
-    """Every way this floor knows to compute a @ b, slowest first; the last one is what `matmul` uses."""
+    """The ladder of this floor: functions that compute a @ b, slowest first. `matmul` uses the last rung."""
 
     def matmul(self, a: Array, b: Array) -> Array:
         """a (M, K) times b (K, N) -> (M, N)."""
@@ -88,7 +96,7 @@ class Optimizer(Protocol):
         """{"steps": int, "buffers": {name: [one array per parameter]}}; empty buffers before the first step."""
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        """Continue from what `state` returned, or from the same with other stages' arrays or NumPy's in it."""
+        """Continue from a result of `state`, whose arrays may be those of another stage or NumPy's."""
 
 
 class NetworkLike(Protocol):
@@ -103,13 +111,13 @@ class NetworkLike(Protocol):
         """[W1, b1, W2, b2, …]: the network's own arrays, not copies."""
 
     def forward(self, x: Array, dropout_masks: Sequence[Array] | None = None) -> Array:
-        """x (batch, features) -> the last layer's output, no activation on it, (batch, out_features)."""
+        """x (batch, features) -> the last layer's output without an activation, (batch, out_features)."""
 
     def loss(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None) -> float:
         """The loss of forward(x) against y."""
 
     def gradients(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
-        """dL/dparameter for each parameter, in the order of `parameters`; the caller's own to keep."""
+        """dL/dparameter for each parameter, in the order of `parameters`; arrays that no later call overwrites."""
 
     def train_step(
         self, x: Array, y: Array, optimizer: Optimizer, dropout_masks: Sequence[Array] | None = None
@@ -120,12 +128,48 @@ class NetworkLike(Protocol):
         """The predicted class of each row, integers (batch,)."""
 
 
+class ResidentRun(Protocol):
+    """A training whose data set stays on the device, so that the host can order several steps at a time."""
+
+    interval: int
+    """The largest number of steps to take at once."""
+
+    def begin_epoch(self, order: np.ndarray) -> None:
+        """The order in which the coming steps visit the samples: each index once, (n,)."""
+
+    def prefetch(self, order: np.ndarray) -> None:
+        """Send the order of the next epoch to the device ahead of its `begin_epoch`."""
+
+    def take(
+        self, first: int, rates: Sequence[float], steps_before: int, meanwhile: Callable[[], None] | None = None
+    ) -> list[float]:
+        """Take one step for each learning rate, from step `first` (from 0) of the epoch. Returns their losses.
+
+        steps_before: steps of the whole training before these; the dropout masks depend on it
+        meanwhile: called while the device computes
+        """
+
+
+class ResidentNetwork(NetworkLike, Protocol):
+    """A network with the optional capability to train on data that stays on its device; see `can_be_resident`."""
+
+    def resident(
+        self, x: np.ndarray, labels: np.ndarray, optimizer: Optimizer, batch_size: int, dropout: float, seed: int
+    ) -> ResidentRun:
+        """A training on these samples (n, features) and labels (n,): the same numbers as by `train_step`."""
+
+
+def can_be_resident(network: NetworkLike) -> TypeGuard[ResidentNetwork]:
+    """Whether the network has the method `resident`. A class may also switch it off with `resident = None`."""
+    return getattr(network, "resident", None) is not None
+
+
 @dataclass(frozen=True)
 class Stage:
-    """One floor's rooms, side by side. Each room is the stage's module of that name.
+    """The rooms of one floor. Each attribute is the stage's module of that name.
 
-    The rooms are typed as Any where a Protocol would only repeat the module's signature list;
-    tests/floors/test_contract.py compares every stage's signatures with this file.
+    Some rooms are typed as Any, because a Protocol would only repeat the list of signatures with which
+    tests/floors/test_contract.py compares every stage.
     """
 
     name: str
@@ -137,7 +181,7 @@ class Stage:
     network: Any
     optimizers: Any
     ceilings: Any = None
-    """Loops that measure what the machine can do at most (stage3_c/ceilings.py); None on a floor that has none."""
+    """Loops that measure the machine's highest speeds (stage3_c/ceilings.py); None on a floor without them."""
 
     @property
     def number(self) -> int:
@@ -146,20 +190,20 @@ class Stage:
 
     @property
     def title(self) -> str:
-        """For people: 'stage 2: NumPy'; of stage 4 also whether it is emulated, as `display_title` says it."""
+        """The title to show: 'stage 2: NumPy', 'stage 4: CUDA, emulated on the CPU'; see `display_title`."""
         return display_title(self.name)
 
 
 def is_emulated(name: str) -> bool:
-    """Whether the CPU stands in for the device that the stage is written for: its times say nothing about a GPU.
+    """Whether the stage's kernels run on the CPU by emulation, so that its times say nothing about a GPU.
 
-    name: as `stage_name` takes it. Known once the stage is loaded; False before.
+    name: any name that `stage_name` takes. False for a stage that is not loaded yet.
     """
     return bool(stage_facts(name).get("emulated"))
 
 
 def display_title(name: str) -> str:
-    """A stage's title wherever something measured is shown: 'stage 4: CUDA, emulated on the CPU' where it was.
+    """The title of a stage beside its measurements, such as 'stage 4: CUDA, emulated on the CPU'.
 
     name: the full name of a stage
     """
@@ -167,7 +211,7 @@ def display_title(name: str) -> str:
 
 
 def short_title(name: str, emulated: bool) -> str:
-    """The same for a narrow column: 'stage 3', 'stage 4 (emulated)'."""
+    """The title for a narrow column: 'stage 3', 'stage 4 (emulated)'. name: the full name of a stage."""
     number = STAGE_TITLES[name].partition(":")[0]
     return f"{number} (emulated)" if emulated else number
 
@@ -175,7 +219,7 @@ def short_title(name: str, emulated: bool) -> str:
 def stage_name(name: str) -> str:
     """The full name of a stage: '2', 'stage2', 'numpy' and 'stage2_numpy' all mean stage2_numpy.
 
-    Raises ValueError naming the choices where nothing matches.
+    Raises ValueError with the choices for any other name.
     """
     for full in STAGES:
         number, _, short = full.partition("_")
@@ -185,23 +229,23 @@ def stage_name(name: str) -> str:
 
 
 def available_stages() -> list[str]:
-    """Names of the stages that are installed, with their rooms, first floor first."""
+    """Names of the stages that are installed, first floor first. Imports none of them."""
     return [name for name in STAGES if _has_rooms(name)]
 
 
 def _has_rooms(name: str) -> bool:
-    """Whether the package is here and holds a network (stage 4 had its emulator first). Imports nothing."""
     spec = importlib.util.find_spec(name)
     folders = (spec.submodule_search_locations if spec is not None else None) or ()
     return any((Path(folder) / "network.py").is_file() for folder in folders)
 
 
 def load_stage(name: str) -> Stage:
-    """Import a stage's rooms, and prepare the stage where it needs it: stage 3 compiles its C on first use.
+    """Prepare a stage and import its rooms. The only way to load a stage.
 
-    name: as `stage_name` takes it.
-    Raises ValueError for an unknown name or for C that does not compile, StageUnavailable where the stage is not
-    installed or this machine lacks what it needs, OSError where what it makes cannot be written.
+    name: any name that `stage_name` takes. A stage with a function `prepare()` is prepared first: stage 3 compiles its
+    C on first use, for example.
+    Raises ValueError for an unknown name or for C that does not compile, StageUnavailable if the stage is not installed
+    or the machine lacks something that it needs, OSError if a compiled file cannot be written.
     """
     full = stage_name(name)
     if full not in available_stages():
@@ -220,17 +264,18 @@ def load_device_clock() -> Any:
 
 
 def load_part(stage: str, name: str) -> Any:
-    """A module of a stage that is no room: what the course grades is in some of them.
+    """Import one module of a stage that is not a room. The only way to load a part of a stage.
 
-    stage: as `stage_name` takes it; name: as in "library" or "kernels.softmax"
+    stage: any name that `stage_name` takes; name: the module's name within it, like "library" or "kernels.softmax"
+    The stage is not prepared: `load_stage` does that.
     """
     return importlib.import_module(f"{stage_name(stage)}.{name}")
 
 
 def stage_facts(name: str) -> dict[str, Any]:
-    """What a stage that is loaded has to say of itself beside a measurement; empty where it is not, or has nothing.
+    """The facts that a loaded stage reports about itself beside its measurements, as JSON values.
 
-    name: as `stage_name` takes it. Values are JSON. Nothing is imported or built for the answer.
+    name: any name that `stage_name` takes. Empty for a stage that is not loaded or reports nothing.
     """
     facts = getattr(sys.modules.get(stage_name(name)), "facts", None)
     return facts() if facts is not None else {}

@@ -125,7 +125,7 @@ def _checkpoint(run: Path) -> Checkpoint:
 
 def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
     """What the checkpoint says of its data."""
-    settings: Mapping[str, Any] = checkpoint.progress.get("notes", {})
+    settings: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
     if settings.get("dataset") not in NAMES or "data_dir" not in settings:
         raise CheckpointError(
             f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on"
@@ -154,10 +154,10 @@ def _records(path: Path) -> list[EpochRecord]:
 
 def _how_long(checkpoint: Checkpoint) -> str:
     """'10 epochs', '2 epochs and 31 steps', 'no epoch'."""
-    if "record" in checkpoint.progress:
-        epochs, steps = checkpoint.progress["record"]["epoch"], 0
+    if "record" in checkpoint.about_run:
+        epochs, steps = checkpoint.about_run["record"]["epoch"], 0
     else:
-        position = checkpoint.progress["position"]
+        position = checkpoint.about_run["position"]
         epochs, steps = position["epoch"], position["step"]
     parts = [f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in ((epochs, "epoch"), (steps, "step"))]
     return " and ".join(part for part in parts if not part.startswith("0 ")) or "no epoch"

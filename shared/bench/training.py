@@ -29,10 +29,11 @@ from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split
 from shared.initialize import initialize_parameters
 from shared.machine.environment import usable_cores
-from shared.training.loop import Stepper
+from shared.training.epochs import EpochRunner
 from shared.training.metrics import evaluate
-from shared.training.runs import Progress
-from shared.training.schedules import learning_rate_at
+from shared.training.runs import Position
+from shared.training.schedules import Schedule, learning_rate_at
+from shared.training.settings import TrainingSettings
 
 WARM_UP_BATCHES = 2
 EPOCH_LIMIT = 60.0
@@ -59,9 +60,13 @@ class Recipe:
         """The network and batch for these images."""
         return Case((data.train.x.shape[1], self.hidden, data.classes), self.batch, self.dtype)
 
+    def settings(self) -> TrainingSettings:
+        """The settings of the training loop."""
+        return TrainingSettings(self.epochs, self.batch, self.seed, schedule=Schedule(self.schedule))
+
     def rates(self, step: int, steps_per_epoch: int) -> float:
         """The learning rate after so many steps."""
-        return learning_rate_at(self.learning_rate, self.schedule, step, steps_per_epoch, self.epochs)
+        return learning_rate_at(self.learning_rate, Schedule(self.schedule), step, steps_per_epoch, self.epochs)
 
 
 RECIPES = {
@@ -231,12 +236,10 @@ def _epochs(stage: Stage, recipe: Recipe, data: Dataset) -> Iterator[Trained]:
     """Epoch after epoch of `shared.training.loop.train`, which stands still in between: somebody else's turn."""
     network = stage.network.Network(list(recipe.case(data).layer_sizes), seed=recipe.seed, dtype=recipe.dtype)
     optimizer = stage.optimizers.SGD(recipe.learning_rate, momentum=recipe.momentum)
-    stepper = Stepper(
-        stage, network, optimizer, data.train, recipe.batch, recipe.seed, 0.0, recipe.rates, checkpoint_every=None
-    )
+    runner = EpochRunner(stage, network, optimizer, data.train, recipe.settings())
     for epoch in range(recipe.epochs):
-        position = Progress(epoch=epoch)
-        for _ in stepper.rest_of_epoch(position):
+        position = Position(epoch=epoch)
+        for _ in runner.rest_of_epoch(position):
             pass
         _, accuracy, _ = evaluate(stage, network, data.test)
         yield Trained(position.seconds, position.loss_sum / len(data.train), accuracy)

@@ -20,12 +20,10 @@ def batch_order(count: int, seed: int, epoch: int) -> np.ndarray:
 def split_validation(data: Split, fraction: float, seed: int) -> tuple[Split, Split | None]:
     """(training part, validation part): a random `fraction` of the samples is set aside, the same one for a seed.
 
-    A fraction of 0 gives (data, None). Raises ValueError outside 0 … 1 or where either part would be empty.
+    fraction: at least 0 and below 1; 0 gives (data, None). Raises ValueError if either part would be empty.
     """
     if fraction == 0.0:
         return data, None
-    if not 0.0 < fraction < 1.0:
-        raise ValueError(f"validation: expected a fraction of at least 0 and below 1, got {fraction}")
     held_out = round(len(data) * fraction)
     if not 0 < held_out < len(data):
         raise ValueError(f"validation: {fraction} of {len(data)} samples leaves one part without any")

@@ -1,9 +1,9 @@
-"""Checkpoints: everything a training run needs to go on, in one file that any stage can read.
+"""Checkpoints: everything that a training run needs to go on, in one file that every stage can read.
 
-The file is safetensors: a JSON header and raw numbers, nothing that could run code when it is opened. It holds the
+The file format is safetensors: a JSON header and raw numbers, so opening a file cannot run code. It holds the
 parameters (`parameters.0` is W1, `parameters.1` is b1, …) and the optimizer's buffers (`optimizer.velocity.0`, …) in
-the dtype the stage computes in, so that nothing is rounded. Two texts stand in the header: `groundup`, a JSON document
-of all the rest, and `sha256`, the checksum of that document and every tensor, which finds a single flipped bit.
+the dtype that the stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document with
+everything else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
 """
 
 from __future__ import annotations
@@ -28,18 +28,19 @@ FORMAT_VERSION = 1
 
 
 class CheckpointError(ValueError):
-    """The file is no checkpoint, is damaged, or belongs to another network or run; the message says which."""
+    """The file is not a checkpoint, is damaged, or belongs to another network or run; the message says which."""
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What `load_checkpoint` found.
+    """The contents of a checkpoint file.
 
-    parameters: [W1, b1, W2, b2, …] as the writing stage computed with them: float32, or float64 (always on stage 1)
-    stage: who wrote it; dtype: the name that its Network was given
-    optimizer: its class name, or None where none was saved; hyperparameters: its constructor's arguments;
-    optimizer_state: as `Optimizer.state()` returns it
-    progress: whatever the training loop wanted to remember
+    stage: name of the stage that wrote it
+    parameters: [W1, b1, W2, b2, …] in the dtype that this stage computed in: float32 or float64 (stage 1: float64)
+    dtype: the name that its Network was given
+    optimizer: the class name of the optimizer, or None if none was saved
+    hyperparameters: the arguments of its constructor; optimizer_state: as `Optimizer.state()` returns it
+    about_run: what the training loop wrote about its run ("progress" in the file)
     """
 
     path: Path
@@ -52,7 +53,7 @@ class Checkpoint:
     optimizer: str | None
     hyperparameters: dict[str, Any]
     optimizer_state: dict[str, Any]
-    progress: dict[str, Any]
+    about_run: dict[str, Any]
 
 
 def save_checkpoint(
@@ -60,12 +61,12 @@ def save_checkpoint(
     stage: Stage,
     network: NetworkLike,
     optimizer: Optimizer | None = None,
-    progress: Mapping[str, Any] | None = None,
+    about_run: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a checkpoint: all of it or nothing, whatever happens meanwhile.
+    """Write a checkpoint. The file is replaced as a whole: after a crash it is the old one or the new one.
 
-    progress: anything JSON can hold, finite numbers only
-    Raises OSError where the file cannot be written, ValueError where progress holds something JSON cannot.
+    about_run: values that JSON can hold, with finite numbers only
+    Raises OSError if the file cannot be written, ValueError if JSON cannot hold about_run.
     """
     tensors = {f"parameters.{i}": _host(stage, array) for i, array in enumerate(network.parameters)}
     about: dict[str, Any] = {
@@ -76,7 +77,7 @@ def save_checkpoint(
         "loss": network.loss_name,
         "dtype": network.dtype,
         "optimizer": None,
-        "progress": dict(progress or {}),
+        "progress": dict(about_run or {}),
     }
     if optimizer is not None:
         state = optimizer.state()
@@ -94,9 +95,9 @@ def save_checkpoint(
 
 
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
-    """Read a checkpoint, whichever stage wrote it.
+    """Read a checkpoint that any stage wrote.
 
-    Raises CheckpointError where the file is missing, truncated, damaged or of another format version.
+    Raises CheckpointError if the file is missing, truncated, damaged or of another format version.
     """
     path = Path(path)
     text, tensors = _read_verified(path)
@@ -121,12 +122,12 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         optimizer=saved["name"] if saved else None,
         hyperparameters=saved["hyperparameters"] if saved else {},
         optimizer_state={"steps": saved["steps"] if saved else 0, "buffers": buffers},
-        progress=about["progress"],
+        about_run=about["progress"],
     )
 
 
 def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
-    """A new network of this stage with the checkpoint's parameters. A float32 network rounds what stage 1 wrote."""
+    """A new network of this stage with the checkpoint's parameters, rounded to its dtype if stage 1 wrote them."""
     parameters = [stage.arrays.asarray(array, checkpoint.dtype) for array in checkpoint.parameters]
     network: NetworkLike = stage.network.Network.from_parameters(
         parameters, activation=checkpoint.activation, loss=checkpoint.loss, dtype=checkpoint.dtype
@@ -135,9 +136,9 @@ def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
 
 
 def restore_optimizer(stage: Stage, checkpoint: Checkpoint) -> Optimizer:
-    """A new optimizer of this stage that goes on where the checkpoint's stood.
+    """A new optimizer of this stage in the state that the checkpoint holds.
 
-    Raises CheckpointError where the checkpoint was saved without one.
+    Raises CheckpointError if the checkpoint was saved without an optimizer.
     """
     if checkpoint.optimizer not in OPTIMIZERS:
         raise CheckpointError(f"{checkpoint.path} holds no optimizer of this program, got {checkpoint.optimizer!r}")
@@ -147,7 +148,7 @@ def restore_optimizer(stage: Stage, checkpoint: Checkpoint) -> Optimizer:
 
 
 def optimizer_state(stage: Stage, checkpoint: Checkpoint) -> dict[str, Any]:
-    """The checkpoint's optimizer state in this stage's own arrays, as `Optimizer.load_state` takes it."""
+    """The checkpoint's optimizer state in this stage's own arrays, for `Optimizer.load_state`."""
     state = checkpoint.optimizer_state
     convert = stage.arrays.asarray
     buffers = {name: [convert(a, checkpoint.dtype) for a in arrays] for name, arrays in state["buffers"].items()}
@@ -155,21 +156,21 @@ def optimizer_state(stage: Stage, checkpoint: Checkpoint) -> dict[str, Any]:
 
 
 def hyperparameters(optimizer: Optimizer) -> dict[str, Any]:
-    """The arguments that would make this optimizer again; each is an attribute of the same name."""
+    """The constructor's arguments of an optimizer; each one is an attribute of the same name."""
     return {name: getattr(optimizer, name) for name in inspect.signature(type(optimizer)).parameters}
 
 
 def _read_verified(path: Path) -> tuple[str, dict[str, np.ndarray]]:
-    """The JSON text and the tensors of a file whose checksum is right, or a CheckpointError."""
+    """The JSON text and the tensors of a file. Raises CheckpointError if its checksum is wrong."""
     if not path.is_file():
         raise CheckpointError(f"no checkpoint at {path}: there is no such file")
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (it is no dict)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (file is not a dict)
     except OSError:
         raise
-    except Exception as error:  # a damaged header fails in the reader in many ways, each of them "damaged"
+    except Exception as error:  # the reader raises many kinds of errors for a damaged header
         raise CheckpointError(f"{path} is no safetensors file, or is truncated or damaged ({error})") from error
     if "groundup" not in metadata or "sha256" not in metadata:
         raise CheckpointError(f"{path} is a safetensors file, but not a groundup checkpoint, or its header is damaged")
@@ -188,5 +189,5 @@ def _checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:
 
 
 def _host(stage: Stage, array: Any) -> np.ndarray:
-    # safetensors writes an array's memory as it lies, so it must lie in row-major order
+    # safetensors writes the memory of an array as it is, so the array must be in row-major order
     return np.ascontiguousarray(stage.arrays.to_host(array))

@@ -1,12 +1,13 @@
-"""The folder of a training run, and what must be remembered so that the run can go on.
+"""The folder of a training run, and what must be remembered so that an interrupted run can go on.
 
-last.safetensors    where the run is: parameters, optimizer, and `Progress`
+last.safetensors    the latest state of the run: parameters, optimizer and `Position`
 best.safetensors    the parameters of the best epoch so far
 metrics.jsonl       one line for each finished epoch
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, Stage
+from shared.data.datasets import Split
 from shared.machine.atomic import remove_stale
 from shared.training.checkpoints import (
     Checkpoint,
@@ -25,16 +27,19 @@ from shared.training.checkpoints import (
     save_checkpoint,
 )
 from shared.training.metrics import EpochRecord, write_metrics
+from shared.training.settings import TrainingSettings
 
 LAST, BEST, METRICS = "last.safetensors", "best.safetensors", "metrics.jsonl"
 
 
 @dataclass
-class Progress:
-    """How far a run has come. Together with parameters and optimizer this is its whole state.
+class Position:
+    """How far a training has come. With the parameters and the optimizer it is the whole state of a run.
 
-    epoch: finished epochs; step: finished steps of the running epoch, whose losses and seconds are summed so far
-    best_value, best_epoch, epochs_since_best: of what decides about the best model and early stopping
+    epoch: finished epochs
+    step: finished steps of the running epoch; loss_sum and seconds are the sums over them
+    best_value, best_epoch, epochs_since_best: the best value of the monitor, its epoch, and the epochs after it
+    records: one for each finished epoch
     """
 
     epoch: int = 0
@@ -47,17 +52,52 @@ class Progress:
     records: list[EpochRecord] = field(default_factory=list)
 
     @classmethod
-    def from_json(cls, saved: Mapping[str, Any]) -> Progress:
-        """The Progress that `dataclasses.asdict` was made of."""
+    def from_json(cls, saved: Mapping[str, Any]) -> Position:
+        """The Position that `dataclasses.asdict` was called on."""
         return cls(**{**saved, "records": [EpochRecord(**record) for record in saved["records"]]})
+
+    def finish_epoch(self, record: EpochRecord, monitor: str) -> bool:
+        """Move on to the next epoch. Returns whether the finished one is the best so far by this monitor."""
+        value = getattr(record, monitor)
+        higher_is_better = monitor.endswith("accuracy")
+        best = self.best_value
+        improved = best is None or (value > best if higher_is_better else value < best)
+        if improved:
+            self.best_value, self.best_epoch, self.epochs_since_best = value, record.epoch, 0
+        else:
+            self.epochs_since_best += 1
+        self.records.append(record)
+        self.epoch, self.step, self.loss_sum, self.seconds = record.epoch, 0, 0.0, 0.0
+        return improved
+
+
+def remembered_settings(settings: TrainingSettings, data: Split) -> dict[str, Any]:
+    """Everything that decides about the numbers of a run, as its checkpoints hold it: compared when it is resumed.
+
+    data: all training data, before the validation split; recorded as a count and a checksum
+    """
+    return {
+        "training_samples": len(data),
+        "training_data": _checksum(data),
+        "batch_size": settings.batch_size,
+        "seed": settings.seed,
+        "validation": settings.validation,
+        "monitor": settings.best_by,
+        "dropout": settings.dropout,
+        "schedule": settings.schedule.name,
+        "warmup_epochs": settings.schedule.warmup_epochs,
+        "step_epochs": settings.schedule.step_epochs,
+        "gamma": settings.schedule.gamma,
+        "epochs": settings.epochs,
+    }
 
 
 @dataclass(frozen=True)
 class Run:
-    """One run's folder, and what each of its checkpoints says beside the network.
+    """The folder of one run, and what each of its checkpoints holds.
 
-    settings: what decides about the numbers, compared on resuming
-    notes: what the caller wants to find again
+    settings: as `remembered_settings` returns them
+    notes: JSON values of the caller
     """
 
     folder: Path
@@ -71,57 +111,57 @@ class Run:
     def last(self) -> Path:
         return self.folder / LAST
 
-    def begin(self, overwrite: bool) -> Progress:
-        """Start from nothing, with a first checkpoint, so that the run can be resumed whenever it dies.
+    def begin(self, overwrite: bool) -> Position:
+        """Start a new run and save it before the first step, so that it can be resumed from its beginning.
 
-        Raises ValueError where the folder has a run already, unless overwrite; OSError where it cannot be written.
+        Raises ValueError if the folder holds a run already, unless overwrite; OSError if it cannot be written.
         """
         names = (LAST, BEST, METRICS)
         if not overwrite and any((self.folder / name).exists() for name in names):
             raise ValueError(f"{self.folder} holds a run already; go on with --resume, or replace it with --overwrite")
-        progress = Progress()
-        self.save(progress)
+        position = Position()
+        self.save(position)
         (self.folder / BEST).unlink(missing_ok=True)
-        return progress
+        return position
 
-    def resume(self) -> Progress:
-        """Put the network and the optimizer where the last checkpoint left them.
+    def resume(self) -> Position:
+        """Put the network and the optimizer into the state of the last checkpoint.
 
-        Raises CheckpointError where there is none, it is damaged, or it is of another network or other settings.
+        Raises CheckpointError if there is none, or it is damaged, or belongs to another network or other settings.
         """
         checkpoint = load_checkpoint(self.last)
         self._compare(checkpoint)
         for own, saved in zip(self.network.parameters, checkpoint.parameters, strict=True):
             own[:] = self.stage.arrays.asarray(saved, self.network.dtype)
         self.optimizer.load_state(optimizer_state(self.stage, checkpoint))
-        progress = Progress.from_json(checkpoint.progress["position"])
+        position = Position.from_json(checkpoint.about_run["position"])
         remove_stale(self.folder)
-        write_metrics(self.folder / METRICS, progress.records)
-        return progress
+        write_metrics(self.folder / METRICS, position.records)
+        return position
 
-    def save(self, progress: Progress) -> None:
+    def save(self, position: Position) -> None:
         """Write last.safetensors, then metrics.jsonl from the same records.
 
-        Raises ValueError where a parameter is no longer finite: the checkpoint before is kept then.
+        Raises ValueError if a parameter is no longer finite; the previous checkpoint is kept then.
         """
         for i, array in enumerate(self.network.parameters):
             if not np.isfinite(np.asarray(self.stage.arrays.to_host(array))).all():
                 raise ValueError(
-                    f"parameter {i} is no longer finite after epoch {progress.epoch + 1}, step {progress.step}; "
+                    f"parameter {i} is no longer finite after epoch {position.epoch + 1}, step {position.step}; "
                     f"lower the learning rate ({self.last} holds the run before that)"
                 )
-        saved = {"position": asdict(progress), "settings": self.settings, "notes": self.notes}
-        save_checkpoint(self.last, self.stage, self.network, self.optimizer, saved)
-        write_metrics(self.folder / METRICS, progress.records)
+        about_run = {"position": asdict(position), "settings": self.settings, "notes": self.notes}
+        save_checkpoint(self.last, self.stage, self.network, self.optimizer, about_run)
+        write_metrics(self.folder / METRICS, position.records)
 
     def save_best(self, record: EpochRecord) -> None:
-        """Write best.safetensors: the parameters as they are now, and the record of their epoch."""
-        saved = {"record": asdict(record), "notes": self.notes}
-        save_checkpoint(self.folder / BEST, self.stage, self.network, None, saved)
+        """Write best.safetensors: the current parameters and the record of their epoch."""
+        about_run = {"record": asdict(record), "notes": self.notes}
+        save_checkpoint(self.folder / BEST, self.stage, self.network, None, about_run)
 
     def _compare(self, checkpoint: Checkpoint) -> None:
-        """CheckpointError naming the first thing in which this run differs from the checkpoint's."""
-        network, saved = self.network, checkpoint.progress.get("settings")
+        """Raise CheckpointError that names the first difference between this run and the checkpoint's."""
+        network, saved = self.network, checkpoint.about_run.get("settings")
         if saved is None or checkpoint.optimizer is None:
             raise CheckpointError(f"{checkpoint.path} holds a network but no training run to resume")
         pairs = [
@@ -135,7 +175,7 @@ class Run:
             now = hyperparameters(self.optimizer)
             pairs += [(name, value, now[name]) for name, value in checkpoint.hyperparameters.items()]
         pairs += [(name, saved.get(name), value) for name, value in self.settings.items() if name != "epochs"]
-        if saved["schedule"] == "cosine":  # the other schedules do not depend on where the end is
+        if saved["schedule"] == "cosine":  # the other schedules do not depend on the number of epochs
             pairs.append(("epochs (the cosine schedule needs the same)", saved["epochs"], self.settings["epochs"]))
         for name, was, now_is in pairs:
             if was != now_is:
@@ -143,3 +183,8 @@ class Run:
                     f"cannot resume {checkpoint.path}: its {name.replace('_', ' ')} is {was}, "
                     f"this run's is {now_is}; use the same, or start a new run in another folder"
                 )
+
+
+def _checksum(data: Split) -> str:
+    """A checksum of samples and labels, which tells data sets of the same size apart."""
+    return f"crc32 {zlib.crc32(np.ascontiguousarray(data.y).data, zlib.crc32(np.ascontiguousarray(data.x).data)):08x}"

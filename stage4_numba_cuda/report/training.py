@@ -13,7 +13,10 @@ from typing import Any
 from groundup.race import limited
 from shared.contract import load_stage
 from shared.data.datasets import DataError, Dataset, Split, load_dataset
-from shared.training.loop import EpochRecord, train
+from shared.training.loop import train
+from shared.training.metrics import EpochRecord
+from shared.training.schedules import Schedule
+from shared.training.settings import Hooks, TrainingSettings
 
 from .part import Part
 
@@ -79,6 +82,7 @@ def _train(part: Part, data: Dataset) -> None:
 def _run(stage: Any, data: Dataset, epochs: int, on_epoch: Any) -> None:
     network = stage.network.Network([data.train.x.shape[1], HIDDEN, data.classes], seed=0, dtype="float32")
     train(
-        stage, network, stage.optimizers.SGD(RATE, momentum=MOMENTUM), data.train, epochs=epochs, batch_size=BATCH,
-        seed=0, schedule="cosine", test_data=data.test, on_epoch=on_epoch, progress_bar=False,
+        stage, network, stage.optimizers.SGD(RATE, momentum=MOMENTUM), data.train,
+        TrainingSettings(epochs, BATCH, schedule=Schedule("cosine")), test_data=data.test,
+        hooks=Hooks(on_epoch=on_epoch, progress_bar=False),
     )  # fmt: skip

@@ -33,7 +33,7 @@ def test_a_checkpoint_opens_and_its_network_answers_the_same() -> None:
     np.testing.assert_allclose(network.forward(np.array(expected["x"])), expected["scores"], rtol=1e-13)
     assert (network.activation, network.loss_name) == ("leaky_relu", "hinge")
     assert restore_optimizer(stage, checkpoint).state()["steps"] == 5
-    assert checkpoint.progress == {"made by": "aa8f7fd"}
+    assert checkpoint.about_run == {"made by": "aa8f7fd"}
 
 
 @pytest.mark.parametrize("name", STAGE_PARAMS)
@@ -49,7 +49,7 @@ def test_the_best_network_of_a_run_is_as_good_as_its_record_says() -> None:
     stage = contract.load_stage("numpy")
     folder = MADE / "trained" / "stage2"
     checkpoint = load_checkpoint(folder / "best.safetensors")
-    record = read_metrics(folder / "metrics.jsonl")[checkpoint.progress["record"]["epoch"] - 1]
+    record = read_metrics(folder / "metrics.jsonl")[checkpoint.about_run["record"]["epoch"] - 1]
     test = load_dataset().test
     answers = np.array(build_network(stage, checkpoint).forward(test.x.astype("float64")))
     assert np.mean(answers.argmax(axis=1) == test.y) == pytest.approx(record.test_accuracy)
@@ -74,7 +74,7 @@ def test_an_interrupted_run_goes_on_and_ends_where_the_old_program_ended(
 
 def test_a_run_from_its_beginning_ends_there_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = json.loads((MADE / "trained" / "stage2" / "finished.json").read_text())
-    settings = load_checkpoint(MADE / "trained" / "stage2" / "last.safetensors").progress["notes"]
+    settings = load_checkpoint(MADE / "trained" / "stage2" / "last.safetensors").about_run["notes"]
     options = [f"--{key.replace('_', '-')}={value}" for key, value in settings.items() if value not in (None, False)]
     assert run("train", "2", *options, "--run-dir", str(tmp_path / "run"), "--json") == 0
     assert_same_epochs(json.loads(capsys.readouterr().out)["epochs"], expected["epochs"], 1e-9)

@@ -10,6 +10,8 @@ from shared.data.batches import as_targets, batch_order
 from shared.data.datasets import Split
 from shared.dropout import step_masks
 from shared.training.loop import train
+from shared.training.schedules import Schedule
+from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from stage4_numba_cuda import buffers, resident, steps
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
@@ -160,15 +162,9 @@ def test_the_training_loop_tells_the_same_whatever_the_interval(
         told[at_once] = []
         result = train(
             *(STAGE, network, STAGE.optimizers.SGD(0.1, momentum=0.9), data),
-            epochs=2,
-            batch_size=BATCH,
-            schedule="cosine",
-            dropout=0.2,
-            run_dir=tmp_path / f"{at_once}",
-            overwrite=True,
-            checkpoint_every=checkpoint_every,
-            on_batch=lambda *what, told=told[at_once]: told.append(what),
-            progress_bar=False,
+            TrainingSettings(2, BATCH, dropout=0.2, schedule=Schedule("cosine")),
+            saving=Saving(tmp_path / f"{at_once}", overwrite=True, checkpoint_every=checkpoint_every),
+            hooks=Hooks(on_batch=lambda *what, told=told[at_once]: told.append(what), progress_bar=False),
         )
         parameters[at_once] = [p.copy_to_host() for p in network.parameters]
         assert result.steps == 14
@@ -187,8 +183,9 @@ def test_stage_2_and_stage_4_train_to_the_same_numbers(loss: str) -> None:
         network = stage.network.Network([FEATURES, 12, 3], loss=loss, seed=4, dtype="float64")
         train(
             *(stage, network, stage.optimizers.SGD(0.1, momentum=0.9), Split(x, labels)),
-            epochs=3, batch_size=BATCH, schedule="cosine", dropout=0.2, progress_bar=False,
-        )  # fmt: skip
+            TrainingSettings(3, BATCH, dropout=0.2, schedule=Schedule("cosine")),
+            hooks=QUIET,
+        )
         ended.append([np.asarray(stage.arrays.to_host(p)) for p in network.parameters])
     for theirs, ours in zip(*ended, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)

@@ -19,7 +19,9 @@ from shared.checks import gradients
 from shared.contract import load_stage
 from shared.data.datasets import Split, load_dataset
 from shared.data.synthetic import spirals, xor
-from shared.training.loop import evaluate, train
+from shared.training.loop import train
+from shared.training.metrics import evaluate
+from shared.training.settings import QUIET, Hooks, TrainingSettings
 
 TOGETHER = "check the functions one by one: groundup learn check grades each alone, with the project's own around it"
 
@@ -27,7 +29,7 @@ TOGETHER = "check the functions one by one: groundup learn check grades each alo
 def trained(floor: Any, network: Any, optimizer: Any, data: Split, **settings: Any) -> None:
     """Train the network; Wrong where that diverges."""
     try:
-        train(floor, network, optimizer, data, progress_bar=False, **settings)
+        train(floor, network, optimizer, data, TrainingSettings(**settings), hooks=QUIET)
     except ValueError as error:
         if "diverged" not in str(error):
             raise
@@ -151,10 +153,8 @@ def _trained() -> tuple[Any, Any, list[float]]:
         network,
         floor.optimizers.SGD(0.5),
         data,
-        epochs=60,
-        batch_size=10,
-        progress_bar=False,
-        on_batch=lambda epoch, step, loss: losses.append(loss),
+        TrainingSettings(epochs=60, batch_size=10),
+        hooks=Hooks(on_batch=lambda epoch, step, loss: losses.append(loss), progress_bar=False),
     )
     return floor, network, losses
 

@@ -40,6 +40,7 @@ from groundup.course.likely import Guess
 from shared.contract import STAGES, load_stage
 from shared.data.datasets import DataError, Dataset, load_dataset
 from shared.training.loop import train
+from shared.training.settings import QUIET, TrainingSettings
 
 # ---------------------------------------------------------------- week 15: optimizers
 
@@ -803,9 +804,9 @@ def _trained(tally: Tally, data: Dataset, missing: str) -> None:
         network,
         stage.optimizers.SGD(0.1, momentum=0.9),
         data.train,
-        epochs=epochs,
+        TrainingSettings(epochs),
         test_data=data.test,
-        progress_bar=False,
+        hooks=QUIET,
     )
     last = result.epochs[-1]
     accuracy = last.test_accuracy or 0.0

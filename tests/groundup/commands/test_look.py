@@ -11,7 +11,7 @@ import pytest
 import typer
 
 from groundup.commands import look as command
-from groundup.commands.train import DEFAULTS
+from groundup.train import DEFAULTS
 from shared import contract
 from shared.charts import inside as charts
 from shared.charts.style import Chart, Look
@@ -20,6 +20,7 @@ from shared.data.datasets import Dataset, Split, load_dataset
 from shared.training import loop
 from shared.training.checkpoints import load_checkpoint, save_checkpoint
 from shared.training.metrics import evaluate
+from shared.training.settings import QUIET, Saving, TrainingSettings
 from tests.shared.charts import chart_checks
 
 FULL = load_dataset("mnist-subset")
@@ -35,13 +36,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, sizes in (("relu", [784, 12, 6, 10]), ("linear", [784, 10])):
         network = stage.network.Network(sizes, seed=3)
         loop.train(
-            *(stage, network, stage.optimizers.SGD(0.2), SMALL.train),
-            epochs=2,
+            *(stage, network, stage.optimizers.SGD(0.2), SMALL.train, TrainingSettings(2, validation=0.1)),
             test_data=SMALL.test,
-            validation=0.1,
-            run_dir=folder / name,
-            notes=DEFAULTS,
-            progress_bar=False,
+            saving=Saving(folder / name, notes=DEFAULTS),
+            hooks=QUIET,
         )
     return folder
 
@@ -107,7 +105,7 @@ def test_a_checkpoint_can_be_named_itself(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(command, "save_all", lambda found, folder: [])
-    best = load_checkpoint(runs / "relu" / "best.safetensors").progress["record"]["epoch"]
+    best = load_checkpoint(runs / "relu" / "best.safetensors").about_run["record"]["epoch"]
     alone = shutil.copy(runs / "relu" / "best.safetensors", tmp_path)  # without its metrics.jsonl
     run(alone)
     assert f"{best} epoch" in capsys.readouterr().out.splitlines()[0]
@@ -124,7 +122,7 @@ def test_a_checkpoint_can_be_named_itself(
 )
 def test_an_interrupted_run_says_how_far_it_came(runs: Path, position: dict[str, int], text: str) -> None:
     checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
-    assert command._how_long(replace(checkpoint, progress={"position": position})) == text
+    assert command._how_long(replace(checkpoint, about_run={"position": position})) == text
 
 
 def saved(folder: Path, sizes: list[int], progress: dict[str, Any]) -> Path:

@@ -14,6 +14,8 @@ from shared import contract
 from shared.data.datasets import Dataset, Split
 from shared.training import loop
 from shared.training.checkpoints import load_checkpoint
+from shared.training.schedules import Schedule
+from shared.training.settings import Saving, TrainingSettings
 from tests.stages import without_announcement
 
 RNG = np.random.default_rng(0)
@@ -26,7 +28,7 @@ QUICK = ("--hidden", "4", "--epochs", "2", "--batch-size", "16")
 @pytest.fixture(autouse=True)
 def _small_data_in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("groundup.commands.train.load_dataset", lambda name, data_dir, download: SMALL)
+    monkeypatch.setattr("groundup.train.load_dataset", lambda name, data_dir, download: SMALL)
 
 
 def run(*arguments: str) -> int:
@@ -82,17 +84,16 @@ def test_options_reach_the_network_the_optimizer_and_the_loop() -> None:
     network = stage.network.Network([5, 6, 4, 3], "tanh", "hinge", "xavier", 7, "float64")
     loop.train(
         *(stage, network, stage.optimizers.SGD(0.02, 0.9, True, 0.001), SMALL.train),
-        epochs=2,
-        batch_size=10,
-        schedule="step",
-        warmup_epochs=0.5,
-        step_epochs=1,
-        gamma=0.25,
-        dropout=0.1,
-        validation=0.25,
-        patience=2,
-        monitor="validation_accuracy",
-        seed=7,
+        TrainingSettings(
+            epochs=2,
+            batch_size=10,
+            schedule=Schedule("step", warmup_epochs=0.5, step_epochs=1, gamma=0.25),
+            dropout=0.1,
+            validation=0.25,
+            patience=2,
+            monitor="validation_accuracy",
+            seed=7,
+        ),
     )
     checkpoint = load_checkpoint("here/last.safetensors")
     assert checkpoint.loss == "hinge"
@@ -133,7 +134,7 @@ def test_ctrl_c_says_how_to_resume(capsys: pytest.CaptureFixture[str], monkeypat
     def interrupted(*arguments: object, **options: object) -> None:
         raise loop.TrainingInterrupted(Path("my run/last.safetensors"), 2, 3)
 
-    monkeypatch.setattr("groundup.commands.train.training.train", interrupted)
+    monkeypatch.setattr(loop, "train", interrupted)
     message = error_of(capsys, "numpy", "--resume", "my run")
     assert "saved epoch 2, step 3; resume with: groundup train stage2_numpy --resume 'my run'" in message
 
@@ -206,7 +207,7 @@ def test_resuming_with_another_setting_names_both(
 def test_resuming_what_another_program_trained_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     stage = contract.load_stage("2")
     network = stage.network.Network([5, 3])
-    loop.train(stage, network, stage.optimizers.SGD(0.1), SMALL.train, epochs=1, run_dir="a")
+    loop.train(stage, network, stage.optimizers.SGD(0.1), SMALL.train, TrainingSettings(1), saving=Saving("a"))
     assert "was not written by groundup train" in error_of(capsys, "2", "--resume", "a")
 
 

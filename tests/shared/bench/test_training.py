@@ -13,6 +13,8 @@ from shared.bench.rows import BenchRow, Curve
 from shared.bench.training import Recipe
 from shared.data.datasets import Dataset, Split
 from shared.training.loop import train
+from shared.training.schedules import Schedule
+from shared.training.settings import QUIET, TrainingSettings
 from tests.stages import USABLE_STAGES
 
 SMALL = Recipe(4, 16, 0.1, 0.9, "cosine", 3, 0.6, "float64")
@@ -70,12 +72,9 @@ def test_the_curve_is_that_of_train() -> None:
     network = stage.network.Network([6, 4, 3], seed=0, dtype="float64")
     optimizer = stage.optimizers.SGD(0.1, momentum=0.9)
     result = train(
-        *(stage, network, optimizer, data.train),
-        epochs=3,
-        batch_size=16,
-        schedule="cosine",
+        *(stage, network, optimizer, data.train, TrainingSettings(3, 16, schedule=Schedule("cosine"))),
         test_data=data.test,
-        progress_bar=False,
+        hooks=QUIET,
     )
     _, (curve,) = found([stage])
     assert list(curve.loss) == [record.train_loss for record in result.epochs]

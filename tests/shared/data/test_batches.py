@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.data.batches import BatchFeeder, split_validation
-from shared.training.loop import as_targets, batch_order
+from shared.data.batches import BatchFeeder, as_targets, batch_order, split_validation
 from tests.shared.training.small_runs import DATA, make
 
 

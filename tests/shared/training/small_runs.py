@@ -9,29 +9,41 @@ import numpy as np
 from shared import contract
 from shared.data.datasets import Split
 from shared.training.checkpoints import load_checkpoint
-from shared.training.loop import EpochRecord
-from shared.training.metrics import read_metrics
+from shared.training.loop import TrainingResult, train
+from shared.training.metrics import EpochRecord, read_metrics
+from shared.training.schedules import Schedule
+from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 
 RNG = np.random.default_rng(7)
 Y = RNG.integers(0, 3, 50)
 DATA = Split((RNG.random((50, 4)) + np.eye(3, 4)[Y]).astype(np.float32), Y)
 TEST = Split(DATA.x[:20], DATA.y[:20])
-FULL: dict[str, Any] = {
-    "epochs": 4,
-    "batch_size": 8,
-    "seed": 3,
-    "validation": 0.2,
-    "dropout": 0.25,
-    "schedule": "cosine",
-    "warmup_epochs": 1,
-    "test_data": TEST,
-    "progress_bar": False,
-}
+FULL = TrainingSettings(
+    epochs=4, batch_size=8, seed=3, validation=0.2, dropout=0.25, schedule=Schedule("cosine", warmup_epochs=1)
+)
+CONSTANT = replace(FULL, schedule=Schedule("constant", warmup_epochs=1))
 
 
 def make(stage: contract.Stage, dtype: str = "float64", seed: int = 1) -> tuple[Any, Any]:
     network = stage.network.Network([4, 6, 5, 3], activation="tanh", seed=seed, dtype=dtype)
     return network, stage.optimizers.Adam(0.02)
+
+
+def run(
+    stage: contract.Stage,
+    made: tuple[Any, Any],
+    settings: TrainingSettings = FULL,
+    folder: Path | None = None,
+    hooks: Hooks = QUIET,
+    **saving: Any,
+) -> TrainingResult:
+    """Train what `make` made on DATA; with a folder, save it there with these arguments of `Saving`."""
+    return train(
+        *(stage, *made, DATA, settings),
+        test_data=TEST,
+        saving=None if folder is None else Saving(folder, **saving),
+        hooks=hooks,
+    )
 
 
 def host(stage: contract.Stage, network: Any) -> list[np.ndarray]:

@@ -130,7 +130,7 @@ def test_checkpoint_tells_all_about_network_optimizer_and_progress(stage: contra
         "weight_decay": 0.0,
     }
     assert checkpoint.optimizer_state == {"steps": 0, "buffers": {}}
-    assert checkpoint.progress == progress
+    assert checkpoint.about_run == progress
 
 
 def test_checkpoint_without_optimizer_builds_a_network_but_restores_no_optimizer(

@@ -1,5 +1,6 @@
 """The training loop: the same numbers on all stages, the records, the best epoch, and clear errors."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ from shared import contract
 from shared.data.datasets import Split
 from shared.dropout import dropout_mask
 from shared.training.checkpoints import load_checkpoint
-from shared.training.loop import EpochRecord, evaluate, train
-from shared.training.metrics import read_metrics
-from tests.shared.training.small_runs import DATA, FULL, TEST, host, make
+from shared.training.loop import train
+from shared.training.metrics import EpochRecord, evaluate, read_metrics
+from shared.training.schedules import Schedule
+from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
+from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, host, make, run
 
 
 @pytest.fixture
@@ -22,7 +25,7 @@ def numpy_stage() -> contract.Stage:
 
 def test_training_is_the_steps_written_out(stage: contract.Stage) -> None:
     network, optimizer = make(stage)
-    result = train(stage, network, optimizer, DATA, epochs=2, batch_size=8, seed=3, dropout=0.25, progress_bar=False)
+    result = train(stage, network, optimizer, DATA, TrainingSettings(2, 8, seed=3, dropout=0.25), hooks=QUIET)
 
     by_hand, optimizer = make(stage)
     losses = []
@@ -45,9 +48,9 @@ def test_training_is_the_steps_written_out(stage: contract.Stage) -> None:
 def test_all_stages_train_to_the_same_numbers(stage: contract.Stage) -> None:
     first = contract.load_stage("stage1_pure_python")
     reference, optimizer = make(first)
-    expected = train(first, reference, optimizer, DATA, **FULL)
+    expected = run(first, (reference, optimizer))
     network, optimizer = make(stage)
-    got = train(stage, network, optimizer, DATA, **FULL)
+    got = run(stage, (network, optimizer))
     for a, b in zip(host(stage, network), host(first, reference), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
     assert [r.test_accuracy for r in got.epochs] == [r.test_accuracy for r in expected.epochs]
@@ -57,13 +60,8 @@ def test_records_hold_what_was_measured_and_the_rate_of_the_last_step(stage: con
     network, optimizer = make(stage)
     seen: list[EpochRecord] = []
     steps: list[tuple[int, int]] = []
-    result = train(
-        *(stage, network, optimizer, DATA),
-        **FULL,
-        run_dir=tmp_path / "run",
-        on_epoch=seen.append,
-        on_batch=lambda epoch, step, loss: steps.append((epoch, step)),
-    )
+    hooks = Hooks(None, seen.append, lambda epoch, step, loss: steps.append((epoch, step)), progress_bar=False)
+    result = run(stage, (network, optimizer), FULL, tmp_path / "run", hooks)
     assert seen == result.epochs == read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert steps == [(epoch, step) for epoch in range(1, 5) for step in range(1, 6)]
     assert [record.epoch for record in seen] == [1, 2, 3, 4]
@@ -79,22 +77,20 @@ def test_records_hold_what_was_measured_and_the_rate_of_the_last_step(stage: con
 def test_best_checkpoint_is_the_epoch_with_the_best_monitor(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     network, optimizer = make(numpy_stage)
     optimizer.learning_rate = 0.3  # too large, so that the last epoch is not the best
-    result = train(
-        numpy_stage, network, optimizer, DATA, **(FULL | {"epochs": 12, "schedule": "constant"}), run_dir=tmp_path / "r"
-    )
+    result = run(numpy_stage, (network, optimizer), replace(CONSTANT, epochs=12), tmp_path / "r")
     losses = [record.validation_loss for record in result.epochs]
     assert result.monitor == "validation_loss"
     assert result.best_epoch == 1 + int(np.argmin(np.array(losses, float)))
     assert result.best_epoch < 12
     best = load_checkpoint(tmp_path / "r" / "best.safetensors")
-    assert best.progress["record"]["epoch"] == result.best_epoch
+    assert best.about_run["record"]["epoch"] == result.best_epoch
     last = load_checkpoint(tmp_path / "r" / "last.safetensors")
     assert not np.array_equal(best.parameters[0], last.parameters[0])
 
 
 def test_without_validation_the_training_loss_chooses_and_never_the_test_data(numpy_stage: contract.Stage) -> None:
     network, optimizer = make(numpy_stage)
-    result = train(numpy_stage, network, optimizer, DATA, epochs=3, batch_size=8, test_data=TEST, progress_bar=False)
+    result = run(numpy_stage, (network, optimizer), TrainingSettings(3, 8))
     assert result.monitor == "train_loss"
     assert result.best_epoch == 1 + int(np.argmin([record.train_loss for record in result.epochs]))
 
@@ -103,8 +99,8 @@ def test_without_validation_the_training_loss_chooses_and_never_the_test_data(nu
 def test_early_stopping_waits_for_patience_epochs_after_the_best(numpy_stage: contract.Stage, monitor: str) -> None:
     network, optimizer = make(numpy_stage)
     optimizer.learning_rate = 0.3
-    options = FULL | {"epochs": 60, "schedule": "constant", "patience": 3, "monitor": monitor}
-    result = train(numpy_stage, network, optimizer, DATA, **options)
+    settings = replace(CONSTANT, epochs=60, patience=3, monitor=monitor)
+    result = run(numpy_stage, (network, optimizer), settings)
     assert result.stopped_early
     assert len(result.epochs) == result.best_epoch + 3 < 60
     values = [getattr(record, monitor) for record in result.epochs]
@@ -114,8 +110,7 @@ def test_early_stopping_waits_for_patience_epochs_after_the_best(numpy_stage: co
 def test_a_progress_bar_goes_to_stderr_when_asked_for(
     numpy_stage: contract.Stage, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    network, optimizer = make(numpy_stage)
-    train(numpy_stage, network, optimizer, DATA, **(FULL | {"progress_bar": True}))
+    run(numpy_stage, make(numpy_stage), hooks=Hooks(progress_bar=True))
     shown = capsys.readouterr()
     assert "loss" in shown.err
     assert "epoch 4/4" in shown.err
@@ -127,7 +122,7 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(
     stage: contract.Stage, tmp_path: Path
 ) -> None:
     network, optimizer = make(stage)
-    train(stage, network, optimizer, DATA, epochs=1, batch_size=8, run_dir=tmp_path, progress_bar=False)
+    run(stage, (network, optimizer), TrainingSettings(1, 8), tmp_path)
     good = (tmp_path / "last.safetensors").read_bytes()
 
     def poison(epoch: int, step: int, loss: float) -> None:
@@ -136,14 +131,10 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(
 
     network, optimizer = make(stage)
     with pytest.raises(ValueError, match="the loss is nan at epoch 2, step 4: the training diverged; lower the learn"):
-        train(
-            *(stage, network, optimizer, DATA),
-            epochs=2,
-            batch_size=8,
-            run_dir=tmp_path,
+        run(
+            *(stage, (network, optimizer), TrainingSettings(2, 8), tmp_path),
+            hooks=Hooks(on_batch=poison, progress_bar=False),
             resume=True,
-            on_batch=poison,
-            progress_bar=False,
         )
     assert (tmp_path / "last.safetensors").read_bytes() == good
 
@@ -157,8 +148,12 @@ def test_parameters_that_are_not_finite_are_never_saved(stage: contract.Stage, t
             network.layers[1].bias[0] = float("inf")
 
     with pytest.raises(ValueError, match="parameter 3 is no longer finite after epoch 1, step 2; lower the learning"):
-        train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path, checkpoint_every=1, on_batch=poison)
-    position = load_checkpoint(tmp_path / "last.safetensors").progress["position"]
+        run(
+            *(stage, (network, optimizer), FULL, tmp_path),
+            hooks=Hooks(on_batch=poison, progress_bar=False),
+            checkpoint_every=1,
+        )
+    position = load_checkpoint(tmp_path / "last.safetensors").about_run["position"]
     assert (position["epoch"], position["step"]) == (0, 1)
 
 
@@ -171,30 +166,52 @@ def test_parameters_that_are_not_finite_are_never_saved(stage: contract.Stage, t
         ({"dropout": 1.0}, "dropout: expected a rate of at least 0 and below 1, got 1.0"),
         ({"dropout": float("nan")}, "dropout: expected a rate"),
         ({"validation": 1.5}, "validation: expected a fraction of at least 0 and below 1, got 1.5"),
-        ({"validation": 0.001}, "validation: 0.001 of 50 samples leaves one part without any"),
         ({"patience": 0}, "patience: expected at least 1, got 0"),
         ({"patience": 2, "validation": 0.0}, "need a validation split"),
         ({"monitor": "test_accuracy"}, "unknown monitor 'test_accuracy'; choose one of train_loss"),
-        ({"schedule": "linear"}, "unknown schedule 'linear'"),
-        ({"resume": True}, "resume, overwrite and checkpoint_every need a run_dir"),
+        ({"monitor": "validation_loss", "validation": 0.0}, "need a validation split"),
+        ({"schedule": Schedule(warmup_epochs=5)}, r"warmup_epochs: expected 0 to 4 \(the epochs\), got 5"),
+        ({"schedule": Schedule(warmup_epochs=float("nan"))}, "warmup_epochs: expected 0 to 4"),
     ],
 )
-def test_arguments_out_of_range_are_named(numpy_stage: contract.Stage, change: dict[str, Any], message: str) -> None:
+def test_settings_out_of_range_are_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        train(numpy_stage, *make(numpy_stage), DATA, **(FULL | change))
+        replace(FULL, **change)
+
+
+@pytest.mark.parametrize(
+    ("validation", "monitor", "best_by"),
+    [
+        (0.0, None, "train_loss"),
+        (0.5, None, "validation_loss"),
+        (0.5, "train_loss", "train_loss"),
+        (0.5, "validation_accuracy", "validation_accuracy"),
+    ],
+)
+def test_the_best_epoch_is_that_of_the_monitor_or_of_the_loss(
+    validation: float, monitor: str | None, best_by: str
+) -> None:
+    assert TrainingSettings(1, validation=validation, monitor=monitor).best_by == best_by
+
+
+def test_saving_less_than_every_step_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="checkpoint_every: expected at least 1, got 0"):
+        Saving(tmp_path, checkpoint_every=0)
 
 
 def test_data_that_does_not_fit_the_network_is_named(numpy_stage: contract.Stage) -> None:
-    network, optimizer = make(numpy_stage)
+    once = TrainingSettings(1)
     with pytest.raises(ValueError, match="the data has 2 features, but the network takes 4"):
-        train(numpy_stage, network, optimizer, Split(DATA.x[:, :2], DATA.y), epochs=1)
+        train(numpy_stage, *make(numpy_stage), Split(DATA.x[:, :2], DATA.y), once)
     with pytest.raises(ValueError, match=r"labels go from 0 to 9, but 3 output\(s\) can tell 0 to 2 apart"):
-        train(numpy_stage, network, optimizer, Split(DATA.x[:10], np.arange(10)), epochs=1)
+        train(numpy_stage, *make(numpy_stage), Split(DATA.x[:10], np.arange(10)), once)
     with pytest.raises(ValueError, match="expected as many samples as labels, got 50 and 3"):
-        train(numpy_stage, network, optimizer, Split(DATA.x, DATA.y[:3]), epochs=1)
+        train(numpy_stage, *make(numpy_stage), Split(DATA.x, DATA.y[:3]), once)
+    with pytest.raises(ValueError, match=r"validation: 0\.001 of 50 samples leaves one part without any"):
+        train(numpy_stage, *make(numpy_stage), DATA, replace(FULL, validation=0.001))
 
 
 def test_an_unwritable_run_folder_is_named_before_any_step(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(OSError, match=r"cannot write .*last\.safetensors: "):
-        train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path / "file" / "run")
+        run(numpy_stage, make(numpy_stage), folder=tmp_path / "file" / "run")

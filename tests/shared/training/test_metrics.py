@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.training.loop import evaluate
-from shared.training.metrics import predicted_classes
+from shared.training.metrics import evaluate, predicted_classes
 from tests.shared.training.small_runs import DATA, make
 
 

@@ -65,7 +65,7 @@ def written_at(path: Path) -> int | None:
 
 
 def place(checkpoint: Checkpoint) -> tuple[int, int]:
-    position = checkpoint.progress["position"]
+    position = checkpoint.about_run["position"]
     return position["epoch"], position["step"]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,10 @@ from shared.training.checkpoints import CheckpointError, load_checkpoint
 from shared.training.interrupts import noted_interrupts
 from shared.training.loop import TrainingInterrupted, train
 from shared.training.metrics import read_metrics
+from shared.training.schedules import Schedule
+from shared.training.settings import QUIET, Hooks, Saving
 from tests import interrupts
-from tests.shared.training.small_runs import DATA, FULL, assert_same_run, host, make
+from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, assert_same_run, host, make, run
 
 
 @pytest.fixture
@@ -28,8 +31,7 @@ def numpy_stage() -> contract.Stage:
 def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
     stage: contract.Stage, stop_after: int, tmp_path: Path
 ) -> None:
-    network, optimizer = make(stage)
-    train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "whole", checkpoint_every=2)
+    run(stage, make(stage), FULL, tmp_path / "whole", checkpoint_every=2)
 
     class Died(Exception):
         pass
@@ -41,11 +43,11 @@ def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
         if len(taken) == stop_after:
             raise Died
 
-    network, optimizer = make(stage)
+    hooks = Hooks(on_batch=die, progress_bar=False)
     with pytest.raises(Died):
-        train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", checkpoint_every=2, on_batch=die)
-    network, optimizer = make(stage, seed=99)  # other weights: all must come from the checkpoint
-    train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", checkpoint_every=2, resume=True)
+        run(stage, make(stage), FULL, tmp_path / "r", hooks, checkpoint_every=2)
+    other_weights = make(stage, seed=99)  # all of them must come from the checkpoint
+    run(stage, other_weights, FULL, tmp_path / "r", checkpoint_every=2, resume=True)
     assert_same_run(tmp_path / "r", tmp_path / "whole")
 
 
@@ -56,64 +58,58 @@ def test_a_run_that_died_anywhere_resumes_to_the_same_bits(
 def test_a_signal_lets_the_step_finish_saves_it_and_says_where(
     stage: contract.Stage, number: signal.Signals, at: tuple[int, int], tmp_path: Path
 ) -> None:
-    network, optimizer = make(stage)
-    train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "whole")
+    run(stage, make(stage), FULL, tmp_path / "whole")
 
     def interrupt(epoch: int, step: int, loss: float) -> None:
         if (epoch, step) == at:
             os.kill(os.getpid(), number)
 
     handlers = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    network, optimizer = make(stage)
     with pytest.raises(TrainingInterrupted, match=r"saved .*last\.safetensors") as caught:
-        train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", on_batch=interrupt)
+        run(stage, make(stage), FULL, tmp_path / "r", Hooks(on_batch=interrupt, progress_bar=False))
     assert (caught.value.epoch, caught.value.step) == at
     assert handlers == (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM))
-    position = load_checkpoint(tmp_path / "r" / "last.safetensors").progress["position"]
+    position = load_checkpoint(tmp_path / "r" / "last.safetensors").about_run["position"]
     assert (position["epoch"] + 1, position["step"]) == at
 
-    network, optimizer = make(stage, seed=99)
-    result = train(stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r", resume=True)
+    result = run(stage, make(stage, seed=99), FULL, tmp_path / "r", resume=True)
     assert result.steps == 20 - 5 * (at[0] - 1) - at[1]
     assert_same_run(tmp_path / "r", tmp_path / "whole")
 
 
 def test_a_finished_run_takes_no_step_and_more_epochs_go_on(numpy_stage: contract.Stage, tmp_path: Path) -> None:
-    options = FULL | {"schedule": "exponential"}
-    network, optimizer = make(numpy_stage)
-    train(numpy_stage, network, optimizer, DATA, **options, run_dir=tmp_path / "r")
-    result = train(numpy_stage, *make(numpy_stage), DATA, **options, run_dir=tmp_path / "r", resume=True)
+    settings = replace(FULL, schedule=Schedule("exponential"))
+    run(numpy_stage, make(numpy_stage), settings, tmp_path / "r")
+    result = run(numpy_stage, make(numpy_stage), settings, tmp_path / "r", resume=True)
     assert (result.steps, len(result.epochs)) == (0, 4)
-    more = options | {"epochs": 6}
-    train(numpy_stage, *make(numpy_stage), DATA, **more, run_dir=tmp_path / "r", resume=True)
-    train(numpy_stage, *make(numpy_stage), DATA, **more, run_dir=tmp_path / "whole")
+    more = replace(settings, epochs=6)
+    run(numpy_stage, make(numpy_stage), more, tmp_path / "r", resume=True)
+    run(numpy_stage, make(numpy_stage), more, tmp_path / "whole")
     assert_same_run(tmp_path / "r", tmp_path / "whole")
 
 
 def test_an_early_stopped_run_stays_stopped_until_it_gets_more_patience(
     numpy_stage: contract.Stage, tmp_path: Path
 ) -> None:
-    options = FULL | {"epochs": 60, "schedule": "constant", "patience": 2, "run_dir": tmp_path / "r"}
-
-    def again(**changes: Any) -> Any:
+    def again(patience: int, **saving: Any) -> Any:
         network, optimizer = make(numpy_stage)
         optimizer.learning_rate = 0.3
-        return train(numpy_stage, network, optimizer, DATA, **(options | changes))
+        settings = replace(CONSTANT, epochs=60, patience=patience)
+        return run(numpy_stage, (network, optimizer), settings, tmp_path / "r", **saving)
 
-    first = again()
-    stopped = again(resume=True)
+    first = again(patience=2)
+    stopped = again(patience=2, resume=True)
     assert (stopped.steps, stopped.stopped_early) == (0, True)
-    assert len(again(resume=True, patience=4).epochs) >= len(first.epochs) + 2
+    assert len(again(patience=4, resume=True).epochs) >= len(first.epochs) + 2
 
 
 def test_a_run_of_one_stage_goes_on_in_another(tmp_path: Path) -> None:
     one, two = contract.load_stage("stage1_pure_python"), contract.load_stage("stage2_numpy")
-    options = FULL | {"schedule": "constant"}
     whole, optimizer = make(two)
-    train(two, whole, optimizer, DATA, **options)
-    train(one, *make(one), DATA, **(options | {"epochs": 2}), run_dir=tmp_path / "r")
+    run(two, (whole, optimizer), CONSTANT)
+    run(one, make(one), replace(CONSTANT, epochs=2), tmp_path / "r")
     network, optimizer = make(two)
-    train(two, network, optimizer, DATA, **options, run_dir=tmp_path / "r", resume=True)
+    run(two, (network, optimizer), CONSTANT, tmp_path / "r", resume=True)
     for got, expected in zip(host(two, network), host(two, whole), strict=True):
         np.testing.assert_allclose(got, expected, rtol=1e-10, atol=1e-12)
 
@@ -129,7 +125,7 @@ def _hinge(stage: contract.Stage) -> Any:
         ({"seed": 4}, "its seed is 3, this run's is 4"),
         ({"dropout": 0.5}, "its dropout is 0.25, this run's is 0.5"),
         ({"validation": 0.5}, "its validation is 0.2, this run's is 0.5"),
-        ({"schedule": "step"}, "its schedule is cosine, this run's is step"),
+        ({"schedule": Schedule("step", warmup_epochs=1)}, "its schedule is cosine, this run's is step"),
         ({"epochs": 9}, r"its epochs \(the cosine schedule needs the same\) is 4, this run's is 9"),
         ({"data": Split(DATA.x[:40], DATA.y[:40])}, "its training samples is 50, this run's is 40"),
         ({"data": Split(DATA.x[::-1], DATA.y)}, "its training data is crc32"),
@@ -142,8 +138,7 @@ def _hinge(stage: contract.Stage) -> Any:
 def test_resuming_with_anything_else_names_both_values(
     numpy_stage: contract.Stage, change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    network, optimizer = make(numpy_stage)
-    train(numpy_stage, network, optimizer, DATA, **FULL, run_dir=tmp_path / "r")
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path / "r")
     before = (tmp_path / "r" / "last.safetensors").read_bytes()
     network, optimizer = make(numpy_stage)
     change = dict(change)
@@ -153,27 +148,32 @@ def test_resuming_with_anything_else_names_both_values(
     if "optimizer" in change:
         optimizer = change.pop("optimizer")(numpy_stage)
     with pytest.raises(CheckpointError, match=message):
-        train(numpy_stage, network, optimizer, data, **(FULL | change), run_dir=tmp_path / "r", resume=True)
+        train(
+            *(numpy_stage, network, optimizer, data, replace(FULL, **change)),
+            test_data=TEST,
+            saving=Saving(tmp_path / "r", resume=True),
+            hooks=QUIET,
+        )
     assert (tmp_path / "r" / "last.safetensors").read_bytes() == before
 
 
 def test_resuming_from_nothing_is_an_error(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no checkpoint at"):
-        train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path, resume=True)
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path, resume=True)
 
 
 def test_a_run_is_only_replaced_when_asked(numpy_stage: contract.Stage, tmp_path: Path) -> None:
-    train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path)
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path)
     with pytest.raises(ValueError, match="holds a run already; go on with --resume, or replace it with --overwrite"):
-        train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path)
-    result = train(numpy_stage, *make(numpy_stage), DATA, **(FULL | {"epochs": 2}), run_dir=tmp_path, overwrite=True)
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path)
+    result = run(numpy_stage, make(numpy_stage), replace(FULL, epochs=2), tmp_path, overwrite=True)
     assert read_metrics(tmp_path / "metrics.jsonl") == result.epochs
 
 
 def test_leftovers_of_a_killed_writer_are_removed_on_resume(numpy_stage: contract.Stage, tmp_path: Path) -> None:
-    train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path)
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path)
     (tmp_path / ".groundup-last.safetensors-123.tmp").write_bytes(b"half")
-    train(numpy_stage, *make(numpy_stage), DATA, **FULL, run_dir=tmp_path, resume=True)
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path, resume=True)
     names = {path.name for path in tmp_path.iterdir()}
     assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
 

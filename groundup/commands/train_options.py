@@ -1,0 +1,73 @@
+"""The options of `groundup train` that are settings of the run; each one's default is in `groundup.train.DEFAULTS`.
+
+An option that is left out is None: a new run takes the default, and a resumed run keeps its setting.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shared import contract
+from shared.training.settings import MONITORS
+
+DatasetName = Annotated[
+    str | None, typer.Option(help="mnist-subset, mnist or fashion-mnist.", show_default="mnist-subset")
+]
+DataDir = Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")]
+Download = Annotated[bool | None, typer.Option("--download", help="Fetch a full data set that is not there.")]
+
+Hidden = Annotated[
+    str | None,
+    typer.Option(help="Hidden layer sizes, like 128,64, or none.", show_default="128; 32 on stage 1"),
+]
+Activation = Annotated[str | None, typer.Option(help=f"{', '.join(contract.ACTIVATIONS)}.", show_default="relu")]
+Loss = Annotated[str | None, typer.Option(help=f"{', '.join(contract.LOSSES)}.", show_default="softmax_cross_entropy")]
+Initializer = Annotated[
+    str | None, typer.Option(help="How the first weights are drawn: he, xavier, …", show_default="he")
+]
+Dtype = Annotated[str | None, typer.Option(help="float32 or float64.", show_default="float32")]
+
+OptimizerName = Annotated[str | None, typer.Option(help="sgd, rmsprop or adam.", show_default="sgd")]
+LearningRate = Annotated[
+    float | None, typer.Option(help="The highest of the schedule.", show_default="sgd 0.1, others 0.001")
+]
+Momentum = Annotated[float | None, typer.Option(help="For sgd.", show_default="0")]
+Nesterov = Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum, for sgd.")]
+WeightDecay = Annotated[float | None, typer.Option(help="Pulls the weights towards 0.", show_default="0")]
+
+Epochs = Annotated[int | None, typer.Option(help="Passes over the training data.", show_default="10; 3 on stage 1")]
+BatchSize = Annotated[int | None, typer.Option(help="Samples a step.", show_default="64")]
+ScheduleName = Annotated[
+    str | None, typer.Option(help="constant, step, exponential or cosine.", show_default="constant")
+]
+WarmupEpochs = Annotated[
+    float | None, typer.Option(help="Epochs in which the rate rises to its base.", show_default="0")
+]
+StepEpochs = Annotated[
+    float | None, typer.Option(help="Epochs between the drops of --schedule step.", show_default="3")
+]
+Gamma = Annotated[
+    float | None,
+    typer.Option(help="Factor of the step and exponential schedules.", show_default="step 0.5, exponential 0.9"),
+]
+Dropout = Annotated[float | None, typer.Option(help="Probability of dropping a hidden neuron.", show_default="0")]
+Validation = Annotated[float | None, typer.Option(help="Fraction of the training data to choose by.", show_default="0")]
+Patience = Annotated[
+    int | None, typer.Option(help="Stop after so many epochs without improvement; needs --validation.")
+]
+Monitor = Annotated[
+    str | None,
+    typer.Option(
+        help=f"What the best epoch is chosen by: {', '.join(MONITORS)}.",
+        show_default="validation_loss, without --validation train_loss",
+    ),
+]
+Seed = Annotated[int | None, typer.Option(help="Of weights, batch order, split and dropout.", show_default="0")]
+
+CheckpointEvery = Annotated[int | None, typer.Option(help="Also save after every so many steps, not just each epoch.")]
+Mine = Annotated[
+    bool | None, typer.Option("--mine", help="With the functions that you wrote in the course, all that pass.")
+]

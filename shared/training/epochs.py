@@ -1,0 +1,120 @@
+"""The steps of an epoch: the batch, the learning rate and the dropout masks of a step follow from its number alone.
+
+Nothing is drawn from a generator that has a state. So all stages train on the same numbers, and a run that was stopped
+after any step goes on from there bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator
+
+import numpy as np
+
+from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident
+from shared.data.batches import BatchFeeder, batch_order
+from shared.data.datasets import Split
+from shared.dropout import step_masks
+from shared.training.runs import Position
+from shared.training.schedules import learning_rate_at
+from shared.training.settings import TrainingSettings
+
+
+class EpochRunner:
+    """Takes the steps of an epoch, one by one, or several at once on a network that can keep the data on its device.
+
+    base_rate: the optimizer's learning rate when the runner was made, the highest one of the schedule
+    settled: whether the network is in the state after the step that was reported last; only then can it be saved
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        network: NetworkLike,
+        optimizer: Optimizer,
+        data: Split,
+        settings: TrainingSettings,
+        checkpoint_every: int | None = None,
+    ) -> None:
+        self.stage, self.network, self.optimizer = stage, network, optimizer
+        self.data, self.settings = data, settings
+        self.base_rate = optimizer.learning_rate
+        self.steps_per_epoch = math.ceil(len(data) / settings.batch_size)
+        self.settled = True
+        self._checkpoint_every = checkpoint_every
+        self._feeder = BatchFeeder(stage, network, data, settings.batch_size)
+        self._resident: ResidentRun | None = None
+        if can_be_resident(network):
+            self._resident = network.resident(
+                data.x, data.y, optimizer, settings.batch_size, settings.dropout, settings.seed
+            )
+
+    def learning_rate(self, step: int) -> float:
+        """The learning rate of a step, counted from 0 since the training began."""
+        settings = self.settings
+        return learning_rate_at(self.base_rate, settings.schedule, step, self.steps_per_epoch, settings.epochs)
+
+    def steps_done(self, position: Position) -> int:
+        """Number of optimizer steps since the training began."""
+        return position.epoch * self.steps_per_epoch + position.step
+
+    def rest_of_epoch(self, position: Position) -> Iterator[tuple[float, float]]:
+        """Take the steps from position to the end of its epoch and move position along.
+
+        Yields (mean loss of the epoch so far, loss of the step) after each step.
+        Raises ValueError if a loss is not finite.
+        """
+        order = batch_order(len(self.data), self.settings.seed, position.epoch)
+        if self._resident is not None:
+            self._resident.begin_epoch(order)
+        while position.step < self.steps_per_epoch:
+            started = time.perf_counter()
+            if self._resident is None:
+                losses = [self._one_step(order, position)]
+            else:
+                losses = self._several_steps(self._resident, position)
+            position.seconds += time.perf_counter() - started
+            for i, loss in enumerate(losses, start=1):
+                if not math.isfinite(loss):
+                    raise ValueError(diverged(loss, "at", position.epoch + 1, position.step + 1))
+                start = position.step * self.settings.batch_size
+                count = min(self.settings.batch_size, len(order) - start)
+                position.loss_sum += loss * count
+                position.step += 1
+                self.settled = i == len(losses)
+                yield position.loss_sum / (start + count), loss
+
+    def _one_step(self, order: np.ndarray, position: Position) -> float:
+        """Take one step of the stage. Returns its loss."""
+        size, seed, dropout = self.settings.batch_size, self.settings.seed, self.settings.dropout
+        step, dtype = self.steps_done(position), self.network.dtype
+        indices = order[position.step * size : (position.step + 1) * size]
+        self.optimizer.learning_rate = self.learning_rate(step)
+        x, y = self._feeder.batch(indices)
+        masks = step_masks(len(indices), list(self.network.layer_sizes[1:-1]), dropout, seed, step, dtype)
+        own_masks = None if masks is None else [self.stage.arrays.asarray(mask, dtype) for mask in masks]
+        return float(self.network.train_step(x, y, self.optimizer, dropout_masks=own_masks))
+
+    def _several_steps(self, resident: ResidentRun, position: Position) -> list[float]:
+        """As many steps as the network takes at once, but none beyond the next checkpoint. Returns their losses."""
+        last = min(position.step + resident.interval, self.steps_per_epoch)
+        if self._checkpoint_every:
+            last = min(last, position.step - position.step % self._checkpoint_every + self._checkpoint_every)
+        done = self.steps_done(position)
+        rates = [self.learning_rate(done + i) for i in range(last - position.step)]
+
+        def meanwhile() -> None:
+            """Send the order of the next epoch while the device works on the last steps of this one."""
+            if last == self.steps_per_epoch:
+                resident.prefetch(batch_order(len(self.data), self.settings.seed, position.epoch + 1))
+
+        return resident.take(position.step, rates, done, meanwhile)
+
+
+def diverged(loss: float, when: str, epoch: int, step: int) -> str:
+    """The sentence for a loss that is not finite; when: "at" or "after" the step."""
+    return (
+        f"the loss is {loss} {when} epoch {epoch}, step {step}: the training diverged; "
+        "lower the learning rate (the last checkpoint, if any, is from before that)"
+    )

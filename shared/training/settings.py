@@ -1,0 +1,107 @@
+"""What the training loop is told: the settings that decide about the numbers, where to save, and whom to inform."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared.training.metrics import EpochRecord
+from shared.training.schedules import Schedule
+
+MONITORS = ("train_loss", "validation_loss", "validation_accuracy")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """The settings that decide about the numbers of a training.
+
+    epochs: passes over the training data
+    batch_size: samples in a step; the last batch of an epoch may be smaller
+    seed: of the batch order, the validation split and the dropout masks
+    dropout: the probability of dropping a hidden neuron
+    schedule: how the learning rate changes; its highest value is the optimizer's learning_rate
+    validation: the fraction of the training data that is set aside and only measured
+    patience: stop after so many epochs in which the monitor did not improve; needs a validation split
+    monitor: the measurement that decides which epoch is the best, one of MONITORS; None: validation_loss with a
+        validation split, train_loss without one
+
+    Raises ValueError for a value out of its range.
+    """
+
+    epochs: int
+    batch_size: int = 64
+    seed: int = 0
+    dropout: float = 0.0
+    schedule: Schedule = field(default_factory=Schedule)
+    validation: float = 0.0
+    patience: int | None = None
+    monitor: str | None = None
+
+    def __post_init__(self) -> None:
+        _check_counts(epochs=self.epochs, batch_size=self.batch_size, patience=self.patience)
+        self.schedule.check_warmup(self.epochs)
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout: expected a rate of at least 0 and below 1, got {self.dropout}")
+        if self.seed < 0:
+            raise ValueError(f"seed: expected at least 0, got {self.seed}")
+        if not 0.0 <= self.validation < 1.0:
+            raise ValueError(f"validation: expected a fraction of at least 0 and below 1, got {self.validation}")
+        if self.monitor is not None and self.monitor not in MONITORS:
+            raise ValueError(f"unknown monitor {self.monitor!r}; choose one of {', '.join(MONITORS)}")
+        if not self.validation and (self.patience is not None or self.best_by != "train_loss"):
+            raise ValueError("patience and a validation monitor need a validation split; give validation a fraction")
+
+    @property
+    def best_by(self) -> str:
+        """The monitor, or its default where it is None."""
+        return self.monitor or ("validation_loss" if self.validation else "train_loss")
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where a run is saved, and whether it goes on from there.
+
+    run_dir: folder for last.safetensors, best.safetensors and metrics.jsonl (see `shared.training.runs`)
+    resume: go on with the run in run_dir; its checkpoint overwrites the network and the optimizer
+    overwrite: replace the run in run_dir
+    checkpoint_every: save after every so many steps, in addition to the end of each epoch
+    notes: JSON values that the caller wants to find again in the checkpoints
+    """
+
+    run_dir: str | os.PathLike[str]
+    resume: bool = False
+    overwrite: bool = False
+    checkpoint_every: int | None = None
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        _check_counts(checkpoint_every=self.checkpoint_every)
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """Functions that the training loop calls, and its progress bar.
+
+    on_start: called before the first step, after all arguments have been checked
+    on_epoch: called with the record of each epoch
+    on_batch: called after each step with (epoch, step of the epoch, loss), both counted from 1. A network that takes
+        several steps at once reports their losses one after the other when all of them have been taken
+    progress_bar: None shows the bar if stderr is a terminal
+    """
+
+    on_start: Callable[[], None] | None = None
+    on_epoch: Callable[[EpochRecord], None] | None = None
+    on_batch: Callable[[int, int, float], None] | None = None
+    progress_bar: bool | None = None
+
+
+QUIET = Hooks(progress_bar=False)
+"""No calls and no progress bar."""
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, value in counts.items():
+        if value is not None and value < 1:
+            raise ValueError(f"{name}: expected at least 1, got {value}")
