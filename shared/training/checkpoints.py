@@ -2,8 +2,8 @@
 
 The file format is safetensors: a JSON header and raw numbers, so opening a file cannot run code. It holds the
 parameters (`parameters.0` is W1, `parameters.1` is b1, …) and the optimizer's buffers (`optimizer.velocity.0`, …) in
-the dtype that the stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document with
-everything else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
+the dtype that the stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document
+with everything else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
 """
 
 from __future__ import annotations
