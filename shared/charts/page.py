@@ -19,8 +19,8 @@ from shared.charts.page_machine import machine
 from shared.charts.page_markup import Html, tag
 from shared.charts.page_numbers import headlines
 from shared.charts.page_style import style
-from shared.charts.page_tables import guesses, noise_text, sections
-from shared.charts.words import NO_BREAK, capital
+from shared.charts.page_tables import guesses, sections
+from shared.charts.words import capital, noise_text, plural
 from shared.machine.atomic import write_atomically
 from shared.machine.environment import busy, describe, emulation
 
@@ -92,7 +92,7 @@ def html(results: Results, *, emulated: bool = False, saved: Path | None = None)
 def _head(results: Results) -> Html:
     threads = results.environment.get("threads")
     about = [describe(results.environment)] if results.environment else []
-    about += [f"{threads}{NO_BREAK}thread{'' if threads == 1 else 's'}"] if threads else []
+    about += [plural(threads, "thread")] if threads else []
     about += ["a quick run"] if results.quick else []
     about += ["a single pass" if results.passes == 1 else f"{results.passes} passes"]
     cards = [

@@ -17,6 +17,7 @@ from groundup.course.grading.guarded import changed, filled, read
 from groundup.course.likely import Guess
 from shared.checks.tolerance import compare
 from shared.contract import load_part, load_stage
+from shared.numbers import two_digits
 
 library: Any = load_part("stage3_c", "library")
 
@@ -72,7 +73,7 @@ def faster(
     def check(tally: Tally) -> None:
         tally.trying(f"the time of {what}")
         ratio = times_slower(call, against)
-        text = f"{what} takes {ratio:.2g} times as long as {than}"
+        text = f"{what} takes {two_digits(ratio)} times as long as {than}"
         tally.holds(ratio <= most, text, expected=f"at most {most:g} times", likely=likely)
         tally.note(text)
 

@@ -44,6 +44,7 @@ from groundup.course.grading.c_products import (
 from groundup.course.likely import Guess
 from shared.contract import load_part, load_stage
 from shared.initialize import initialize_parameters
+from shared.numbers import duration, two_digits
 
 library: Any = load_part("stage3_c", "library")
 
@@ -352,9 +353,9 @@ def faster_than_numpy(tally: Tally) -> None:
                 steps[which]()
             if pair >= 0:
                 times[which].append((time.perf_counter() - start) / PER_PAIR)
-    mine, numpys = (statistics.median(each) * 1e3 for each in times)
+    mine, numpys = (statistics.median(each) for each in times)
     ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
-    text = f"a step takes {mine:.3g} ms in your C and {numpys:.3g} ms in NumPy, {ratio:.2g} times as long"
+    text = f"a step takes {duration(mine)} in your C and {duration(numpys)} in NumPy, {two_digits(ratio)} times as long"
     tally.holds(
         ratio < 1,
         text,

@@ -22,6 +22,7 @@ from groundup.course.manifest import ROOT
 from shared.bench.document import load as load_results
 from shared.contract import STAGES, load_device_clock, load_stage
 from shared.initialize import initialize_parameters
+from shared.numbers import three_digits
 
 TILE = 16
 FROM_GLOBAL = "a round fetches each number of a and b once, into the tiles; the inner loop reads the tiles alone"
@@ -156,7 +157,9 @@ def _measured(tally: Tally) -> None:
     }
     best = min(per_image.values())
     times = {name: seconds / best for name, seconds in on_cpu.items()}
-    text = f"your forward pass on {module('backend').BACKEND.reason} is {times['pure Python']:,.3g} times as fast"
+    text = (
+        f"your forward pass on {module('backend').BACKEND.reason} is {three_digits(times['pure Python'])} times as fast"
+    )
     tally.holds(
         times["pure Python"] >= FASTER,
         f"{text} as pure Python's on this machine",
@@ -165,8 +168,8 @@ def _measured(tally: Tally) -> None:
     )
     tally.note(f"{text} as pure Python's on this machine's CPU, for 784-512-10 and {batch} images")
     tally.note(
-        f"it is {times['NumPy']:.3g} times as fast as NumPy's in float32, and with the naive product it takes "
-        f"{per_image['naive'] / best:.3g} times as long"
+        f"it is {three_digits(times['NumPy'])} times as fast as NumPy's in float32, and with the naive product it "
+        f"takes {three_digits(per_image['naive'] / best)} times as long"
     )
 
 
@@ -213,7 +216,7 @@ def recorded_speed(folder: Path = ROOT / "docs" / "benchmarks") -> Recorded | No
 def _recorded(tally: Tally, recorded: Recorded) -> None:
     text = (
         f"docs/benchmarks/{recorded.file}: the project's forward pass of {recorded.name} on a GPU was "
-        f"{recorded.times:,.3g} times as fast as pure Python's"
+        f"{three_digits(recorded.times)} times as fast as pure Python's"
     )
     tally.holds(recorded.times >= FASTER, text, expected=f"at least {FASTER} times")
     tally.note(text)
