@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from groundup.lens.annotations import LineNotes, annotate, global_verdict, problems, shared_verdict
-from groundup.lens.markup import Html, join, scrolling, table, tag
 from groundup.lens.pictures import access_map, bank_map, timeline
 from groundup.lens.profile import Access, Branch, Profile
 from groundup.lens.summary import figures, roofline_text, static_text
 from groundup.lens.wording import caveats, file_name, lanes, launch, traced_text
+from shared.markup import Html, join, scrolling, table, tag
 from shared.numbers import count, counted_share
 
 _MARK = {"error": "x", "costly": "!", "fine": ""}

@@ -9,8 +9,8 @@ from shared.bench.document import Results
 from shared.bench.predict import verdict
 from shared.bench.rows import BenchRow, Curve
 from shared.charts import contenders as who
-from shared.charts.page_markup import Html, join, table, tag
 from shared.charts.words import duration, noise_text, plural, share, size_of, three_digits
+from shared.markup import Html, join, table, tag
 
 FEW = 8
 """A table of at most so many rows is open from the start."""

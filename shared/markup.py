@@ -1,9 +1,17 @@
-"""HTML out of Python calls, escaped by construction: a text is a text until it is an Html."""
+"""HTML and style sheets out of Python calls, for every page and picture that this project writes.
+
+tag, join           markup that is escaped by construction: a text is a text until it is an Html
+table, scrolling    boxes that scroll sideways where they do not fit, so that the page does not
+palettes            colours with names, each with a value for a light and one for a dark screen
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
+
+Palette = Mapping[str, tuple[str, str]]
+"""Name of a colour -> what it is on a light and on a dark screen."""
 
 
 class Html(str):
@@ -12,7 +20,7 @@ class Html(str):
     __slots__ = ()
 
 
-_VOID = frozenset(("meta", "img", "source"))
+_VOID = frozenset(("br", "col", "img", "meta", "source"))
 
 
 def tag(name: str, /, *children: str, **attributes: str | int) -> Html:
@@ -32,9 +40,9 @@ def join(*children: str) -> Html:
 def table(
     heads: Sequence[str], rows: Sequence[Sequence[str]], numbers: Collection[int], name: str, *, wrap: bool = False
 ) -> Html:
-    """A table in a box that scrolls sideways where it does not fit, also by keyboard.
+    """A table in a box that scrolls sideways where it does not fit.
 
-    The first cell of a row is its heading. numbers: the columns that align right. name: for who cannot see it.
+    The first cell of a row is its heading. numbers: the columns that align right. name: for screen readers.
     wrap: whether cells may take several lines.
     """
     side = dict.fromkeys(numbers, "number")
@@ -47,8 +55,20 @@ def table(
         )
         for row in rows
     ]
-    shown = tag("table", tag("thead", head), tag("tbody", *body), class_="wrap" if wrap else "")
-    return tag("div", shown, class_="scroll", tabindex=0, role="region", aria_label=name)
+    wrapping = {"class_": "wrap"} if wrap else {}
+    return scrolling(tag("table", tag("thead", head), tag("tbody", *body), **wrapping), name)
+
+
+def scrolling(content: Html, name: str) -> Html:
+    """A box that scrolls sideways instead of the page, also by keyboard. name: for screen readers."""
+    return tag("div", content, class_="scroll", tabindex=0, role="region", aria_label=name)
+
+
+def palettes(selector: str, colours: Palette) -> str:
+    """The style sheet that gives what `selector` chooses a variable --NAME for each colour: the reader's light or dark
+    value on a screen, the light one on paper."""
+    light, dark = (";".join(f"--{name}:{both[look]}" for name, both in colours.items()) for look in (0, 1))
+    return f"{selector}{{{light}}}@media screen and (prefers-color-scheme:dark){{{selector}{{{dark}}}}}"
 
 
 def _attribute(key: str) -> str:
