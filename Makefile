@@ -1,5 +1,6 @@
 # make race    makes the virtual environment, installs, trains every stage on the bundled MNIST subset
-# make test    the same environment with the development tools, then the test suite
+# make test    the same environment with the development tools, then the tests that prove the product right
+# make test-wide    all further tests: every wrong answer of the course, long fuzz, browsers, every documented command
 # make lint    ruff and mypy
 # make book    the book, from docs/ into docs/_build/html
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
@@ -11,7 +12,7 @@ VENV ?= .venv
 TESTS ?=
 BIN := $(VENV)/bin
 
-.PHONY: race book test test-fast test-sanitized lint clean
+.PHONY: race book test test-wide test-fast test-sanitized lint clean
 
 race: $(VENV)/.installed
 	$(BIN)/groundup race
@@ -24,6 +25,11 @@ book: $(VENV)/.installed-docs
 # other.
 test: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+
+# What make test leaves out (tests/wide.py). The browsers' tests need chromium, and are skipped without it.
+test-wide: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[compiler,docs]'
+	GROUNDUP_EVERY_KERNEL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m wide
 
 test-fast: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)

@@ -7,6 +7,7 @@ import pytest
 
 from shared import contract
 from tests.stages import STAGE_PARAMS, USABLE_STAGES
+from tests.wide import WIDE
 
 TESTS = Path(__file__).parent
 
@@ -21,14 +22,28 @@ COMPILED_TWICE = ("floors", "shared/checks", "stage4_numba_cuda")
 """Folders whose tests of stage 4 compile kernels for minutes: the same for those tests alone."""
 
 
+FLOAT64_SUFFICES = ("floors", "shared/checks", "stage4_numba_cuda")
+"""Folders whose tests of stage 4 compile each kernel for both dtypes: those for float32 are wide."""
+
+WIDE_FOLDERS = ("browser",)
+"""Folders whose tests `make test` leaves to `make test-wide`; tests/wide.py says what else it leaves."""
+
+
 def _in(item: pytest.Item, folders: tuple[str, ...]) -> bool:
     return any(item.path.is_relative_to(TESTS / folder) for folder in folders)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if _in(item, SLOW) or (_in(item, COMPILED_TWICE) and "stage4" in item.nodeid):
             item.add_marker(pytest.mark.slow)
+        twice = _in(item, FLOAT64_SUFFICES) and "stage4" in item.nodeid and "float32" in item.nodeid
+        if twice or _in(item, WIDE_FOLDERS):
+            item.add_marker(pytest.mark.wide)
+    if not WIDE and "wide" not in config.getoption("markexpr"):
+        left_out = [item for item in items if item.get_closest_marker("wide")]
+        items[:] = [item for item in items if not item.get_closest_marker("wide")]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(params=STAGE_PARAMS)

@@ -21,8 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from shared.numbers import three_digits
-
 C = 4.0
 """Up to 16 terms no correct result can be further off; beyond, it is ten standard deviations. See docs/numerics.md."""
 
@@ -94,7 +92,7 @@ def describe_tolerances(tolerances: float) -> str:
     """'0.03 tolerances apart', or words where the number would be infinite."""
     if math.isinf(tolerances):
         return "no rounding explains that"
-    return f"{three_digits(tolerances)} tolerances apart"
+    return f"{tolerances:.3g} tolerances apart"
 
 
 def compare(

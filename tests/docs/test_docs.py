@@ -15,6 +15,7 @@ import pytest
 
 from tests.docs import docs_runner
 from tests.docs.docs_blocks import PAGES, ROOT, Block, blocks, commands, complaint, is_excerpt, page_blocks, programs
+from tests.wide import wide
 
 SHORTER = {
     "race": ["--limit", "100", "--epochs", "1", "--stages", "2,3"],
@@ -234,7 +235,7 @@ def test_the_docs_have_commands() -> None:
     assert RUN_ELSEWHERE.keys() <= {line for page in PAGES for block in page_blocks(page) for line in runnable(block)}
 
 
-@pytest.mark.slow
+@wide
 @pytest.mark.parametrize("line", all_commands())
 def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     folder = tmp_path / "here"
@@ -245,7 +246,7 @@ def test_command_of_the_docs_runs(line: str, tmp_path: Path) -> None:
     assert ran.code == 0, ran.output
 
 
-@pytest.mark.slow
+@wide
 @pytest.mark.parametrize(
     ("page", "steps"), [pytest.param(*each, id=str(each[0].relative_to(ROOT))) for each in course_pages().items()]
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import os
 
 import pytest
 
@@ -11,6 +10,7 @@ from groundup.commands.lens import lens
 from groundup.lens import checks
 from stage4_numba_cuda.backend import BACKEND
 from tests.docs import lens_docs
+from tests.wide import wide
 
 TEXT = lens_docs.PAGE.read_text(encoding="utf-8")
 IN_PAGE = {name: text.strip() for _, name, text in lens_docs.LISTING.findall(TEXT)}
@@ -25,11 +25,7 @@ def test_a_table_of_the_page_is_what_the_lens_makes(name: str) -> None:
 
 
 @ladder
-@pytest.mark.slow
-@pytest.mark.skipif(
-    os.environ.get("GROUNDUP_EVERY_KERNEL") != "1",
-    reason="GROUNDUP_EVERY_KERNEL=1 traces the upper rungs, too: a minute of compiling for the emulator",
-)
+@wide
 def test_the_ladder_of_the_page_is_what_the_lens_makes() -> None:
     assert IN_PAGE["ladder"] == lens_docs.ladder_table(), AGAIN
     for name in lens_docs.RUNGS:

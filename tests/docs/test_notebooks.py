@@ -9,6 +9,7 @@ import pytest
 
 from groundup.course.manifest import ROOT, course
 from tests.stages import REASONS
+from tests.wide import wide
 
 NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 SECONDS = 120
@@ -34,7 +35,7 @@ def test_a_notebook_is_kept_without_outputs_and_opens_everywhere(path: Path) -> 
     assert len({cell["id"] for cell in document["cells"]}) == len(document["cells"])
 
 
-@pytest.mark.slow
+@wide
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_and_draws(path: Path, tmp_path: Path) -> None:
     nbformat = pytest.importorskip("nbformat", reason="needs nbclient: pip install -e '.[dev]'")

@@ -3,9 +3,7 @@
 tests/floors/test_matmul.py holds all stages' ladders to one standard; here is what only kernels have.
 """
 
-import os
 import re
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from stage4_numba_cuda.arrays import asarray, empty, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
 from stage4_numba_cuda.kernels import matmul_tensor, matmul_warp
 from stage4_numba_cuda.launch import tiles
+from tests.wide import WIDE, wide, widely
 
 pytestmark = pytest.mark.skipif(
     BACKEND.name == "simulator", reason="thousands of threads take Numba's simulator minutes"
@@ -62,22 +61,15 @@ def assert_rung_multiplies(name: str, form: str, dtype: str, vector: bool, sizes
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("rung", ["tiled_16", "tiled_32"])
 def test_tiles_multiply_in_every_form_at_any_size(rung: str, form: str) -> None:
-    assert_rung_multiplies(rung, form, "float32", False, SIZES)
+    assert_rung_multiplies(rung, form, "float64", False, SIZES)
 
-
-EVERY = bool(os.environ.get("GROUNDUP_EVERY_KERNEL"))
-every_kernel = pytest.mark.skipif(
-    not EVERY,
-    reason="GROUNDUP_EVERY_KERNEL=1 tests the other 60 or so products too: ten minutes of compiling for the emulator",
-)
 
 SOME = {
-    ("tiled_32", "tn", "float32", False),
-    ("register_2d", "nt", "float32", False),
-    ("warp_tiled", "tn", "float32", True),
-    ("warp_tiled", "nt", "float64", False),
+    ("tiled_32", "tn", "float64", False),
+    ("register_2d", "nt", "float64", False),
+    ("warp_tiled", "tn", "float64", True),
 }
-"""Each way of moving a tile once; the ladder's own tests, in test_matmul.py, have every rung's nn."""
+"""Each way of moving a tile once, the others are wide; tests/floors/test_matmul.py has every rung as ab."""
 
 
 def cases() -> list[Any]:
@@ -88,7 +80,7 @@ def cases() -> list[Any]:
             continue
         flavours = (False, True) if rung in ("vectorised", "conflict_free", "warp_tiled") else (False,)
         made += [
-            pytest.param(rung, form, dtype, vector, marks=() if (rung, form, dtype, vector) in SOME else every_kernel)
+            pytest.param(rung, form, dtype, vector, marks=() if (rung, form, dtype, vector) in SOME else wide)
             for form in FORMS
             for dtype in FLOATS
             for vector in flavours
@@ -163,7 +155,7 @@ FUSED_SIZES = [(37, 19, 45), (64, 128, 10)]
 
 
 @pytest.mark.parametrize("activation", range(5), ids=ACTIVATIONS[:5])
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=every_kernel)])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=wide)])
 def test_forward_fused_is_the_activation_of_the_layer(dtype: str, activation: int) -> None:
     for m, k, n in FUSED_SIZES:
         x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
@@ -181,7 +173,7 @@ def assert_forward(out: Any, x: np.ndarray, w: np.ndarray, bias: np.ndarray, act
 
 
 @pytest.mark.parametrize("activation", range(5), ids=ACTIVATIONS[:5])
-@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=every_kernel)])
+@pytest.mark.parametrize("dtype", ["float32", pytest.param("float64", marks=wide)])
 def test_backward_fused_goes_back_through_mask_and_activation(dtype: str, activation: int) -> None:
     for m, k, n in FUSED_SIZES:
         for masked in (False, True):
@@ -212,18 +204,18 @@ def assert_backward(
 
 @pytest.mark.parametrize(
     ("dtype", "vector"),
-    [("float32", True), *(pytest.param(*each, marks=every_kernel) for each in product(FLOATS, (False, True)))],
+    [("float64", True), *widely([("float64", False), ("float32", True), ("float32", False)], first=0)],
 )
 def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
     m, k, n = (132, 20, 136) if vector else (131, 21, 37)
-    for activation in (1, 4) if EVERY else (4,):
+    for activation in (1, 4) if WIDE else (4,):
         x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
         bias = np.random.default_rng(n).normal(size=n).astype(dtype)
         out = poisoned((m, n), dtype)
         kernel = matmul_warp.forward(vector, dtype, activation)
         kernel[tiles(m, n, 128, 128), 256](given_x, given_w, asarray(bias, dtype), out)
         assert_forward(out, x, w, bias, activation, dtype)
-    for masked in (False, True) if EVERY else (True,):
+    for masked in (False, True) if WIDE else (True,):
         grad, w_t, output, mask, given, out = backward_case(m, k, n, dtype, masked)
         kernel = matmul_warp.backward(vector, dtype, 4, masked)
         kernel[tiles(m, k, 128, 128), 256](*given, out)
@@ -240,7 +232,8 @@ def assert_on_tensor_cores(precision: str, got: Any, a: np.ndarray, b: np.ndarra
     assert error.max() > 16 * eps("float32"), f"{precision}: closer than rounded factors can be"
 
 
-@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=every_kernel)])
+@wide
+@pytest.mark.parametrize("precision", ["tf32", "bf16"])
 def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
     for m, k, n in SIZES[1:]:
         a, b, given_a, given_b = operands(m, k, n, "nn", "float32")
@@ -249,7 +242,7 @@ def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
         assert_on_tensor_cores(precision, out, a, b)
 
 
-@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=every_kernel)])
+@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=wide)])
 def test_tensor_cores_are_exact_for_small_whole_numbers(precision: str) -> None:
     """Such factors need no rounding, so a result in the wrong place or a k left out shows undiluted."""
     rng = np.random.default_rng(3)
@@ -258,7 +251,7 @@ def test_tensor_cores_are_exact_for_small_whole_numbers(precision: str) -> None:
     assert np.array_equal(to_host(got), (a @ b).astype(np.float32))
 
 
-@every_kernel
+@wide
 @pytest.mark.parametrize("vector", [False, True])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("precision", products.TENSOR_CORES)

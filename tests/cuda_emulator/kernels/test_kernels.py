@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from cuda_emulator import KernelError, cuda, current, options
 from tests.cuda_emulator.emulator_kernels import all_examples
 from tests.cuda_emulator.emulator_kernels.elementwise import add_guarded
 from tests.cuda_emulator.emulator_kernels.example import Example, check, poisoned
+from tests.wide import wide
 
 EXAMPLES = all_examples()
 
@@ -24,8 +24,7 @@ MODES: dict[str, dict[str, Any]] = {
 }
 #: These compile every kernel once more.
 EXPENSIVE_MODES = ("check", "unchecked")
-#: Seconds are what it costs to compile a kernel; these are there for completeness, and much like another. So they are
-#: compiled with GROUNDUP_EVERY_KERNEL=1 only.
+#: Seconds are what it costs to compile a kernel; these are much like another, so they are wide.
 ALIKE = {
     *("matmul.naive_rows_along_x", "matmul.tiled_32", "matmul.transposed_left", "elementwise.add_while_stride"),
     *("elementwise.sgd_momentum", "reductions.sum_tree", "reductions.bias_gradient", "warps.votes", "warps.shuffles"),
@@ -39,31 +38,22 @@ UNCHECKED = {
     *("matmul.tiled_16", "elementwise.add_guarded", "elementwise.move_particles", "reductions.sum_tree_dynamic"),
     *("warps.half_warps", "scans.every_atomic", "images.planes", "control.threads_part_ways", "language.flags"),
 }
-EVERY = os.environ.get("GROUNDUP_EVERY_KERNEL") == "1"
 
 
-def runs_in(mode: str, name: str, example: Example) -> bool:
-    """Whether an example is run in that mode."""
-    if mode == "step":
-        return bool(example.step_sizes)
-    if mode == "unchecked":
-        return EVERY or name in UNCHECKED
-    if mode == "check":
-        return EVERY or name in UNCHECKED or name.startswith(("control.", "reductions.", "scans."))
-    return EVERY or name not in ALIKE
-
-
-def is_slow(mode: str, name: str) -> bool:
-    return mode in EXPENSIVE_MODES or name in ALIKE
+def is_wide(mode: str, name: str) -> bool:
+    """Whether a short run leaves this out: the modes that compile once more have only a few kernels in it."""
+    if mode in EXPENSIVE_MODES:
+        return name not in UNCHECKED
+    return mode != "step" and name in ALIKE
 
 
 def runs() -> list[Any]:
     """(mode, example) for every mode and the examples that are run in it, modes that share kernels side by side."""
     return [
-        pytest.param(mode, name, id=f"{name}-{mode}", marks=[pytest.mark.slow] if is_slow(mode, name) else [])
+        pytest.param(mode, name, id=f"{name}-{mode}", marks=[wide] if is_wide(mode, name) else [])
         for mode in MODES
         for name, example in EXAMPLES.items()
-        if runs_in(mode, name, example)
+        if mode != "step" or example.step_sizes
     ]
 
 

@@ -1,8 +1,8 @@
 """Every exercise: its stub fails, the project's solution passes every check, and wrong answers are recognised."""
 
 import importlib
-import os
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -10,41 +10,34 @@ from groundup.course.functions import find, function_text, replaced
 from groundup.course.judge import Verdict, judge
 from groundup.course.manifest import Task, course
 from groundup.course.workspace import Workspace, solution, start
-from shared.contract import STAGES
 from tests.groundup.course.course_mutants import Mutant
 from tests.stages import REASONS
+from tests.wide import widened
 
 MUTANTS: list[Mutant] = [
     mutant
-    for week in course().weeks
-    for mutant in importlib.import_module(f"tests.groundup.course.course_mutants.week{week.number:02}").MUTANTS
+    for phase in course().phases
+    for mutant in importlib.import_module(f"tests.groundup.course.course_mutants.{phase.grading}").MUTANTS
 ]
-
-
-EVERY = os.environ.get("GROUNDUP_EVERY_KERNEL") == "1"
 
 
 def label(task: Task, what: str) -> str:
     return f"p{course().phase_of(task).number}-t{task.id.replace('.', '_')}-{what}"
 
 
-def of_task(task: Task, value: object, what: str, further: bool = False) -> object:
-    """A parameter. further: one that CI leaves out, which has to be quick."""
+def of_task(task: Task, value: object, what: str) -> Any:
     reason = REASONS.get(task.stage)
-    if further and not EVERY:
-        reason = reason or "GROUNDUP_EVERY_KERNEL=1 has more than two or three wrong answers of each graded"
     return pytest.param(value, id=label(task, what), marks=[pytest.mark.skip(reason=reason)] if reason else [])
 
 
-def of_mutants() -> list[object]:
-    """Every wrong answer; CI takes two of each kernel's and three of the others', GROUNDUP_EVERY_KERNEL=1 all."""
-    seen: Counter[str] = Counter()
+def of_mutants() -> list[Any]:
+    """Every wrong answer; all but the first of each task are wide."""
+    seen: set[str] = set()
     made = []
     for number, mutant in enumerate(MUTANTS):
-        task = course().task(mutant.task)
-        seen[mutant.task] += 1
-        further = seen[mutant.task] > (2 if task.stage == STAGES[3] else 3)
-        made.append(of_task(task, mutant, f"mutant{number}", further))
+        case = of_task(course().task(mutant.task), mutant, f"mutant{number}")
+        made.append(widened(case) if mutant.task in seen else case)
+        seen.add(mutant.task)
     return made
 
 

@@ -5,7 +5,6 @@ The rungs of the matmul ladder as ab are in test_lens_docs.py, which has them tr
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
@@ -16,16 +15,13 @@ if BACKEND.name != "emulator":
     pytest.skip("launches are traced on the emulator", allow_module_level=True)
 
 from groundup.lens import Profile, profile, project
+from tests.wide import wide
 
 SIZE = (40, 70, 33)
 """Of a product: one block and a piece of another where tiles are small, a piece of one where they are large."""
 
-EVERY_KERNEL = pytest.mark.skipif(
-    os.environ.get("GROUNDUP_EVERY_KERNEL") != "1",
-    reason="GROUNDUP_EVERY_KERNEL=1 traces the other kernels too: minutes of compiling for the emulator",
-)
-OF_LADDERS = ("softmax.softmax_warp", "sums.", "fused.combine", "update.", "tiled_16:tn", "tiled_16:nt")
-"""Shuffles, trees, the step's largest kernel, and the first rung that knows tn and nt."""
+OF_LADDERS = ("sums.", "fused.combine", "tiled_16:tn")
+"""Shuffles, trees, the step's largest kernel, and the first rung that knows tn and nt: the others are wide."""
 
 
 def kernels() -> list[Any]:
@@ -37,7 +33,7 @@ def kernels() -> list[Any]:
         *(f"{rung}:{form}" for rung in first for form in ("nn", "tn", "nt")),
         *project.KERNELS,
     ]
-    return [pytest.param(name, marks=[] if name.startswith(OF_LADDERS) else [EVERY_KERNEL]) for name in names]
+    return [pytest.param(name, marks=[] if name.startswith(OF_LADDERS) else [wide]) for name in names]
 
 
 def profile_of(name: str) -> Profile:

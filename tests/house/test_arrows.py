@@ -1,0 +1,123 @@
+"""Imports point one way: every import of the project is read and held against the rules of docs/architecture.md."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.house.source_tree import FLOORS, Import, circles, imports, sources
+
+SHARED = (
+    "shared",
+    "shared.machine",
+    "shared.data",
+    "shared.training",
+    "shared.checks",
+    "shared.bench",
+    "shared.charts",
+)
+TOOLS = (
+    *("groundup", "groundup.doctor", "groundup.compiling", "groundup.lens", "groundup.course", "groundup.commands"),
+    *("groundup.cli",),
+)
+"""The rooms of the program in the order of their arrows: a room may import those before it. `groundup` is its
+own files."""
+
+MAY_IMPORT = {
+    "cuda_emulator": (),
+    "shared": (),
+    "shared.machine": ("shared",),
+    "shared.data": ("shared", "shared.machine"),
+    "shared.training": ("shared", "shared.machine", "shared.data"),
+    "shared.checks": ("shared", "shared.machine"),
+    "shared.bench": (*SHARED[:-2], "cuda_emulator"),
+    "shared.charts": SHARED[:-1],
+    **dict.fromkeys(FLOORS, ("shared", "shared.machine")),
+    "stage4_numba_cuda": ("shared", "shared.machine", "stage4_numba_cuda.backend"),
+    # The one file of stage 4 that knows of the emulator, and the doors for `python -m STAGE.train`.
+    "stage4_numba_cuda.backend": ("stage4_numba_cuda", "shared", "cuda_emulator"),
+    **{f"{floor}.train": ("groundup.cli",) for floor in FLOORS},
+    **{room: (*SHARED, "cuda_emulator", *TOOLS[: TOOLS.index(room)]) for room in TOOLS},
+}
+"""What each room may import beside itself. A module belongs to the room with the longest name that it begins with."""
+
+RECURSIVE = {
+    f"cuda_emulator.compiler.{name}"
+    for name in ("assignments", "calls", "declarations", "expressions", "inline", "normalise", "statements")
+}
+"""The emulator's rewriter: a statement holds expressions, and a call in an expression can bring the statements of a
+device function."""
+
+
+TEXTS = sources()
+
+
+def room_of(module: str) -> str:
+    return max((room for room in MAY_IMPORT if module == room or module.startswith(f"{room}.")), key=len)
+
+
+def forbidden(arrows: list[Import]) -> list[str]:
+    """The imports that no rule allows, as sentences."""
+    found = []
+    for arrow in arrows:
+        here, there = room_of(arrow.importer), room_of(arrow.imported)
+        if here != there and there not in MAY_IMPORT[here]:
+            allowed = ", ".join(MAY_IMPORT[here]) or "nothing of ours"
+            found.append(f"{arrow}: {here} may import {allowed}")
+    return found
+
+
+def unexpected_circles(arrows: list[Import]) -> list[list[str]]:
+    return [group for group in circles(arrows) if not set(group) <= RECURSIVE]
+
+
+def test_every_import_points_the_way_that_the_rules_allow() -> None:
+    assert forbidden(imports(TEXTS)) == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    assert unexpected_circles(imports(TEXTS)) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "line"),
+    [
+        ("cuda_emulator.errors", "import shared.contract"),
+        ("cuda_emulator.runtime.launch", "def f():\n    from groundup.lens import profile"),
+        ("stage2_numpy.matmul", "from stage1_pure_python import matmul"),
+        ("stage3_c.network", "from groundup.cli import main"),
+        ("stage4_numba_cuda.network", "from cuda_emulator import cuda"),
+        ("stage4_numba_cuda.matmul", "import importlib\nimportlib.import_module('cuda_emulator')"),
+        ("shared.contract", "import stage1_pure_python"),
+        ("shared.data.idx", "from groundup import cli"),
+        ("shared.checks.tolerance", "from shared.bench import timing"),
+        (
+            "shared.bench.timing",
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.charts import style",
+        ),
+        ("shared.charts.style", "import stage3_c.library as library"),
+        ("groundup.lens.page", "from groundup.commands.lens import lens"),
+        ("groundup.inside", "from stage4_numba_cuda.backend import BACKEND"),
+    ],
+)
+def test_a_planted_import_against_the_rules_is_found(module: str, line: str) -> None:
+    planted = {**TEXTS, module: f"{TEXTS[module]}\n{line}\n"}
+    found = [each for each in forbidden(imports(planted)) if each not in forbidden(imports(TEXTS))]
+    assert len(found) == 1
+    assert found[0].startswith(f"{module} imports ")
+
+
+@pytest.mark.parametrize(
+    ("lower", "higher"),
+    [
+        ("stage3_c.dense", "stage3_c.network"),
+        ("shared.bench.rows", "shared.bench.session"),
+        ("groundup.lens.profile", "groundup.lens.page"),
+        ("cuda_emulator.settings", "cuda_emulator.namespace"),
+    ],
+)
+def test_a_planted_circle_is_found(lower: str, higher: str) -> None:
+    planted = {
+        **TEXTS,
+        lower: f"{TEXTS[lower]}\nfrom typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import {higher}\n",
+    }
+    assert [group for group in unexpected_circles(imports(planted)) if {lower, higher} <= set(group)]

@@ -1,0 +1,32 @@
+"""What `make test` leaves to `make test-wide`: the further cases of what it tests with a few.
+
+`make test` proves the product right in five minutes. The wide tests take many times that: every wrong answer of the
+course, every kernel compiled for the emulator, long fuzz, browsers, every documented command. They carry the marker
+`wide`, given to a folder in conftest.py, to a test by `@wide`, or to the later cases of a parametrized test by
+`widely`. GROUNDUP_EVERY_KERNEL=1, which `make test-wide` sets, or `-m wide` brings them in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+WIDE = os.environ.get("GROUNDUP_EVERY_KERNEL") == "1"
+"""Whether this run has the wide tests in it."""
+
+wide = pytest.mark.wide
+
+
+def widely(cases: Iterable[Any], first: int = 1) -> list[Any]:
+    """The cases of a parametrized test, all but the `first` few marked as wide. A case is a value or a pytest.param."""
+    return [case if number < first else widened(case) for number, case in enumerate(cases)]
+
+
+def widened(case: Any) -> Any:
+    """A case of a parametrized test, marked as wide."""
+    if isinstance(case, type(pytest.param())):
+        return pytest.param(*case.values, id=case.id, marks=[*case.marks, wide])
+    return pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=wide)
