@@ -3,6 +3,8 @@
 contract       what every floor must provide; load_stage and load_part, the ways to a floor
 initialize     initial weights: the same numbers on every floor
 dropout        dropout masks: the same on every floor
+numbers        numbers as text: every time, size, factor and percentage that is printed
+markup         HTML and style sheets: every page is built with it
 data/          data sets and batches
 training/      the loop and what it needs
 checks/        do the floors agree, are the gradients right

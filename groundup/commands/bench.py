@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -24,6 +24,7 @@ from shared.charts import book, page
 from shared.contract import is_emulated
 from shared.data.datasets import DataError, load_dataset
 from shared.machine.environment import busy, describe, emulation
+from shared.numbers import plural
 
 LARGEST_SIZE = 8192
 UNSTEADY = 0.25
@@ -202,7 +203,7 @@ def _show(results: Results, files: Sequence[Path]) -> None:
         console.print(title, style="bold", highlight=False)
         console.print(table)
         console.print()
-    facts: Mapping[str, object] = results.environment
+    facts = results.environment
     say("±: how far another run on this machine may find the ratio; none after a single pass")
     unsteady = [row for row in results.rows if (row.ratio_noise or 0.0) > UNSTEADY]
     if unsteady:
@@ -219,7 +220,6 @@ def _show(results: Results, files: Sequence[Path]) -> None:
     for reason in results.unavailable.values():
         say(f"not measured: {reason}")
     if facts:
-        count = facts["threads"]
-        say(f"{describe(facts)}; {count} thread{'' if count == 1 else 's'}")
+        say(f"{describe(facts)}; {plural(facts['threads'], 'thread')}")
     charts = [path for path in files if path.suffix == ".png" and not path.stem.endswith("-dark")]
     say(f"Written to {files[0].parent}: {files[0].name}, {files[-1].name} and {len(charts)} charts (PNG and SVG)")

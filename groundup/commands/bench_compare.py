@@ -29,9 +29,8 @@ from shared.bench.compare import (
 from shared.bench.document import Results, load
 from shared.bench.results import as_json
 from shared.bench.rows import BenchRow
-from shared.bench.tables import bytes_text, noise_text, time_text
-from shared.charts.words import three_digits
 from shared.machine.environment import describe
+from shared.numbers import duration, noise_text, size_of, three_digits
 
 HEADINGS = {
     (FASTER, "ratio"): "Faster than the noise explains",
@@ -129,7 +128,7 @@ def _number(each: Difference, value: float) -> str:
     """What the verdict rests on: a multiple of the reference, or a time, or bytes."""
     if each.basis == "ratio":
         return f"{three_digits(value)}x"
-    return time_text(value) if each.time else bytes_text(value)
+    return duration(value) if each.time else size_of(value)
 
 
 def _factor(change: Change | None) -> str:
@@ -138,7 +137,7 @@ def _factor(change: Change | None) -> str:
 
 def _noise(change: Change | None) -> str:
     noise = change.noise if change else None
-    return ">100%" if noise is not None and noise > 1 else noise_text(noise)
+    return "" if noise is None else noise_text(noise, gap="")
 
 
 def _summary(groups: Mapping[str, Sequence[Difference]], all_: bool) -> Iterator[str]:

@@ -16,6 +16,7 @@ from shared.bench.results import as_json
 from shared.checks.equivalence import Comparison, Report, check_stage, computes_in
 from shared.checks.gradients import LIMIT, GradientCheck, check_gradients
 from shared.contract import ACTIVATIONS, LOSSES, STAGES, Stage, StageUnavailable, is_emulated, load_stage
+from shared.numbers import two_digits
 
 DTYPES = ("float64", "float32")
 
@@ -170,7 +171,7 @@ def _show(found: Findings) -> None:
                 f"{_short(report.stage)}, {report.dtype}" if i == 0 else "",
                 level.level,
                 failed if level.failed else str(level.checks),
-                f"{level.worst.tolerances:.2g}",
+                two_digits(level.worst.tolerances),
                 Text(f"{level.worst.op}{layer}"),
             )
     console.print(table)

@@ -12,9 +12,9 @@ import typer
 
 from groundup import inside
 from shared.charts.inside import Findings, confused, save_all
-from shared.charts.words import NO_BREAK, percent
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import SIDE, Dataset, Split, load_dataset
+from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
 from shared.training.runs import LAST, METRICS
@@ -159,8 +159,8 @@ def _how_long(checkpoint: Checkpoint) -> str:
     else:
         position = checkpoint.about_run["position"]
         epochs, steps = position["epoch"], position["step"]
-    parts = [f"{number} {unit}{'' if number == 1 else 's'}" for number, unit in ((epochs, "epoch"), (steps, "step"))]
-    return " and ".join(part for part in parts if not part.startswith("0 ")) or "no epoch"
+    parts = [plural(number, unit) for number, unit in ((epochs, "epoch"), (steps, "step")) if number]
+    return " and ".join(parts) or "no epoch"
 
 
 def _document(checkpoint: Checkpoint, found: Findings, loss: float, folder: Path, files: list[Path]) -> dict[str, Any]:
@@ -209,4 +209,4 @@ def _lines(document: Mapping[str, Any], found: Findings) -> list[str]:
         lines.append(f"dead units, {', '.join(layers)}")
     drawn = dict.fromkeys(Path(name).stem.removesuffix("-dark") for name in document["files"])
     lines.append(f"figures in {document['folder']}, each as .png, .svg, -dark.png and -dark.svg: {', '.join(drawn)}")
-    return [line.replace(NO_BREAK, " ") for line in lines]
+    return lines

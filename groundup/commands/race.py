@@ -16,10 +16,10 @@ from rich.table import Table
 from groundup import race as racing
 from shared.bench.ladders import ladder_rows
 from shared.bench.results import as_json, results_folder, write_json
-from shared.charts.style import three_digits
 from shared.contract import Stage, is_emulated, short_title
 from shared.data.datasets import Dataset, load_dataset
 from shared.machine.environment import busy, describe, emulation, environment
+from shared.numbers import digits, plural, three_digits
 
 LADDER_SIZE = 128
 """Rows and columns of the product that the ladder chart compares: large enough for BLAS, bearable for three loops."""
@@ -141,7 +141,7 @@ def _run(
 def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
     settings = document["settings"]
     table = Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    epochs = f"{settings['epochs']} epoch{'' if settings['epochs'] == 1 else 's'}"
+    epochs = plural(settings["epochs"], "epoch")
     table.title = (
         f"{'-'.join(map(str, document['network']))} on {settings['dataset']}, {epochs}, "
         f"batches of {settings['batch_size']}, {settings['dtype']}, seed {settings['seed']}"
@@ -158,7 +158,7 @@ def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
             f"{stage['samples_per_second']:,.0f}",
             f"{three_digits(stage['speed'])}x",
             str(stage["other_predictions"]) if compared else "-",
-            f"{stage['worst']['tolerances']:.1g}" if compared else "-",
+            digits(stage["worst"]["tolerances"], 1) if compared else "-",
         )
     console = Console()
     console.print(table)
@@ -198,7 +198,7 @@ def _report(document: Mapping[str, Any]) -> str:
     for stage in document["stages"]:
         if stage["stage"] != document["reference"]:
             others = stage["other_predictions"]
-            images = f"{others} test image{'' if others == 1 else 's'} predicted otherwise"
+            images = f"{plural(others, 'test image')} predicted otherwise"
             lines.append(f"  {stage['title']}: {images}; {stage['worst']['text']}")
     lines.append("  Run `groundup check` to find the first operation that differs.")
     return "\n".join(lines)

@@ -27,6 +27,7 @@ import numpy as np
 
 from groundup.course.likely import Guess, likely_cause
 from shared.checks.tolerance import Comparison, compare, failed, tolerance
+from shared.numbers import two_digits
 
 ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "speed")
 
@@ -337,7 +338,7 @@ def _speed(exercise: Exercise, speed: Speed) -> Callable[[Tally], None]:
         tally.trying(f"the time of {exercise.show(*arguments)}")
         against = speed.against or exercise.reference
         ratio = times_slower(lambda: exercise.call(*arguments), lambda: against(*arguments))
-        text = f"{exercise.show(*arguments)} takes {ratio:.2g} times as long as {speed.what}"
+        text = f"{exercise.show(*arguments)} takes {two_digits(ratio)} times as long as {speed.what}"
         tally.holds(ratio <= speed.most, text, expected=f"at most {speed.most:g} times", likely=speed.likely)
         tally.note(text)
 

@@ -6,7 +6,6 @@ has told until then. stdout and stderr are the learner's own.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 import sys
@@ -17,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from groundup.course import assembly
+from groundup.course import assembly, grading
 from groundup.course.checks import ORDER, Check, Tally, Wrong
 from groundup.course.limits import LOOK_EVERY, limit_memory
 
@@ -62,12 +61,11 @@ def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[
     """All checks of the task, in order, or the checkpoint of the phase. Raises what the first failure raises."""
     assembly.use(assembled)
     tell("check", name="import")
-    grading = importlib.import_module(f"groundup.course.grading.{request['grading']}")
     if request["task"]:
-        made = grading.GRADES[request["task"]]()
+        made = grading.task_checks(request["task"])
         check_order(made)
     else:
-        made = grading.checkpoint()
+        made = grading.checkpoint_checks(request["phase"])
     limit_memory(request["megabytes"], lambda: tell("memory"))
     if not made:
         raise Wrong("nothing is graded here: the task has no checks")

@@ -122,7 +122,7 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
         asked = {
             "lines": [place.first, place.last] if place else [0, 0],
             "task": task.id if task else "",
-            "grading": phase.grading,
+            "phase": phase.number,
             "megabytes": phase.megabytes,
             "assembly": str(assembly.save(folder)),
             "report": str(report),

@@ -73,15 +73,12 @@ class Week:
 
 @dataclass(frozen=True)
 class Phase:
-    """grading: the module in groundup/course/grading with its tasks' checks
-
-    seconds, megabytes: what the grading of one task may take; a checkpoint has ten times as long
+    """seconds, megabytes: what the grading of one task may take; a checkpoint has ten times as long
     checkpoint: a line, what the learner's functions have to show together at the phase's end
     """
 
     number: int
     title: str
-    grading: str
     seconds: float
     megabytes: int
     checkpoint: str

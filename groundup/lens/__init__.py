@@ -13,9 +13,9 @@ From a launch to numbers; docs/lens.md says what they mean:
 What is made of them:
 
     terminal     the report, with summary, its main figures, and annotations, its remarks beside the source
-    page         the HTML page, with page_parts, page_style and markup
+    page         the HTML page, with page_parts and page_style
     pictures     maps of accesses and banks; timelines: the timeline; svg: what they are drawn with
-    wording      how all of these put numbers into words
+    wording      threads, lanes, races and launches in words
     checks       yes or no, for a grader
 
 Where the launch comes from:

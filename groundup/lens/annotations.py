@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from groundup.lens.profile import SECTOR, Access, Branch, Collective, Profile
-from groundup.lens.wording import WARP, count, party, percent, plural, race_advice, race_title, uninitialised_text
+from groundup.lens.wording import WARP, party, race_advice, race_title, uninitialised_text
+from shared.numbers import count, counted_share, plural
 
 Level = Literal["error", "costly", "fine"]
 """error: the result is wrong; costly: a GPU would do more work than the data need; fine: nothing to remark on."""
@@ -131,7 +132,7 @@ def global_verdict(access: Access) -> tuple[str, Level]:
     fetched = f"{plural(access.sectors_per_request, 'sector')}/request"
     if access.broadcasts == access.requests and access.sectors == access.requests:
         return f"{fetched}, one address for all lanes (broadcast)", "fine"
-    text = f"{fetched} ({percent(access.efficiency)})"
+    text = f"{fetched} ({counted_share(access.efficiency)})"
     ideal = access.ideal_sectors / access.requests if access.requests else 0.0
     if access.sectors > access.ideal_sectors:
         text += f", {count(ideal)} would do"
@@ -158,7 +159,7 @@ def branch_note(branch: Branch) -> Note:
         return Note("fine", "branch: " + ("each warp agrees with itself" if mixed else outcome))
     share = branch.divergent / branch.evaluated
     times = f"{count(branch.divergent)} of {plural(branch.evaluated, 'evaluation')}"
-    text = f"branch: {percent(share)} of warps diverge ({times})"
+    text = f"branch: {counted_share(share)} of warps diverge ({times})"
     return Note("costly" if share >= 0.5 else "fine", text)
 
 

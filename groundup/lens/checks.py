@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from groundup.lens.profile import Access, Profile, Reuse
+from shared.numbers import three_digits
 
 
 @dataclass(frozen=True)
@@ -143,8 +144,8 @@ def coalesced(profile: Profile, array: str | None = None, at_least: float = 0.9)
     if worst is not None and _needed(worst) < at_least:
         return Finding(
             False,
-            f"line {worst.site.line}: {worst.site.text} takes {worst.sectors_per_request:.3g} sectors a request, "
-            f"{worst.ideal_sectors / worst.requests:.3g} would do",
+            f"line {worst.site.line}: {worst.site.text} takes {three_digits(worst.sectors_per_request)} sectors a "
+            f"request, {three_digits(worst.ideal_sectors / worst.requests)} would do",
             worst.site.line,
         )
     return _certain(profile, f"global memory{_of(array)} is reached in few sectors")
@@ -195,10 +196,12 @@ def intensity_at_least(profile: Profile, operations: float) -> Finding:
     if profile.intensity < operations:
         return Finding(
             False,
-            f"{profile.kernel} does {profile.intensity:.3g} operations for each byte of global memory; "
-            f"{operations:.3g} are asked for",
+            f"{profile.kernel} does {three_digits(profile.intensity)} operations for each byte of global memory; "
+            f"{three_digits(operations)} are asked for",
         )
-    return _certain(profile, f"{profile.kernel} does {profile.intensity:.3g} operations for each byte of global memory")
+    return _certain(
+        profile, f"{profile.kernel} does {three_digits(profile.intensity)} operations for each byte of global memory"
+    )
 
 
 def _certain(profile: Profile, message: str) -> Finding:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groundup.lens import page_parts as parts
-from groundup.lens.markup import Html, join, table, tag
 from groundup.lens.page_style import FRAME, STYLE
 from groundup.lens.profile import Profile
 from groundup.lens.summary import figures, ratio, unlike, verdict
+from shared.markup import Html, join, table, tag
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """What the browser may do with the page: apply the styles in it. It loads nothing and runs nothing."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from groundup.lens.annotations import LineNotes, annotate, global_verdict, problems, shared_verdict
-from groundup.lens.markup import Html, join, scrolling, table, tag
 from groundup.lens.pictures import access_map, bank_map, timeline
 from groundup.lens.profile import Access, Branch, Profile
 from groundup.lens.summary import figures, roofline_text, static_text
-from groundup.lens.wording import caveats, count, file_name, lanes, launch, percent, traced_text
+from groundup.lens.wording import caveats, file_name, lanes, launch, traced_text
+from shared.markup import Html, join, scrolling, table, tag
+from shared.numbers import count, counted_share
 
 _MARK = {"error": "x", "costly": "!", "fine": ""}
 
@@ -79,7 +80,7 @@ def _line(line: str, here: LineNotes | None, number: int) -> Html:
         if share:
             filled = tag("i", style=f"width:{100 * min(share, 1):.4g}%")
             bars.append(
-                tag("span", f"{percent(share)} {name}", tag("span", filled, class_=f"bar {name}"), class_="share")
+                tag("span", f"{counted_share(share)} {name}", tag("span", filled, class_=f"bar {name}"), class_="share")
             )
     remarks = [tag("li", tag("b", _MARK[note.level]), note.text, class_=note.level) for note in here.notes]
     indent = len(line) - len(line.lstrip())

@@ -13,7 +13,8 @@ from html import escape
 from groundup.lens.profile import BANKS, SECTOR, Request
 from groundup.lens.svg import box, label, svg
 from groundup.lens.timelines import timeline
-from groundup.lens.wording import bytes_text, count, element, lanes, percent, plural
+from groundup.lens.wording import element, lanes
+from shared.numbers import count, counted_share, plural, size_of
 
 MOST_SECTORS = 32
 """Drawn of one request; of more (16-byte types far apart) the rest is named."""
@@ -37,7 +38,7 @@ def access_map(request: Request, title: str, array: str = "") -> str:
     position = _positions(shown, left, 8 * cell)
     right, bottom = position[shown[-1]] + 8 * cell, top + row * BANKS
     used, fetched = sum(len(each) for each in touched.values()), SECTOR * len(touched)
-    sums = f"{bytes_text(used)} used of {bytes_text(fetched)}, {percent(used / fetched)}"
+    sums = f"{size_of(used)} used of {size_of(fetched)}, {counted_share(used / fetched)}"
     parts = [label(left, 13, f"{plural(len(touched), 'sector')}: {sums}", "lens-ink lens-strong")]
     parts.append(_legend(left, 20))
     parts += _columns(shown, position, touched, cell, top, row * BANKS)
@@ -62,7 +63,7 @@ def access_map(request: Request, title: str, array: str = "") -> str:
         height += 16
     between = f"byte {count(SECTOR * min(touched))} and {count(SECTOR * max(touched) + SECTOR - 1)}"
     told = (
-        f"{plural(len(request.lanes), 'lane')}, {bytes_text(request.size)} each, in {plural(len(touched), 'sector')} "
+        f"{plural(len(request.lanes), 'lane')}, {size_of(request.size)} each, in {plural(len(touched), 'sector')} "
         f"of {SECTOR} bytes between {between}: {sums}."
     )
     return svg(max(right + 10, left + 400), height, title, told, parts)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from groundup.lens.devices import Device
 from groundup.lens.profile import Profile, Roofline
+from shared.numbers import quantity
 
 
 def estimate(profile: Profile, device: Device) -> Roofline:
@@ -69,14 +70,7 @@ def _source(profile: Profile, device: Device, traffic: float) -> str:
         "all blocks traced" if traced == profile.grid_blocks else f"{traced:,} of {profile.grid_blocks:,} blocks traced"
     )
     return (
-        f"An estimate, {counted}. Traffic: {_amount(traffic)}, 32 bytes for each sector requested, as if no cache "
-        f"helped; with perfect caches about {_amount(least)} would be left. {device.full_name}: {device.source}"
+        f"An estimate, {counted}. Traffic: {quantity(traffic, 'B')}, 32 bytes for each sector requested, as if no "
+        f"cache helped; with perfect caches about {quantity(least, 'B')} would be left. "
+        f"{device.full_name}: {device.source}"
     )
-
-
-def _amount(count: float) -> str:
-    """Bytes for people: 12.6 MB, decimal as bandwidths are."""
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:.0f} bytes"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from groundup.lens.annotations import problems
 from groundup.lens.profile import SECTOR, Profile
-from groundup.lens.wording import bytes_text, count, duration, metric, percent
+from shared.numbers import count, counted_share, duration, plural, quantity, size_of, three_digits
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,16 @@ def figures(profile: Profile) -> list[Figure]:
     wrong = len(problems(profile))
     return [
         Figure("races, uninitialised reads, faults", wrong, count(wrong), "lower"),
-        _figure("global memory traffic", moved, bytes_text(moved or 0), "lower"),
+        _figure("global memory traffic", moved, size_of(moved or 0), "lower"),
         _figure("sectors per global request", per_request, count(per_request or 0), "lower"),
-        _figure("share of the fetched bytes used", efficiency, percent(efficiency or 0), "higher"),
-        _figure("shared memory, bytes used", shared, bytes_text(shared or 0)),
+        _figure("share of the fetched bytes used", efficiency, counted_share(efficiency or 0), "higher"),
+        _figure("shared memory, bytes used", shared, size_of(shared or 0)),
         _figure("shared passes per pass needed", ways, count(ways or 0), "lower"),
-        _figure("floating-point operations", flops, metric(flops or 0, "flop")),
-        _figure("operations per byte of global traffic", intensity, f"{intensity or 0:.3g}", "higher"),
-        _figure("branch evaluations that diverge", diverging, percent(diverging or 0), "lower"),
+        _figure("floating-point operations", flops, quantity(flops or 0, "flop")),
+        _figure("operations per byte of global traffic", intensity, three_digits(intensity or 0), "higher"),
+        _figure("branch evaluations that diverge", diverging, counted_share(diverging or 0), "lower"),
         Figure("phases between barriers", len(profile.phases), count(len(profile.phases))),
-        Figure("shared memory of a block", profile.shared_bytes, bytes_text(profile.shared_bytes)),
+        Figure("shared memory of a block", profile.shared_bytes, size_of(profile.shared_bytes)),
         *_device_figures(profile),
     ]
 
@@ -66,7 +66,7 @@ def _device_figures(profile: Profile) -> list[Figure]:
     if profile.static is None:
         made.append(Figure("occupancy", None, "unknown"))
     else:
-        made.append(Figure("occupancy", profile.static.occupancy, percent(profile.static.occupancy), "higher"))
+        made.append(Figure("occupancy", profile.static.occupancy, counted_share(profile.static.occupancy), "higher"))
     if profile.roofline is None:
         made.append(Figure("time without caches, estimated", None, "unknown"))
     else:
@@ -85,7 +85,7 @@ def ratio(first: Figure, second: Figure) -> str:
     if first.value == second.value:
         return "same"
     times = second.value / first.value
-    return f"1/{count(float(f'{1 / times:.3g}'))}" if times < 1 else f"{count(float(f'{times:.3g}'))} times"
+    return f"1/{three_digits(1 / times)}" if times < 1 else f"{three_digits(times)} times"
 
 
 def verdict(first: Figure, second: Figure) -> str:
@@ -109,12 +109,12 @@ def static_text(profile: Profile) -> list[str]:
     if static is None:
         return []
     registers = "unknown" if static.registers is None else count(static.registers)
-    spilled = f", {bytes_text(static.spilled_bytes)} spilled" if static.spilled_bytes else ""
+    spilled = f", {size_of(static.spilled_bytes)} spilled" if static.spilled_bytes else ""
     return [
-        f"Occupancy {percent(static.occupancy)} at compute capability {static.capability}: {count(static.blocks)} "
-        f"{'block' if static.blocks == 1 else 'blocks'} of {count(static.threads)} threads per multiprocessor, "
+        f"Occupancy {counted_share(static.occupancy)} at compute capability {static.capability}: "
+        f"{plural(static.blocks, 'block')} of {count(static.threads)} threads per multiprocessor, "
         f"limited by {static.limit}.",
-        f"Registers per thread: {registers}{spilled}. Shared memory per block: {bytes_text(static.shared_bytes)}.",
+        f"Registers per thread: {registers}{spilled}. Shared memory per block: {size_of(static.shared_bytes)}.",
         f"Source: {static.source}",
     ]
 
@@ -127,8 +127,9 @@ def roofline_text(profile: Profile) -> list[str]:
     side = "below" if line.bound == "memory" else "at or above"
     return [
         f"An estimate, not a measurement, for {line.device} with {line.dtype}.",
-        f"{line.intensity:.3g} flop/B is {side} the ridge of {line.ridge:.3g} flop/B: bound by {line.bound}.",
-        f"Without caches {metric(line.attainable, 'flop/s')} of the device's {metric(line.peak, 'flop/s')}, at "
-        f"{metric(line.bandwidth, 'B/s')}: the launch would take {duration(line.seconds)}.",
+        f"{three_digits(line.intensity)} flop/B is {side} the ridge of {three_digits(line.ridge)} flop/B: "
+        f"bound by {line.bound}.",
+        f"Without caches {quantity(line.attainable, 'flop/s')} of the device's {quantity(line.peak, 'flop/s')}, at "
+        f"{quantity(line.bandwidth, 'B/s')}: the launch would take {duration(line.seconds)}.",
         f"Source: {line.source}",
     ]

@@ -1,8 +1,8 @@
-"""What every picture of the lens is made of: its colours in light and dark, boxes, labels, and the words for those
-who do not see it.
+"""What every picture of the lens is made of: colours for light and dark screens, boxes, labels, and a description for
+screen readers.
 
-Colours are classes, so that a page says them once; standalone() adds them to a single picture. They are Okabe and Ito's
-(https://jfly.uni-koeln.de/color/), lightened for dark screens; no meaning lies in a colour alone.
+Colours are classes, so that a page defines them once; standalone() adds their definitions to a single picture. They are
+Okabe and Ito's (https://jfly.uni-koeln.de/color/), lightened for dark screens; no meaning lies in a colour alone.
 """
 
 from __future__ import annotations
@@ -10,47 +10,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-LIGHT = {
-    "used": "#0072B2",  # what a lane asks for
-    "needed": "#D3E7F3",  # its column, where some lane asks for it
-    "fetched": "#F8DDAA",  # what comes along and nobody asks for
-    "edge": "#9A6300",
-    "hot": "#D55E00",  # a bank that must give several words
-    "on-used": "#FFFFFF",
-    "on-hot": "#FFFFFF",
-    "store": "#A8457F",
-    "good": "#00684B",
-    "ink": "#222222",
-    "quiet": "#5C5C5C",
-    "rule": "#D8D8D8",
-    "panel": "#F6F6F4",
-    "ground": "#FFFFFF",
+from shared.markup import palettes
+
+COLOURS = {
+    "used": ("#0072B2", "#56B4E9"),  # what a lane asks for
+    "needed": ("#D3E7F3", "#1D3A4A"),  # its column, where some lane asks for it
+    "fetched": ("#F8DDAA", "#6B5220"),  # what comes along and nobody asks for
+    "edge": ("#9A6300", "#E69F00"),
+    "hot": ("#D55E00", "#F0803C"),  # a bank that must give several words
+    "on-used": ("#FFFFFF", "#111111"),
+    "on-hot": ("#FFFFFF", "#111111"),
+    "store": ("#A8457F", "#DD9CC0"),
+    "good": ("#00684B", "#4FD0A5"),
+    "ink": ("#222222", "#E8E8E6"),
+    "quiet": ("#5C5C5C", "#A8A8A4"),
+    "rule": ("#D8D8D8", "#40403E"),
+    "panel": ("#F6F6F4", "#242423"),
+    "ground": ("#FFFFFF", "#191918"),
 }
-
-DARK = {
-    "used": "#56B4E9",
-    "needed": "#1D3A4A",
-    "fetched": "#6B5220",
-    "edge": "#E69F00",
-    "hot": "#F0803C",
-    "on-used": "#111111",
-    "on-hot": "#111111",
-    "store": "#DD9CC0",
-    "good": "#4FD0A5",
-    "ink": "#E8E8E6",
-    "quiet": "#A8A8A4",
-    "rule": "#40403E",
-    "panel": "#242423",
-    "ground": "#191918",
-}
-
-
-def _palette(colours: dict[str, str]) -> str:
-    return ".lens{" + ";".join(f"--{name}:{value}" for name, value in colours.items()) + "}"
-
+"""Name -> what it is on a light and on a dark screen."""
 
 STYLE = (
-    f"{_palette(LIGHT)}\n@media (prefers-color-scheme:dark){{{_palette(DARK)}}}\n@media print{{{_palette(LIGHT)}}}"
+    palettes(".lens", COLOURS)
     + """
 .lens svg,svg.lens{font:11px system-ui,"DejaVu Sans",sans-serif;display:block}
 .lens-rule{stroke:var(--rule);stroke-width:1;fill:none}.lens-edge{fill:none;stroke:var(--edge)}
@@ -59,7 +40,7 @@ STYLE = (
 .lens-strong{font-weight:600;font-size:12px}
 """
     + "".join(
-        f".lens-{name}{{fill:var(--{name})}}" for name in LIGHT if name not in ("edge", "rule", "panel", "ground")
+        f".lens-{name}{{fill:var(--{name})}}" for name in COLOURS if name not in ("edge", "rule", "panel", "ground")
     )
 )
 """The pictures' style sheet, for the page that holds them."""

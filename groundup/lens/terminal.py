@@ -20,7 +20,8 @@ from rich.text import Text
 from groundup.lens.annotations import LineNotes, annotate, problems
 from groundup.lens.profile import Access, Profile
 from groundup.lens.summary import figures, ratio, roofline_text, static_text, unlike, verdict
-from groundup.lens.wording import caveats, count, file_name, launch, percent, traced_text
+from groundup.lens.wording import caveats, file_name, launch, traced_text
+from shared.numbers import count, counted_share
 
 WIDTH = 100
 """Columns of the plain text."""
@@ -127,7 +128,7 @@ def _source(file: str, first: int, lines: list[str], notes: dict[tuple[str, int]
             grid.add_row("", Text(" | ", style="dim"), Padding(_beside(margin, remark), (0, 0, 0, indent)))
         for share, of in ((here.traffic, "global traffic"), (here.passes, "shared memory's passes")):
             if share:
-                remark = Text(f"{percent(share)} of the {of}", style=_STYLE["fine"])
+                remark = Text(f"{counted_share(share)} of the {of}", style=_STYLE["fine"])
                 grid.add_row("", Text(" | ", style="dim"), Padding(_beside(Text("  "), remark), (0, 0, 0, indent)))
     return grid
 

@@ -8,7 +8,7 @@ from html import escape
 
 from groundup.lens.profile import Access, Phase, Profile
 from groundup.lens.svg import box, label, svg
-from groundup.lens.wording import count, plural
+from shared.numbers import count, plural
 
 MOST_COLUMNS = 14
 """Phases drawn in a timeline, after phases that repeat are drawn once."""

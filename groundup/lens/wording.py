@@ -1,61 +1,13 @@
-"""How the views put numbers into words: the terminal and the page say the same thing in the same way.
-
-The wording names what was counted, of what, and how far it can be trusted.
-"""
+"""How the views name threads, lanes, races and launches: the terminal and the page say the same in the same words."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
 
 from groundup.lens.profile import Party, Profile, Race, Uninitialised
+from shared.numbers import count, plural
 
 WARP = 32
-
-
-def count(value: float) -> str:
-    """A count with separators: 65,536; an average with what it takes to tell it from its neighbour: 4.5, 0.25."""
-    return f"{value:,.0f}" if value == int(value) else f"{value:,.3g}" if abs(value) < 1000 else f"{value:,.0f}"
-
-
-def percent(share: float) -> str:
-    """A share of 0 to 1 as "12.5 %", "100 %"; a share that is not quite all or nothing never reads as if it were."""
-    if 0 < share < 0.001:
-        return "below 0.1 %"
-    if 0.999 < share < 1:
-        return "above 99.9 %"
-    return f"{100 * share:.3g} %"
-
-
-def plural(value: float, one: str, many: str = "") -> str:
-    """ "1 request", "2 requests"."""
-    return f"{count(value)} {one if value == 1 else many or one + 's'}"
-
-
-def bytes_text(value: float) -> str:
-    """Bytes as people read them: "128 B", "64 KiB", "1.5 MiB" (1 KiB is 1,024 B)."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024 or unit == "GiB":
-            break
-        value /= 1024
-    return f"{count(float(f'{value:.4g}'))} {unit}"
-
-
-def metric(value: float, unit: str) -> str:
-    """A quantity with a power of a thousand: "19.5 Tflop/s", "3.2 GB/s"."""
-    prefixes = ("", "k", "M", "G", "T", "P")
-    step = 0
-    while value >= 999.5 and step < len(prefixes) - 1:
-        value /= 1000
-        step += 1
-    return f"{value:.3g} {prefixes[step]}{unit}"
-
-
-def duration(seconds: float) -> str:
-    """ "12.5 us", "3.1 ms", "2 s"."""
-    for limit, unit, factor in ((1e-6, "ns", 1e9), (1e-3, "us", 1e6), (1, "ms", 1e3)):
-        if seconds < limit:
-            return f"{seconds * factor:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def extent(shape: tuple[int, ...]) -> str:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from shared.bench.document import Results
 from shared.bench.passes import agree
 from shared.bench.rows import BenchRow
-from shared.charts.words import size_of
+from shared.numbers import plural, size_of
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "within the noise", "unknown"
 VERDICTS = (FASTER, SLOWER, UNKNOWN, SAME)
@@ -217,7 +217,7 @@ def title(row: BenchRow) -> str:
     """What was measured, for people: 'ladder packed, 512', 'op relu forward, 64 by 128'."""
     words = " ".join(filter(None, (row.kind, row.name, row.part)))
     if row.kind == "bandwidth":
-        return f"{words}, {size_of(row.shape[0])}, {row.threads} thread{'' if row.threads == 1 else 's'}"
+        return f"{words}, {size_of(row.shape[0])}, {plural(row.threads, 'thread')}"
     if row.kind == "ladder":
         return f"{words}, {row.shape[0]:,}"
     return f"{words}, {' by '.join(map(str, row.shape))}" if row.kind == "op" else words

@@ -11,10 +11,9 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from shared.bench.tables import time_text
 from shared.bench.timing import Measurement
-from shared.charts.style import three_digits
 from shared.machine.environment import busy, describe
+from shared.numbers import duration, quantity, three_digits
 
 LABEL = "CPU times of an emulator; they say nothing about a GPU"
 
@@ -89,7 +88,7 @@ def tables(rows: Sequence[Row], sizes: Sizes) -> Iterator[tuple[str, Table]]:
             timed = row.measurement
             table.add_row(
                 row.name,
-                time_text(timed.median) if timed else "skipped",
+                duration(timed.median) if timed else "skipped",
                 f"{timed.spread:.0%}" if timed else "",
                 rate_text(row.rate),
                 f"{three_digits(row.ratio)} x" if row.ratio else "",
@@ -102,10 +101,7 @@ def rate_text(rate: float | None) -> str:
     """Multiply-adds per second with three digits: 25,400, 1.23 M, 5.91 G."""
     if rate is None:
         return ""
-    for unit, scale in (("G", 1e9), ("M", 1e6)):
-        if rate >= scale:
-            return f"{three_digits(rate / scale)} {unit}"
-    return three_digits(rate)
+    return quantity(rate, "") if rate >= 999_500 else three_digits(rate)
 
 
 def show(rows: Sequence[Row], sizes: Sizes, facts: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from shared.bench.rows import BenchRow
+from shared.numbers import two_digits
 
 Rows = Sequence[BenchRow]
 MOST = 1e9
@@ -53,18 +54,14 @@ def verdict(guess: float | None, measured: float | None) -> str:
     """Guess beside result, in words: '187 times; you said 20: too low by a factor of 9.4'."""
     if measured is None:
         return "not measured here"
-    said = f"{_number(measured)} times"
+    said = f"{two_digits(measured)} times"
     if guess is None:
         return said
     off = guess / measured
     if max(off, 1 / off) < 1.25:
-        return f"{said}; you said {_number(guess)}: within a quarter of it"
+        return f"{said}; you said {two_digits(guess)}: within a quarter of it"
     direction = "high" if off > 1 else "low"
-    return f"{said}; you said {_number(guess)}: too {direction} by a factor of {_number(max(off, 1 / off))}"
-
-
-def _number(value: float) -> str:
-    return f"{float(f'{value:.2g}'):,.10g}"
+    return f"{said}; you said {two_digits(guess)}: too {direction} by a factor of {two_digits(max(off, 1 / off))}"
 
 
 def _seconds(rows: Rows, kind: str, stage: str, **fields: object) -> dict[tuple[int, ...], float]:

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from shared.bench.rows import BenchRow
-from shared.charts.style import three_digits
+from shared.numbers import duration, noise_text, share, size_of, three_digits
 
 Column = tuple[str, Callable[[BenchRow], str]]
 
@@ -89,22 +89,6 @@ def _grids(
         yield heading, table
 
 
-def time_text(seconds: float) -> str:
-    """Seconds with three digits and the unit that suits: 1.2 s, 34.5 ms, 6.78 µs."""
-    for unit, scale in (("s", 1.0), ("ms", 1e3)):
-        if seconds * scale >= 1:
-            return f"{three_digits(seconds * scale)} {unit}"
-    return f"{three_digits(seconds * 1e6)} µs"
-
-
-def bytes_text(count: float) -> str:
-    """Bytes with three digits and the unit that suits: 48 KiB, 1.5 MiB, 2 GiB."""
-    for unit, scale in (("GiB", 2**30), ("MiB", 2**20)):
-        if count >= scale:
-            return f"{three_digits(count / scale)} {unit}"
-    return f"{three_digits(count / 2**10)} KiB"
-
-
 def _table(rows: Sequence[BenchRow], columns: Sequence[Column]) -> Table:
     table = _empty([(heading, "left" if heading in _LEFT else "right") for heading, _ in columns])
     for row in rows:
@@ -123,18 +107,15 @@ def _faster(opponent: str, heading: str) -> list[Column]:
     def times(row: BenchRow) -> str:
         return three_digits(row.against[opponent]) if opponent in row.against else "-"
 
-    return [(heading, times), ("±", lambda row: noise_text(row.against_noise.get(opponent)))]
+    return [(heading, times), ("±", lambda row: _noise(row.against_noise.get(opponent)))]
 
 
-def noise_text(noise: float | None) -> str:
-    """A noise in percent, empty where there is none to tell: '3%', '0.4%', '>100%'."""
-    if noise is None:
-        return ""
-    return ">100%" if noise > 1 else f"{noise:.0%}" if noise >= 0.0095 else f"{noise:.1%}"
+def _noise(noise: float | None) -> str:
+    return "" if noise is None else noise_text(noise, gap="")
 
 
 def _time(row: BenchRow) -> str:
-    return time_text(row.measurement.median) if row.measurement else "skipped"
+    return duration(row.measurement.median) if row.measurement else "skipped"
 
 
 def _operation(row: BenchRow) -> str:
@@ -154,17 +135,15 @@ def _throughput(row: BenchRow) -> str:
 
 
 def _held(row: BenchRow) -> str:
-    return "skipped" if row.memory is None else bytes_text(row.memory)
+    return "skipped" if row.memory is None else size_of(row.memory)
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else three_digits(value)
 
 
-def _percent(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.0%}" if value >= 0.1 else f"{value:.1%}" if value >= 0.01 else f"{value:.2%}"
+def _share(value: float | None) -> str:
+    return "-" if value is None else share(value, gap="")
 
 
 _WHO: Column = ("who", lambda row: row.contender)
@@ -172,12 +151,12 @@ _NAME: Column = ("what", lambda row: row.name)
 _DTYPE: Column = ("dtype", lambda row: row.dtype)
 _SIZE: Column = ("size", lambda row: str(row.shape[0]))
 _THREADS: Column = ("threads", lambda row: str(row.threads))
-_BYTES: Column = ("arrays", lambda row: bytes_text(row.shape[0]))
+_BYTES: Column = ("arrays", lambda row: size_of(row.shape[0]))
 _TIME: Column = ("median", _time)
 _SPEED: Column = ("GFLOP/s", lambda row: _number(row.gflops))
 _BANDWIDTH: Column = ("GB/s", lambda row: _number(row.gigabytes))
-_PEAK: Column = ("peak", lambda row: _percent(row.share_of_peak))
+_PEAK: Column = ("peak", lambda row: _share(row.share_of_peak))
 _RATIO: Column = ("ratio", lambda row: _number(row.ratio))
-_NOISE: Column = ("±", lambda row: noise_text(row.ratio_noise))
+_NOISE: Column = ("±", lambda row: _noise(row.ratio_noise))
 _ACCURACY: Column = ("accuracy", lambda row: "" if row.accuracy is None else f"{row.accuracy:.2%}")
 _LEFT = {"who", "what", "dtype"}

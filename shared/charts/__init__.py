@@ -22,7 +22,7 @@
 
     book           all of them, in reading order
     page           one HTML file of figures, tables and environment. Its parts: page_figures and page_pictures,
-                   page_tables, page_machine, page_numbers at its head, page_markup and page_style
+                   page_tables, page_machine, page_numbers at its head, page_style
 
 A figure is a function from `Results` and a `Look` to a `Chart`, or to None where too little was measured for it.
 """

@@ -13,6 +13,7 @@ from shared.bench.rows import LIBRARIES, BenchRow, drawable
 from shared.charts.style import STAGE_COLOURS, Look, ink, paper
 from shared.contract import STAGE_TITLES, STAGES
 from shared.machine.environment import describe
+from shared.numbers import plural
 
 NUMPY_STAGE, C_STAGE, GPU_STAGE = STAGES[1], STAGES[2], STAGES[3]
 ORDER = (*STAGES, *LIBRARIES)
@@ -94,7 +95,7 @@ def footer(results: Results, *, shown: Sequence[BenchRow] = (), kind: str = "") 
     facts = results.environment
     threads = facts.get("threads")
     parts = [describe(facts)]
-    parts += [f"{threads} thread{'' if threads == 1 else 's'}"] if threads else []
+    parts += [plural(threads, "thread")] if threads else []
     parts += ["quick run"] if results.quick else []
     parts += [] if results.complete else ["interrupted"]
     text = " · ".join(parts)

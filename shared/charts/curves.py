@@ -11,7 +11,7 @@ from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, Curve
 from shared.charts import contenders as who
 from shared.charts.style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper
-from shared.charts.words import capital, count, listed, percent
+from shared.charts.words import capital, in_words, listed, percent, two_digits
 
 
 def training_curves(
@@ -79,7 +79,9 @@ def _headline(curves: Sequence[Curve], agree: bool | None) -> str:
     end = curves[0].accuracy[-1]
     if len(curves) == 1:
         return f"{capital(who.name(curves[0].stage))} learns to {percent(end)} in {curves[0].epochs[-1]} epochs"
-    number = f"{capital(count(len(curves)))} {'contenders' if any(c.stage in LIBRARIES for c in curves) else 'stages'}"
+    number = (
+        f"{capital(in_words(len(curves)))} {'contenders' if any(c.stage in LIBRARIES for c in curves) else 'stages'}"
+    )
     if agree is False:
         return f"{number} that should lie on each other and do not"
     if agree:
@@ -87,7 +89,7 @@ def _headline(curves: Sequence[Curve], agree: bool | None) -> str:
     apart = max(max(epoch) - min(epoch) for epoch in zip(*(curve.accuracy for curve in curves), strict=False))
     if apart == 0:
         return f"{number}, one curve: {percent(end)} after {curves[0].epochs[-1]} epochs"
-    points = f"{100 * apart:.2g} point{'' if f'{100 * apart:.2g}' == '1' else 's'}"
+    points = f"{two_digits(100 * apart)} point{'' if two_digits(100 * apart) == '1' else 's'}"
     return f"{number} stay within {points} of each other, to {percent(end)}"
 
 

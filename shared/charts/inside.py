@@ -28,7 +28,7 @@ from shared.charts.style import (
     paper,
     save,
 )
-from shared.charts.words import capital, count, listed, percent, share
+from shared.charts.words import capital, in_words, listed, percent, plural, share
 from shared.training.metrics import EpochRecord
 
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
@@ -119,7 +119,7 @@ def first_layer(found: Findings, look: Look = LIGHT) -> Chart:
         bar.set_ticks([-FULL_COLOUR, 0, FULL_COLOUR])
         bar.ax.set_xticklabels(["ink speaks against", "0", "ink speaks for"], fontsize=SMALL)
         bar.outline.set_visible(False)
-    framed = f" {capital(count(number))} of them, framed, {'is' if number == 1 else 'are'} dead." if number else ""
+    framed = f" {capital(in_words(number))} of them, framed, {'is' if number == 1 else 'are'} dead." if number else ""
     return Chart(
         "first_layer_weights",
         figure,
@@ -267,7 +267,7 @@ def learning(found: Findings, look: Look = LIGHT) -> Chart | None:
         return None
     last = records[-1]
     known = last.test_accuracy if last.test_accuracy is not None else last.train_accuracy
-    epochs = f"{len(records)} {'epoch' if len(records) == 1 else 'epochs'}"
+    epochs = plural(len(records), "epoch")
     title = f"{percent(known)} right after {epochs}" if known is not None else f"The loss over {epochs}"
     with house_style(look):
         figure = new_figure(title, _footer(found), look, height=6.2 if look.narrow else 3.5)

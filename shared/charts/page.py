@@ -4,7 +4,7 @@
     html(results)          the page
 
 Its parts: `page_numbers` (the head), `page_figures` and `page_pictures` (figures as addresses), `page_tables`,
-`page_machine`, and what they are written with, `page_markup` and `page_style`.
+`page_machine`; `page_style` is its style sheet.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow
 from shared.charts.page_figures import figures
 from shared.charts.page_machine import machine
-from shared.charts.page_markup import Html, tag
 from shared.charts.page_numbers import headlines
 from shared.charts.page_style import style
-from shared.charts.page_tables import guesses, noise_text, sections
-from shared.charts.words import NO_BREAK, capital
+from shared.charts.page_tables import guesses, sections
+from shared.charts.words import capital, noise_text, plural
 from shared.machine.atomic import write_atomically
 from shared.machine.environment import busy, describe, emulation
+from shared.markup import Html, tag
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What the browser may do with the page: apply the styles and show the pictures in it. Nothing is loaded or run."""
@@ -92,7 +92,7 @@ def html(results: Results, *, emulated: bool = False, saved: Path | None = None)
 def _head(results: Results) -> Html:
     threads = results.environment.get("threads")
     about = [describe(results.environment)] if results.environment else []
-    about += [f"{threads}{NO_BREAK}thread{'' if threads == 1 else 's'}"] if threads else []
+    about += [plural(threads, "thread")] if threads else []
     about += ["a quick run"] if results.quick else []
     about += ["a single pass" if results.passes == 1 else f"{results.passes} passes"]
     cards = [

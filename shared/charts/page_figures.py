@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from shared.bench.document import Results
 from shared.charts import book
-from shared.charts.page_markup import Html, tag
 from shared.charts.page_pictures import compact, data_uri, size
 from shared.charts.page_style import NARROW
 from shared.charts.style import LIGHT, Chart, Look, svg_text
+from shared.markup import Html, tag
 
 _DARK = "(prefers-color-scheme:dark)"
 LOOKS = {

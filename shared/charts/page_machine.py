@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from shared.bench.document import Results
-from shared.charts.page_markup import Html, tag
 from shared.charts.words import capital, size_of
+from shared.markup import Html, tag
 
 TITLES = {
     "cpu": "processor",

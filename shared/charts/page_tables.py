@@ -9,8 +9,8 @@ from shared.bench.document import Results
 from shared.bench.predict import verdict
 from shared.bench.rows import BenchRow, Curve
 from shared.charts import contenders as who
-from shared.charts.page_markup import Html, join, table, tag
-from shared.charts.words import NO_BREAK, duration, share, size_of, three_digits
+from shared.charts.words import duration, noise_text, plural, share, size_of, three_digits
+from shared.markup import Html, join, table, tag
 
 FEW = 8
 """A table of at most so many rows is open from the start."""
@@ -69,7 +69,7 @@ def _guess(value: float | None) -> str:
 
 
 def _folded(title: str, about: str, content: Html, count: int) -> Html:
-    rows = f" {count} row{'' if count == 1 else 's'}" if count else ""
+    rows = f" {plural(count, 'row')}" if count else ""
     summary = tag("summary", title, tag("span", rows))
     body = join(summary, tag("p", about, class_="quiet"), content)
     return tag("details", body, open="") if 0 < count <= FEW else tag("details", body)
@@ -119,11 +119,6 @@ def with_noise(value: float | None, noise: float | None) -> str:
     if value is None:
         return ""
     return three_digits(value) + ("" if noise is None else f" ± {noise_text(noise)}")
-
-
-def noise_text(noise: float) -> str:
-    """A noise in percent. Two passes that disagree know nothing, which no number of digits makes clearer."""
-    return share(noise) if noise <= 1 else f"over 100{NO_BREAK}%"
 
 
 def _curves(curves: Sequence[Curve]) -> Html:

@@ -18,7 +18,7 @@ from shared.bench.rows import BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis
 from shared.charts.style import LIGHT, SMALL, Chart, Look, house_style, ink, mixed, new_figure, paper, patch, quiet
-from shared.charts.words import capital, listed, share, size_of, three_digits
+from shared.charts.words import capital, listed, plural, share, size_of, three_digits
 
 MOST_ROOFS = 4
 MARKERS = "osD^vPX*<"
@@ -53,7 +53,7 @@ def roofline(results: Results, look: Look = LIGHT, *, emulated: bool = False) ->
             figure.subplots(down, 1, squeeze=False)[:, 0], panels.items(), strict=True
         ):
             _draw(axes, roofs, rungs, look)
-            cores = f"the CPU, {roofs.threads} thread{'' if roofs.threads == 1 else 's'}"
+            cores = f"the CPU, {plural(roofs.threads, 'thread')}"
             axes.set_title(f"{'the GPU' if gpu else cores}, {rungs[0].dtype}", fontsize=9.5)
             axes.set_ylabel("GFLOP/s, log scale")
         axes.set_xlabel(

@@ -26,10 +26,6 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 
-from shared.charts.words import three_digits
-
-__all__ = ["Chart", "Look", "house_style", "new_figure", "save", "svg_text", "three_digits"]
-
 STAGE_COLOURS = {
     "stage1_pure_python": "#0072B2",
     "stage2_numpy": "#E69F00",

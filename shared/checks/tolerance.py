@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.numbers import three_digits
+
 C = 4.0
 """Up to 16 terms no correct result can be further off; beyond, it is ten standard deviations. See docs/numerics.md."""
 
@@ -92,7 +94,7 @@ def describe_tolerances(tolerances: float) -> str:
     """'0.03 tolerances apart', or words where the number would be infinite."""
     if math.isinf(tolerances):
         return "no rounding explains that"
-    return f"{tolerances:.3g} tolerances apart"
+    return f"{three_digits(tolerances)} tolerances apart"
 
 
 def compare(

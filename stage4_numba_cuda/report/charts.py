@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
-from shared.charts.style import INK, QUIET, STAGE_COLOURS, house_style, new_figure, save, three_digits
+from shared.charts.style import INK, QUIET, STAGE_COLOURS, house_style, new_figure, save
+from shared.numbers import three_digits
 
 Row = dict[str, Any]
 

@@ -23,7 +23,7 @@ from groundup.lens.devices import DEVICES
 from groundup.lens.pictures import access_map, bank_map
 from groundup.lens.svg import standalone
 from groundup.lens.targets import Wanted, launch_of
-from groundup.lens.wording import plural
+from shared.numbers import plural
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "lens.md"

@@ -14,7 +14,6 @@ from shared import contract
 from shared.bench import session, worker
 from shared.bench.document import load
 from shared.bench.plan import PARTS, Plan, jobs
-from shared.bench.tables import time_text
 from shared.machine.environment import environment
 from tests.shared.bench.bench_results import full_results
 from tests.stages import USABLE_STAGES
@@ -252,11 +251,3 @@ def test_what_is_really_measured_ends_up_in_the_file(
         (rung, dtype) for dtype in ("float64", "float32") for rung in contract.load_stage("2").matmul.LADDER
     ]
     assert all(row.passes == 2 and row.ratio_noise is not None for row in results.rows if row.ratio)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(2.0, "2 s"), (0.0345, "34.5 ms"), (6.78e-6, "6.78 µs"), (0.9999, "1,000 ms"), (1234.0, "1,230 s")],
-)
-def test_times_have_three_digits_and_a_unit(seconds: float, text: str) -> None:
-    assert time_text(seconds) == text

@@ -16,8 +16,8 @@ from tests.wide import widened
 
 MUTANTS: list[Mutant] = [
     mutant
-    for phase in course().phases
-    for mutant in importlib.import_module(f"tests.groundup.course.course_mutants.{phase.grading}").MUTANTS
+    for week in course().weeks
+    for mutant in importlib.import_module(f"tests.groundup.course.course_mutants.week{week.number:02}").MUTANTS
 ]
 
 

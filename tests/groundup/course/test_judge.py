@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from groundup.course import child, judge, limits
 from groundup.course.assembly import Assembly
 from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, times_slower
 from groundup.course.functions import find, replaced
-from groundup.course.grading import pure_python
+from groundup.course.grading.calling import on_lists
 from groundup.course.likely import Guess, compile_hint, likely_cause
 from groundup.course.manifest import course
 from groundup.course.workspace import Workspace
@@ -161,10 +160,10 @@ def test_a_compilers_error_names_the_learners_file_and_line(learner: Workspace) 
 
 def graded_by(made: list[Check], monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, dict[str, object]]]:
     """What the child process tells of a task with these checks."""
-    monkeypatch.setitem(sys.modules, "groundup.course.grading.made_up", SimpleNamespace(GRADES={"1.1": lambda: made}))  # type: ignore[arg-type]
+    monkeypatch.setattr(child.grading, "task_checks", lambda task: made)
     monkeypatch.setattr(child, "limit_memory", lambda *limit: None)
     told: list[tuple[str, dict[str, object]]] = []
-    request = {"task": "1.1", "grading": "made_up", "megabytes": 1}
+    request = {"task": "1.1", "megabytes": 1}
     child.grade(request, Assembly({}, ""), lambda event, **more: told.append((event, more)))
     return told
 
@@ -263,13 +262,13 @@ def test_a_result_without_a_shape_is_told_in_short(result: Any, what: str) -> No
 )
 def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, got: str, likely: str) -> None:
     with pytest.raises(Wrong, match=r"^f\(\): expected numbers of Python's own$") as raised:
-        pure_python.graded(exercise(lambda: result, EXPECTED))[0].run(Tally())
+        on_lists.graded(exercise(lambda: result, EXPECTED))[0].run(Tally())
     assert (raised.value.expected, raised.value.got) == ("a list of lists of floats", got)
     assert likely in raised.value.likely
 
 
 def test_the_first_floor_takes_whole_numbers_for_floats() -> None:
-    pure_python.graded(exercise(lambda: [[1, 2, 3], [4, 5, 6.0]], EXPECTED))[0].run(Tally())
+    on_lists.graded(exercise(lambda: [[1, 2, 3], [4, 5, 6.0]], EXPECTED))[0].run(Tally())
 
 
 GCC = """/tmp/t.c: In function 'f':

@@ -18,7 +18,6 @@ from shared.bench.document import Results
 from shared.charts import book, page
 from shared.charts.page_figures import LOOKS
 from shared.charts.page_machine import fact
-from shared.charts.page_markup import Html, join, table, tag
 from shared.charts.page_numbers import headlines
 from shared.charts.page_pictures import compact, data_uri, size
 from shared.charts.page_tables import sections, with_noise
@@ -310,15 +309,6 @@ def test_an_address_can_stand_in_srcset_and_is_the_picture_again() -> None:
     assert not set(address) & set('" &\n')
     again = unquote(address.removeprefix("data:image/svg+xml,"))
     assert again == svg.replace("'", "&apos;").replace('"', "'")
-
-
-def test_markup_escapes_texts_and_keeps_html() -> None:
-    assert tag("p", "a < b", Html("<b>c</b>"), class_="x", title='"q"') == (
-        '<p class="x" title="&quot;q&quot;">a &lt; b<b>c</b></p>'
-    )
-    assert tag("img", alt="&") == '<img alt="&amp;">'
-    assert join("<", Html("<")) == "&lt;<"
-    assert 'class="number">1<' in table(["a"], [["1"]], (0,), "t")
 
 
 @pytest.mark.parametrize(

@@ -49,29 +49,17 @@ def test_long_headlines_are_broken_into_lines_that_fit() -> None:
     assert all(style.text_width(line, 11, bold=True) <= 2.0 for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        (words.three_digits(12_400.4), "12,400"),
-        (words.three_digits(0.03124), "0.0312"),
-        (words.two_digits(829.4), "830"),
-        (words.share(1.184), "118 %"),
-        (words.share(0.00047), "0.047 %"),
-        (words.times(2.246), "2.2 times"),
-        (words.duration(26.04), "26 s"),
-        (words.duration(0.99996), "1 s"),
-        (words.duration(4.1e-6), "4.1 µs"),
-        (words.duration(3e-9), "3 ns"),
-        (words.size_of(24 << 10), "24 KiB"),
-        (words.size_of(12), "12 bytes"),
-        (words.many(1_064_000), "1.06 million"),
-        (words.listed(["a", "b", "c"]), "a, b and c"),
-        (words.count(3), "three"),
-        (words.capital("pure Python"), "Pure Python"),
-    ],
-)
-def test_numbers_are_said_as_people_say_them(said: str, expected: str) -> None:
-    assert said.replace(words.NO_BREAK, " ") == expected
+def test_figures_and_pages_do_not_break_a_line_between_a_number_and_its_unit() -> None:
+    said = [
+        words.duration(0.5),
+        words.share(0.5),
+        words.times(2),
+        words.size_of(2048),
+        words.many(2e6),
+        words.percent(1),
+    ]
+    assert all(" " not in each and each.count(words.NO_BREAK) == 1 for each in said)
+    assert words.capital("pure Python") == "Pure Python"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """Wrong answers to every exercise, the kind that learners give: the grader has to find each, and say what it may be.
 
-A file a phase; tests/groundup/course/test_exercises.py puts them in the learner's file and reads the verdict.
+A file a week; tests/groundup/course/test_exercises.py puts them in the learner's file and reads the verdict.
 """
 
 from __future__ import annotations

@@ -1,0 +1,94 @@
+"""Weeks 6 to 8: a C function is called as stage3_c.library calls it, on arrays that lie inside fenced ones.
+
+The right results are computed by stage 2 in float64. fenced_arrays.py has the fences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Tally, apart, times_slower
+from shared.checks.tolerance import compare
+from shared.contract import load_part, load_stage
+from shared.numbers import two_digits
+
+library: Any = load_part("stage3_c", "library")
+
+
+SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 64)]
+"""(rows, columns)."""
+
+
+def numpy_floor() -> Any:
+    """Stage 2, which says what is right."""
+    return load_stage("stage2_numpy")
+
+
+def c_floor() -> Any:
+    """Stage 3 with the learner's function in it: compiled now, and its threads started before memory is limited."""
+    stage = load_stage("stage3_c")
+    library.pool()
+    return stage
+
+
+def c_function(name: str, dtype: str = "float64") -> Callable[..., Any]:
+    """A C function of stage 3, the learner's or the project's, through the library's own door."""
+    c_floor()
+    return library.function(name, dtype)
+
+
+def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
+    """The checks, where the one of this name compares `more` after its own comparisons."""
+
+    def both(before: Callable[[Tally], None]) -> Callable[[Tally], None]:
+        def run(tally: Tally) -> None:
+            before(tally)
+            more(tally)
+
+        return run
+
+    return [Check(check.name, both(check.run)) if check.name == name else check for check in made]
+
+
+def alike(
+    tally: Tally, case: str, got: Any, expected: Any, likely: str, dtype: str = "float64", scale: Any = None
+) -> None:
+    """One comparison in which a difference has one likely reason."""
+    found = compare(case, got, expected, dtype, 64, scale=scale)
+    told, wanted, had = apart(found)
+    tally.holds(found.ok, f"{case}: wrong{told}", expected=wanted, got=had, likely=likely)
+
+
+def faster(
+    what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, likely: str
+) -> Check:
+    """The speed check: `call` takes at most so many times as long as `against`, which is another idea of the same."""
+
+    def check(tally: Tally) -> None:
+        tally.trying(f"the time of {what}")
+        ratio = times_slower(call, against)
+        text = f"{what} takes {two_digits(ratio)} times as long as {than}"
+        tally.holds(ratio <= most, text, expected=f"at most {most:g} times", likely=likely)
+        tally.note(text)
+
+    return Check("speed", check)
+
+
+def matrix(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
+    """Random numbers, (rows, columns)."""
+    return rng.standard_normal(size)
+
+
+def walked(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
+    """What one reads who takes element (i, j) to be at [i * row + j * column]; None where that leaves the array."""
+    i, j = np.indices(values.shape)
+    places = i * row + j * column
+    return values.reshape(-1)[places] if places.max() < values.size else None
+
+
+def quietly(compute: Callable[[], Any]) -> Any:
+    with np.errstate(all="ignore"):
+        return compute()

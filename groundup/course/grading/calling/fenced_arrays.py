@@ -1,0 +1,149 @@
+"""A learner's C is called on arrays that lie inside larger ones, so that a write outside is noticed and does no harm.
+
+C does not notice an index that is one too large: it reads or writes whatever lies there. So every array that a function
+gets here has margins before and after it, filled with a known number, and an array that the function must fill holds
+another known number. A function that keeps within its arrays leaves the margins unchanged. Its result does not depend
+on what the margins, or the memory that it fills, held before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Wrong
+
+MARGIN = 4096
+"""Elements before and after each array: wrong row lengths go far beyond an end."""
+
+
+OUTSIDE = 1000.0
+"""What the margins hold in one call; minus that in the other."""
+
+
+HELD = 0.125
+"""What an array to be written holds before the second call; before the first it is NaN."""
+
+
+PAST_THE_END = (
+    "an index goes too far: does every loop stop before its size (<, not <=), and is every row as long as you think?"
+)
+
+
+NEVER_SET = "something is added to that was never set: write it with =, or start the sum from 0"
+
+
+FROM_OUTSIDE = (
+    "an index goes past the end of a row or a matrix: element (i, j) is at [i * columns + j], with the columns of that "
+    "very matrix"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """An array argument. values: what it holds before the call; None where that must not matter
+
+    written: whether the function may change it. Given twice in a call, it is the same memory twice.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    values: np.ndarray | None
+    written: bool
+
+
+def read(name: str, values: np.ndarray) -> Memory:
+    """An array that the function only reads."""
+    return Memory(name, values.shape, values, written=False)
+
+
+def changed(name: str, values: np.ndarray) -> Memory:
+    """An array that the function reads and changes in place."""
+    return Memory(name, values.shape, values, written=True)
+
+
+def filled(name: str, shape: tuple[int, ...]) -> Memory:
+    """An array that the function is to fill, whatever it held before."""
+    return Memory(name, shape, None, written=True)
+
+
+def run(name: str, function: Callable[..., Any], *arguments: Any, dtype: str = "float64") -> dict[str, Any]:
+    """Call a C function, with the memory of `arguments` in place of each Memory among them.
+
+    Returns the arrays that were written by their names, and under "returned" what the function returned, if anything.
+    Raises Wrong where it wrote outside its arrays, changed one that it was only to read, or let what lay outside or was
+    there before into its result.
+    """
+    first = _once(name, function, arguments, dtype, OUTSIDE, np.nan)
+    second = _once(name, function, arguments, dtype, -OUTSIDE, HELD)
+    if differing(first, second):
+        third = _once(name, function, arguments, dtype, -OUTSIDE, np.nan)
+        outside = differing(first, third)
+        if outside:
+            raise Wrong(f"{_its(name, outside)} depends on what lies outside the arrays", likely=FROM_OUTSIDE)
+        raise depends_on_before(name, differing(first, second))
+    return first
+
+
+def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
+    """The name of the first output in which two calls differ, beyond elements that neither has written; "" for none."""
+    for key, a in first.items():
+        b = second[key]
+        untouched = np.isnan(a) & (np.asarray(b) == HELD)
+        if not np.all((np.asarray(a) == b) | (np.isnan(a) & np.isnan(b)) | untouched):
+            return key
+    return ""
+
+
+def depends_on_before(name: str, output: str, likely: str = NEVER_SET) -> Wrong:
+    """What to say where a result changes with what its memory held before."""
+    return Wrong(f"{_its(name, output)} depends on what was in memory before the call", likely=likely)
+
+
+def _its(name: str, output: str) -> str:
+    return f"what {name} returns" if output == "returned" else f"{name}: {output}"
+
+
+def _once(
+    name: str, function: Callable[..., Any], arguments: tuple[Any, ...], dtype: str, outside: float, held: float
+) -> dict[str, Any]:
+    places: dict[Memory, np.ndarray] = {}
+    for each in arguments:
+        if isinstance(each, Memory) and each not in places:
+            kind = np.dtype(dtype) if each.values is None or each.values.dtype.kind == "f" else each.values.dtype
+            # A label from outside is a class that there is: a wild one would be used as an index.
+            edge = outside if kind.kind == "f" else float(outside > 0)
+            places[each] = np.full(int(np.prod(each.shape)) + 2 * MARGIN, edge, kind)
+            _inside(places[each], each)[...] = held if each.values is None else each.values
+    before = {each: place.copy() for each, place in places.items()}
+    returned = function(*(_inside(places[each], each) if isinstance(each, Memory) else each for each in arguments))
+    for each, place in places.items():
+        _check(name, each, before[each], place)
+    written = {each.name: _inside(place, each) for each, place in places.items() if each.written}
+    return written if returned is None else {"returned": returned, **written}
+
+
+def _inside(place: np.ndarray, memory: Memory) -> np.ndarray:
+    return place[MARGIN : len(place) - MARGIN].reshape(memory.shape)
+
+
+def _check(name: str, memory: Memory, before: np.ndarray, after: np.ndarray) -> None:
+    """Raises Wrong where memory was changed that the function had no business in."""
+    moved = np.flatnonzero((before != after) & ~(np.isnan(before) & np.isnan(after)))
+    what, end = f"{memory.name} {memory.shape}", len(after) - MARGIN
+    behind, ahead = moved[moved >= end], moved[moved < MARGIN]
+    if behind.size:
+        got = f"{behind.size} written, the first {behind[0] - end + 1} after the last of {memory.name}"
+        raise Wrong(f"{name} writes past the end of {what}", expected="no element", got=got, likely=PAST_THE_END)
+    if ahead.size:
+        got = f"{ahead.size} written, the last {MARGIN - ahead[-1]} before the first of {memory.name}"
+        likely = "an index is negative, which for size_t means huge: does something count below 0?"
+        raise Wrong(f"{name} writes before the beginning of {what}", expected="no element", got=got, likely=likely)
+    if moved.size and not memory.written:
+        raise Wrong(
+            f"{name} changes {what}, which it is only to read",
+            likely=f"the result goes elsewhere; the caller still needs {memory.name}",
+        )

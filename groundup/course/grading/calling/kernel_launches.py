@@ -1,0 +1,314 @@
+"""One launch of a learner's kernel: NumPy arrays in, NumPy arrays out.
+
+    Launch          how many blocks of how many threads
+    any_grid        launches that find a missing guard and a missing grid-stride loop
+    Out, Both       arguments that a kernel writes: Out is filled with NaN first, Both holds numbers that it also reads
+    launched        the launch
+    of_the_project  refuses what is not a kernel, or was not made by this project's cuda
+    left_out        for an Exercise: recognises results in which elements were never written
+
+On the emulator every launch is traced. Compiling takes longer than everything else here, so a kernel is compiled once,
+both for its numbers and for its memory. Indices outside an array, barriers that only a part of a block reaches and
+loops that never end are found on the way, with their line. On a GPU the device itself launches, and nothing is traced.
+
+    def checks_of_multiply():
+        kernel = module("kernels.dense").multiply
+        return checks_of(Exercise(
+            call=lambda a, mask, launch: launched(kernel, launch, a, mask, Out(a.shape)),
+            reference=lambda a, mask, launch: a * mask,
+            arguments=lambda rng, size: (random(rng, size[0]), random(rng, size[0]), size[1]),
+            typical=(5, Launch(1, 8)),
+            sizes=[(size, launch) for size in (1, 7, 33) for launch in any_grid(size)],
+            memory=watched(kernel, Launch(2, 32), lambda rng: (*(random(rng, 64),) * 2, Out((64,))), COALESCED),
+            guesses=[*left_out(lambda a, mask, launch: a * mask), *races()],
+            …
+        ))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from cuda_emulator.compiler.functions import DeviceFunction
+from cuda_emulator.errors import KernelError
+from cuda_emulator.runtime import tracing
+from cuda_emulator.runtime.dispatcher import Kernel
+from groundup.course import assembly
+from groundup.course.checks import Wrong
+from groundup.course.likely import Guess
+from groundup.course.manifest import ROOT
+from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
+
+MOST_EVENTS = 1_000_000
+"""Of one launch: reads, writes, branches. Right ones have a few thousand; a loop that never ends gets here soon."""
+
+
+UNWRITTEN = -(2**31) + 7
+"""The poison of whole numbers, which have no NaN."""
+
+
+MARGIN = 1024
+"""Numbers before and behind each output on a GPU, where nothing else would notice a write beyond the edge."""
+
+
+NO_GUARD = "no guard: threads beyond the edge read or write, too; ask first whether there is a number for this thread"
+
+
+NO_STRIDE = "no grid-stride loop: what lies beyond the grid is left out; go on by cuda.gridsize(1) until the end"
+
+
+ONE_BLOCK = "only one block's part is there: threadIdx.x counts within a block, cuda.grid(1) through the whole grid"
+
+
+RUNS = "each thread has a run of neighbours to itself, so a warp reaches far apart: thread i takes i, i + gridsize, …"
+
+
+BARRIER = (
+    "a barrier in an `if`, in a loop that some threads leave earlier, or behind a return: every thread of a block has "
+    "to reach it, those beyond the edge as well"
+)
+
+
+INDEX = "a thread works on single numbers: index the arrays"
+
+
+ENDLESS = "a loop that never ends: does what it waits for change in every round?"
+
+
+ONE_ELEMENT = "two threads write one element: each must have an index of its own, and the block's number is part of it"
+
+
+@dataclass(frozen=True)
+class Launch:
+    """grid: blocks, block: threads of a block; each a number, or (x, y), or (x, y, z)."""
+
+    grid: int | tuple[int, ...]
+    block: int | tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"[{self.grid}, {self.block}]"
+
+
+@dataclass(frozen=True)
+class Out:
+    """An argument that the kernel writes: NaN before the launch (whole numbers: a value that no result has)."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class Both:
+    """An argument that the kernel reads and writes: these numbers before the launch."""
+
+    array: np.ndarray
+
+
+def module(name: str) -> Any:
+    """A module of stage 4, such as "kernels.dense": the learner's, where it is being graded."""
+    return load_part(STAGES[3], name)
+
+
+def backend() -> str:
+    """gpu, emulator or simulator."""
+    return str(module("backend").BACKEND.name)
+
+
+def previous_floor() -> Stage:
+    """Stage 3, or stage 2 where no C compiler is installed."""
+    try:
+        return load_stage(STAGES[2])
+    except StageUnavailable:
+        return load_stage(STAGES[1])
+
+
+def random(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Random float32 numbers of that shape."""
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+def as_float(values: Any) -> np.ndarray:
+    """A float32 array."""
+    return np.array(values, np.float32)
+
+
+def threads(launch: Launch) -> tuple[int, int]:
+    """(of the whole grid, of a block)."""
+    block = math.prod(np.atleast_1d(launch.block).tolist())
+    return math.prod(np.atleast_1d(launch.grid).tolist()) * block, block
+
+
+def any_grid(count: int) -> list[Launch]:
+    """Launches of one dimension for `count` elements: more threads than elements, fewer, and many times fewer.
+
+    The first finds a missing guard. The others find a kernel that leaves out what lies beyond its grid.
+    """
+    return [Launch(-(-count // 4) + 1, 4), Launch(max(1, count // 8), 4), Launch(1, 1)]
+
+
+def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
+    """kernel[grid, block](*arguments). Returns what it wrote: an array, or a tuple of them, for each Out and Both.
+
+    arguments: NumPy arrays, numbers, Out, Both. An Out of whole numbers comes back as float64, NaN where it was not
+        written.
+    Raises Wrong where the launch comes to no good end, with the reason.
+    """
+    of_the_project(kernel)
+    given = [filled(each) for each in arguments]
+    if backend() == "emulator":
+        after = _emulated(kernel, launch, given)
+    else:
+        after = _on_device(kernel, launch, given, [isinstance(each, Out | Both) for each in arguments])
+    results = [
+        _unpoisoned(array) if isinstance(argument, Out) else array
+        for argument, array in zip(arguments, after, strict=True)
+        if isinstance(argument, Out | Both)
+    ]
+    last_launch[:] = kernel, launch, arguments, results
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+last_launch: list[Any] = []
+"""The last launch, for `races`: kernel, launch, arguments, results."""
+
+
+def of_the_project(function: Any, device: bool = False) -> None:
+    """Raises Wrong where that is no kernel, but a plain function, or one that Numba's own cuda has made.
+
+    device: whether a device function is asked for in place of a kernel
+    """
+    what, how = ("device function", "@cuda.jit(device=True)") if device else ("kernel", "@cuda.jit")
+    if backend() != "emulator":
+        right = not isinstance(function, FunctionType)
+    elif device:
+        right = isinstance(function, DeviceFunction)
+    else:
+        right = isinstance(function, Kernel)
+    if not right:
+        name = getattr(function, "__name__", repr(function))
+        likely = f"is {how} above `def`, and cuda from ..backend, not from numba?"
+        raise Wrong(f"{name} is not a {what} of this project's cuda", likely=likely)
+
+
+def filled(argument: Any) -> Any:
+    """The argument as the kernel gets it: a new array for an Out or a Both."""
+    if isinstance(argument, Out):
+        return np.full(argument.shape, np.nan if argument.dtype.startswith("float") else UNWRITTEN, argument.dtype)
+    return argument.array.copy() if isinstance(argument, Both) else argument
+
+
+def _unpoisoned(array: np.ndarray) -> np.ndarray:
+    if array.dtype.kind == "f":
+        return array
+    return np.where(array == UNWRITTEN, np.nan, array.astype(np.float64))
+
+
+def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
+    """The arguments after a traced launch, its blocks one after the other."""
+    try:
+        configured = kernel.configure(launch.grid, launch.block)
+        prepared = kernel._arguments(tuple(given))
+        copies = tracing.Copies(given, prepared.values, kernel._names)
+        compiled = kernel.traced(prepared.types)
+        _single_numbers(compiled.facts["TRACE"]["not_traced"])
+        run = tracing.Run(compiled, configured.griddim, configured.blockdim, 0, MOST_EVENTS)
+        for number in range(math.prod(configured.griddim)):
+            fault = run.block_events(copies.values, number, kernel.source)
+            if run.full:
+                raise Wrong(f"it reads and writes more than {MOST_EVENTS:,} times, and was stopped", likely=ENDLESS)
+            if fault is not None:
+                raise fault
+    except KernelError as error:
+        raise explained(error) from error
+    return list(copies.values)
+
+
+def _single_numbers(not_traced: Sequence[tuple[str, int, str, str]]) -> None:
+    """Raises Wrong for an expression on whole arrays, before Numba spends a quarter of a minute on compiling it."""
+    for file, line, text, _ in not_traced:
+        raise Wrong(f"every thread computes with whole arrays: {text}", likely=INDEX, line=own_line(file, line))
+
+
+def own_line(file: str | None, line: int | None) -> int | None:
+    """A line where it is one of the learner's file."""
+    return line if file and is_assembled(file) else None
+
+
+def explained(error: Any) -> Wrong:
+    """A KernelError of the emulator's as Wrong, with what it mostly comes from."""
+    likely = ""
+    if "is out of bounds" in error.sentence or "counts from the end" in error.sentence:
+        likely = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
+    elif "live threads of" in error.sentence or "synchronises, and returns" in error.sentence:
+        likely = BARRIER
+    return Wrong(str(error), likely=likely, line=own_line(error.filename, error.line))
+
+
+def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Sequence[bool]) -> list[Any]:
+    """The arguments after a launch on a GPU or in the simulator, and a look at the numbers around each output."""
+    cuda = module("backend").cuda
+    around: dict[int, Any] = {}
+    sent: list[Any] = []
+    for place, (value, writes) in enumerate(zip(given, written, strict=True)):
+        if not isinstance(value, np.ndarray):
+            sent.append(value)
+        elif not writes:
+            sent.append(cuda.to_device(value))
+        else:
+            wide = np.full(value.size + 2 * MARGIN, UNWRITTEN, value.dtype)
+            wide[MARGIN : MARGIN + value.size] = value.ravel()
+            around[place] = cuda.to_device(wide)
+            sent.append(around[place][MARGIN : MARGIN + value.size].reshape(value.shape))
+    kernel[launch.grid, launch.block](*sent)
+    after = list(given)
+    for place, wide in around.items():
+        flat, size = wide.copy_to_host(), given[place].size
+        if (np.delete(flat, slice(MARGIN, MARGIN + size)) != np.array(UNWRITTEN, flat.dtype)).any():
+            raise Wrong("memory beyond the edge of an output was written", likely=NO_GUARD)
+        after[place] = flat[MARGIN : MARGIN + size].reshape(given[place].shape)
+    return after
+
+
+def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None, output: str = "") -> list[Guess]:
+    """Guesses about a kernel of one dimension whose last exercise argument is the Launch: what it has not written.
+
+    right: of the exercise's arguments, the right result, its elements numbered as the threads are
+    before: the same, of what the array held before; NaN where it is an Out
+    """
+
+    def only(is_done: Callable[[np.ndarray, int, int], np.ndarray]) -> Callable[..., Any]:
+        def wrong(*arguments: Any) -> Any:
+            result = np.array(right(*arguments), np.float64)
+            old = np.full(result.shape, np.nan) if before is None else np.asarray(before(*arguments))
+            done = is_done(np.arange(result.size).reshape(result.shape), *threads(arguments[-1]))
+            return None if done.all() else np.where(done, result, old)
+
+        return wrong
+
+    return [
+        Guess(NO_STRIDE, only(lambda number, grid, block: number < grid), output),
+        Guess(ONE_BLOCK, only(lambda number, grid, block: number < block), output),
+        Guess(ONE_BLOCK, only(lambda number, grid, block: number % grid < block), output),
+    ]
+
+
+def is_assembled(file: str) -> bool:
+    """Whether a file is the learner's, filled in: the project's own lie where they always do."""
+    path = Path(file)
+    return not any(path.is_relative_to(ROOT / folder) for folder in (*STAGES, "shared", "groundup", "cuda_emulator"))
+
+
+def learners_line(file: str, line: int) -> str:
+    """ "line 12" as the learner's file has it; as it was, where the line is not the learner's."""
+    for folder in Path(file).parents:
+        if (folder / assembly.RECORD).is_file():
+            place = assembly.load(folder / assembly.RECORD).place(file, line)
+            return f"line {place[1]}" if place else "a line of the project's own"
+    return f"line {line}"

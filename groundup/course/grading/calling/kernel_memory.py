@@ -1,0 +1,185 @@
+"""The check `memory` of a kernel: races, reads of shared memory that nobody wrote, and how often memory is read.
+
+    watched         the check; a Budget says how the kernel may reach memory
+    coalesced, reads, no_bank_conflicts
+                    budgets
+    races           for an Exercise: recognises wrong numbers that come from a missing barrier
+
+The lens answers these questions from a traced launch. On a GPU nothing is traced: there three launches must give the
+same bits.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cuda_emulator.runtime import tracing
+from groundup.course.checks import Tally
+from groundup.course.grading.calling.kernel_launches import (
+    MOST_EVENTS,
+    NO_GUARD,
+    ONE_ELEMENT,
+    Launch,
+    backend,
+    filled,
+    is_assembled,
+    last_launch,
+    launched,
+    learners_line,
+    of_the_project,
+)
+from groundup.course.likely import Guess
+from groundup.lens import analysis, checks
+
+FIRST_BARRIER = "first barrier missing: shared memory is read before all of it is there"
+
+
+SECOND_BARRIER = "second barrier missing: shared memory is filled anew while other threads still read it"
+
+
+UNFILLED = "a part of the shared memory is never written: a thread with nothing to copy still has to write a zero"
+
+
+def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None) -> list[Guess]:
+    """Guesses for wrong numbers that come from a race, which the lens looks for in the very launch that gave them.
+
+    output, place: which of several results, by its name and as `launched` counts them
+    got: where the numbers are another launch's than the last of `launched`, what came out of it
+    """
+
+    def raced(text: str) -> Callable[..., Any]:
+        def wrong(*arguments: Any) -> Any:
+            if backend() != "emulator" or not last_launch:
+                return None
+            kernel, launch, given, results = last_launch
+            if what_race(profiled(kernel, launch, *given)) != text:
+                return None
+            return results[place] if got is None else got()
+
+        return wrong
+
+    return [Guess(text, raced(text), output) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
+
+
+def what_race(profile: Any) -> str:
+    """What the races of a profile mostly come from; "" where there are none."""
+    if not profile.races:
+        return ""
+    sides = [side for race in profile.races if race.space == "shared" for side in (race.first, race.second)]
+    if not sides:
+        return ONE_ELEMENT
+    before_any_barrier = profile.phases[0].requests
+    early = any(side.site.kind == "load" and side.site.number in before_any_barrier for side in sides)
+    return FIRST_BARRIER if early else SECOND_BARRIER
+
+
+@dataclass(frozen=True)
+class Budget:
+    """A question to the lens. ask: of lens.checks and a profile, gives a Finding; likely: what a no comes from."""
+
+    ask: Callable[[Any, Any], Any]
+    likely: str
+
+
+def coalesced(place: int | None = None, likely: str = "", at_least: float = 0.9) -> Budget:
+    """Global memory (of the argument at that place) is reached in few sectors."""
+    return Budget(
+        lambda checks, profile: checks.coalesced(profile, None if place is None else named(profile, place), at_least),
+        likely or "x and y mixed up: neighbouring threads (threadIdx.x) have to reach neighbouring columns",
+    )
+
+
+def reads(place: int, times: int, likely: str, per: str = "block", count: str = "threads") -> Budget:
+    """An element of the argument there is loaded at most so often in a block, or in the launch; see reads_at_most."""
+    return Budget(
+        lambda checks, profile: checks.reads_at_most(profile, named(profile, place), times, per, count), likely
+    )
+
+
+def named(profile: Any, place: int) -> str:
+    """What the learner calls the argument at that place, from 0."""
+    return str(profile.arguments[place][0])
+
+
+def no_bank_conflicts(likely: str, array: str | None = None) -> Budget:
+    """Shared memory is reached in one pass."""
+    return Budget(lambda checks, profile: checks.no_bank_conflicts(profile, array), likely)
+
+
+COALESCED = coalesced()
+
+
+def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
+    """The lens's Profile of a launch, all blocks traced; arguments as `launched` takes them. On the emulator only."""
+    of_the_project(kernel)
+    configured = kernel.configure(launch.grid, launch.block)
+    blocks = math.prod(configured.griddim)
+    given = tuple(filled(each) for each in arguments)
+    return analysis.analyse(tracing.trace_launch(kernel, launch.grid, launch.block, given, 0, blocks, MOST_EVENTS))
+
+
+def watched(
+    kernel: Any,
+    launch: Launch,
+    arguments: Callable[[np.random.Generator], tuple[Any, ...]],
+    *budgets: Budget,
+    race: str = "",
+    uninitialised: str = "",
+) -> Callable[[Tally], None]:
+    """The check of a memory check: no race, no read of shared memory that nobody wrote, and every budget kept.
+
+    arguments: as `launched` takes them, made of random numbers
+    race, uninitialised: what they come from in this task; else what they mostly come from
+    On a GPU nothing can be traced: there three launches have to give the same bits, and a note says what was not done.
+    """
+
+    def check(tally: Tally) -> None:
+        given = arguments(np.random.default_rng(6))
+        tally.trying(f"the memory of {kernel.__name__}{launch}")
+        if backend() != "emulator":
+            same_bits(tally, kernel, launch, given)
+            return
+        look(tally, profiled(kernel, launch, *given), *budgets, race=race, uninitialised=uninitialised)
+
+    return check
+
+
+def look(tally: Tally, profile: Any, *budgets: Budget, race: str = "", uninitialised: str = "") -> None:
+    """What `watched` asks of a profile, where a task has one already."""
+    found(tally, profile, checks.no_faults(profile), NO_GUARD)
+    found(tally, profile, checks.no_races(profile), race or what_race(profile))
+    found(tally, profile, checks.no_uninitialised(profile), uninitialised or UNFILLED)
+    for budget in budgets:
+        found(tally, profile, budget.ask(checks, profile), budget.likely)
+
+
+def same_bits(tally: Tally, kernel: Any, launch: Launch, arguments: Sequence[Any]) -> None:
+    """Three launches give the same numbers, bit by bit; what is all that can be asked where nothing is traced."""
+    first, *others = ([*_as_tuple(launched(kernel, launch, *arguments))] for _ in range(3))
+    same = all(np.array_equal(a, b, equal_nan=True) for other in others for a, b in zip(first, other, strict=True))
+    tally.holds(same, f"{kernel.__name__}{launch}: three launches gave different numbers", likely=SECOND_BARRIER)
+    tally.note("races and reads of memory were not traced: only the emulator can (GROUNDUP_CUDA=emulator)")
+
+
+def _as_tuple(results: Any) -> tuple[Any, ...]:
+    return results if isinstance(results, tuple) else (results,)
+
+
+def found(tally: Tally, profile: Any, finding: Any, likely: str) -> None:
+    """Count an answer of the lens's, its lines told as those of the learner's file."""
+    files = sorted({file for file, _, _ in profile.source if is_assembled(file)})
+    here = [file for file in files if finding.line and _lies_in(profile, file, finding.line)]
+    message = finding.message
+    if files:
+        message = re.sub(r"\bline (\d+)", lambda match: learners_line(files[0], int(match[1])), message)
+    tally.holds(finding.passed, message, likely=likely, line=finding.line if here else None)
+
+
+def _lies_in(profile: Any, file: str, line: int) -> bool:
+    return any(each == file and first <= line < first + len(lines) for each, first, lines in profile.source)

@@ -1,0 +1,291 @@
+"""Kernels that run line by line, in the emulator's step mode, which compiles nothing.
+
+    line_by_line    one launch, which also ends a loop that never ends
+    followed        a check of the memory: which thread touches which element, and do a warp's lanes stay side by side
+
+A kernel with shuffles takes five seconds to compile, and a wrong answer is mostly found in the first few numbers. So
+Python runs the lines of these kernels, one thread after the other, and the elements that each thread touches are
+written down on the way. A barrier or a shuffle that not all threads reach is reported with its line.
+
+On a GPU, and in the simulator, these launches are those of kernel_launches.py.
+"""
+
+from __future__ import annotations
+
+import _thread
+import ast
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+import cuda_emulator as emulator
+from cuda_emulator.errors import KernelError
+from cuda_emulator.stepping import step, step_rewrite
+from groundup.course.checks import Tally, Wrong
+from groundup.course.grading.calling.kernel_launches import (
+    ENDLESS,
+    INDEX,
+    ONE_ELEMENT,
+    Both,
+    Launch,
+    Out,
+    backend,
+    explained,
+    filled,
+    launched,
+    of_the_project,
+    own_line,
+)
+from groundup.course.grading.calling.kernel_memory import same_bits
+
+SECONDS = 8
+"""A right launch takes a few hundredths of one."""
+
+
+WARP = 32
+
+
+WRONG_MASK = (
+    "the mask of a shuffle says which lanes take part, and all 32 do: 0xffffffff. Each of these has to reach the call"
+)
+
+
+NOT_SIDE_BY_SIDE = (
+    "lanes far apart: neighbouring lanes have to take neighbouring columns, j = lane, lane + 32, …, so that a warp "
+    "reads whole sectors"
+)
+
+
+OTHERS_READ = (
+    "a thread reads what another one writes, and nothing orders the two: a shuffle hands over registers, not memory. "
+    "Keep it in a variable, or work it out again"
+)
+
+
+READ_AGAIN = "the result goes to memory and is read back: keep it in a variable until it is finished, and write it once"
+
+
+class Touch(NamedTuple):
+    """A thread of a block loads or stores an element, at a place of the code."""
+
+    stores: bool
+    thread: tuple[Any, int]
+    place: tuple[Any, int]
+    line: int
+    element: tuple[int, ...]
+
+
+class Followed(np.ndarray):
+    """An array that writes down who indexes it, where `touches` is a list."""
+
+    touches: list[Touch] | None
+
+    def __array_finalize__(self, parent: Any) -> None:
+        self.touches = getattr(parent, "touches", None)
+
+    def __getitem__(self, index: Any) -> Any:
+        self._note(False, index)
+        return super().__getitem__(index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._note(True, index)
+        super().__setitem__(index, value)
+
+    def _note(self, stores: bool, index: Any) -> None:
+        if self.touches is None:
+            return
+        name = step_rewrite.CUDA
+        frame: Any = sys._getframe(2)
+        while frame is not None and name not in frame.f_globals:  # up to the kernel's own line
+            frame = frame.f_back
+        if frame is not None:
+            thread = frame.f_globals[name].running
+            parts = index if isinstance(index, tuple) else (index,)
+            if any(part is None or part is ... or isinstance(part, slice) for part in parts):
+                what = "a thread reaches several elements at once"
+                raise Wrong(what, likely=INDEX, line=own_line(frame.f_code.co_filename, frame.f_lineno))
+            element = tuple(map(int, parts))
+            place = frame.f_code, frame.f_lasti
+            self.touches.append(Touch(stores, (thread.block, thread.linear), place, frame.f_lineno, element))
+
+
+def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
+    """One launch, a line of Python at a time on the emulator; arguments, results and errors are those of `launched`."""
+    if backend() != "emulator":
+        return launched(kernel, launch, *arguments)
+    of_the_project(kernel)
+    _single_numbers(kernel)
+    given = [filled(each) for each in arguments]
+    with _explained(), _time_limit(), emulator.options(step=True):
+        kernel[launch.grid, launch.block](*given)
+    results = [array for array, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def followed(
+    kernel: Any,
+    launch: Launch,
+    arguments: Callable[[np.random.Generator], tuple[Any, ...]],
+    *,
+    side_by_side: Sequence[int] = (),
+    written_once: Sequence[int] = (),
+) -> Callable[[Tally], None]:
+    """The check of a memory check: no two threads share an element that one of them writes, and the kernel compiles.
+
+    arguments: as `launched` takes them, made of random numbers; no shared memory, whose barriers are not known here
+    side_by_side: the places of the arrays, among the arguments, whose columns the lanes of a warp take side by side. A
+        line of the kernel that not all 32 lanes come to, or some more often than others, is not judged: let the
+        columns be a multiple of 32
+    written_once: the places of arrays that may be written only, not read back
+    """
+
+    def check(tally: Tally) -> None:
+        given = arguments(np.random.default_rng(6))
+        tally.trying(f"the memory of {kernel.__name__}{launch}")
+        if backend() != "emulator":
+            same_bits(tally, kernel, launch, given)
+            return
+        touches = _touches(kernel, launch, [filled(each) for each in given])
+        for name, those in touches:
+            _nobody_shares(tally, name, those)
+        for place in side_by_side:
+            _side_by_side(tally, *touches[place])
+        for place in written_once:
+            name, those = touches[place]
+            read = next((touch for touch in those if not touch.stores), None)
+            what = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
+            tally.holds(read is None, what, likely=READ_AGAIN, line=read.line if read else None)
+        with _explained():
+            kernel.emulated_source(*(filled(each) for each in given))
+        tally.holds(True, "it compiles")
+
+    return check
+
+
+def _single_numbers(kernel: Any) -> None:
+    """Raises Wrong where a statement of the kernel stores into several elements at once."""
+    for node in ast.walk(kernel.source.tree):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            index = node.slice
+            if any(isinstance(part, ast.Slice) for part in (index.elts if isinstance(index, ast.Tuple) else [index])):
+                what = f"every thread computes with whole arrays: {ast.unparse(node)}"
+                raise Wrong(what, likely=INDEX, line=own_line(kernel.source.filename, node.lineno))
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """What the emulator says, as Wrong, with what it mostly comes from."""
+    try:
+        yield
+    except KernelError as error:
+        raise _with_mask(explained(error)) from error
+    except Wrong as wrong:
+        raise _with_mask(wrong) from wrong.__cause__
+
+
+def _with_mask(wrong: Wrong) -> Wrong:
+    if "the mask 0x" in wrong.what or "in its mask" in wrong.what:
+        wrong.likely = WRONG_MASK
+    return wrong
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """End a loop that does not end by itself, and tell its line."""
+    over = threading.Event()
+
+    def end() -> None:
+        over.set()
+        _thread.interrupt_main()
+
+    timer = threading.Timer(SECONDS, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        if not over.is_set():
+            raise
+        name, trace, last = step_rewrite.CUDA, interrupt.__traceback__, None
+        while trace is not None:
+            last = trace if name in trace.tb_frame.f_globals else last
+            trace = trace.tb_next
+        place = (last.tb_frame.f_code.co_filename, last.tb_lineno) if last else (None, None)
+        wrong = explained(KernelError(f"it did not end within {SECONDS} seconds", filename=place[0], line=place[1]))
+        wrong.likely = ENDLESS
+        raise wrong from None
+    finally:
+        timer.cancel()
+
+
+def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[str, list[Touch]]]:
+    """Each argument's name, and who touches it, in the order of one thread after the other; a number nobody touches."""
+    found: list[tuple[str, list[Touch]]] = []
+    watched: list[Any] = []
+    for name, value in zip(kernel._names, given, strict=True):
+        found.append((name, []))
+        if isinstance(value, np.ndarray):
+            value = value.view(Followed)
+            cast(Followed, value).touches = found[-1][1]
+        watched.append(value)
+    configured = kernel.configure(launch.grid, launch.block)
+    with _explained(), _time_limit():
+        step.run_kernel(kernel.source, watched, configured.griddim, configured.blockdim, 0)
+    return found
+
+
+def _nobody_shares(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Wrong where two threads touch an element and one of them writes it: nothing orders the two."""
+    writers: dict[tuple[int, ...], Touch] = {}
+    for touch in (each for each in touches if each.stores):
+        other = writers.setdefault(touch.element, touch)
+        _apart(tally, name, touch, other, "writes, too", ONE_ELEMENT)
+    for touch in touches:
+        if not touch.stores and touch.element in writers:
+            _apart(tally, name, touch, writers[touch.element], "writes", OTHERS_READ)
+
+
+def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, likely: str) -> None:
+    same = touch.thread == writer.thread
+    what = (
+        ""
+        if same
+        else f"race: thread {touch.thread[1]} of block {tuple(touch.thread[0])} touches "
+        f"{name}[{_index(touch.element)}], which thread {writer.thread[1]} of block {tuple(writer.thread[0])} {does}"
+    )
+    tally.holds(same, what, likely=likely, line=None if same else touch.line)
+
+
+def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Wrong where two lanes of a warp, in the same round of a place, are columns apart that are not their own distance.
+
+    A number that all lanes read is all right: it is fetched once.
+    """
+    places: dict[Any, dict[int, list[Touch]]] = defaultdict(lambda: defaultdict(list))
+    for touch in touches:
+        block, thread = touch.thread
+        places[touch.place, block, thread // WARP][thread % WARP].append(touch)
+    for lanes in places.values():
+        if len(lanes) < WARP or len({len(those) for those in lanes.values()}) > 1:
+            continue
+        for rounds in zip(*(lanes[lane] for lane in sorted(lanes)), strict=True):
+            first, elements = rounds[0], [touch.element for touch in rounds]
+            start = first.thread[1]
+            neighbours = [(*first.element[:-1], first.element[-1] + touch.thread[1] - start) for touch in rounds]
+            good = elements in ([first.element] * len(elements), neighbours)
+            at = next((i for i, (a, b) in enumerate(zip(elements, neighbours, strict=True)) if a != b), 0)
+            other = rounds[at].thread[1]
+            what = (
+                f"lanes {start % WARP} and {other % WARP} of a warp reach {name}[{_index(first.element)}] and "
+                f"{name}[{_index(elements[at])}] at the same time"
+            )
+            tally.holds(good, what, likely=NOT_SIDE_BY_SIDE, line=first.line)
+
+
+def _index(element: Sequence[int]) -> str:
+    return ", ".join(map(str, element))

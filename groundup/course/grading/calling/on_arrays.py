@@ -1,0 +1,145 @@
+"""Weeks 4 and 5: the learner's functions take NumPy arrays. The right results are those of stage 1.
+
+A function that takes `out` is called twice: with an `out` full of NaN, and without one. After each call its arguments
+must be unchanged, and its result must have the dtype of its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Speed, Tally, Wrong, checks_of, unchanged
+from groundup.course.grading.problems.networks import Problem
+from groundup.course.grading.problems.optimizer_steps import Steps
+from shared.contract import load_stage
+
+MOST = 20.0
+"""Times as long as a plain NumPy expression: a loop in Python over elements or rows takes hundreds of times as long."""
+
+
+LOOP = "a loop in Python over elements or rows: one call of NumPy does a whole array"
+
+
+NO_OUT = "the result without out="
+
+
+def stage() -> Any:
+    """The second floor, with the learner's function in it."""
+    return load_stage("stage2_numpy")
+
+
+def floor_below() -> Any:
+    """The first floor: what is right."""
+    return load_stage("stage1_pure_python")
+
+
+def poisoned_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Memory of a Scratch, full of what must not be read: NaN, or True."""
+    return np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 1, dtype)
+
+
+def on_arrays(
+    function: Callable[..., Any], shape: Callable[..., tuple[int, ...]], *names: str, scratch: bool = True
+) -> Callable[..., Any]:
+    """A function with `out`, called with an out full of NaN and without: {"": what stands in out, NO_OUT: the other}.
+
+    shape: of the result, from the arguments; names: of the arguments; scratch: whether it takes that, too
+    """
+
+    def call(*arguments: Any) -> dict[str, Any]:
+        before = [np.copy(each) for each in arguments]
+        dtype = arguments[0].dtype
+        out = np.full(shape(*arguments), np.nan, dtype)
+        returned = function(*arguments, out=out, **({"scratch": poisoned_scratch} if scratch else {}))
+        if returned is None:
+            return {"": None}
+        if returned is not out:
+            likely = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
+            raise Wrong(f"{function.__name__}(…, out=out) did not give out back", likely=likely)
+        plain = function(*arguments)
+        unchanged(Tally(), before, arguments, names)
+        check_dtype(function.__name__, plain, dtype)
+        return {"": out, NO_OUT: plain}
+
+    return call
+
+
+def check_dtype(name: str, result: Any, dtype: Any) -> None:
+    if not isinstance(result, np.ndarray):
+        raise Wrong(f"{name}: expected an array", got=type(result).__name__)
+    if result.dtype != dtype:
+        likely = "the result's dtype is the arguments': make new arrays with dtype=…, or let out= decide"
+        raise Wrong(f"{name}: {dtype} came in, {result.dtype} came back", likely=likely)
+
+
+def both(expected: Any) -> dict[str, Any]:
+    """What has to stand in out and to come back without it."""
+    return {"": expected, NO_OUT: expected}
+
+
+def twice(hand: Sequence[tuple[tuple[Any, ...], Any]]) -> list[tuple[tuple[Any, ...], Any]]:
+    """The hand-computed values for a function with out."""
+    return [(arguments, both(expected)) for arguments, expected in hand]
+
+
+def below(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of stage 1 on arrays, as the reference for one with out."""
+    return lambda *arguments: both(function(*map(_listed, arguments)))
+
+
+def _listed(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def graded(exercise: Exercise, *more: Check) -> list[Check]:
+    """The checks of an exercise, of which the agreement is tried in float32 as well; and more at the end."""
+    made = {check.name: check for check in checks_of(exercise)}
+    narrow = replace(
+        exercise,
+        dtype="float32",
+        arguments=lambda rng, size: tuple(narrowed(each) for each in exercise.arguments(rng, size)),
+        show=lambda *arguments: f"{exercise.show(*arguments)} in float32",
+    )
+    double, single = made["agreement"], next(check for check in checks_of(narrow) if check.name == "agreement")
+
+    def run(tally: Tally) -> None:
+        double.run(tally)
+        single.run(tally)
+
+    made["agreement"] = Check("agreement", run)
+    return [*made.values(), *more]
+
+
+def narrowed(value: Any) -> Any:
+    """The same in float32: an array of floats, a network's problem or an optimizer's steps."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.float32) if value.dtype.kind == "f" else value
+    if isinstance(value, Problem):
+        masks = None if value.masks is None else narrowed(value.masks)
+        return replace(value, parameters=narrowed(value.parameters), x=narrowed(value.x), masks=masks)
+    if isinstance(value, Steps):
+        gradients = [(narrowed(g), narrowed(h)) for g, h in value.gradients]
+        return replace(value, weights=narrowed(value.weights), bias=narrowed(value.bias), gradients=gradients)
+    return [narrowed(each) for each in value] if isinstance(value, list) else value
+
+
+def speed_check(
+    exercise: Exercise,
+    call: Callable[..., Any],
+    against: Callable[..., Any],
+    arguments: Callable[[np.random.Generator], tuple[Any, ...]],
+    likely: str = LOOP,
+) -> Check:
+    """The time of one plain call beside that of a NumPy expression."""
+    speed = Speed(arguments, MOST, likely, against, "a plain NumPy expression")
+    return checks_of(replace(exercise, call=call, speed=speed))[-1]
+
+
+OVERFLOWED = (
+    "exp has overflowed, and inf / inf is NaN; or all exps of a row are 0, and so is 0 / 0: subtract each row's "
+    "maximum first"
+)

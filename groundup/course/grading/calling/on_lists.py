@@ -1,0 +1,119 @@
+"""Weeks 1 to 3: the learner's functions take lists of floats, and are called here with NumPy arrays.
+
+The right results are computed with NumPy in float64. `graded` also asks that a result consists of Python's own lists
+and numbers.
+"""
+
+from __future__ import annotations
+
+import copy
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Wrong, checks_of, outputs
+from shared.contract import load_stage
+
+
+def stage() -> Any:
+    """The first floor, with the learner's function in it."""
+    return load_stage("stage1_pure_python")
+
+
+def on_lists(
+    function: Callable[..., Any], *names: str, overflow: str = "", division: str = "", logarithm: str = ""
+) -> Callable[..., Any]:
+    """A function of lists as one that takes NumPy arrays.
+
+    names: of its arguments, which have to be the same after the call
+    overflow, division, logarithm: what it means where Python's own arithmetic raises; "" leaves the error as it is
+    """
+
+    def call(*arguments: Any) -> Any:
+        given = [each.tolist() if isinstance(each, np.ndarray) else each for each in arguments]
+        before = copy.deepcopy(given)
+        try:
+            result = function(*given)
+        except (OverflowError, ZeroDivisionError, ValueError) as error:
+            if isinstance(error, ValueError):
+                # As math.log puts it, until Python 3.13 and from 3.14 on.
+                likely = logarithm if str(error).startswith(("math domain error", "expected a positive input")) else ""
+            else:
+                likely = overflow if isinstance(error, OverflowError) else division
+            if not likely:
+                raise
+            called = f"{function.__name__}({', '.join(_short(each) for each in arguments)})"
+            what = f"{type(error).__name__}: {error}, in {called}"
+            raise Wrong(what, likely=likely, line=_line_in(function, error)) from None
+        for name, old, new in zip(names, before, given, strict=False):
+            if old != new:
+                likely = f"make a new list, and leave {name} as it is: the caller still needs it"
+                raise Wrong(f"{name} was changed by the call", likely=likely)
+        return result
+
+    return call
+
+
+def graded(exercise: Exercise) -> list[Check]:
+    """The checks of an exercise whose results have to be lists of numbers, or numbers, of Python's own.
+
+    An array of NumPy's that holds the right numbers would pass, and break what the next function does with a list.
+    """
+
+    def call(*arguments: Any) -> Any:
+        found = exercise.call(*arguments)
+        for name, value in outputs(found).items():
+            foreign = None if value is None else foreign_type(value)
+            if foreign is not None:
+                case = exercise.show(*arguments)
+                raise Wrong(
+                    f"{f'{name} of ' if name else ''}{case}: expected numbers of Python's own",
+                    expected=dimensions.get(name, MATRIX),
+                    got=foreign.__name__ if type(value) is foreign else f"{foreign.__name__} within a list",
+                    likely=FOREIGN.get(foreign, NO_NUMPY),
+                )
+        return found
+
+    dimensions = {
+        name: LISTS[np.ndim(value)] for _, expected in exercise.hand for name, value in outputs(expected).items()
+    }
+    return checks_of(replace(exercise, call=call, fresh=True))
+
+
+MATRIX = "a list of lists of floats"
+
+
+LISTS = ("a float", "a list of floats", MATRIX)
+
+
+NO_NUMPY = "this floor uses no NumPy: rows are lists, and their elements floats"
+
+
+FOREIGN: dict[type, str] = {
+    tuple: "a tuple cannot be changed in place: rows are lists, [...]",
+    str: "what stands in quotes is text: float(...) makes a number of it",
+    bool: "True and False are no numbers here: 1.0 if ... else 0.0",
+}
+
+
+def foreign_type(value: Any) -> type | None:
+    """The first type in a result that is neither list nor int nor float, or None. Subclasses, bool too, are foreign."""
+    if type(value) is list:
+        return next((found for found in map(foreign_type, value) if found is not None), None)
+    return None if type(value) in (int, float) else type(value)
+
+
+def _short(value: Any) -> str:
+    if np.ndim(value):
+        return np.array2string(np.asarray(value), precision=4, separator=", ", threshold=8).replace("\n", "")
+    return f"{value:g}"
+
+
+def _line_in(function: Callable[..., Any], error: BaseException) -> int | None:
+    """The last line in the function's own file that the error came through."""
+    file = function.__code__.co_filename
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return lines[-1] if lines else None

@@ -1,0 +1,102 @@
+"""Checkpoint 3: the learner's C computes the same numbers as stage 1, and trains faster than NumPy."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Tally
+from groundup.course.grading.calling.c_functions import c_floor, numpy_floor
+from groundup.course.grading.problems.c_products import factors
+from shared.contract import load_stage
+from shared.initialize import initialize_parameters
+from shared.numbers import duration, two_digits
+
+CLOSE = 1e-5
+"""What the phase promises: C's numbers are Python's to so much, relative to the largest of them."""
+
+
+STEPS, PAIRS, PER_PAIR = 10, 31, 3
+
+
+def checkpoint() -> list[Check]:
+    """What ends the phase: the learner's functions together compute what Python does, and are faster than NumPy."""
+    c_floor()
+    return [Check("agrees with Python to 1e-5", agrees), Check("faster than NumPy", faster_than_numpy)]
+
+
+def agrees(tally: Tally) -> None:
+    """Every product, and some steps of training by each way to make a step, against stage 1."""
+    python, c = load_stage("stage1_pure_python"), c_floor()
+    worst = 0.0
+
+    def close(case: str, got: Any, expected: Any) -> None:
+        nonlocal worst
+        expected = np.asarray(expected, np.float64)
+        found = float(np.max(np.abs(np.asarray(got, np.float64) - expected)) / np.max(np.abs(expected)))
+        tally.holds(
+            found <= CLOSE,
+            f"{case} differs from stage 1",
+            expected=f"at most {CLOSE:g} of the largest number",
+            got=f"{found:.2g}",
+            likely="each function has passed alone: groundup learn check WEEK.NUMBER tells whether it still does",
+        )
+        worst = max(worst, found)
+
+    a, b = factors(np.random.default_rng(1), (13, 70, 19))
+    expected = python.matmul.matmul(a.tolist(), b.tolist())
+    for name, rung in c.matmul.LADDER.items():
+        tally.trying(f"the product by {name}")
+        close(f"the product by {name}", rung(a.astype("float32"), b.astype("float32")), expected)
+    rng = np.random.default_rng(2)
+    x, labels = rng.standard_normal((8, 6)), rng.integers(0, 3, 8)
+    parameters = initialize_parameters([6, 5, 3], "he", seed=1)
+    reference = python.network.Network.from_parameters(parameters)
+    optimizer = python.optimizers.SGD(0.1, momentum=0.9)
+    for _ in range(STEPS):
+        reference.train_step(x.tolist(), labels.tolist(), optimizer)
+    for name, step in c.network.STEP_LADDER.items():
+        for dtype in ("float64", "float32"):
+            case = f"after {STEPS} steps by {name} in {dtype}"
+            tally.trying(case)
+            network = c.network.Network.from_parameters(parameters, dtype=dtype)
+            optimizer = c.optimizers.SGD(0.1, momentum=0.9)
+            for _ in range(STEPS):
+                step(network, x, labels, optimizer)
+            close(f"the output {case}", network.forward(x), reference.forward(x.tolist()))
+            for parameter, right in zip(network.parameters, reference.parameters, strict=True):
+                close(f"a parameter {case}", parameter, right)
+    tally.note(f"the largest difference from stage 1 is {worst:.1e} of the largest number, float32 included")
+
+
+def faster_than_numpy(tally: Tally) -> None:
+    """A training step of 784-128-10 with 64 images, in turn with stage 2's, by the median of many pairs."""
+    tally.trying("training steps of 784-128-10 with 64 images")
+    rng = np.random.default_rng(3)
+    x, labels = rng.random((64, 784), np.float32), rng.integers(0, 10, 64)
+    parameters = initialize_parameters([784, 128, 10], "he", seed=1)
+    steps = []
+    for stage in (c_floor(), numpy_floor()):
+        network, optimizer = stage.network.Network.from_parameters(parameters), stage.optimizers.SGD(0.1)
+        steps.append(lambda network=network, optimizer=optimizer: network.train_step(x, labels, optimizer))
+    times: list[list[float]] = [[], []]
+    for pair in range(-3, PAIRS):
+        for which in (0, 1) if pair % 2 else (1, 0):
+            start = time.perf_counter()
+            for _ in range(PER_PAIR):
+                steps[which]()
+            if pair >= 0:
+                times[which].append((time.perf_counter() - start) / PER_PAIR)
+    mine, numpys = (statistics.median(each) for each in times)
+    ratio = statistics.median(a / b for a, b in zip(*times, strict=True))
+    text = f"a step takes {duration(mine)} in your C and {duration(numpys)} in NumPy, {two_digits(ratio)} times as long"
+    tally.holds(
+        ratio < 1,
+        text,
+        expected="less than 1 times",
+        likely="which function is slow? groundup learn check 8.3 times the micro-kernel, which most of a step is",
+    )
+    tally.note(f"{text} (784-128-10, 64 images, float32, the median of {PAIRS} pairs)")

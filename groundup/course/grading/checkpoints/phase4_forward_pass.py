@@ -1,0 +1,231 @@
+"""Checkpoint 4: the forward pass of 784-512-10 through the learner's kernels is right, and fast on a GPU.
+
+"Twenty times as fast" is measured against pure Python, the first floor, image for image: the learner began there, and
+every GPU is faster than this bound, whatever CPU stands beside it. A note tells how it compares with NumPy.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cuda_emulator.errors import KernelError
+from groundup.course.checks import Check, Tally
+from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, explained, module, random
+from groundup.course.grading.calling.kernel_memory import profiled
+from groundup.course.manifest import ROOT
+from shared.bench.document import load as load_results
+from shared.contract import STAGES, load_device_clock, load_stage
+from shared.initialize import initialize_parameters
+from shared.numbers import three_digits
+
+TILE = 16
+
+
+FROM_GLOBAL = "a round fetches each number of a and b once, into the tiles; the inner loop reads the tiles alone"
+
+
+LAYERS = (784, 512, 10)
+
+
+FASTER = 20
+
+
+NOT_RECORDED = (
+    "no result of a real GPU is recorded in docs/benchmarks yet, so how much faster your forward pass is on one is not "
+    "known here; with a GPU this checkpoint measures it"
+)
+
+
+def checkpoint() -> list[Check]:
+    """With a GPU its own clock tells the time. Without one it is looked up in docs/benchmarks.
+
+    While nothing is recorded there, a note says so, and how often memory is read is all that is asked.
+    """
+    made = [Check("agrees with NumPy", _forward_agrees)]
+    if backend() == "gpu":
+        return [*made, Check("20 times as fast as pure Python", _measured)]
+    if backend() == "emulator":
+        made.append(Check("a 16th of the reads", _reads_less))
+    if recorded := recorded_speed():
+        made.append(Check("20 times as fast as pure Python, as recorded", lambda tally: _recorded(tally, recorded)))
+    return made
+
+
+class Forward:
+    """x (batch, 784) -> the outputs of 784-512-10, kernel by kernel, on the device. product: a rung's name."""
+
+    def __init__(self, batch: int, parameters: Sequence[np.ndarray]) -> None:
+        self.cuda, self.batch = module("backend").cuda, batch
+        self.weights = [self.cuda.to_device(np.ascontiguousarray(each, np.float32)) for each in parameters]
+        self.order = np.random.default_rng(9).permutation(2 * batch).astype(np.int32)
+        self.images = random(np.random.default_rng(8), 2 * batch, LAYERS[0])
+        self.data = [self.cuda.to_device(each) for each in (self.images, self.order, np.array([batch // 2], np.int64))]
+        self.x, self.hidden, self.outputs = (self.cuda.to_device(np.zeros((batch, n), np.float32)) for n in LAYERS)
+        self.tiled = module("kernels.matmul_basic").tiled(TILE, "nn").multiply
+
+    def run(self, product: str) -> None:
+        """Launch it all, and wait for nothing."""
+        gather, dense, activations = (module(f"kernels.{name}") for name in ("gather", "dense", "activations"))
+        gather.gather_rows[(8, 8), (32, 8)](*self.data, self.x)
+        for number, (given, out) in enumerate(((self.x, self.hidden), (self.hidden, self.outputs))):
+            weights, bias = self.weights[2 * number : 2 * number + 2]
+            self.multiply(product, given, weights, out)
+            dense.add_bias[64, 256](out, bias)
+            if out is self.hidden:
+                flat = out.reshape(out.size)
+                activations.relu[64, 256](flat, flat)
+
+    def multiply(self, product: str, a: Any, b: Any, c: Any) -> None:
+        """c = ab by a rung."""
+        rows, columns = c.shape
+        across, down = (rows, columns) if product == "naive" else (columns, rows)
+        grid = -(-across // TILE), -(-down // TILE)
+        kernel = self.tiled if product == "tiled" else getattr(module("kernels.matmul_basic"), product)
+        kernel[grid, (TILE, TILE)](a, b, c)
+
+    def forget(self) -> None:
+        """NaN in place of what the last run has left."""
+        for array in (self.x, self.hidden, self.outputs):
+            array.copy_to_device(np.full(array.shape, np.nan, np.float32))
+
+    def batch_of_images(self) -> np.ndarray:
+        """What is gathered."""
+        start = self.batch // 2
+        return self.images[self.order[start : start + self.batch]]
+
+
+def _forward_agrees(tally: Tally) -> None:
+    arrays = [np.array(each, np.float64) for each in initialize_parameters(LAYERS, "he", seed=1)]
+    for bias in arrays[1::2]:  # they begin as zeros, and then nobody would notice that they are not added
+        bias[:] = np.random.default_rng(3).standard_normal(bias.size)
+    forward = Forward(32, arrays)
+    expected = (
+        load_stage(STAGES[1])
+        .network.Network.from_parameters(arrays, dtype="float64")
+        .forward(forward.batch_of_images().astype(np.float64))
+    )
+    for product in ("naive", "coalesced", "tiled"):
+        case = f"the outputs of 784-512-10 for 32 images, with the {product} product,"
+        tally.trying(case)
+        forward.forget()
+        try:
+            forward.run(product)
+        except KernelError as error:
+            raise explained(error) from error
+        tally.equal(forward.outputs.copy_to_host(), expected, case=case, dtype="float32", terms=LAYERS[0])
+    tally.note("the forward pass of 784-512-10 through your kernels agrees with NumPy, with each of the three products")
+
+
+def _reads_less(tally: Tally) -> None:
+    """Loads of a and b in a product of 32 x 64 and 64 x 32, counted by the lens."""
+    basic = module("kernels.matmul_basic")
+    rng = np.random.default_rng(6)
+    given = random(rng, 32, 64), random(rng, 64, 32), Out((32, 32))
+    launch = Launch((2, 2), (TILE, TILE))
+    naive, tiled = (_loads(profiled(each, launch, *given)) for each in (basic.naive, basic.tiled(TILE, "nn").multiply))
+    text = f"the tiled product reads global memory {tiled:,} times where the naive one does {naive:,} times"
+    tally.holds(
+        tiled * TILE <= naive, text, expected=f"at most {naive // TILE:,}", got=f"{tiled:,}", likely=FROM_GLOBAL
+    )
+    tally.note(text)
+    if not recorded_speed():
+        tally.note(NOT_RECORDED)
+
+
+def _loads(profile: Any) -> int:
+    """Of the two factors, whatever the learner calls them."""
+    factors = [name for name, _ in profile.arguments[:2]]
+    return sum(each.loads for each in profile.reuse if each.array in factors)
+
+
+def _measured(tally: Tally) -> None:
+    """The GPU by its own clock, against stage 1 and stage 2 on this machine's CPU."""
+    batch, few = 256, 2
+    parameters = initialize_parameters(LAYERS, "he", seed=1)
+    forward = Forward(batch, [np.asarray(each) for each in parameters])
+    take = load_device_clock().sampler()
+    for product in ("naive", "tiled"):
+        forward.run(product)  # compiles
+    per_image = {
+        product: statistics.median(take(lambda product=product: forward.run(product), 10) for _ in range(7)) / batch
+        for product in ("naive", "tiled")
+    }
+    images = forward.batch_of_images()
+    numpy_network = load_stage(STAGES[1]).network.Network.from_parameters(parameters, dtype="float32")
+    python_network = load_stage(STAGES[0]).network.Network.from_parameters(parameters)
+    on_cpu = {
+        "NumPy": _seconds(lambda: numpy_network.forward(images), 7) / batch,
+        "pure Python": _seconds(lambda: python_network.forward(images[:few].tolist()), 1) / few,
+    }
+    best = min(per_image.values())
+    times = {name: seconds / best for name, seconds in on_cpu.items()}
+    text = (
+        f"your forward pass on {module('backend').BACKEND.reason} is {three_digits(times['pure Python'])} times as fast"
+    )
+    tally.holds(
+        times["pure Python"] >= FASTER,
+        f"{text} as pure Python's on this machine",
+        expected=f"at least {FASTER} times",
+        likely="is an array copied between host and device on the way?",
+    )
+    tally.note(f"{text} as pure Python's on this machine's CPU, for 784-512-10 and {batch} images")
+    tally.note(
+        f"it is {three_digits(times['NumPy'])} times as fast as NumPy's in float32, and with the naive product it "
+        f"takes {three_digits(per_image['naive'] / best)} times as long"
+    )
+
+
+def _seconds(call: Callable[[], Any], repeats: int) -> float:
+    """The median of some calls' times, after one that does not count where there are several."""
+    taken = []
+    for _ in range(repeats + (repeats > 1)):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return statistics.median(taken[repeats > 1 :])
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A GPU's forward pass in a results file of `groundup bench`, and stage 1's in the same."""
+
+    file: str
+    name: str
+    times: float
+
+
+def recorded_speed(folder: Path = ROOT / "docs" / "benchmarks") -> Recorded | None:
+    """The best recorded GPU against pure Python, for one network and batch; None where no file has a real GPU in it."""
+    found = []
+    for path in sorted(folder.glob("**/*.json")):
+        try:
+            rows = load_results(path).rows
+        except ValueError:  # another kind of file, or an older version of this one
+            continue
+        seconds = {
+            (row.stage, row.name): row.measurement.median
+            for row in rows
+            if row.kind == "inference" and row.measurement is not None and not row.emulated
+        }
+        found += [
+            Recorded(path.relative_to(folder).as_posix(), name, seconds[STAGES[0], name] / time_)
+            for (stage, name), time_ in seconds.items()
+            if stage == STAGES[3] and (STAGES[0], name) in seconds
+        ]
+    return max(found, key=lambda each: each.times, default=None)
+
+
+def _recorded(tally: Tally, recorded: Recorded) -> None:
+    text = (
+        f"docs/benchmarks/{recorded.file}: the project's forward pass of {recorded.name} on a GPU was "
+        f"{three_digits(recorded.times)} times as fast as pure Python's"
+    )
+    tally.holds(recorded.times >= FASTER, text, expected=f"at least {FASTER} times")
+    tally.note(text)

@@ -1,0 +1,71 @@
+"""Checkpoint 5: MNIST, trained by the learner's kernels."""
+
+from __future__ import annotations
+
+from groundup.course import mine
+from groundup.course.checks import Check, Tally
+from groundup.course.grading.calling.kernel_launches import module
+from shared.contract import STAGES, load_stage
+from shared.data.datasets import DataError, Dataset, load_dataset
+from shared.training.loop import train
+from shared.training.settings import QUIET, TrainingSettings
+
+LAYERS = [784, 128, 10]
+
+
+FULL_EPOCHS, FULL_LEAST = 1, 0.92
+
+
+SMALL_EPOCHS, SMALL_LEAST = 3, 0.90
+
+
+def checkpoint() -> list[Check]:
+    """MNIST, trained by the learner's kernels, an operation at a time: all of it, where it is there."""
+    try:
+        data, missing = load_dataset("mnist"), ""
+    except DataError as error:
+        data, missing = load_dataset(), str(error)
+    what = f"{'part of ' if missing else 'full '}MNIST, trained by your kernels"
+    return [Check(what, lambda tally: _trained(tally, data, missing))]
+
+
+def _trained(tally: Tally, data: Dataset, missing: str) -> None:
+    epochs, least = (SMALL_EPOCHS, SMALL_LEAST) if missing else (FULL_EPOCHS, FULL_LEAST)
+    stage = load_stage(STAGES[3])
+    mine.prepare(stage, [])  # the step is op_by_op: every operation is a kernel of its own
+    network = stage.network.Network(LAYERS, seed=0)
+    tally.trying(f"training {LAYERS} on {len(data.train):,} images, {epochs} epoch{'s' * (epochs > 1)}")
+    result = train(
+        stage,
+        network,
+        stage.optimizers.SGD(0.1, momentum=0.9),
+        data.train,
+        TrainingSettings(epochs),
+        test_data=data.test,
+        hooks=QUIET,
+    )
+    last = result.epochs[-1]
+    accuracy = last.test_accuracy or 0.0
+    seconds = sum(each.seconds for each in result.epochs)
+    text = (
+        f"{accuracy:.1%} of {len(data.test):,} test images are told right after {epochs} epoch{'s' * (epochs > 1)} of "
+        f"{len(data.train):,}"
+    )
+    tally.holds(
+        accuracy > least,
+        text,
+        expected=f"more than {least:.0%}",
+        likely=f"the loss is {last.train_loss:.3g}, and guessing gives 2.3: groundup learn status tells which of your "
+        "functions took part",
+    )
+    tally.note(f"{text}, in {seconds:.0f} seconds on {_device()}")
+    if missing:
+        tally.note(
+            "this was the part of MNIST that comes with the package, for the full set is not there: "
+            f"{missing.partition(';')[0]}. `groundup train numpy --dataset mnist --download` fetches it, once"
+        )
+
+
+def _device() -> str:
+    chosen = module("backend").BACKEND
+    return "a CPU, emulated" if chosen.emulated else str(chosen.reason)

@@ -1,0 +1,137 @@
+"""The derivative of ReLU, and softmax, in NumPy and float64: for weeks 2 and 4, with the known mistakes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Tally, gradient_check
+from groundup.course.likely import Guess
+
+SHAPES = [(1, 1), (1, 7), (13, 1), (2, 5), (17, 11), (3, 31)]
+"""(batch, features)."""
+
+
+LOG2, LOG3 = math.log(2.0), math.log(3.0)
+
+
+FAR = 1e4
+"""A logit so large that exp of it is beyond every float."""
+
+
+def with_zeros(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    """Random numbers, every third of them 0: where ReLU has its kink."""
+    z = rng.standard_normal(shape)
+    z.flat[::3] = 0.0
+    return z
+
+
+def relu_arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray, ...]:
+    """Random grad_output, and z with zeros, and the output that goes with it."""
+    z = with_zeros(rng, shape)
+    return rng.standard_normal(shape), z, np.maximum(z, 0)
+
+
+RELU_Z = np.array([[-1.0, 0.0, 2.0], [3.0, -4.0, 0.5]])
+
+
+RELU_HAND = [
+    (
+        (np.array([[10.0, 20.0, 30.0], [-1.0, -2.0, -3.0]]), RELU_Z, np.maximum(RELU_Z, 0)),
+        [[0, 0, 30.0], [-1.0, 0, -3.0]],
+    )
+]
+
+
+RELU_GUESSES = [
+    Guess("the slope at z = 0: here it is 0, so the gradient stops there, too", lambda g, z, o: g * (z >= 0)),
+    Guess("this is the slope alone: the chain rule multiplies it by grad_output", lambda g, z, o: (z > 0) * 1.0),
+    Guess("this is relu(z) once more: its slope is wanted, times grad_output", lambda g, z, o: o),
+    Guess("the slope of ReLU is 1 where z is positive, not z", lambda g, z, o: g * o),
+    Guess("the sign of grad_output does not matter: it is z that opens and closes", lambda g, z, o: np.maximum(g, 0)),
+    Guess("the wrong way round: the gradient passes where z was positive", lambda g, z, o: g * (z <= 0)),
+    Guess("the gradient passes everywhere: it has to stop where z was not positive", lambda g, z, o: g),
+]
+
+
+def relu_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
+    """The gradient check of relu_backward, away from the kink."""
+    grad = np.random.default_rng(6).standard_normal((3, 4))
+
+    def at(rng: np.random.Generator) -> np.ndarray:
+        z = rng.standard_normal((3, 4))
+        return np.sign(z) * (0.1 + np.abs(z))
+
+    def slope_of(z: np.ndarray) -> Any:
+        return call(grad, z, np.maximum(z, 0))
+
+    return gradient_check(
+        lambda z: float(np.sum(np.maximum(z, 0) * grad)),
+        slope_of,
+        at,
+        "sum(relu(z) * grad_output) for z (3, 4)",
+        guesses=[
+            replace(guess, wrong=lambda z, wrong=guess.wrong: wrong(grad, z, np.maximum(z, 0)))
+            for guess in RELU_GUESSES
+        ],
+    )
+
+
+def softmax_of(z: np.ndarray, axis: int | None = 1) -> np.ndarray:
+    """Softmax of every row; of every column (axis 0) or of everything (None) it is one of its mistakes."""
+    with np.errstate(all="ignore"):
+        exps = np.exp(z - z.max(axis=1, keepdims=True) if axis == 1 else z)
+        shares: np.ndarray = exps / exps.sum(axis=axis, keepdims=True)
+        return shares
+
+
+def shifted_exps(z: np.ndarray) -> np.ndarray:
+    """exp(z - the row's maximum)."""
+    exps: np.ndarray = np.exp(z - z.max(axis=1, keepdims=True))
+    return exps
+
+
+def naive_softmax(z: np.ndarray) -> np.ndarray:
+    """Without subtracting the maximum: NaN where exp overflows."""
+    with np.errstate(all="ignore"):
+        exps = np.exp(z)
+        shares: np.ndarray = exps / exps.sum(axis=1, keepdims=True)
+        return shares
+
+
+SOFTMAX_HAND = [
+    ((np.array([[LOG3, 0.0], [LOG2, LOG2]]),), [[0.75, 0.25], [0.5, 0.5]]),
+    ((np.array([[0.0, LOG2, math.log(5.0)]]),), [[0.125, 0.25, 0.625]]),
+    ((np.array([[FAR, FAR, -FAR]]),), [[0.5, 0.5, 0.0]]),
+    ((np.array([[FAR, -FAR], [-FAR, -FAR]]),), [[1.0, 0.0], [0.5, 0.5]]),
+]
+
+
+SOFTMAX_GUESSES = [
+    Guess("every column adds up to 1 here; softmax is over each row", lambda z: softmax_of(z, axis=0)),
+    Guess(
+        "every column adds up to 1 here; softmax is over each row",
+        lambda z: shifted_exps(z) / shifted_exps(z).sum(axis=0),
+    ),
+    *(
+        Guess("all numbers together add up to 1 here; every row has to by itself", wrong)
+        for wrong in (lambda z: softmax_of(z, axis=None), lambda z: shifted_exps(z) / shifted_exps(z).sum())
+    ),
+    Guess(
+        "these are the exponentials of z - max(z): what is missing is to divide each by their row's sum",
+        shifted_exps,
+    ),
+    Guess(
+        "each row is divided by its sum without exp: softmax takes exp first",
+        lambda z: z / z.sum(axis=1, keepdims=True) if np.all(z.sum(axis=1)) else None,
+    ),
+]
+
+
+def softmax_arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray]:
+    """Random logits, the rows of very different size."""
+    return (rng.standard_normal(shape) * 3 + 20 * rng.standard_normal((shape[0], 1)),)

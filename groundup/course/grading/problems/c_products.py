@@ -1,0 +1,105 @@
+"""The matmul ladder in C, for weeks 6 to 8: arguments, results by hand, and known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Exercise
+from groundup.course.grading.calling import fenced_arrays
+from groundup.course.grading.calling.c_functions import c_function, library, walked
+from groundup.course.grading.calling.fenced_arrays import filled, read
+from groundup.course.likely import Guess
+
+SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
+"""(M, K, N): ones, primes, K much larger than N and the reverse."""
+
+
+A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
+
+
+AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]
+
+
+def product(name: str, sizes: Sequence[Any] = (), guesses: Sequence[Guess] = ()) -> Exercise:
+    """A rung of the matmul ladder: c (m, n) = a (m, k) times b (k, n)."""
+    return Exercise(
+        call=product_call(name),
+        reference=np.matmul,
+        show=lambda a, b: f"{name}(m={a.shape[0]}, k={a.shape[1]}, n={b.shape[1]})",
+        hand=[((A, B), AB), ((B, A), BA)],
+        arguments=factors,
+        typical=(4, 4, 4),
+        sizes=[*SIZES, *sizes],
+        terms=lambda a, b: a.shape[1],
+        scale=lambda a, b: np.abs(a) @ np.abs(b),
+        guesses=[*guesses, *PRODUCT_GUESSES],
+    )
+
+
+def product_call(name: str, dtype: str = "float64") -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """A product as a function of a and b. Those of matmul_loops.c work alone, the others take the threads' handle."""
+    function = c_function(name, dtype)
+    first = () if name in LOOPS else (library.pool(),)
+
+    def call(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        m, k, n = _sizes(name, a, b)
+        arguments = (*first, m, k, n, read("a", a), read("b", b), filled("c", (m, n)))
+        result: np.ndarray = fenced_arrays.run(name, function, *arguments, dtype=dtype)["c"]
+        return result
+
+    return call
+
+
+LOOPS = ("matmul_ijk", "matmul_ikj", "matmul_blocked", "matmul_restrict")
+
+
+def _sizes(name: str, a: np.ndarray, b: np.ndarray) -> tuple[int, int, int]:
+    if name == "matmul_tn":
+        return a.shape[1], a.shape[0], b.shape[1]
+    return a.shape[0], a.shape[1], b.shape[0] if name == "matmul_nt" else b.shape[1]
+
+
+def factors(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Random a (M, K) and b (K, N)."""
+    m, k, n = size
+    return rng.standard_normal((m, k)), rng.standard_normal((k, n))
+
+
+def times(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
+    return None if a is None or b is None else a @ b
+
+
+PRODUCT_GUESSES = [
+    Guess(
+        "the last product is left out: does p run to the end of the row?",
+        lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
+    ),
+    Guess("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
+    *(
+        Guess("a sum goes on from one output to the next: each starts from 0", wrong)
+        for wrong in (
+            lambda a, b: np.cumsum(a @ b, axis=1),
+            lambda a, b: np.cumsum(a @ b).reshape(len(a), -1),
+        )
+    ),
+    Guess(
+        "b is read as if it were transposed: element (p, j) is at [p * n + j]",
+        lambda a, b: times(a, walked(b, 1, len(b))),
+    ),
+    Guess("b's rows are n numbers apart, not k", lambda a, b: times(a, walked(b, len(b), 1))),
+    Guess("b's rows are n numbers apart, not m", lambda a, b: times(a, walked(b, len(a), 1))),
+    Guess(
+        "a is read as if it were transposed: element (i, p) is at [i * k + p]",
+        lambda a, b: times(walked(a, 1, len(a)), b),
+    ),
+    Guess("a's rows are k numbers apart, not n", lambda a, b: times(walked(a, b.shape[1], 1), b)),
+    Guess("a's rows are k numbers apart, not m", lambda a, b: times(walked(a, len(a), 1), b)),
+    Guess(
+        "c is written as if it were transposed: element (i, j) is at [i * n + j]",
+        lambda a, b: (a @ b).T.reshape(len(a), -1),
+    ),
+    Guess("only the first row is right: do a and c move on to row i?", lambda a, b: np.tile(a[:1] @ b, (len(a), 1))),
+]

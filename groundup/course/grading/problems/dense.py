@@ -1,0 +1,152 @@
+"""The dense layer in NumPy and float64, forward and backward: for weeks 3 and 4, with the known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Tally, gradient_check
+from groundup.course.grading.problems.matrices import A, B
+from groundup.course.likely import Guess
+
+
+def dense_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
+    """Random x (batch, inputs), weights (inputs, outputs) and bias (outputs,)."""
+    batch, inputs, outputs = size
+    return rng.standard_normal((batch, inputs)), rng.standard_normal((inputs, outputs)), rng.standard_normal(outputs)
+
+
+DENSE_HAND = [
+    ((A, B, np.array([10.0, 20.0])), [[17.0, 19.0], [26.0, 19.0]]),
+    ((np.array([[1.0], [2.0]]), np.array([[3.0, -1.0]]), np.array([0.5, 0.0])), [[3.5, -1.0], [6.5, -2.0]]),
+]
+
+
+DENSE_GUESSES = [
+    Guess("the bias is not added", lambda x, w, b: x @ w),
+    Guess(
+        "the bias is added down the wrong axis: each output column has one bias, the same for every row of the batch",
+        lambda x, w, b: x @ w + b[:, np.newaxis] if len(x) == len(b) else None,
+    ),
+    Guess(
+        "the bias is added once for every input: once for each output, after the sum",
+        lambda x, w, b: x @ w + len(w) * b if len(w) > 1 else None,
+    ),
+    Guess("the bias is subtracted: y = xW + b", lambda x, w, b: x @ w - b),
+    Guess("the bias is multiplied with: y = xW + b", lambda x, w, b: x @ w * b),
+]
+
+
+def backward_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
+    """Random x (batch, inputs), weights (inputs, outputs) and grad_output (batch, outputs)."""
+    batch, inputs, outputs = size
+    shapes = ((batch, inputs), (inputs, outputs), (batch, outputs))
+    return tuple(rng.standard_normal(shape) for shape in shapes)
+
+
+def dense_gradients(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
+    """The three gradients of xW + b by name, and the input's once more: what `backward` returns."""
+    return {"grad_input": grad @ weights.T, "grad_weights": x.T @ grad, "grad_bias": grad.sum(axis=0)}
+
+
+BACKWARD_HAND = [
+    (
+        (np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]), np.array([[10.0]])),
+        {"grad_input": [[30.0, 40.0]], "grad_weights": [[10.0], [20.0]], "grad_bias": [10.0]},
+    ),
+    (
+        (np.array([[1.0, 0.0], [0.0, 2.0]]), np.array([[1.0, 2.0], [0.0, 3.0]]), np.array([[1.0, 4.0], [5.0, 7.0]])),
+        {
+            "grad_input": [[9.0, 12.0], [19.0, 21.0]],
+            "grad_weights": [[1.0, 4.0], [10.0, 14.0]],
+            "grad_bias": [6.0, 11.0],
+        },
+    ),
+]
+
+
+BACKWARD_GUESSES = [
+    Guess(
+        "forgot the batch: a bias is added to every row, so its gradient is the sum over the rows, not the mean",
+        lambda x, w, g: g.mean(axis=0) if len(g) > 1 else None,
+        "grad_bias",
+    ),
+    Guess(
+        "summed along the rows: the bias has one number for each output, so sum each column over the batch",
+        lambda x, w, g: g.sum(axis=1),
+        "grad_bias",
+    ),
+    Guess("only the last row of the batch counts: add up all of them", lambda x, w, g: g[-1], "grad_bias"),
+    Guess("only the first row of the batch counts: add up all of them", lambda x, w, g: g[0], "grad_bias"),
+    Guess(
+        "grad_weights is divided by the batch: that mean is in the loss's gradient already",
+        lambda x, w, g: x.T @ g / len(x) if len(x) > 1 else None,
+        "grad_weights",
+    ),
+    Guess(
+        "the gradient of the call before is still in it: set grad_weights anew, do not add to it",
+        lambda x, w, g: 2 * x.T @ g,
+        "grad_weights",
+    ),
+    Guess(
+        "the gradient of the call before is still in it: set grad_bias anew, do not add to it",
+        lambda x, w, g: 2 * g.sum(axis=0),
+        "grad_bias",
+    ),
+    Guess(
+        "W is not transposed: output j depends on input i by W[i][j], and the gradient goes back the same way",
+        lambda x, w, g: g @ w if w.shape[0] == w.shape[1] else None,
+        "grad_input",
+    ),
+    Guess(
+        "x is not transposed: each weight's gradient is a sum over the batch",
+        lambda x, w, g: x @ g if x.shape[0] == x.shape[1] else None,
+        "grad_weights",
+    ),
+]
+
+
+def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
+    """The gradient check of Dense.backward: all three of them."""
+    x, weights, grad = backward_arguments(np.random.default_rng(5), (3, 4, 2))
+    case = "sum(y * grad_output) for x (3, 4), weights (4, 2)"
+    bias = np.zeros(2)
+
+    def guesses(of: Callable[[np.ndarray], tuple[np.ndarray, ...]]) -> list[Guess]:
+        return [replace(each, wrong=lambda at, wrong=each.wrong: wrong(*of(at))) for each in BACKWARD_GUESSES]
+
+    checks = [
+        gradient_check(
+            lambda w: float(np.sum((x @ w) * grad)),
+            lambda w: call(x, w, grad),
+            lambda rng: weights,
+            case,
+            name="grad_weights",
+            guesses=guesses(lambda w: (x, w, grad)),
+        ),
+        gradient_check(
+            lambda b: float(np.sum((x @ weights + b) * grad)),
+            lambda b: call(x, weights, grad),
+            lambda rng: bias,
+            case,
+            name="grad_bias",
+            guesses=guesses(lambda b: (x, weights, grad)),
+        ),
+        gradient_check(
+            lambda v: float(np.sum((v @ weights) * grad)),
+            lambda v: call(v, weights, grad),
+            lambda rng: x,
+            case,
+            name="grad_input",
+            guesses=guesses(lambda v: (v, weights, grad)),
+        ),
+    ]
+
+    def check(tally: Tally) -> None:
+        for each in checks:
+            each(tally)
+
+    return check

@@ -1,0 +1,139 @@
+"""The gradient of the loss, for the kernels of weeks 14 and 16: arguments, results by hand, and known mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Tally, gradient_check
+from groundup.course.grading.calling.kernel_launches import Launch, random
+from groundup.course.grading.problems.kernel_reductions import WARP, f32
+from groundup.course.likely import Guess
+
+
+def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """What each row adds to the loss, in float64."""
+    z = logits.astype(np.float64)
+    shifted = z - z.max(axis=1, keepdims=True)
+    own = shifted[np.arange(len(z)), labels]
+    return (np.log(np.exp(shifted).sum(axis=1)) - own) / len(z)
+
+
+def one_hot(labels: np.ndarray, columns: int) -> np.ndarray:
+    """1 in each row's label's column."""
+    return np.eye(columns)[labels]
+
+
+def logits_and_labels(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
+    """(logits, labels, lanes, launch) of (rows, columns, lanes, launch)."""
+    rows, columns, lanes, launch = size
+    return random(rng, rows, columns), rng.integers(0, columns, rows).astype(np.int32), lanes, launch
+
+
+def row_launches(rows: int) -> list[tuple[int, Launch]]:
+    """(lanes, launch) with a warp and with a thread for each row: more than rows, and so few that each has several."""
+    return [
+        (WARP, Launch(rows // 2 + 1, (WARP, 2))),
+        (WARP, Launch(1, (WARP, 1))),
+        (1, Launch(1, (1, rows + 3))),
+        (1, Launch(2, (1, 2))),
+    ]
+
+
+LOGITS_BY_HAND = f32([[0.0, np.log(3.0)], [0.0, 0.0]]), np.array([1, 0], np.int32)
+
+
+SLOPES_BY_HAND = [[0.125, -0.125], [-0.25, 0.25]]
+"""Their softmax is (1/4, 3/4) and (1/2, 1/2); minus 1 at the label; divided by two rows."""
+
+
+LOSSES_BY_HAND = [0.143841036, 0.346573590]
+"""ln(4/3) / 2 and ln(2) / 2."""
+
+
+SHAPES = [(1, 1), (1, 7), (3, 33), (5, 64), (7, 10)]
+
+
+TYPICAL = (4, 37, *row_launches(4)[0])
+
+
+def slope_guesses(output: str = "") -> list[Guess]:
+    """What goes wrong between exponentials and the gradient; output: its name, where there are several."""
+
+    def exponentials(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        found = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return found, found.sum(axis=1, keepdims=True)
+
+    def softmax(logits: np.ndarray) -> np.ndarray:
+        found, total = exponentials(logits)
+        return found / total
+
+    def one_too_early(logits: np.ndarray, labels: np.ndarray, *launch: Any) -> np.ndarray:
+        found, total = exponentials(logits)
+        return (found - one_hot(labels, logits.shape[1])) / total / len(logits)
+
+    return [
+        Guess(
+            "forgot the batch mean: the loss is the mean over the rows, so every slope is divided by their number",
+            lambda logits, labels, *launch: softmax(logits) - one_hot(labels, logits.shape[1]),
+            output,
+        ),
+        Guess(
+            "the label's column is not treated: there the slope is softmax - 1",
+            lambda logits, labels, *launch: softmax(logits) / len(logits),
+            output,
+        ),
+        Guess(
+            "1 is subtracted before the division by the sum: subtract the sum there, or 1 after the division",
+            one_too_early,
+            output,
+        ),
+        Guess(
+            "divided by the number of elements: the loss is the mean over the rows only",
+            lambda logits, labels, *launch: (softmax(logits) - one_hot(labels, logits.shape[1])) / logits.size,
+            output,
+        ),
+        Guess(
+            "only the label's column is written as it should be: the others hold exponentials that are not divided yet",
+            lambda logits, labels, *launch: np.where(
+                one_hot(labels, logits.shape[1]) == 1,
+                (softmax(logits) - 1) / len(logits),
+                exponentials(logits)[0],
+            ),
+            output,
+        ),
+        Guess(
+            "only each lane's first column is treated: it goes on by cuda.blockDim.x until the row ends",
+            lambda logits, labels, *launch: np.where(
+                np.arange(logits.shape[1]) < WARP,
+                (softmax(logits) - one_hot(labels, logits.shape[1])) / len(logits),
+                exponentials(logits)[0],
+            ),
+            output,
+        ),
+        Guess(
+            "grad still holds the exponentials",
+            lambda logits, labels, *launch: exponentials(logits)[0],
+            output,
+        ),
+    ]
+
+
+def loss_gradient_check(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: str = "") -> Callable[[Tally], None]:
+    """A kernel's gradient, in float64, against the slopes of softmax cross-entropy."""
+    labels = np.array([2, 0, 34], np.int32)
+
+    def on_these(guess: Guess) -> Guess:
+        return replace(guess, wrong=lambda logits: guess.wrong(logits, labels))
+
+    return gradient_check(
+        lambda logits: float(cross_entropy(logits, labels).sum()),
+        lambda logits: grad_of(logits, labels),
+        lambda rng: rng.standard_normal((3, 35)),
+        "softmax cross-entropy of logits (3, 35)",
+        name=name,
+        guesses=[on_these(guess) for guess in slope_guesses(name)],
+    )

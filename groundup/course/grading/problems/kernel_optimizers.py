@@ -1,0 +1,233 @@
+"""The optimizers' steps, for the kernels of week 15. The right results come from the floor below, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Exercise
+from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
+from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
+from groundup.course.likely import Guess
+
+Settings = dict[str, float]
+"""What an optimizer multiplies with, by the names that an optimizer of the floor below takes."""
+
+
+def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
+    """The eight numbers of a kernel, for the step after so many."""
+    kernels = module("kernels.optimizers")
+    numbers = np.full(kernels.COUNT, np.nan, np.float32)  # what an optimizer does not have is not read
+    rate = settings["learning_rate"]
+    numbers[kernels.DECAY] = settings.get("weight_decay", 0.0)
+    if kind in (kernels.MOMENTUM, kernels.NESTEROV):
+        numbers[kernels.KEEP_FIRST] = settings["momentum"]
+    if kind in (kernels.RMSPROP, kernels.ADAM):
+        keep = settings["alpha" if kind == kernels.RMSPROP else "beta1"]
+        numbers[kernels.KEEP_FIRST], numbers[kernels.ADD_FIRST] = keep, 1 - keep
+        numbers[kernels.EPSILON] = settings["epsilon"]
+    if kind == kernels.ADAM:
+        keep = settings["beta2"]
+        numbers[kernels.KEEP_SECOND], numbers[kernels.ADD_SECOND] = keep, 1 - keep
+        numbers[kernels.ROOT_CORRECTION] = np.sqrt(1 - keep ** (steps + 1))
+        rate /= 1 - settings["beta1"] ** (steps + 1)
+    numbers[kernels.RATE] = rate
+    return numbers
+
+
+CLASSES = ("SGD", "SGD", "SGD", "RMSProp", "Adam")
+
+
+KEPT: tuple[tuple[str, ...], ...] = (
+    (), ("velocity",), ("velocity",), ("square_average",), ("first_moment", "second_moment")
+)  # fmt: skip
+"""By kind, what the floor below calls it, and what it keeps for each parameter."""
+
+
+NAMES = ("sgd", "momentum", "nesterov", "rmsprop", "adam")
+
+
+def floor_step(kind: int, settings: Settings, steps: int, p: np.ndarray, g: np.ndarray, *kept: np.ndarray) -> Any:
+    """A step of the floor below after so many others, with what it keeps: the parameters first, then what it keeps."""
+    stage = floor()
+    optimizer = getattr(stage.optimizers, CLASSES[kind])(**settings)
+    state = {name: [array.astype(np.float64)] for name, array in zip(KEPT[kind], kept, strict=True)}
+    optimizer.load_state({"steps": steps, "buffers": state})
+    parameters = [stage.arrays.asarray(p, FLOAT64)]
+    optimizer.step(parameters, [stage.arrays.asarray(g, FLOAT64)])
+    after = optimizer.state()["buffers"]
+    return [np.array(stage.arrays.to_host(parameters[0])), *(np.array(after[name][0]) for name in KEPT[kind])]
+
+
+def numpy_step(
+    kind: int, settings: Settings, steps: int, p: np.ndarray, g: np.ndarray, *kept: np.ndarray, mistake: str = ""
+) -> list[np.ndarray]:
+    """What floor_step gives where one of these mistakes is made: see OPTIMIZER_MISTAKES."""
+    kernels = module("kernels.optimizers")
+    decay = settings.get("weight_decay", 0.0)
+    g = g + {"decay sign": -decay, "decay after": 0.0, "no decay": 0.0}.get(mistake, decay) * p
+    rate, change, kept = settings["learning_rate"], g, tuple(kept)
+    epsilon, inside = settings.get("epsilon", 0.0), mistake == "epsilon inside"
+    if kind in (kernels.MOMENTUM, kernels.NESTEROV):
+        velocity = settings["momentum"] * kept[0] + g
+        change = velocity if kind == kernels.MOMENTUM else g + settings["momentum"] * velocity
+        change = g if mistake == "no memory" else velocity if mistake == "no look ahead" else change
+        change = g + settings["momentum"] * velocity if mistake == "look ahead" else change
+        kept = (velocity,)
+    elif kind == kernels.RMSPROP:
+        square = settings["alpha"] * kept[0] + (1 - settings["alpha"]) * g * g
+        change = g / (np.sqrt(square + epsilon) if inside else np.sqrt(square) + epsilon)
+        kept = (square,)
+    elif kind == kernels.ADAM:
+        mean = settings["beta1"] * kept[0] + (1 - settings["beta1"]) * g
+        square = settings["beta2"] * kept[1] + (1 - settings["beta2"]) * g * g
+        corrected = square if mistake == "no correction" else square / (1 - settings["beta2"] ** (steps + 1))
+        change = mean / (np.sqrt(corrected + epsilon) if inside else np.sqrt(corrected) + epsilon)
+        change /= 1 - settings["beta1"] ** (steps + 1)
+        kept = (mean, square)
+    after = p + rate * change if mistake == "plus" else p - rate * change
+    return [after - rate * decay * p if mistake == "decay after" else after, *kept]
+
+
+OPTIMIZER_MISTAKES = {
+    "plus": "plus instead of minus: a step goes against the gradient, or the loss grows",
+    "decay sign": "weight decay with the wrong sign: added to the gradient, it makes weights smaller",
+    "decay after": "weight decay is taken from the parameter at the end: it has to be part of the gradient before "
+    "anything is made of it",
+    "no decay": "weight decay is left out: where numbers[DECAY] is not 0, the gradient is larger by decay * p",
+    "no memory": "the step is along the gradient alone: with momentum it is along the velocity",
+    "look ahead": "the step has a look ahead along the velocity: that is Nesterov's, not momentum's",
+    "no look ahead": "Nesterov's step is along gradient + momentum * velocity, not along the velocity",
+    "epsilon inside": "epsilon is inside the root: it is added to the root, so that nothing is divided by zero",
+    "no correction": "the root is not divided by numbers[ROOT_CORRECTION], which makes up for having started at zero",
+}
+
+
+def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
+    """Steps of the optimizers of these kinds. Arguments: kind, settings, steps before, launch, p, g, what is kept."""
+    kernels = module("kernels.optimizers")
+
+    def named(kind: int, arrays: Any) -> dict[str, np.ndarray]:
+        return dict(zip(("parameters", *KEPT[kind]), arrays, strict=True))
+
+    def call(kind: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *kept: Any) -> Any:
+        numbers = numbers_of(kind, settings, steps)
+        after = line_by_line(kernels.KERNELS[kind], launch, Both(p), g, *(Both(each) for each in kept), numbers)
+        return named(kind, after if kept else (after,))
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
+        kind, count, launch = size
+        kept = [random(rng, count) for _ in KEPT[kind]]
+        if kind in (kernels.RMSPROP, kernels.ADAM):
+            kept[-1] = kept[-1] ** 2
+        return kind, settings_of(kind), 3, launch, random(rng, count), random(rng, count), *kept
+
+    def guess(mistake: str, text: str, output: str) -> Guess:
+        def wrong(kind: int, settings: Settings, steps: int, launch: Launch, *arrays: np.ndarray) -> Any:
+            return named(kind, numpy_step(kind, settings, steps, *arrays, mistake=mistake)).get(output)
+
+        return Guess(text, wrong, output)
+
+    def not_kept(place: int, output: str) -> Guess:
+        def wrong(kind: int, settings: Settings, steps: int, launch: Launch, *arrays: np.ndarray) -> Any:
+            return arrays[2 + place] if output in KEPT[kind] else None
+
+        return Guess(f"the {output} is not kept: write it back, or the next step knows nothing of it", wrong, output)
+
+    def beyond_the_grid(kind: int, settings: Settings, steps: int, launch: Any, *arrays: np.ndarray) -> Any:
+        moved = numpy_step(kind, settings, steps, *arrays)[0]
+        return np.where(np.arange(moved.size) < launch.grid * launch.block, moved, arrays[0])
+
+    outputs = ("parameters", *dict.fromkeys(name for kind in kinds for name in KEPT[kind]))
+    return Exercise(
+        call=call,
+        reference=lambda kind, settings, steps, launch, *arrays: named(
+            kind, floor_step(kind, settings, steps, *arrays)
+        ),
+        show=lambda kind, settings, steps, launch, p, *arrays: (
+            f"{what.format(NAMES[kind])}{launch} of {p.size} parameters, {_told(settings)}"
+        ),
+        hand=[
+            ((kind, settings, 0, Launch(1, 2), *map(f32, arrays)), named(kind, expected))
+            for kind, settings, arrays, expected in OPTIMIZERS_BY_HAND
+            if kind in kinds
+        ],
+        arguments=arguments,
+        typical=(kinds[-1], 9, Launch(1, 16)),
+        sizes=[(kind, count, launch) for kind in kinds for count in (1, 13, 33) for launch in any_grid(count)],
+        dtype="float32",
+        terms=lambda *arguments: 32,
+        scale=lambda *arguments: 4.0,
+        guesses=[
+            *(guess(mistake, text, output) for mistake, text in OPTIMIZER_MISTAKES.items() for output in outputs),
+            Guess(
+                "what lies beyond the grid is left as it was: a thread goes on by cuda.gridsize(1)",
+                beyond_the_grid,
+                "parameters",
+            ),
+            *(not_kept(places.index(name), name) for places in KEPT for name in places if name in outputs),
+        ],
+        memory=followed(
+            kernels.KERNELS[kinds[-1]],
+            Launch(2, 4),
+            lambda rng: _launch_arguments(kinds[-1], *arguments(rng, (kinds[-1], 11, Launch(2, 4)))),
+        ),
+    )
+
+
+def settings_of(kind: int) -> Settings:
+    """Numbers that no two of which could be mistaken for each other."""
+    more: list[Settings] = [
+        {},
+        {"momentum": 0.9},
+        {"momentum": 0.8, "nesterov": True},
+        {"alpha": 0.9, "epsilon": 0.05},
+        {"beta1": 0.8, "beta2": 0.95, "epsilon": 0.05},
+    ]
+    return {"learning_rate": 0.2, "weight_decay": 0.3, **more[kind]}
+
+
+def _launch_arguments(
+    kind: int, _: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *kept: Any
+) -> Any:
+    return Both(p), g, *(Both(each) for each in kept), numbers_of(kind, settings, steps)
+
+
+def _told(settings: Settings) -> str:
+    return ", ".join(f"{name}={value}" for name, value in settings.items() if name != "nesterov")
+
+
+OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float]]]] = [
+    (0, {"learning_rate": 0.1}, [[1.0, 2.0], [2.0, -1.0]], [[0.8, 2.1]]),
+    (0, {"learning_rate": 0.1, "weight_decay": 0.5}, [[1.0, 2.0], [2.0, -1.0]], [[0.75, 2.0]]),
+    # velocity 0.5 * 4 + 1 = 3 and 0.5 * 0 - 2 = -2; the step 0.1 of it
+    (1, {"learning_rate": 0.1, "momentum": 0.5}, [[1.0, 2.0], [1.0, -2.0], [4.0, 0.0]], [[0.7, 2.2], [3.0, -2.0]]),
+    # with 0.5 * p in the gradients they are 1.5 and -1, the velocities 3.5 and -1
+    (
+        1,
+        {"learning_rate": 0.1, "momentum": 0.5, "weight_decay": 0.5},
+        [[1.0, 2.0], [1.0, -2.0], [4.0, 0.0]],
+        [[0.65, 2.1], [3.5, -1.0]],
+    ),
+    # 1 + 0.5 * 3 = 2.5 and -2 - 0.5 * 2 = -3
+    (
+        2,
+        {"learning_rate": 0.1, "momentum": 0.5, "nesterov": True},
+        [[1.0, 2.0], [1.0, -2.0], [4.0, 0.0]],
+        [[0.75, 2.3], [3.0, -2.0]],
+    ),
+    # square 0.5 * 4 + 0.5 * 4 = 4, its root 2, and epsilon 2: the gradient 2 is divided by 4
+    (3, {"learning_rate": 0.1, "alpha": 0.5, "epsilon": 2.0}, [[1.0], [2.0], [4.0]], [[0.95], [4.0]]),
+    # mean 0.5 * 1 + 0.5 * 2 = 1.5; square 0.75 * 4 + 0.25 * 4 = 4; root 2 / 0.5 = 4, and epsilon 1: 1.5 / 5 = 0.3;
+    # the rate 0.05 / 0.5 = 0.1
+    (
+        4,
+        {"learning_rate": 0.05, "beta1": 0.5, "beta2": 0.75, "epsilon": 1.0},
+        [[1.0], [2.0], [1.0], [4.0]],
+        [[0.97], [1.5], [4.0]],
+    ),
+]
+"""(kind, settings, [p, g, what is kept], [p, what is kept] after it)."""

@@ -1,0 +1,88 @@
+"""Softmax and sums, for the kernels of weeks 13 and 14. The right results come from the floor below, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from groundup.course.grading.calling.kernel_launches import Launch, previous_floor
+from groundup.course.likely import Guess
+
+WARP = 32
+
+
+FLOAT64 = "float64"
+
+
+@cache
+def floor() -> Any:
+    """The floor below."""
+    return previous_floor()
+
+
+def below(room: str, function: str, *arrays: np.ndarray) -> np.ndarray:
+    """A function of the floor below, in float64: NumPy arrays in and out. Whole numbers stay what they are."""
+    stage = floor()
+    given = [stage.arrays.asarray(a, FLOAT64) if a.dtype.kind == "f" else a for a in arrays]
+    result = getattr(getattr(stage, room), function)(*given)
+    return np.asarray(stage.arrays.to_host(result) if np.ndim(result) else result, np.float64)
+
+
+def f32(values: Any) -> np.ndarray:
+    """Hand-made numbers as kernels take them."""
+    return np.array(values, np.float32)
+
+
+def softmax_of(z: np.ndarray, largest: np.ndarray, axis: int = 1) -> np.ndarray:
+    """exp(z - largest), divided by its sum along an axis."""
+    exponentials = np.exp(z - largest)
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+
+
+def warps(rows: int) -> list[Launch]:
+    """Blocks of (32, warps): more warps than rows, and so few that each has several."""
+    return [Launch(rows // 2 + 1, (WARP, 2)), Launch(1, (WARP, 1))]
+
+
+BARRIER_IN_TREE = "barrier missing inside the tree: a level must not begin before the one before it is done everywhere"
+
+
+BARRIER_MISSING = (
+    "a barrier is missing: one comes after all sums are in shared memory, before the tree begins, and one after each "
+    "of its levels"
+)
+
+
+def block_sum_guesses(reading: str, block: int, terms: Callable[..., np.ndarray]) -> list[Guess]:
+    """What goes wrong in a tree over `block` places of shared memory.
+
+    reading: what a place belongs to, for the messages
+    terms: from the arguments, what stands in the places before the tree, (block, sums)
+    """
+
+    def over(places: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:
+        def wrong(*arguments: Any) -> Any:
+            found = terms(*arguments)
+            return found[places(np.arange(block))].sum(axis=0)
+
+        return wrong
+
+    powers = [0, *(1 << i for i in range(block.bit_length() - 1))]
+    return [
+        Guess(
+            f"the first level of the tree is left out: it starts with half of all {reading}",
+            over(lambda place: place < block // 2),
+        ),
+        Guess(
+            "the last level of the tree is left out: the loop goes on until the halves are one place long",
+            over(lambda place: place % 2 == 0),
+        ),
+        Guess(
+            BARRIER_IN_TREE,
+            over(lambda place: np.isin(place, powers)),
+        ),
+        Guess("no tree: only what the first place holds comes out", over(lambda place: place == 0)),
+    ]

@@ -1,0 +1,270 @@
+"""SGD and Adam in NumPy and float64, for weeks 3 and 5. Their switches turn them into the known mistakes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from groundup.course.likely import Guess
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Steps of an optimizer on a weight matrix and a bias.
+
+    weights, bias: before; gradients: (of the weights, of the bias) for every step; rates: the learning rate of each
+    settings: what else the optimizer is made with
+    """
+
+    weights: np.ndarray
+    bias: np.ndarray
+    gradients: list[tuple[np.ndarray, np.ndarray]]
+    rates: list[float]
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        settings = "".join(f", {name}={value}" for name, value in self.settings.items())
+        rates = ", then ".join(f"{rate:g}" for rate in dict.fromkeys(self.rates))
+        count = len(self.gradients)
+        return f"{count} step{'s' * (count != 1)} with learning_rate {rates}{settings}"
+
+
+def steps_case(rng: np.random.Generator, size: tuple[tuple[int, int], dict[str, Any]]) -> tuple[Steps]:
+    """Three random steps, the last with another learning rate. size: (the weights' shape, settings)."""
+    (rows, columns), settings = size
+
+    def pair() -> tuple[np.ndarray, np.ndarray]:
+        return rng.standard_normal((rows, columns)), rng.standard_normal(columns)
+
+    return (Steps(*pair(), [pair() for _ in range(3)], [0.1, 0.1, 0.03], settings),)
+
+
+def held(buffer: str, parameter: str) -> str:
+    """What an optimizer remembers of a parameter, by name: "velocity of the weights"."""
+    return f"{buffer} of the {parameter}"
+
+
+def sgd_steps(
+    given: Steps,
+    *,
+    sign: float = -1.0,
+    of_step: bool = False,
+    damped: bool = False,
+    decoupled: bool = False,
+    decay_sign: float = 1.0,
+    behind: bool = False,
+    **changed: Any,
+) -> dict[str, Any]:
+    """Steps of SGD with momentum, Nesterov's too, and weight decay.
+
+    sign, of_step, damped, decoupled, decay_sign: other values are mistakes: uphill, a velocity of steps and not of
+    gradients, a running mean for a running sum, decay that passes by the velocity, decay that lets weights grow
+    behind: True for a Nesterov step along momentum * v without the gradient
+    changed: settings that the mistake takes for other ones, such as momentum=0.0
+    """
+    settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **given.settings, **changed}
+    momentum, nesterov = settings["momentum"], settings["nesterov"]
+    decay = decay_sign * settings["weight_decay"]
+    after: dict[str, Any] = {}
+    for k, (name, start) in enumerate((("weights", given.weights), ("bias", given.bias))):
+        p, v = start.copy(), np.zeros_like(start)
+        for gradients, rate in zip(given.gradients, given.rates, strict=True):
+            g = gradients[k] + (0 if decoupled else decay * p)
+            if momentum:
+                v = momentum * v + (rate if of_step else 1 - momentum if damped else 1.0) * g
+                g = (0 if behind else g) + momentum * v if nesterov else v
+            p = p + sign * (1.0 if of_step and momentum else rate) * (g + (decay * p if decoupled else 0))
+        after[name] = p
+        if given.settings.get("momentum"):
+            after[held("velocity", name)] = v
+    return after
+
+
+def guesses_of(mistakes: Sequence[tuple[str, Callable[[Steps], dict[str, Any] | None]]]) -> list[Guess]:
+    """Each mistake (what to tell, what it gives) as guesses about the weights and about the bias."""
+    return [
+        Guess(text, lambda s, wrong=wrong, name=name: (wrong(s) or {}).get(name), name)
+        for text, wrong in mistakes
+        for name in ("weights", "bias")
+    ]
+
+
+def sgd_guesses(in_place: str) -> list[Guess]:
+    """The mistakes of SGD. in_place: what is wrong where the parameters are as they were before."""
+    mistakes: list[tuple[str, Callable[[Steps], dict[str, Any] | None]]] = [
+        (in_place, lambda s: {"weights": s.weights, "bias": s.bias}),
+        ("uphill: the step goes against the gradient, p -= learning_rate * …", lambda s: sgd_steps(s, sign=1.0)),
+        (
+            "the momentum is not used, or the velocity is not kept from step to step",
+            lambda s: sgd_steps(s, momentum=0.0),
+        ),
+        (
+            "the velocity collects steps, with the learning rate in them: it collects gradients, and the learning rate "
+            "comes last. They differ as soon as the rate changes",
+            lambda s: sgd_steps(s, of_step=True),
+        ),
+        (
+            "the new gradient counts by 1 - momentum only: v = momentum * v + g is a sum, not a mean",
+            lambda s: sgd_steps(s, damped=True),
+        ),
+        ("nesterov is not used: then the step is g + momentum * v", lambda s: sgd_steps(s, nesterov=False)),
+        ("with nesterov the step is g + momentum * v: here g is missing", lambda s: sgd_steps(s, behind=True)),
+        ("the weight decay is not used", lambda s: sgd_steps(s, weight_decay=0.0)),
+        ("the weight decay has the wrong sign: weights grow by it", lambda s: sgd_steps(s, decay_sign=-1.0)),
+        (
+            "the weight decay is added after the velocity: it is part of the gradient, and goes through the velocity",
+            lambda s: sgd_steps(s, decoupled=True),
+        ),
+    ]
+    return guesses_of(mistakes)
+
+
+W, BIAS = np.array([[1.0, -1.0]]), np.array([2.0, 0.0])
+
+
+G = (np.array([[10.0, 20.0]]), np.array([-20.0, 5.0]))
+
+
+SGD_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
+    ((Steps(W, BIAS, [G], [0.1]),), {"weights": [[0.0, -3.0]], "bias": [4.0, -0.5]}),
+    (
+        # The velocity is g, then 1.5 g; the steps are 0.1 g and 0.05 * 1.5 g.
+        (Steps(W, BIAS, [G, G], [0.1, 0.05], {"momentum": 0.5}),),
+        {
+            "weights": [[-0.75, -4.5]],
+            "bias": [5.5, -0.875],
+            held("velocity", "weights"): [[15.0, 30.0]],
+            held("velocity", "bias"): [-30.0, 7.5],
+        },
+    ),
+    # Half of each parameter is added to its gradient: 10.5, 19.5, -19, 5.
+    ((Steps(W, BIAS, [G], [0.1], {"weight_decay": 0.5}),), {"weights": [[-0.05, -2.95]], "bias": [3.9, -0.5]}),
+    # The velocity is g, then 1.5 g; the steps are 0.1 (g + 0.5 g) and 0.1 (g + 0.75 g).
+    (
+        (Steps(W, BIAS, [G, G], [0.1, 0.1], {"momentum": 0.5, "nesterov": True}),),
+        {"weights": [[-2.25, -7.5]], "bias": [8.5, -1.625]},
+    ),
+]
+
+
+SGD_ALL = {"momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
+
+
+SGD_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
+    ((1, 1), {}),
+    ((1, 7), {"momentum": 0.9}),
+    ((5, 1), {"momentum": 0.5, "weight_decay": 0.1}),
+    ((7, 3), {"weight_decay": 0.1}),
+    ((4, 3), SGD_ALL),
+]
+
+
+def adam_steps(
+    given: Steps,
+    *,
+    sign: float = -1.0,
+    corrected: tuple[bool, bool] = (True, True),
+    inside: bool = False,
+    root: bool = True,
+    squared: bool = True,
+    decoupled: bool = False,
+    kept: bool = True,
+    **changed: Any,
+) -> dict[str, Any]:
+    """Steps of Adam.
+
+    sign, corrected, inside, root, squared, decoupled: other values are mistakes: uphill, the first or second moment not
+    corrected for its start at 0, epsilon under the root, no root at all, a second moment of plain gradients, decay
+    that is no part of the gradient, and moments that begin at 0 in every step
+    """
+    settings = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0, **given.settings, **changed}
+    beta1, beta2, epsilon, decay = (settings[name] for name in ("beta1", "beta2", "epsilon", "weight_decay"))
+    after: dict[str, Any] = {}
+    for k, (name, start) in enumerate((("weights", given.weights), ("bias", given.bias))):
+        p, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
+        for t, (gradients, rate) in enumerate(zip(given.gradients, given.rates, strict=True), start=1):
+            g = gradients[k] + (0 if decoupled else decay * p)
+            m, v = (m, v) if kept else (0 * m, 0 * v)
+            m = beta1 * m + (1 - beta1) * g
+            v = beta2 * v + (1 - beta2) * (g * g if squared else g)
+            first = m / (1 - beta1**t) if corrected[0] else m
+            second = v / (1 - beta2**t) if corrected[1] else v
+            with np.errstate(all="ignore"):
+                under = np.sqrt(second + epsilon) if inside else (np.sqrt(second) if root else second) + epsilon
+                p = p + sign * rate * (first / under + (decay * p if decoupled else 0))
+        after[name], after[held("first_moment", name)], after[held("second_moment", name)] = p, m, v
+    return after
+
+
+ADAM_GUESSES = guesses_of(
+    [
+        (
+            "neither moment is corrected for its start at 0: divide m by 1 - beta1^t and v by 1 - beta2^t",
+            lambda s: adam_steps(s, corrected=(False, False)),
+        ),
+        (
+            "the first moment is not corrected for its start at 0: divide m by 1 - beta1^t",
+            lambda s: adam_steps(s, corrected=(False, True)),
+        ),
+        (
+            "the second moment is not corrected for its start at 0: divide v by 1 - beta2^t",
+            lambda s: adam_steps(s, corrected=(True, False)),
+        ),
+        ("uphill: the step goes against the gradient, p -= …", lambda s: adam_steps(s, sign=1.0)),
+        ("epsilon stands under the root: it is added to the root", lambda s: adam_steps(s, inside=True)),
+        ("the root is missing: divide by sqrt(v), not by v", lambda s: adam_steps(s, root=False)),
+        ("the second moment collects gradients: it collects their squares", lambda s: adam_steps(s, squared=False)),
+        (
+            "the moments begin at 0 in every step: they have to be kept, in the arrays of self._state.buffers",
+            lambda s: adam_steps(s, kept=False),
+        ),
+        ("the weight decay is not used", lambda s: adam_steps(s, weight_decay=0.0)),
+        (
+            "the weight decay goes straight to the parameter, as in AdamW: here it is part of the gradient",
+            lambda s: adam_steps(s, decoupled=True),
+        ),
+    ]
+)
+
+
+NEXT = 0.1 * 5 / (3 * math.sqrt(3))
+"""The second step below: m = 1.25 g, v = 2.25 g², corrected by 3/4 each."""
+
+
+ADAM_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
+    # The first step is as long as the learning rate wherever epsilon is small: g / |g|.
+    ((Steps(W, BIAS, [G], [0.1], {"epsilon": 0.0}),), {"weights": [[0.9, -1.1]], "bias": [2.1, -0.1]}),
+    (
+        (Steps(W, BIAS, [G], [0.1], {"epsilon": 10.0}),),
+        {"weights": [[0.95, -1 - 2 / 30]], "bias": [2 + 2 / 30, -1 / 30]},
+    ),
+    (
+        (Steps(W, BIAS, [G, (2 * G[0], 2 * G[1])], [0.1, 0.1], {"beta1": 0.5, "beta2": 0.5, "epsilon": 0.0}),),
+        {
+            "weights": [[0.9 - NEXT, -1.1 - NEXT]],
+            "bias": [2.1 + NEXT, -0.1 - NEXT],
+            held("first_moment", "weights"): [[12.5, 25.0]],
+            held("second_moment", "weights"): [[225.0, 900.0]],
+        },
+    ),
+    # Half of each parameter is added to its gradient: 10.5, 19.5, -19, 5.
+    (
+        (Steps(W, BIAS, [G], [0.1], {"epsilon": 10.0, "weight_decay": 0.5}),),
+        {"weights": [[1 - 1.05 / 20.5, -1 - 1.95 / 29.5]], "bias": [2 + 1.9 / 29, -0.5 / 15]},
+    ),
+]
+
+
+ADAM_ALL = {"beta1": 0.8, "beta2": 0.9, "epsilon": 0.01, "weight_decay": 0.1}
+
+
+ADAM_SIZES: list[tuple[tuple[int, int], dict[str, Any]]] = [
+    ((1, 1), {}),
+    ((1, 7), {"weight_decay": 0.1}),
+    ((5, 1), {"beta1": 0.0}),
+    ((7, 3), ADAM_ALL),
+]

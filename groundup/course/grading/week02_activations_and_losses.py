@@ -1,0 +1,244 @@
+"""Week 2: activations, losses and their gradients on lists of lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, gradient_check
+from groundup.course.grading.calling.on_lists import graded, on_lists, stage
+from groundup.course.grading.problems.activations import (
+    FAR,
+    LOG2,
+    LOG3,
+    RELU_GUESSES,
+    RELU_HAND,
+    SHAPES,
+    SOFTMAX_GUESSES,
+    SOFTMAX_HAND,
+    relu_arguments,
+    relu_slopes,
+    softmax_arguments,
+    softmax_of,
+)
+from groundup.course.grading.problems.cross_entropy import (
+    CROSS_ENTROPY_BACKWARD_GUESSES,
+    CROSS_ENTROPY_BACKWARD_HAND,
+    CROSS_ENTROPY_GUESSES,
+    CROSS_ENTROPY_HAND,
+    cross_entropy_gradient,
+    cross_entropy_of,
+    cross_entropy_slopes,
+    labelled,
+    loss_scale,
+)
+from groundup.course.likely import Guess
+
+OVERFLOW = "exp of more than 709 is beyond every float: subtract {} first, which cancels and changes nothing else"
+
+
+UNDERFLOW = "every exp of a row has rounded to 0: subtract the largest of each row, not of the whole matrix"
+
+
+LOGARITHM = "a share has rounded to 0, and the logarithm of 0 is no number: work with z - max(z), as the docstring does"
+
+
+def relu_backward() -> list[Check]:
+    """The derivative of ReLU."""
+    call = on_lists(stage().activations.relu_backward, "grad_output", "z", "output")
+    return graded(
+        Exercise(
+            call=call,
+            reference=lambda g, z, o: np.where(z > 0, g, 0.0),
+            show=lambda g, z, o: f"relu_backward(grad_output, z, output), each {z.shape}",
+            hand=RELU_HAND,
+            arguments=relu_arguments,
+            typical=(4, 5),
+            sizes=SHAPES,
+            gradient=relu_slopes(call),
+            guesses=RELU_GUESSES,
+        )
+    )
+
+
+def sigmoid_of() -> list[Check]:
+    """The sigmoid of one number at a time."""
+    of_one = on_lists(
+        stage().activations.sigmoid_of,
+        overflow="exp of more than 709 is beyond every float: for v below 0, exp(v) / (1 + exp(v)) is the same number",
+    )
+
+    def reference(v: float) -> float:
+        e = math.exp(-abs(v))
+        return 1.0 / (1.0 + e) if v >= 0 else e / (1.0 + e)
+
+    return graded(
+        Exercise(
+            call=of_one,
+            reference=reference,
+            show=lambda v: f"sigmoid_of({v:g})",
+            hand=[
+                ((0.0,), 0.5),
+                ((LOG3,), 0.75),
+                ((-LOG3,), 0.25),
+                ((-LOG2,), 1 / 3),
+                ((1000.0,), 1.0),
+                ((-1000.0,), 0.0),
+            ],
+            arguments=lambda rng, size: (float(size * rng.standard_normal()),),
+            typical=3.0,
+            sizes=[0.1, 1.0, 10.0, -10.0, 40.0, -40.0, 300.0, FAR, -FAR],
+            scale=lambda v: 1.0,
+            guesses=[
+                Guess("this is the sigmoid of -v: the exponent's sign", lambda v: 1.0 - reference(v)),
+                Guess(
+                    "this is the sigmoid's slope, s (1 - s); wanted is s itself",
+                    lambda v: reference(v) * (1 - reference(v)),
+                ),
+                Guess("this is tanh, between -1 and 1; the sigmoid lies between 0 and 1", lambda v: math.tanh(v)),
+                Guess(
+                    "this is exp(-v): what is missing is 1 / (1 + ...)", lambda v: math.exp(-v) if v > -700 else None
+                ),
+                Guess(
+                    "this is 1 + exp(-v): what is missing is 1 / ...", lambda v: 1 + math.exp(-v) if v > -700 else None
+                ),
+            ],
+        )
+    )
+
+
+def softmax() -> list[Check]:
+    """Softmax of every row."""
+    return graded(
+        Exercise(
+            call=on_lists(
+                stage().activations.softmax,
+                "z",
+                overflow=OVERFLOW.format("the row's maximum"),
+                division=UNDERFLOW,
+            ),
+            reference=softmax_of,
+            show=lambda z: f"softmax(z {z.shape})",
+            hand=SOFTMAX_HAND,
+            arguments=softmax_arguments,
+            typical=(4, 3),
+            sizes=SHAPES,
+            terms=lambda z: z.shape[1] + 16,
+            scale=lambda z: 1.0 + np.abs(z).max(),
+            guesses=SOFTMAX_GUESSES,
+        )
+    )
+
+
+def pair_of(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Random outputs and targets."""
+    return rng.standard_normal(shape), rng.standard_normal(shape)
+
+
+def mean_squared_error_backward() -> list[Check]:
+    """The gradient of the mean squared error."""
+    call = on_lists(stage().losses.mean_squared_error_backward, "outputs", "targets")
+    guesses = [
+        Guess("the derivative of a square brings a factor of 2", lambda o, t: (o - t) / o.size),
+        Guess(
+            "divided by the batch alone: the mean is over all elements, rows times columns",
+            lambda o, t: 2 * (o - t) / len(o),
+        ),
+        Guess(
+            "divided by the columns alone: the mean is over all elements, rows times columns",
+            lambda o, t: 2 * (o - t) / o.shape[1],
+        ),
+        Guess("forgot the mean: divide by the number of elements", lambda o, t: 2 * (o - t)),
+        Guess(
+            "wrong sign: output minus target, for more output means more error above the target",
+            lambda o, t: 2 * (t - o) / o.size,
+        ),
+        Guess("this is the error itself, squared; wanted is its slope", lambda o, t: (o - t) ** 2 / o.size),
+    ]
+    _, targets = pair_of(np.random.default_rng(6), (3, 4))
+    return graded(
+        Exercise(
+            call=call,
+            reference=lambda o, t: 2 * (o - t) / o.size,
+            show=lambda o, t: f"mean_squared_error_backward(outputs {o.shape}, targets)",
+            hand=[
+                ((np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.0, 0.0], [3.0, 1.0]])), [[0.5, 1.0], [0.0, 2.0]]),
+                ((np.array([[7.0]]), np.array([[10.0]])), [[-6.0]]),
+            ],
+            arguments=pair_of,
+            typical=(4, 3),
+            sizes=SHAPES,
+            gradient=gradient_check(
+                lambda o: float(np.mean((o - targets) ** 2)),
+                lambda o: call(o, targets),
+                lambda rng: rng.standard_normal((3, 4)),
+                "mean_squared_error for outputs (3, 4)",
+                guesses=[replace(guess, wrong=lambda o, wrong=guess.wrong: wrong(o, targets)) for guess in guesses],
+            ),
+            guesses=guesses,
+        )
+    )
+
+
+def softmax_cross_entropy() -> list[Check]:
+    """Softmax cross-entropy."""
+    return graded(
+        Exercise(
+            call=on_lists(
+                stage().losses.softmax_cross_entropy,
+                "logits",
+                "labels",
+                overflow=OVERFLOW.format("the row's maximum"),
+                division=UNDERFLOW,
+                logarithm=LOGARITHM,
+            ),
+            reference=cross_entropy_of,
+            show=lambda z, labels: f"softmax_cross_entropy(logits {z.shape}, labels)",
+            hand=CROSS_ENTROPY_HAND,
+            arguments=labelled,
+            typical=(4, 3),
+            sizes=SHAPES,
+            terms=lambda z, labels: z.size + 16,
+            scale=loss_scale,
+            guesses=CROSS_ENTROPY_GUESSES,
+        )
+    )
+
+
+def softmax_cross_entropy_backward() -> list[Check]:
+    """The gradient of softmax cross-entropy."""
+    call = on_lists(
+        stage().losses.softmax_cross_entropy_backward,
+        "logits",
+        "labels",
+        overflow=OVERFLOW.format("the row's maximum"),
+        division=UNDERFLOW,
+    )
+    return graded(
+        Exercise(
+            call=call,
+            reference=cross_entropy_slopes,
+            show=lambda z, labels: f"softmax_cross_entropy_backward(logits {z.shape}, labels)",
+            hand=CROSS_ENTROPY_BACKWARD_HAND,
+            arguments=labelled,
+            typical=(4, 3),
+            sizes=SHAPES,
+            gradient=cross_entropy_gradient(call),
+            terms=lambda z, labels: z.shape[1] + 16,
+            scale=loss_scale,
+            guesses=CROSS_ENTROPY_BACKWARD_GUESSES,
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "2.1": relu_backward,
+    "2.2": sigmoid_of,
+    "2.3": softmax,
+    "2.4": mean_squared_error_backward,
+    "2.5": softmax_cross_entropy,
+    "2.6": softmax_cross_entropy_backward,
+}

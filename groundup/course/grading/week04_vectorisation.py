@@ -1,0 +1,257 @@
+"""Week 4: the same functions on NumPy arrays, without loops over numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Tally, Wrong, unchanged
+from groundup.course.grading.calling.on_arrays import (
+    NO_OUT,
+    OVERFLOWED,
+    below,
+    both,
+    floor_below,
+    graded,
+    on_arrays,
+    speed_check,
+    stage,
+    twice,
+)
+from groundup.course.grading.problems.activations import (
+    RELU_GUESSES,
+    RELU_HAND,
+    SHAPES,
+    SOFTMAX_GUESSES,
+    SOFTMAX_HAND,
+    naive_softmax,
+    relu_arguments,
+    relu_slopes,
+    softmax_arguments,
+    softmax_of,
+)
+from groundup.course.grading.problems.dense import (
+    BACKWARD_GUESSES,
+    BACKWARD_HAND,
+    DENSE_GUESSES,
+    DENSE_HAND,
+    backward_arguments,
+    dense_arguments,
+    dense_slopes,
+)
+from groundup.course.grading.problems.matrices import MATMUL_GUESSES, MATMUL_HAND, SIZES, matrices
+from groundup.course.likely import Guess
+
+
+def outer_products() -> list[Check]:
+    """The product as a sum of outer products."""
+    function = stage().matmul.outer_products
+    exercise = Exercise(
+        call=on_arrays(function, lambda a, b: (len(a), b.shape[1]), "a", "b", scratch=False),
+        reference=below(floor_below().matmul.matmul),
+        show=lambda a, b: f"outer_products(a {a.shape}, b {b.shape})",
+        hand=twice(MATMUL_HAND),
+        arguments=matrices,
+        typical=(4, 3, 5),
+        sizes=SIZES,
+        terms=lambda a, b: a.shape[1],
+        scale=lambda a, b: np.abs(a) @ np.abs(b),
+        guesses=[
+            *MATMUL_GUESSES,
+            Guess(
+                "out holds whatever was there before, NaN here: set it to 0 before the first product is added",
+                lambda a, b: np.full((len(a), b.shape[1]), np.nan),
+            ),
+        ],
+    )
+
+    def against(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        total = np.zeros((len(a), b.shape[1]))
+        for k in range(len(b)):
+            total += np.outer(a[:, k], b[k])
+        return total
+
+    likely = "a loop over rows, columns or elements of the result: only k is looped over, K times in all"
+    return graded(exercise, speed_check(exercise, function, against, lambda rng: matrices(rng, (120, 4, 120)), likely))
+
+
+def relu_backward() -> list[Check]:
+    """The derivative of ReLU."""
+    function = stage().activations.relu_backward
+    call = on_arrays(function, lambda g, z, o: z.shape, "grad_output", "z", "output")
+    exercise = Exercise(
+        call=call,
+        reference=below(floor_below().activations.relu_backward),
+        show=lambda g, z, o: f"relu_backward(grad_output, z, output), each {z.shape}",
+        hand=twice(RELU_HAND),
+        arguments=relu_arguments,
+        typical=(4, 5),
+        sizes=SHAPES,
+        gradient=relu_slopes(call),
+        guesses=RELU_GUESSES,
+    )
+    plain = speed_check(
+        exercise, function, lambda g, z, o: np.where(z > 0, g, 0), lambda rng: relu_arguments(rng, (3000, 4))
+    )
+    return graded(exercise, plain)
+
+
+def whole_maximum(z: np.ndarray) -> np.ndarray:
+    """Softmax with the maximum of the whole matrix subtracted: 0 / 0 in a row far below it."""
+    with np.errstate(all="ignore"):
+        exps = np.exp(z - z.max())
+        shares: np.ndarray = exps / exps.sum(axis=1, keepdims=True)
+        return shares
+
+
+def without_keepdims(z: np.ndarray) -> np.ndarray | None:
+    """Softmax whose row sums are broadcast along the columns, which only a square batch allows."""
+    exps = np.exp(z - z.max(axis=1, keepdims=True))
+    return exps / exps.sum(axis=1) if z.shape[0] == z.shape[1] else None
+
+
+def softmax() -> list[Check]:
+    """Softmax of every row."""
+    function = stage().activations.softmax
+    exercise = Exercise(
+        call=on_arrays(function, lambda z: z.shape, "z"),
+        reference=below(floor_below().activations.softmax),
+        show=lambda z: f"softmax(z {z.shape})",
+        hand=twice(SOFTMAX_HAND),
+        arguments=softmax_arguments,
+        typical=(4, 3),
+        sizes=SHAPES,
+        terms=lambda z: z.shape[1] + 16,
+        scale=lambda z: 1.0 + np.abs(z).max(),
+        guesses=[
+            Guess(OVERFLOWED, naive_softmax),
+            *SOFTMAX_GUESSES,
+            Guess(
+                "the maximum of the whole matrix is subtracted, and a row far below it rounds to 0 / 0: each row's own "
+                "maximum, max(axis=1, keepdims=True)",
+                whole_maximum,
+            ),
+            Guess(
+                "a row's sum is broadcast along the columns: keepdims=True keeps it a column, (batch, 1)",
+                without_keepdims,
+            ),
+        ],
+    )
+    return graded(exercise, speed_check(exercise, function, softmax_of, lambda rng: softmax_arguments(rng, (3000, 4))))
+
+
+def dense_forward() -> list[Check]:
+    """Dense.forward: the result, and that it remembers x."""
+    dense = stage().dense.Dense
+
+    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
+        layer = dense(weights, bias)
+        found = on_arrays(layer.forward, lambda x: (len(x), len(bias)), "x", scratch=False)(x)
+        if layer._x is None or np.shape(layer._x) != x.shape:
+            raise Wrong("Dense.forward does not remember x", likely="backward will ask what x was: self._x = x")
+        unchanged(Tally(), (weights, bias), (layer.weights, layer.bias), ("weights", "bias"))
+        return found
+
+    def reference(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
+        return both(floor_below().dense.Dense(weights.tolist(), bias.tolist()).forward(x.tolist()))
+
+    exercise = Exercise(
+        call=call,
+        reference=reference,
+        show=lambda x, w, b: f"Dense.forward(x {x.shape}) for weights {w.shape}",
+        hand=twice(DENSE_HAND),
+        arguments=dense_arguments,
+        typical=(4, 3, 4),
+        sizes=SIZES,
+        terms=lambda x, w, b: len(w) + 1,
+        scale=lambda x, w, b: np.abs(x) @ np.abs(w) + np.abs(b),
+        guesses=DENSE_GUESSES,
+    )
+    return graded(
+        exercise,
+        speed_check(
+            exercise,
+            lambda x, w, b: dense(w, b).forward(x),
+            lambda x, w, b: x @ w + b,
+            lambda rng: dense_arguments(rng, (3000, 4, 3)),
+        ),
+    )
+
+
+NEW_ARRAY = "write into the array that is there: out={0}, or {0}[...] = …"
+
+
+def dense_backward() -> list[Check]:
+    """Dense.backward: three gradients, written into arrays that are there."""
+    dense = stage().dense.Dense
+
+    def call(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
+        layer = dense(weights, np.full(weights.shape[1], 0.5, weights.dtype))
+        layer.forward(x)
+        if layer.backward(grad, needs_grad_input=False) is not None:
+            likely = "the first layer has nobody to hand dL/dx to: return None there, without computing it"
+            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", likely=likely)
+        of_weights, of_bias = layer.grad_weights, layer.grad_bias
+        of_weights[...], of_bias[...] = np.nan, np.nan
+        found = on_arrays(layer.backward, lambda grad: x.shape, "grad_output", scratch=False)(grad)
+        for name, there in (("grad_weights", of_weights), ("grad_bias", of_bias)):
+            if getattr(layer, name) is not there:
+                raise Wrong(f"{name} is another array than before the call", likely=NEW_ARRAY.format(f"self.{name}"))
+        unchanged(Tally(), (weights,), (layer.weights,), ("weights",))
+        return {
+            "grad_input": found[""],
+            "grad_weights": of_weights,
+            "grad_bias": of_bias,
+            f"{NO_OUT}: grad_input": found.get(NO_OUT),
+        }
+
+    def reference(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
+        layer = floor_below().dense.Dense(weights.tolist(), [0.0] * weights.shape[1])
+        layer.forward(x.tolist())
+        returned = layer.backward(grad.tolist())
+        found = {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
+        return {**found, f"{NO_OUT}: grad_input": returned}
+
+    def alone(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> Any:
+        layer = dense(weights, np.zeros(weights.shape[1]))
+        layer.forward(x)
+        return layer.backward(grad)
+
+    added = "NaN is still there: these sums are added to what the array held; they have to replace it"
+    exercise = Exercise(
+        call=call,
+        reference=reference,
+        show=lambda x, w, g: f"Dense.backward(grad_output {g.shape}) for x {x.shape}, weights {w.shape}",
+        hand=BACKWARD_HAND,
+        arguments=backward_arguments,
+        typical=(4, 3, 2),
+        sizes=SIZES,
+        terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
+        scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
+        gradient=dense_slopes(call),
+        guesses=[
+            *BACKWARD_GUESSES,
+            Guess(added, lambda x, w, g: np.full(w.shape, np.nan), "grad_weights"),
+            Guess(added, lambda x, w, g: np.full(w.shape[1], np.nan), "grad_bias"),
+        ],
+    )
+    return graded(
+        exercise,
+        speed_check(
+            exercise,
+            alone,
+            lambda x, w, g: (x.T @ g, g.sum(axis=0), g @ w.T),
+            lambda rng: backward_arguments(rng, (3000, 4, 3)),
+        ),
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "4.1": outer_products,
+    "4.2": relu_backward,
+    "4.3": softmax,
+    "4.4": dense_forward,
+    "4.5": dense_backward,
+}

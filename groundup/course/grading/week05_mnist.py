@@ -1,0 +1,286 @@
+"""Week 5: the loss, backpropagation and the optimizers on NumPy arrays, which together learn MNIST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Tally, unchanged
+from groundup.course.grading.calling.on_arrays import (
+    OVERFLOWED,
+    below,
+    check_dtype,
+    floor_below,
+    graded,
+    on_arrays,
+    poisoned_scratch,
+    speed_check,
+    stage,
+    twice,
+)
+from groundup.course.grading.problems.activations import SHAPES, naive_softmax, softmax_of
+from groundup.course.grading.problems.cross_entropy import (
+    CROSS_ENTROPY_BACKWARD_GUESSES,
+    CROSS_ENTROPY_BACKWARD_HAND,
+    CROSS_ENTROPY_GUESSES,
+    CROSS_ENTROPY_HAND,
+    cross_entropies,
+    cross_entropy_gradient,
+    cross_entropy_slopes,
+    labelled,
+    loss_scale,
+    naive_cross_entropy,
+    naive_logarithm,
+    one_hot,
+)
+from groundup.course.grading.problems.networks import (
+    BACKPROPAGATION_GUESSES,
+    BACKPROPAGATION_HAND,
+    NETWORKS,
+    Problem,
+    gradients_by_name,
+    network_case,
+    network_slopes,
+)
+from groundup.course.grading.problems.optimizer_steps import (
+    ADAM_ALL,
+    ADAM_GUESSES,
+    ADAM_HAND,
+    ADAM_SIZES,
+    SGD_ALL,
+    SGD_HAND,
+    SGD_SIZES,
+    Steps,
+    adam_steps,
+    held,
+    sgd_guesses,
+    sgd_steps,
+    steps_case,
+)
+from groundup.course.likely import Guess
+
+
+def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
+    """A loss, called with scratch memory and without, as a number."""
+
+    def call(*arguments: Any) -> dict[str, Any]:
+        before = [np.copy(each) for each in arguments]
+        found = {
+            "": function(*arguments, scratch=poisoned_scratch),
+            "the result without scratch=": function(*arguments),
+        }
+        unchanged(Tally(), before, arguments, names)
+        return found
+
+    return call
+
+
+def softmax_cross_entropy() -> list[Check]:
+    """Softmax cross-entropy."""
+    function = stage().losses.softmax_cross_entropy
+    loss_below = floor_below().losses.softmax_cross_entropy
+
+    def rounded_to_zero(z: np.ndarray, labels: np.ndarray) -> float:
+        with np.errstate(all="ignore"):
+            return float(np.mean(-np.log(softmax_of(z)[np.arange(len(z)), labels])))
+
+    exercise = Exercise(
+        call=loss_on_arrays(function, "logits", "labels"),
+        reference=lambda z, labels: {"": loss_below(z.tolist(), labels.tolist())},
+        show=lambda z, labels: f"softmax_cross_entropy(logits {z.shape}, labels)",
+        hand=CROSS_ENTROPY_HAND,
+        arguments=labelled,
+        typical=(4, 3),
+        sizes=SHAPES,
+        terms=lambda z, labels: z.size + 16,
+        scale=loss_scale,
+        guesses=[
+            *CROSS_ENTROPY_GUESSES,
+            Guess(
+                "a share has rounded to 0, and its logarithm is minus infinity: take the logarithm of the sum of exps, "
+                "as the docstring does",
+                rounded_to_zero,
+            ),
+            Guess(OVERFLOWED, naive_cross_entropy),
+            Guess(OVERFLOWED, naive_logarithm),
+            Guess(
+                "[:, labels] takes these columns of every row: each row's own label is [np.arange(rows), labels]",
+                lambda z, labels: float(np.mean(cross_entropies(z)[:, labels])) if len(z) > 1 else None,
+            ),
+        ],
+    )
+    return graded(
+        exercise,
+        speed_check(
+            exercise,
+            function,
+            lambda z, labels: cross_entropies(z)[np.arange(len(z)), labels].mean(),
+            lambda rng: labelled(rng, (3000, 4)),
+        ),
+    )
+
+
+def softmax_cross_entropy_backward() -> list[Check]:
+    """The gradient of softmax cross-entropy."""
+    function = stage().losses.softmax_cross_entropy_backward
+    call = on_arrays(function, lambda z, labels: z.shape, "logits", "labels")
+
+    def columns(z: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        grad = softmax_of(z)
+        grad[:, labels] -= 1
+        return grad / len(z)
+
+    exercise = Exercise(
+        call=call,
+        reference=below(floor_below().losses.softmax_cross_entropy_backward),
+        show=lambda z, labels: f"softmax_cross_entropy_backward(logits {z.shape}, labels)",
+        hand=twice(CROSS_ENTROPY_BACKWARD_HAND),
+        arguments=labelled,
+        typical=(4, 3),
+        sizes=SHAPES,
+        gradient=cross_entropy_gradient(call),
+        terms=lambda z, labels: z.shape[1] + 16,
+        scale=loss_scale,
+        guesses=[
+            Guess(
+                "[:, labels] takes these columns of every row: each row's own label is [np.arange(rows), labels]",
+                columns,
+            ),
+            *CROSS_ENTROPY_BACKWARD_GUESSES,
+            Guess(OVERFLOWED, lambda z, labels: (naive_softmax(z) - one_hot(labels, z.shape[1])) / len(z)),
+        ],
+    )
+    return graded(exercise, speed_check(exercise, function, cross_entropy_slopes, lambda rng: labelled(rng, (3000, 4))))
+
+
+def network_forward_backward() -> list[Check]:
+    """Network._forward_backward: the loss and all gradients, on a second batch as on the first."""
+
+    def made(floor: Any, given: Problem) -> Any:
+        dtype = given.parameters[0].dtype.name
+        return floor.network.Network.from_parameters(given.parameters, given.activation, given.loss, dtype)
+
+    def call(given: Problem) -> dict[str, Any]:
+        network = made(stage(), given)
+        masks = None if given.masks is None else [mask.copy() for mask in given.masks]
+        network._forward_backward(-given.x, given.y, masks)  # what a batch leaves in the buffers is in no other's way
+        loss = network._forward_backward(given.x.copy(), given.y, masks)
+        unchanged(Tally(), given.masks or [], masks or [], ["a dropout mask"] * len(masks or []))
+        unchanged(Tally(), given.parameters, network.parameters, ["a parameter"] * len(given.parameters))
+        return gradients_by_name(loss, [each.copy() for each in network._gradients()])
+
+    def reference(given: Problem) -> dict[str, Any]:
+        network, y = made(floor_below(), given), given.y.tolist()
+        return gradients_by_name(network.loss(given.x, y, given.masks), network.gradients(given.x, y, given.masks))
+
+    added = "the gradient of the batch before is still in it: gradients are replaced, not added up"
+
+    exercise = Exercise(
+        call=call,
+        reference=reference,
+        show=lambda given: f"_forward_backward of {given}",
+        hand=BACKPROPAGATION_HAND,
+        arguments=network_case,
+        typical=((3, 3, 3, 3), 4, True),
+        sizes=NETWORKS,
+        terms=lambda given: 256,
+        scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
+        gradient=network_slopes(call),
+        guesses=[*BACKPROPAGATION_GUESSES, Guess(added, _added, "dL/dW1")],
+        fresh=True,
+    )
+    return graded(exercise)
+
+
+def _added(given: Problem) -> Any:
+    network = floor_below().network.Network.from_parameters(given.parameters, given.activation, given.loss, "float64")
+    y = given.y.tolist()
+    first, second = (np.array(network.gradients(x, y, given.masks)[0]) for x in (-given.x, given.x))
+    return first + second
+
+
+NOT_IN_PLACE = "nothing has changed: p = p - … makes a new array, which is lost; p -= … changes the one that is given"
+
+
+def optimizer_checks(
+    name: str,
+    buffers: Mapping[str, Sequence[str]],
+    reference: Callable[..., dict[str, Any]],
+    guesses: Sequence[Guess],
+    hand: Sequence[tuple[tuple[Steps], dict[str, Any]]],
+    typical: dict[str, Any],
+    sizes: Sequence[Any],
+) -> list[Check]:
+    """The checks of an optimizer's step. buffers: what its state holds, by the setting that it needs ("" for none)."""
+
+    def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
+        parameters = [give(given.weights), give(given.bias)]
+        optimizer = getattr(floor.optimizers, name)(given.rates[0], **given.settings)
+        for gradients, rate in zip(given.gradients, given.rates, strict=True):
+            optimizer.learning_rate = rate
+            handed = [give(each) for each in gradients]
+            optimizer.step(parameters, handed)
+            unchanged(Tally(), gradients, handed, ["the weights' gradient", "the bias's gradient"])
+        found = dict(zip(("weights", "bias"), parameters, strict=True))
+        state = optimizer.state()["buffers"]
+        for setting, held_names in buffers.items():
+            if not setting or given.settings.get(setting):
+                for buffer in held_names:
+                    kept = state.get(buffer, (None, None))
+                    found |= {held(buffer, p): each for p, each in zip(("weights", "bias"), kept, strict=True)}
+        return found
+
+    def call(given: Steps) -> dict[str, Any]:
+        found = after(stage(), given, np.copy)
+        for each in ("weights", "bias"):
+            check_dtype(f"{name}.step: {each}", found[each], given.weights.dtype)
+        return found
+
+    exercise = Exercise(
+        call=call,
+        reference=lambda given: after(floor_below(), given, lambda array: array.tolist()),
+        show=lambda given: f"{name}.step ({given})",
+        hand=hand,
+        arguments=steps_case,
+        typical=((3, 2), typical),
+        sizes=sizes,
+        scale=lambda given: 10.0,
+        guesses=guesses,
+        fresh=True,
+    )
+
+    def plain(given: Steps) -> None:
+        optimizer = getattr(stage().optimizers, name)(given.rates[0], **given.settings)
+        optimizer.step([given.weights.copy(), given.bias.copy()], given.gradients[0])
+
+    def one_step(rng: np.random.Generator) -> tuple[Steps]:
+        (given,) = steps_case(rng, ((400, 100), {}))
+        return (replace(given, gradients=given.gradients[:1], rates=[0.1]),)
+
+    return graded(exercise, speed_check(exercise, plain, lambda given: reference(given), one_step))
+
+
+def sgd_step() -> list[Check]:
+    """SGD.step, on arrays that have to change in place."""
+    return optimizer_checks(
+        "SGD", {"momentum": ["velocity"]}, sgd_steps, sgd_guesses(NOT_IN_PLACE), SGD_HAND, SGD_ALL, SGD_SIZES
+    )
+
+
+def adam_step() -> list[Check]:
+    """Adam.step, on arrays that have to change in place."""
+    same = [Guess(NOT_IN_PLACE, lambda s, name=name: getattr(s, name), name) for name in ("weights", "bias")]
+    moments = {"": ["first_moment", "second_moment"]}
+    return optimizer_checks("Adam", moments, adam_steps, [*same, *ADAM_GUESSES], ADAM_HAND, ADAM_ALL, ADAM_SIZES)
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "5.1": softmax_cross_entropy,
+    "5.2": softmax_cross_entropy_backward,
+    "5.3": network_forward_backward,
+    "5.4": sgd_step,
+    "5.5": adam_step,
+}

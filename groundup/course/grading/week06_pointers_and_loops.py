@@ -1,0 +1,274 @@
+"""Week 6: the first functions in C, which walk along rows of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
+from groundup.course.grading.calling import fenced_arrays
+from groundup.course.grading.calling.c_functions import (
+    SHAPES,
+    alike,
+    and_then,
+    c_function,
+    matrix,
+    numpy_floor,
+    quietly,
+    walked,
+)
+from groundup.course.grading.calling.fenced_arrays import changed, filled, read
+from groundup.course.grading.problems.c_products import product
+from groundup.course.likely import Guess
+
+
+# Week 6: pointers and loops
+def relu_backward() -> list[Check]:
+    """The derivative of ReLU: as many numbers in a line as rows times columns."""
+    function, floor = c_function("relu_backward"), numpy_floor().activations
+
+    def call(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
+        arguments = (read("grad_output", grad), read("z", z), read("output", np.maximum(z, 0)))
+        return fenced_arrays.run("relu_backward", function, *z.shape, *arguments, filled("grad_z", z.shape))["grad_z"]
+
+    def reference(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
+        return floor.relu_backward(grad, z, np.maximum(z, 0))
+
+    def in_place(tally: Tally) -> None:
+        grad, z = (matrix(np.random.default_rng(seed), (3, 4)) for seed in (5, 6))
+        memory, case = changed("grad_output", grad), "relu_backward with grad_z and grad_output one memory"
+        tally.trying(case)
+        arguments = (memory, read("z", z), read("output", np.maximum(z, 0)), memory)
+        got = fenced_arrays.run("relu_backward", function, *z.shape, *arguments)["grad_output"]
+        alike(
+            tally, case, got, reference(grad, z), "grad_z may be grad_output itself: read each number before writing it"
+        )
+
+    z, grad = np.array([[-1.0, 0.0, 2.0], [3.0, -4.0, 0.5]]), np.array([[10.0, 20.0, 30.0], [-40.0, 50.0, 60.0]])
+    weights = matrix(np.random.default_rng(8), (3, 4))
+    made = checks_of(
+        Exercise(
+            call=call,
+            reference=reference,
+            show=lambda grad, z: f"relu_backward of {z.shape}",
+            hand=[
+                ((grad, z), [[0.0, 0.0, 30.0], [-40.0, 0.0, 60.0]]),
+                ((np.array([[np.inf, 1.0]]), np.array([[-1.0, 1.0]])), [[0.0, 1.0]]),
+            ],
+            arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
+            typical=(4, 6),
+            sizes=SHAPES,
+            gradient=gradient_check(
+                lambda z: float(np.sum(np.maximum(z, 0) * weights)),
+                lambda z: call(weights, z),
+                lambda rng: rng.uniform(0.1, 1, (3, 4)) * np.where(np.arange(4) % 2, 1, -1),
+                "sum(relu(z) * grad_output) for z (3, 4)",
+            ),
+            guesses=[
+                Guess("at z = 0 the slope is 0: the gradient stops there", lambda g, z: np.where(z >= 0, g, 0)),
+                Guess("that is the slope alone: the gradient that came in passes where it is 1", lambda g, z: z > 0),
+                Guess("the gradient passes where z was positive, not where it was negative", lambda g, z: (z <= 0) * g),
+                Guess(
+                    "0 times infinity is not a number: choose between 0 and the gradient, do not multiply",
+                    lambda g, z: quietly(lambda: g * (z > 0)),
+                ),
+                Guess("the sign of z decides, not that of the gradient", lambda g, z: np.where(g > 0, g, 0)),
+            ],
+        )
+    )
+    return and_then(made, "agreement", in_place)
+
+
+def add_bias() -> list[Check]:
+    """values += bias, in place."""
+    function = c_function("add_bias")
+
+    def call(bias: np.ndarray, values: np.ndarray) -> np.ndarray:
+        arguments = (read("bias", bias), changed("values", values))
+        return fenced_arrays.run("add_bias", function, *values.shape, *arguments)["values"]
+
+    places = "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]"
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=lambda bias, values: values + bias,
+            show=lambda bias, values: f"add_bias of bias {bias.shape} to values {values.shape}",
+            hand=[
+                (
+                    (np.array([10.0, 20.0, 30.0]), np.array([[1.0, 2.0, 3.0], [-4.0, -5.0, -6.0]])),
+                    [[11.0, 22.0, 33.0], [6.0, 15.0, 24.0]],
+                )
+            ],
+            arguments=lambda rng, size: (rng.standard_normal(size[1]), matrix(rng, size)),
+            typical=(4, 4),
+            sizes=SHAPES,
+            guesses=[
+                Guess(
+                    "only the first row has its bias: does the index move on to row i, at i * columns?",
+                    lambda b, v: np.vstack([v[:1] + b, v[1:]]),
+                ),
+                Guess(
+                    "the first row got every row's bias: does the index move on to row i, at i * columns?",
+                    lambda b, v: np.vstack([v[:1] + len(v) * b, v[1:]]),
+                ),
+                Guess("the bias took the values' place: add it to them", lambda b, v: np.broadcast_to(b, v.shape)),
+                Guess("the bias of an output is that of its column j, not of its row i", _bias_of_rows),
+                Guess(
+                    "the next row begins `columns` numbers further on, not `rows`: element (i, j) is at "
+                    "[i * columns + j]",
+                    lambda b, v: _bias_along(b, v, len(v), 1),
+                ),
+                Guess(places, lambda b, v: _bias_along(b, v, 1, len(v))),
+                Guess("every value got the first bias", lambda b, v: v + b[0]),
+                Guess("nothing was changed", lambda b, v: v),
+            ],
+        )
+    )
+
+
+def _bias_of_rows(bias: np.ndarray, values: np.ndarray) -> np.ndarray | None:
+    return values + bias[: len(values), None] if len(values) <= len(bias) else None
+
+
+def _bias_along(bias: np.ndarray, values: np.ndarray, row: int, column: int) -> np.ndarray | None:
+    """What comes out for who takes element (i, j) to be at [i * row + j * column]; None where that leaves the array."""
+    i, j = np.indices(values.shape)
+    places, found = i * row + j * column, values.flatten()
+    if places.max() >= values.size:
+        return None
+    np.add.at(found, places, np.broadcast_to(bias, values.shape))
+    return found.reshape(values.shape)
+
+
+def column_sums() -> list[Check]:
+    """The sum of each column, walked row by row."""
+    function = c_function("column_sums")
+
+    def call(values: np.ndarray) -> np.ndarray:
+        arguments = (read("values", values), filled("sums", values.shape[1:]))
+        return fenced_arrays.run("column_sums", function, *values.shape, *arguments)["sums"]
+
+    def in_walk(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
+        found = walked(values, row, column)
+        return None if found is None else found.sum(axis=0)
+
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda values: values.sum(axis=0),
+            show=lambda values: f"column_sums of {values.shape}",
+            hand=[(((np.array([[1.0, 2.0, 3.0], [40.0, 50.0, -60.0]])),), [41.0, 52.0, -57.0])],
+            arguments=lambda rng, size: (matrix(rng, size),),
+            typical=(5, 5),
+            sizes=SHAPES,
+            terms=lambda values: len(values),
+            scale=lambda values: np.abs(values).sum(axis=0),
+            guesses=[
+                Guess(
+                    "a mean was asked of nobody: the bias was added to every row, so its gradient is the sum",
+                    lambda v: v.mean(axis=0),
+                ),
+                Guess(
+                    "the first row counts twice: what starts with row 0 goes on with row 1",
+                    lambda v: v.sum(axis=0) + v[0],
+                ),
+                Guess("the last row is left out: does i run to the end?", lambda v: v[:-1].sum(axis=0)),
+                Guess("only the last row is kept: add to the sum, do not assign", lambda v: v[-1]),
+                Guess("only the first row is there: nothing is added to it", lambda v: v[0]),
+                Guess(
+                    "those are the sums of the rows: the sum of a column runs over i",
+                    lambda v: v.sum(axis=1) if v.shape[0] == v.shape[1] else None,
+                ),
+                Guess(
+                    "the next row begins `columns` numbers further on, not `rows`",
+                    lambda v: in_walk(v, v.shape[0], 1),
+                ),
+                Guess(
+                    "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]",
+                    lambda v: in_walk(v, 1, v.shape[0]),
+                ),
+            ],
+        )
+    )
+
+
+def softmax() -> list[Check]:
+    """Every row on its own, kept from overflowing, and in place where the caller wants that."""
+    function, floor = c_function("softmax"), numpy_floor().activations
+
+    def call(z: np.ndarray) -> np.ndarray:
+        return fenced_arrays.run("softmax", function, *z.shape, read("z", z), filled("output", z.shape))["output"]
+
+    def in_place(tally: Tally) -> None:
+        z = matrix(np.random.default_rng(5), (3, 4))
+        memory, case = changed("z", z), "softmax with output and z one memory"
+        tally.trying(case)
+        got = fenced_arrays.run("softmax", function, *z.shape, memory, memory)["z"]
+        likely = "output may be z itself: what is read from z after output was written is no z any more"
+        alike(tally, case, got, floor.softmax(z), likely)
+
+    def other(sum_axis: int | None, subtract: bool = True) -> Callable[[np.ndarray], np.ndarray]:
+        def compute(z: np.ndarray) -> np.ndarray:
+            e = np.exp(z - z.max(axis=1, keepdims=True) if subtract else z)
+            return e / e.sum(axis=sum_axis, keepdims=True)
+
+        return lambda z: quietly(lambda: compute(z))
+
+    half = np.log(3.0)
+    made = checks_of(
+        Exercise(
+            call=call,
+            reference=floor.softmax,
+            show=lambda z: f"softmax of {z.shape}" + (f", {z[0, 0]:g} among it" if np.abs(z).max() > 100 else ""),
+            hand=[
+                ((np.array([[0.0, half], [half, 0.0], [5.0, 5.0]]),), [[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]]),
+                ((np.array([[1000.0, 1000.0]]),), [[0.5, 0.5]]),
+                ((np.array([[-1000.0, -1000.0]]),), [[0.5, 0.5]]),
+            ],
+            arguments=lambda rng, size: (3 * matrix(rng, size),),
+            typical=(4, 4),
+            sizes=SHAPES,
+            guesses=[
+                Guess(
+                    "exp of a very negative number is 0: the largest is one of the row's own, so start with z[0]",
+                    lambda z: quietly(lambda: _softmax_from(z, np.maximum(z.max(axis=1, keepdims=True), 0))),
+                ),
+                Guess("exp overflows: subtract the row's largest from each z first", other(1, subtract=False)),
+                Guess("each row adds up to 1, not the whole matrix: the sum starts anew with each row", other(None)),
+                Guess("each row adds up to 1, not each column", other(0)),
+                Guess("the sum is carried from row to row: it starts anew with each", _carried),
+                Guess(
+                    "the exponentials are not divided by their sum",
+                    lambda z: np.exp(z - z.max(axis=1, keepdims=True)),
+                ),
+            ],
+        )
+    )
+    return and_then(made, "agreement", in_place)
+
+
+def _softmax_from(z: np.ndarray, largest: np.ndarray) -> np.ndarray:
+    e = np.exp(z - largest)
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def _carried(z: np.ndarray) -> np.ndarray:
+    e = np.exp(z - z.max(axis=1, keepdims=True))
+    return e / np.cumsum(e.sum(axis=1))[:, None]
+
+
+# Loops
+def matmul_ijk() -> list[Check]:
+    """The definition."""
+    return checks_of(product("matmul_ijk"))
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "6.1": relu_backward,
+    "6.2": add_bias,
+    "6.3": column_sums,
+    "6.4": matmul_ijk,
+    "6.5": softmax,
+}

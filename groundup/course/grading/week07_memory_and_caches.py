@@ -1,0 +1,349 @@
+"""Week 7: products that read memory in order, and losses and steps in one pass over it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, checks_of, gradient_check
+from groundup.course.grading.calling import fenced_arrays
+from groundup.course.grading.calling.c_functions import (
+    SHAPES,
+    c_function,
+    faster,
+    matrix,
+    numpy_floor,
+    quietly,
+)
+from groundup.course.grading.calling.fenced_arrays import changed, filled, read
+from groundup.course.grading.problems.c_products import factors, product
+from groundup.course.likely import Guess
+
+
+# Week 7: one pass over memory
+def softmax_cross_entropy_fused() -> list[Check]:
+    """The loss, and its gradient in the same pass."""
+    name = "softmax_cross_entropy_fused"
+    function, losses, softmax_of = c_function(name), numpy_floor().losses, numpy_floor().activations.softmax
+
+    def call(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+        arguments = (read("logits", logits), read("labels", labels), filled("grad", logits.shape))
+        got = fenced_arrays.run(name, function, *logits.shape, *arguments)
+        return {"loss": got["returned"], "grad": got["grad"]}
+
+    def reference(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+        return {
+            "loss": losses.softmax_cross_entropy(logits, labels),
+            "grad": losses.softmax_cross_entropy_backward(logits, labels),
+        }
+
+    def one_hot(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return np.eye(logits.shape[1])[labels]
+
+    def sums(logits: np.ndarray) -> np.ndarray:
+        return np.exp(logits - logits.max(axis=1, keepdims=True)).sum(axis=1, keepdims=True)
+
+    def right(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        return (softmax_of(logits) - one_hot(logits, labels)) / len(logits)
+
+    batch = "forgot the batch: the loss is the mean over its rows"
+    fixed = np.array([2, 0, 1])
+    three = np.log(3.0)
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=reference,
+            show=lambda logits, labels: f"{name} of logits {logits.shape}",
+            hand=[
+                (
+                    (np.array([[0.0, three], [0.0, three]]), np.array([1, 0])),
+                    {"loss": np.log(16 / 3) / 2, "grad": [[0.125, -0.125], [-0.375, 0.375]]},
+                ),
+                ((np.array([[1000.0, 1000.0]]), np.array([0])), {"loss": np.log(2.0), "grad": [[-0.5, 0.5]]}),
+            ],
+            arguments=lambda rng, size: (2 * matrix(rng, size), rng.integers(0, size[1], size[0])),
+            typical=(4, 5),
+            sizes=SHAPES,
+            gradient=gradient_check(
+                lambda logits: losses.softmax_cross_entropy(logits, fixed),
+                lambda logits: call(logits, fixed)["grad"],
+                lambda rng: rng.standard_normal((3, 4)),
+                "the loss of logits (3, 4)",
+                guesses=[
+                    Guess(
+                        f"{batch}, so its gradient is divided by their number, too",
+                        lambda logits: 3 * right(logits, fixed),
+                    )
+                ],
+            ),
+            guesses=[
+                Guess(f"{batch}, not their sum", lambda z, y: len(z) * reference(z, y)["loss"], "loss"),
+                Guess(f"{batch}, not over all elements", lambda z, y: reference(z, y)["loss"] / z.shape[1], "loss"),
+                Guess("wrong sign: it is minus the logarithm", lambda z, y: -reference(z, y)["loss"], "loss"),
+                Guess(
+                    "exp overflows: subtract the row's largest from each logit first",
+                    lambda z, y: quietly(lambda: np.mean(np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y])),
+                    "loss",
+                ),
+                Guess(
+                    "the largest was subtracted in the exponentials only: it belongs to the label's logit, too",
+                    lambda z, y: np.mean(np.log(sums(z)[:, 0]) - z[np.arange(len(y)), y]),
+                    "loss",
+                ),
+                Guess(
+                    "the largest was subtracted from the label's logit only: it belongs into the exponentials, too",
+                    lambda z, y: reference(z, y)["loss"] + np.mean(z.max(axis=1)),
+                    "loss",
+                ),
+                Guess(
+                    f"{batch}, so its gradient is divided by their number, too",
+                    lambda z, y: len(z) * right(z, y),
+                    "grad",
+                ),
+                Guess(
+                    "that is softmax / batch: 1 goes off at the label before the division",
+                    lambda z, y: softmax_of(z) / len(z),
+                    "grad",
+                ),
+                Guess(
+                    "1 was taken off before the division by the sum: e / sum - 1 = (e - sum) / sum",
+                    lambda z, y: (softmax_of(z) - one_hot(z, y) / sums(z)) / len(z),
+                    "grad",
+                ),
+                Guess(
+                    "1 was taken off after the division by the batch: (softmax - 1) / batch",
+                    lambda z, y: softmax_of(z) / len(z) - one_hot(z, y),
+                    "grad",
+                ),
+            ],
+        )
+    )
+
+
+def sgd() -> list[Check]:
+    """Two steps in place, with and without momentum."""
+    function, optimizer = c_function("sgd"), numpy_floor().optimizers.SGD
+
+    def call(p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float) -> Any:
+        velocity = np.zeros_like(p)
+        for g in gradients:
+            memory = changed("velocity", velocity) if momentum else None
+            arguments = (changed("p", p), read("g", g), memory, rate, momentum, int(nesterov), decay)
+            got = fenced_arrays.run("sgd", function, p.size, *arguments)
+            p, velocity = got["p"], got.get("velocity", velocity)
+        return {"p": p, "velocity": velocity} if momentum else {"p": p}
+
+    def reference(
+        p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float
+    ) -> Any:
+        stepper, p = optimizer(rate, momentum, nesterov, decay), p.copy()
+        for g in gradients:
+            stepper.step([p], [g])
+        return {"p": p, "velocity": stepper.state()["buffers"]["velocity"][0]} if momentum else {"p": p}
+
+    def guess(text: str, velocity: Any, step: Any, slope: Any = lambda g, p, decay: g + decay * p) -> list[Guess]:
+        """What comes out where v or the step is another: velocity(v, s, momentum), step(v, before, s, momentum)."""
+
+        def wrong(
+            p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float
+        ) -> Any:
+            p, v = p.copy(), np.zeros_like(p)
+            for g in gradients:
+                s, before = slope(g, p, decay), v
+                v = velocity(v, s, momentum) if momentum else s
+                p = p - rate * step(v, before, s, momentum, nesterov)
+            return {"p": p, "velocity": v}
+
+        return [Guess(text, lambda *given, name=name: wrong(*given).get(name), name) for name in ("p", "velocity")]
+
+    def torch_velocity(v: Any, s: Any, momentum: float) -> Any:
+        return momentum * v + s
+
+    def torch_step(v: Any, before: Any, s: Any, momentum: float, nesterov: bool) -> Any:
+        return s + momentum * v if nesterov and momentum else v
+
+    def arguments(rng: np.random.Generator, case: tuple[int, float, bool, float]) -> tuple[Any, ...]:
+        size, momentum, nesterov, decay = case
+        return rng.standard_normal(size), rng.standard_normal((2, size)), 0.1, momentum, nesterov, decay
+
+    p, g = np.array([1.0, -2.0, 0.5]), np.array([[10.0, -20.0, 0.0], [10.0, -20.0, 0.0]])
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=reference,
+            show=lambda p, gradients, rate, momentum, nesterov, decay: (
+                f"sgd, {len(gradients)} step{'s' if len(gradients) > 1 else ''} of {p.size} parameters, "
+                f"momentum={momentum:g}{', nesterov' if nesterov else ''}, weight_decay={decay:g}"
+            ),
+            hand=[
+                ((p, g[:1], 0.1, 0.0, False, 0.0), {"p": [0.0, 0.0, 0.5]}),
+                ((p, g[:1], 0.1, 0.0, False, 0.5), {"p": [-0.05, 0.1, 0.475]}),
+                ((p, g, 0.1, 0.5, False, 0.0), {"p": [-1.5, 3.0, 0.5], "velocity": [15.0, -30.0, 0.0]}),
+                ((p, g, 0.1, 0.5, True, 0.0), {"p": [-2.25, 4.5, 0.5], "velocity": [15.0, -30.0, 0.0]}),
+            ],
+            arguments=arguments,
+            typical=(6, 0.9, True, 0.01),
+            sizes=[
+                (1, 0.0, False, 0.0),
+                (7, 0.9, False, 0.1),
+                (31, 0.0, False, 0.1),
+                (64, 0.5, True, 0.0),
+                (97, 0.9, True, 0.1),
+            ],
+            guesses=[
+                *guess(
+                    "wrong sign: the parameters go against the gradient",
+                    torch_velocity,
+                    lambda *given: -torch_step(*given),
+                ),
+                *guess("the weight decay is missing", torch_velocity, torch_step, lambda g, p, decay: g),
+                *guess(
+                    "weight decay pulls towards 0: weight_decay * p is added to the gradient",
+                    torch_velocity,
+                    torch_step,
+                    lambda g, p, decay: g - decay * p,
+                ),
+                *guess(
+                    "the step takes the velocity as it was before: update it first",
+                    torch_velocity,
+                    lambda v, before, s, momentum, nesterov: before if momentum else s,
+                ),
+                *guess(
+                    "nesterov is left out: then the step is learning_rate * (g + momentum * v)",
+                    torch_velocity,
+                    lambda v, before, s, momentum, nesterov: v,
+                ),
+                *guess(
+                    "nesterov lacks the gradient itself: the step is learning_rate * (g + momentum * v)",
+                    torch_velocity,
+                    lambda v, before, s, momentum, nesterov: momentum * v if nesterov else v,
+                ),
+                *guess(
+                    "nesterov looks ahead with the new velocity, not with the old one",
+                    torch_velocity,
+                    lambda v, before, s, momentum, nesterov: s + momentum * before if nesterov else v,
+                ),
+                *guess(
+                    "this velocity is a mean: here v = momentum * v + g, all of g",
+                    lambda v, s, momentum: momentum * v + (1 - momentum) * s,
+                    torch_step,
+                ),
+                *guess("the velocity forgets: v = momentum * v + g", lambda v, s, momentum: s, torch_step),
+                *guess("momentum 1, it seems: v = momentum * v + g", lambda v, s, momentum: v + s, torch_step),
+                *guess(
+                    "the velocity is not used: p goes by learning_rate * v",
+                    torch_velocity,
+                    lambda v, before, s, momentum, nesterov: s,
+                ),
+            ],
+        )
+    )
+
+
+BLOCK_DEPTH, BLOCK_WIDTH = 64, 256
+"""DEPTH and WIDTH of matmul_loops.c."""
+
+
+WALK = (8, 512, 512)
+"""A product in which walking down b's columns costs several times as much as walking along its rows: every number is
+in another cache line, and they are 4 kB apart."""
+
+
+def along_rows(name: str) -> Check:
+    """The time of a rung that reads memory in order, against the one that walks down b's columns."""
+    (m, k, n), function, ijk = WALK, c_function(name), c_function("matmul_ijk")
+    a, b = factors(np.random.default_rng(4), WALK)
+    c = np.empty((m, n))
+    return faster(
+        f"{name}(m={m}, k={k}, n={n})",
+        lambda: function(m, k, n, a, b, c),
+        "matmul_ijk",
+        lambda: ijk(m, k, n, a, b, c),
+        0.5,
+        "the innermost loop still reads down the columns of b: with j innermost each access is to the next number",
+    )
+
+
+def matmul_ikj() -> list[Check]:
+    """The two inner loops swapped."""
+    made = checks_of(product("matmul_ikj", guesses=[ONE_ROW_SET]))
+    return [*made, along_rows("matmul_ikj")]
+
+
+ONE_ROW_SET = Guess(
+    "every row of c has the rows before it added in: is it row i that is set to 0, and added to?",
+    lambda a, b: np.cumsum(a @ b, axis=0),
+)
+
+
+def matmul_blocked() -> list[Check]:
+    """Blocks of b that stay in the cache."""
+    return [*checks_of(in_blocks("matmul_blocked")), along_rows("matmul_blocked")]
+
+
+def matmul_restrict() -> list[Check]:
+    """The same where the compiler may use SIMD: it has to find loops in which it can."""
+    (m, k, n), name = (32, 256, 256), "matmul_restrict"
+    function, blocked = c_function(name, "float32"), c_function("matmul_blocked", "float32")
+    a, b = (each.astype("float32") for each in factors(np.random.default_rng(4), (m, k, n)))
+    c = np.empty((m, n), "float32")
+    speed = faster(
+        f"{name}(m={m}, k={k}, n={n}) in float32",
+        lambda: function(m, k, n, a, b, c),
+        "matmul_blocked",
+        lambda: blocked(m, k, n, a, b, c),
+        0.7,
+        "the compiler found no register full of numbers to work on at a time: innermost has to be j, which goes along "
+        "the rows of b and c, and nothing in it may depend on the round before",
+    )
+    return [*checks_of(in_blocks(name)), speed]
+
+
+def in_blocks(name: str) -> Exercise:
+    """A product that goes over b in blocks: sizes that are no multiple of a block matter here."""
+
+    def last_columns_left_out(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        found: np.ndarray = a @ b
+        found[:, b.shape[1] // BLOCK_WIDTH * BLOCK_WIDTH :] = 0
+        return found
+
+    whole = "sizes need not be multiples of a block: the last one is as large as what is left"
+    guesses = [
+        Guess(f"the last block of k is left out; {whole}", lambda a, b: _first_products(a, b, _whole(a.shape[1]))),
+        Guess(f"the last block of columns is left out; {whole}", last_columns_left_out),
+        Guess(
+            "only the last block's sums are kept: c is set to 0 once, before all blocks",
+            lambda a, b: a[:, _last(a.shape[1]) :] @ b[_last(a.shape[1]) :],
+        ),
+        Guess(
+            "only the first block of k is there: the loop over the blocks ends after one",
+            lambda a, b: _first_products(a, b, BLOCK_DEPTH),
+        ),
+    ]
+    # Within one block, one past one in either direction, and both at once.
+    sizes = [(3, BLOCK_DEPTH, BLOCK_WIDTH), (2, BLOCK_DEPTH + 1, 5), (3, 5, BLOCK_WIDTH + 1), (5, 150, 520)]
+    return product(name, sizes, guesses)
+
+
+def _whole(k: int) -> int:
+    return k // BLOCK_DEPTH * BLOCK_DEPTH
+
+
+def _last(k: int) -> int:
+    return (k - 1) // BLOCK_DEPTH * BLOCK_DEPTH
+
+
+def _first_products(a: np.ndarray, b: np.ndarray, count: int) -> np.ndarray:
+    return a[:, :count] @ b[:count]
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "7.1": matmul_ikj,
+    "7.2": matmul_blocked,
+    "7.3": softmax_cross_entropy_fused,
+    "7.4": sgd,
+    "7.5": matmul_restrict,
+}

@@ -1,0 +1,233 @@
+"""Week 8: what Python makes sure of before it calls C, and the dense layer in two calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check
+from groundup.course.grading.calling.c_functions import c_floor, library, numpy_floor
+from groundup.course.grading.problems.c_products import SIZES, A, B, factors
+from groundup.course.likely import Guess
+
+
+def refused(
+    tally: Tally, case: str, call: Callable[[], Any], kind: type[Exception], words: Sequence[str], likely: str
+) -> None:
+    """A call that has to raise an error of this kind whose message has these words in it."""
+    tally.trying(case)
+    expected = f"{kind.__name__} with {' and '.join(words)} in its message"
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        said = f"{type(error).__name__}: {error}"
+        right = isinstance(error, kind) and all(word in str(error) for word in words)
+        tally.holds(right, f"{case}: another error than expected", expected=expected, got=said, likely=likely)
+    else:
+        tally.holds(
+            False, f"{case}: this has to be refused, and was not", expected=expected, got="no error", likely=likely
+        )
+
+
+# ctypes, and the micro-kernel
+def prepare_nn() -> list[Check]:
+    """_prepare_nn: what is sure about a, b and out once C gets their addresses."""
+    matmul = c_floor().matmul
+
+    def prepare(a: Any, b: Any, out: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int]]:
+        got: Any = matmul._prepare_nn(a, b, out)
+        if not isinstance(got, tuple) or len(got) != 4:
+            raise Wrong(
+                "_prepare_nn: expected (a, b, out, (M, K, N))", got=f"{type(got).__name__}", likely="no return?"
+            )
+        return got
+
+    def shape(tally: Tally) -> None:
+        case = "_prepare_nn of a (2, 3), b (3, 4)"
+        tally.trying(case)
+        a, b, out, sizes = prepare(np.ones((2, 3)), np.ones((3, 4)))
+        tally.holds(
+            sizes == (2, 3, 4), f"{case}: the sizes are not (M, K, N)", expected="(2, 3, 4)", got=str(sizes),
+            likely="C walks memory by these numbers: M rows of a, K of b, N columns of b",
+        )  # fmt: skip
+        tally.holds(
+            np.shape(out) == (2, 4), f"{case}: out has not the shape of the product", expected="(2, 4)",
+            got=str(np.shape(out)), likely="the product has the rows of a and the columns of b: (m, n)",
+        )  # fmt: skip
+        tally.holds((a.shape, b.shape) == ((2, 3), (3, 4)), f"{case}: a and b keep their shapes")
+
+    def values(tally: Tally) -> None:
+        table = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+        for given, dtype, how in (
+            (np.asfortranarray(table), "float64", "column after column in memory"),
+            (np.repeat(table, 2, axis=1)[:, ::2], "float64", "with gaps between its numbers"),
+            ([[1, 2, 3], [4, 5, 6]], "float32", "a list of lists"),
+            (np.array([[1, 2, 3], [4, 5, 6]]), "float32", "whole numbers"),
+        ):
+            case = f"_prepare_nn of a given as {how}"
+            tally.trying(case)
+            a, b, out, _ = prepare(given, np.ones((3, 2), dtype))
+            tally.holds(
+                isinstance(a, np.ndarray) and a.flags.c_contiguous and a.dtype == dtype,
+                f"{case}: C cannot read a", expected=f"a C-contiguous array of {dtype}", got=_form(a),
+                likely="C reads row after row, without gaps, float32 or float64: _as_pair brings both into that form",
+            )  # fmt: skip
+            tally.equal(a, table, case=f"a of {case}")
+            tally.holds(
+                out.dtype == b.dtype == dtype, f"{case}: the result has another dtype", expected=dtype,
+                got=f"out {out.dtype}, b {b.dtype}",
+            )  # fmt: skip
+        a, b = np.ones((2, 3)), np.ones((3, 2))
+        got = prepare(a, b)
+        tally.holds(
+            got[0] is a and got[1] is b, "_prepare_nn: arrays that C can read as they are were copied",
+            likely="what _as_pair returns is all there is to do",
+        )  # fmt: skip
+
+    def agreement(tally: Tally) -> None:
+        a, b = factors(np.random.default_rng(1), (5, 7, 4))
+        for case, (x, y) in {"a, b": (a, b), "transposed views": (np.asarray(b.T), np.asarray(a.T))}.items():
+            for name in ("ijk", "threads"):
+                text = f"{name} of {case}, through _prepare_nn"
+                tally.trying(text)
+                tally.equal(getattr(matmul, name)(x, y), x @ y, case=text, terms=7)
+        out = np.full((5, 4), np.nan)
+        tally.trying("ikj with out=")
+        tally.holds(
+            matmul.ikj(a, b, out) is out, "ikj(a, b, out): the result is not in out",
+            likely="out is what C writes to: hand it on to output_like",
+        )  # fmt: skip
+        tally.equal(out, a @ b, case="out of ikj(a, b, out)", terms=7)
+
+    def refusals(tally: Tally) -> None:
+        a, b = np.ones((4, 4)), np.ones((4, 4))
+        wide, both = np.ones((4, 8)), "out is written while a and b are still read: tell output_like of both, by name"
+        fits = "C writes M * N numbers of that dtype, one after another, whatever out is: output_like checks it"
+        inner = "where a has more columns than b has rows, C reads past the end of b: compare the two"
+        pair = "C is told one dtype for all: _as_pair refuses two"
+        cases: list[tuple[str, Any, Any, Any, type[Exception], Sequence[str], str]] = [
+            ("a (2, 3), b (4, 5)", np.ones((2, 3)), np.ones((4, 5)), None, ValueError, ("(2, 3)", "(4, 5)"), inner),
+            ("a (2, 3), b (2, 3)", np.ones((2, 3)), np.ones((2, 3)), None, ValueError, ("(2, 3)",), inner),
+            ("a (3, 2), b (3, 3)", np.ones((3, 2)), np.ones((3, 3)), None, ValueError, ("(3, 2)", "(3, 3)"), inner),
+            ("a float64, b float32", a, b.astype("float32"), None, TypeError, ("float32", "float64"), pair),
+            ("a with one dimension", np.ones(4), b, None, ValueError, ("2 dimensions",), pair),
+            ("out (4, 5)", a, b, np.ones((4, 5)), ValueError, ("(4, 5)", "(4, 4)"), fits),
+            ("out float32", a, b, np.ones((4, 4), "float32"), ValueError, ("float32", "float64"), fits),
+            ("out with gaps", a, b, wide[:, ::2], ValueError, ("contiguous",), fits),
+            ("out = a", a, b, a, ValueError, ("overlaps",), both),
+            ("out = b", a, b, b, ValueError, ("overlaps",), both),
+        ]
+        for case, x, y, out, kind, words, likely in cases:
+            refused(tally, f"_prepare_nn with {case}", partial(prepare, x, y, out), kind, words, likely)
+
+    def sizes(tally: Tally) -> None:
+        for m, k, n in SIZES:
+            case = f"_prepare_nn of a {(m, k)}, b {(k, n)}"
+            tally.trying(case)
+            _, _, out, got = prepare(np.ones((m, k), "float32"), np.ones((k, n), "float32"))
+            tally.holds(
+                (got, out.shape) == ((m, k, n), (m, n)), f"{case}: sizes or out are wrong",
+                expected=f"{(m, k, n)} and out {(m, n)}", got=f"{got} and out {out.shape}",
+            )  # fmt: skip
+
+    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]
+    return [Check(name, run) for name, run in made]
+
+
+def _form(array: Any) -> str:
+    if not isinstance(array, np.ndarray):
+        return type(array).__name__
+    return f"{array.dtype} with strides {array.strides} for shape {array.shape}"
+
+
+def dense_forward() -> list[Check]:
+    """Dense.forward: the product and the bias, written where the caller wants it, and x kept for the way back."""
+    dense, floor = c_floor().dense.Dense, numpy_floor().dense.Dense
+
+    def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Any:
+        return dense(weights, bias).forward(x)
+
+    def backward_finds_x(w: np.ndarray) -> Any:
+        layer = dense(w, np.zeros(w.shape[1]))
+        layer.forward(x)
+        try:
+            layer.backward(grad)
+        except ValueError as error:
+            raise Wrong(f"backward after forward: {error}", likely="forward keeps x for backward, as self._x") from None
+        return layer.grad_weights
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
+        batch, inputs, out = size
+        return rng.standard_normal((batch, inputs)), rng.standard_normal((inputs, out)), rng.standard_normal(out)
+
+    def memory(tally: Tally) -> None:
+        case = "Dense.forward(x, out=out)"
+        tally.trying(case)
+        x, weights, bias = arguments(np.random.default_rng(6), (5, 3, 4))
+        layer, out, called = dense(weights, bias), np.full((5, 4), np.nan), []
+        original = library.function
+
+        def noted(name: str, dtype: Any) -> Any:
+            called.append(name)
+            return original(name, dtype)
+
+        library.function = noted
+        try:
+            got = layer.forward(x, out=out)
+        finally:
+            library.function = original
+        tally.holds(
+            got is out, f"{case}: the result is not in out",
+            likely="matmul takes where to write as its third argument, and forward returns it",
+        )  # fmt: skip
+        tally.equal(out, x @ weights + bias, case=f"out of {case}", terms=3)
+        tally.holds(
+            "add_bias" in called and len(called) == 2, f"{case} is to be two calls into C: the product and add_bias",
+            got=", ".join(called) or "none",
+            likely="NumPy holds the memory here; library.function(name, dtype) gives the C function that computes",
+        )  # fmt: skip
+        refused(
+            tally, "Dense.forward of x (5, 4) by weights (3, 4)", lambda: dense(weights, bias).forward(np.ones((5, 4))),
+            ValueError, ("(5, 4)", "(3, 4)"), "self._prepare checks x, and makes out where there is none",
+        )  # fmt: skip
+        refused(
+            tally, "Dense.forward with out (5, 3)", lambda: layer.forward(x, out=np.ones((5, 3))),
+            ValueError, ("(5, 3)", "(5, 4)"), "self._prepare checks out, too",
+        )  # fmt: skip
+
+    x, w, _ = arguments(np.random.default_rng(5), (4, 3, 2))
+    grad = np.random.default_rng(7).standard_normal((4, 2))
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda x, weights, bias: floor(weights, bias).forward(x),
+            show=lambda x, weights, bias: f"Dense.forward for x {x.shape}, weights {weights.shape}",
+            hand=[((A, B, np.array([10.0, 100.0])), [[17.0, 99.0], [26.0, 99.0]])],
+            arguments=arguments,
+            typical=(4, 4, 4),
+            sizes=SIZES,
+            gradient=gradient_check(
+                lambda w: float(np.sum((x @ w) * grad)),
+                backward_finds_x,
+                lambda rng: w,
+                "sum(y * grad_output) for weights (3, 2): what backward makes of the x that forward kept",
+            ),
+            terms=lambda x, weights, bias: x.shape[1] + 1,
+            scale=lambda x, weights, bias: np.abs(x) @ np.abs(weights) + np.abs(bias),
+            guesses=[
+                Guess("the bias is missing", lambda x, w, b: x @ w),
+                Guess("the bias is added twice", lambda x, w, b: x @ w + 2 * b),
+                Guess("the product is missing: only the bias is there", lambda x, w, b: np.tile(b, (len(x), 1))),
+            ],
+            memory=memory,
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "8.1": prepare_nn,
+    "8.2": dense_forward,
+}

@@ -1,0 +1,148 @@
+"""Week 10: neighbouring threads reach neighbouring numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, checks_of
+from groundup.course.grading.calling.kernel_launches import (
+    RUNS,
+    Launch,
+    Out,
+    any_grid,
+    as_float,
+    launched,
+    left_out,
+    module,
+    random,
+)
+from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
+from groundup.course.grading.problems.first_kernels import ALONG, GATHERED, SUM_IN_MEMORY, batch, epoch, product
+from groundup.course.likely import Guess
+
+
+def columns_by_thread() -> list[Check]:
+    """10.2: the sum of each column."""
+    kernel = module("kernels.sums").columns_by_thread
+    return checks_of(
+        Exercise(
+            call=lambda matrix, launch: launched(kernel, launch, matrix, Out((matrix.shape[1],))),
+            reference=lambda matrix, launch: matrix.sum(axis=0, dtype=np.float64),
+            show=lambda matrix, launch: f"columns_by_thread{launch} of {matrix.shape}",
+            hand=[
+                ((as_float([[1, 2, 3], [4, 5, 7]]), Launch(1, 4)), [5, 7, 10]),
+                ((as_float([[1, 2, 3], [4, 5, 7], [0, -1, 1]]), Launch(1, 2)), [5, 6, 11]),
+            ],
+            arguments=lambda rng, size: (random(rng, *size[0]), size[1]),
+            typical=((7, 13), Launch(2, 4)),
+            sizes=[(shape, launch) for shape in ((1, 1), (33, 2), (3, 37)) for launch in any_grid(shape[1])],
+            dtype="float32",
+            terms=lambda matrix, launch: len(matrix),
+            scale=lambda matrix, launch: np.abs(matrix).sum(axis=0),
+            guesses=[
+                *left_out(lambda matrix, launch: matrix.sum(axis=0)),
+                Guess(
+                    "the last row is left out: does the loop run to the end?",
+                    lambda matrix, launch: matrix[:-1].sum(axis=0),
+                ),
+                Guess("only the last row is there: add, do not assign", lambda matrix, launch: matrix[-1]),
+                Guess(
+                    "forgot the batch: the sum over the rows, not their mean",
+                    lambda matrix, launch: matrix.mean(axis=0),
+                ),
+                Guess(
+                    "the sum goes along the rows: one for each column was asked for",
+                    lambda matrix, launch: matrix.sum(axis=1) if len(matrix) == matrix.shape[1] else None,
+                ),
+                *races(),
+            ],
+            memory=watched(
+                kernel,
+                Launch(1, 32),
+                lambda rng: (random(rng, 5, 128), Out((128,))),
+                reads(1, 0, SUM_IN_MEMORY),
+                coalesced(likely=RUNS),
+            ),
+        )
+    )
+
+
+def gather_rows() -> list[Check]:
+    """10.3: x[r] = values[order[position + r]], coalesced."""
+    kernel = module("kernels.gather").gather_rows
+    values, order = as_float([[1, 2], [3, 4], [5, 6]]), np.array([2, 0, 1, 0], np.int32)
+
+    def arguments(rng: np.random.Generator, size: tuple[tuple[int, int], Launch]) -> tuple[Any, ...]:
+        (rows, features), launch = size
+        labels, order, position = epoch(rng, rows)
+        return random(rng, labels.size, features), order, position, rows, launch
+
+    def grids(rows: int, features: int) -> list[Launch]:
+        """Beyond the edges, too small along both sides, and a single thread."""
+        beyond = Launch((features // 4 + 2, rows // 2 + 2), (4, 2))
+        return [beyond, Launch((1, 1), (4, 2)), Launch((1, 1), (1, 1))]
+
+    def reached(rows_too: bool, columns_too: bool) -> Callable[..., Any]:
+        """What is written without the stride along one of the two."""
+
+        def wrong(*given: Any) -> Any:
+            result, launch = batch(*given), given[-1]
+            across, down = (blocks * side for blocks, side in zip(launch.grid, launch.block, strict=True))
+            row, column = np.indices(result.shape)
+            done = (rows_too | (row < down)) & (columns_too | (column < across))
+            return None if done.all() else np.where(done, result, np.nan)
+
+        return wrong
+
+    return checks_of(
+        Exercise(
+            call=lambda values, order, position, rows, launch: launched(
+                kernel, launch, values, order, position, Out((rows, values.shape[1]))
+            ),
+            reference=batch,
+            show=lambda values, order, position, rows, launch: (
+                f"gather_rows{launch}, {rows} rows of {values.shape[1]} from position {position[0]}"
+            ),
+            hand=[
+                ((values, order, np.array([0], np.int64), 2, Launch((1, 1), (4, 2))), [[5, 6], [1, 2]]),
+                ((values, order, np.array([1], np.int64), 3, Launch((1, 1), (1, 2))), [[1, 2], [3, 4], [1, 2]]),
+            ],
+            arguments=arguments,
+            typical=((5, 7), Launch((1, 2), (4, 2))),
+            sizes=[(shape, launch) for shape in ((1, 1), (3, 11), (17, 5)) for launch in grids(*shape)],
+            dtype="float32",
+            guesses=[
+                Guess(
+                    "no grid-stride loop along the columns: go on by the grid's width until the row ends",
+                    reached(True, False),
+                ),
+                Guess(
+                    "no grid-stride loop down the rows: go on by the grid's height until the last", reached(False, True)
+                ),
+                Guess("no grid-stride loop: what lies beyond the grid is left out", reached(False, False)),
+                *GATHERED,
+                *races(),
+            ],
+            memory=watched(
+                kernel,
+                Launch((1, 2), (32, 2)),
+                lambda rng: (
+                    random(rng, 9, 64),
+                    rng.permutation(9).astype(np.int32),
+                    np.array([3], np.int64),
+                    Out((5, 64)),
+                ),
+                coalesced(likely=ALONG),
+            ),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "10.1": lambda: product("coalesced", x_down=False),
+    "10.2": columns_by_thread,
+    "10.3": gather_rows,
+}

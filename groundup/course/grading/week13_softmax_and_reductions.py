@@ -1,0 +1,250 @@
+"""Week 13: softmax and sums, first by threads, then by warps.
+
+Kernels that wait at barriers are compiled and traced. The others run line by line, which costs no compiling: in two
+dtypes, and with shuffles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, checks_of
+from groundup.course.grading.calling.kernel_launches import (
+    Launch,
+    Out,
+    any_grid,
+    launched,
+    module,
+    of_the_project,
+    random,
+)
+from groundup.course.grading.calling.kernel_memory import COALESCED, reads, watched
+from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.kernel_reductions import (
+    BARRIER_MISSING,
+    WARP,
+    below,
+    block_sum_guesses,
+    f32,
+    softmax_of,
+    warps,
+)
+from groundup.course.likely import Guess
+
+
+def wrong_in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """What a mistake gives, overflows and all."""
+
+    def wrong(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return compute(*arguments)
+
+    return wrong
+
+
+def of_own_lane(z: np.ndarray) -> np.ndarray:
+    """For each number the largest that its lane has seen: of every 32nd column, and of the first."""
+    lanes = [np.maximum(z[:, lane::WARP].max(axis=1), z[:, 0]) for lane in range(min(WARP, z.shape[1]))]
+    return np.stack([lanes[j % WARP] for j in range(z.shape[1])], axis=1)
+
+
+SOFTMAX_GUESSES = [
+    Guess(
+        "normalised over the wrong axis: each row adds up to 1, not each column",
+        wrong_in_float32(lambda z, launch: softmax_of(z, z.max(axis=0), axis=0)),
+    ),
+    Guess(
+        "forgot to subtract the row's largest number: exp(89) is more than a float32 can hold, and inf / inf is NaN",
+        wrong_in_float32(lambda z, launch: softmax_of(z, f32(0))),
+    ),
+    Guess(
+        "the row's first number is taken for the largest: the loop has to look at all of them",
+        wrong_in_float32(lambda z, launch: softmax_of(z, z[:, :1])),
+    ),
+    Guess(
+        "never divided by the sum",
+        wrong_in_float32(lambda z, launch: np.exp(z - z.max(axis=1, keepdims=True))),
+    ),
+]
+
+
+SOFTMAX_BY_HAND = [
+    ([[0.0, 0.0], [0.0, np.log(3.0)]], [[0.5, 0.5], [0.25, 0.75]]),
+    ([[0.0, 1000.0], [1000.0, 1000.0]], [[0.0, 1.0], [0.5, 0.5]]),
+]
+"""The second has numbers whose exponentials overflow, and a largest that is not the first."""
+
+
+def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], guesses: Sequence[Guess]) -> Exercise:
+    """Softmax of every row. launches: for so many rows"""
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
+        return random(rng, *size[:2]), size[2]
+
+    shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
+    return Exercise(
+        call=lambda z, launch: line_by_line(kernel, launch, z, Out(z.shape)),
+        reference=lambda z, launch: below("activations", "softmax", z),
+        show=lambda z, launch: f"{kernel.__name__}{launch} of z {z.shape}",
+        hand=[((f32(z), launches(2)[0]), output) for z, output in SOFTMAX_BY_HAND],
+        arguments=arguments,
+        typical=(4, 37, launches(4)[0]),
+        sizes=[(*shape, launch) for shape in shapes for launch in launches(shape[0])],
+        dtype="float32",
+        terms=lambda z, launch: z.shape[1] + 8,
+        scale=lambda z, launch: 1.0,
+        guesses=guesses,
+    )
+
+
+def softmax_thread() -> list[Check]:
+    """A thread for each row."""
+    kernel = module("kernels.softmax").softmax_thread
+    memory = watched(
+        kernel,
+        Launch(2, 2),
+        lambda rng: (random(rng, 7, 5), Out((7, 5))),
+        race="two threads work on one row: a thread goes on by as many rows as the grid has threads, cuda.gridsize(1)",
+    )
+    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_GUESSES), memory=memory))
+
+
+def softmax_warp() -> list[Check]:
+    """A warp for each row."""
+    kernel = module("kernels.softmax").softmax_warp
+
+    def own_sum(z: np.ndarray, launch: Launch) -> np.ndarray:
+        exponentials = np.exp(z - z.max(axis=1, keepdims=True))
+        lanes = [exponentials[:, lane::WARP].sum(axis=1) for lane in range(min(WARP, z.shape[1]))]
+        return exponentials / np.stack([lanes[j % WARP] for j in range(z.shape[1])], axis=1)
+
+    guesses = [
+        Guess(
+            "the largest over the own lane only: warp_largest makes it that of all 32",
+            wrong_in_float32(lambda z, launch: softmax_of(z, of_own_lane(z))),
+        ),
+        Guess("divided by the sum over the own lane only: warp_sum makes it that of all 32", wrong_in_float32(own_sum)),
+        *SOFTMAX_GUESSES,
+    ]
+    exercise = softmax_exercise(kernel, warps, guesses)
+    memory = followed(kernel, Launch(1, (WARP, 2)), lambda rng: (random(rng, 5, 64), Out((5, 64))), side_by_side=[0, 1])
+    return checks_of(replace(exercise, memory=memory))
+
+
+def total_by_tree() -> list[Check]:
+    """The sum of a vector, by one block."""
+    sums = module("kernels.sums")
+    kernel, block = sums.total_by_tree, sums.BLOCK
+    launch = Launch(1, block)
+
+    def places(vector: np.ndarray) -> np.ndarray:
+        """What each thread has added up on its own: (block, 1)."""
+        padded = np.zeros(-(-vector.size // block) * block)
+        padded[: vector.size] = vector
+        return padded.reshape(-1, block).sum(axis=0)[:, None]
+
+    return checks_of(
+        Exercise(
+            call=lambda vector: launched(kernel, launch, vector, Out((1,))),
+            reference=lambda vector: np.array([vector.astype(np.float64).sum()]),
+            show=lambda vector: f"{kernel.__name__}{launch} of {vector.size} numbers",
+            hand=[((f32([1, 2, 3, 4]),), [10.0]), ((np.ones(700, np.float32),), [700.0])],
+            arguments=lambda rng, size: (random(rng, size),),
+            typical=777,
+            sizes=[1, 2, 31, block - 1, block, block + 1, 2 * block + 1],
+            dtype="float32",
+            terms=lambda vector: vector.size,
+            scale=lambda vector: np.abs(vector).sum(),
+            guesses=[
+                *block_sum_guesses(f"{block} threads", block, places),
+                Guess(
+                    f"only the first {block} numbers are added: a thread takes every {block}th, not one",
+                    lambda vector: vector[:block].sum(keepdims=True),
+                ),
+            ],
+            memory=watched(
+                kernel,
+                launch,
+                lambda rng: (random(rng, 600), Out((1,))),
+                COALESCED,
+                reads(0, 1, "a number is fetched more than once: add it to the thread's own sum, and that is all"),
+                race=BARRIER_MISSING,
+            ),
+        )
+    )
+
+
+def shuffled(down: bool, steps: Sequence[int]) -> Callable[..., np.ndarray]:
+    """What each lane has after such shuffles: down, where lanes beyond the end keep their own, or across."""
+
+    def wrong(values: np.ndarray) -> np.ndarray:
+        found = values.astype(np.float64).reshape(-1, WARP)
+        lane = np.arange(WARP)
+        for step in steps:
+            other = np.where(lane + step < WARP, lane + step, lane) if down else lane ^ step
+            found = found + found[:, other]
+        return found.ravel()
+
+    return wrong
+
+
+def warp_sum() -> list[Check]:
+    """The device function, in a kernel that gives the sum of every lane."""
+    cuda, of_warp = module("backend").cuda, module("kernels.softmax").warp_sum
+    of_the_project(of_warp, device=True)
+
+    @cuda.jit
+    def sum_in_every_lane(values, sums):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        sums[i] = of_warp(values[i])
+
+    def launch(values: np.ndarray) -> Launch:
+        return Launch(1, values.size)
+
+    one = np.zeros(WARP, np.float32)
+    one[[3, 20]] = 5, 2
+    return checks_of(
+        Exercise(
+            call=lambda values: line_by_line(sum_in_every_lane, launch(values), values, Out(values.shape)),
+            reference=lambda values: np.repeat(values.astype(np.float64).reshape(-1, WARP).sum(axis=1), WARP),
+            show=lambda values: f"warp_sum in each lane of {values.size // WARP} warps",
+            hand=[((one,), np.full(WARP, 7.0)), ((np.ones(WARP, np.float32),), np.full(WARP, 32.0))],
+            arguments=lambda rng, size: (random(rng, size * WARP),),
+            typical=1,
+            sizes=[1, 2, 3],
+            dtype="float32",
+            terms=lambda values: WARP,
+            scale=lambda values: np.repeat(np.abs(values).reshape(-1, WARP).sum(axis=1), WARP),
+            guesses=[
+                Guess(
+                    "the sum is right in lane 0 only: shfl_down looks one way, shfl_xor both, and every lane needs it",
+                    shuffled(True, [16, 8, 4, 2, 1]),
+                ),
+                Guess(
+                    "the last step is left out: offset 1 is one, too",
+                    shuffled(False, [16, 8, 4, 2]),
+                ),
+                Guess(
+                    "the first step is left out: half of 32 lanes is 16",
+                    shuffled(False, [8, 4, 2, 1]),
+                ),
+                Guess(
+                    "each value is asked for, but not added to the own one",
+                    lambda values: values[np.arange(values.size) ^ (WARP - 1)],
+                ),
+            ],
+            memory=followed(sum_in_every_lane, Launch(1, 2 * WARP), lambda rng: (random(rng, 64), Out((64,)))),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "13.1": softmax_thread,
+    "13.2": total_by_tree,
+    "13.3": warp_sum,
+    "13.4": softmax_warp,
+}

@@ -1,0 +1,229 @@
+"""Week 14: the derivative of softmax, the sums of columns, and the gradient of the loss."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
+from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, launched, module, random
+from groundup.course.grading.calling.kernel_memory import COALESCED, watched
+from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.kernel_losses import (
+    LOGITS_BY_HAND,
+    SHAPES,
+    SLOPES_BY_HAND,
+    TYPICAL,
+    logits_and_labels,
+    loss_gradient_check,
+    row_launches,
+    slope_guesses,
+)
+from groundup.course.grading.problems.kernel_reductions import (
+    BARRIER_MISSING,
+    WARP,
+    below,
+    block_sum_guesses,
+    f32,
+    softmax_of,
+    warps,
+)
+from groundup.course.likely import Guess
+
+
+def softmax_warp_backward() -> list[Check]:
+    """The derivative of softmax, from its output."""
+    kernel = module("kernels.softmax").softmax_warp_backward
+
+    def call(grad: np.ndarray, output: np.ndarray, launch: Launch) -> Any:
+        return line_by_line(kernel, launch, grad, output, Out(output.shape, str(output.dtype)))
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
+        z = random(rng, *size[:2])
+        return random(rng, *size[:2]), softmax_of(z, z.max(axis=1, keepdims=True)), size[2]
+
+    def own_lane(g: np.ndarray, s: np.ndarray, launch: Launch) -> np.ndarray:
+        lanes = [(g * s)[:, lane::WARP].sum(axis=1) for lane in range(min(WARP, s.shape[1]))]
+        return (g - np.stack([lanes[j % WARP] for j in range(s.shape[1])], axis=1)) * s
+
+    direction = np.random.default_rng(7).standard_normal((2, 35))
+    wide = np.zeros((1, 33))
+    wide[0, [0, 32]] = 1.0
+    by_hand: list[tuple[Any, Any, Any]] = [
+        # of 33 outputs of 1/32 each: the sum is 2/32, and the slopes are (1 - 1/16) / 32 and -1/16 / 32
+        (wide, np.full((1, 33), 1 / 32), np.where(wide == 1, 15 / 512, -1 / 512)),
+        ([[1.0, 0.0], [4.0, 2.0]], [[0.25, 0.75], [0.5, 0.5]], [[0.1875, -0.1875], [0.5, -0.5]]),
+        ([[2.0, 2.0]], [[0.1, 0.9]], [[0.0, 0.0]]),
+    ]
+    shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda grad, output, launch: below("activations", "softmax_backward", grad, output, output),
+            show=lambda grad, output, launch: f"{kernel.__name__}{launch}, output {output.shape}",
+            hand=[((f32(g), f32(s), warps(len(s))[0]), grad_z) for g, s, grad_z in by_hand],
+            arguments=arguments,
+            typical=(4, 37, warps(4)[0]),
+            sizes=[(*shape, launch) for shape in shapes for launch in warps(shape[0])],
+            gradient=gradient_check(
+                lambda z: float(np.sum(softmax_of(z, z.max(axis=1, keepdims=True)) * direction)),
+                lambda z: call(direction, softmax_of(z, z.max(axis=1, keepdims=True)), warps(2)[0]),
+                lambda rng: rng.standard_normal((2, 35)),
+                "sum(softmax(z) * grad_output) for z (2, 35)",
+            ),
+            dtype="float32",
+            terms=lambda grad, output, launch: output.shape[1] + 8,
+            scale=lambda grad, output, launch: float(np.abs(grad).max()),
+            guesses=[
+                Guess(
+                    "only the slope of each output by its own z, s (1 - s): every output depends on every z of its row",
+                    lambda g, s, launch: g * s * (1 - s),
+                ),
+                Guess(
+                    "the sum of grad_output * output over the row is not subtracted",
+                    lambda g, s, launch: g * s,
+                ),
+                Guess("the sum over the own lane only: warp_sum makes it that of all 32", own_lane),
+                Guess(
+                    "not multiplied by the output at the end",
+                    lambda g, s, launch: g - (g * s).sum(axis=1, keepdims=True),
+                ),
+                Guess(
+                    "the sum is that of grad_output alone, without the output",
+                    lambda g, s, launch: (g - g.sum(axis=1, keepdims=True)) * s,
+                ),
+            ],
+            memory=followed(
+                kernel,
+                Launch(1, (WARP, 2)),
+                lambda rng: (random(rng, 5, 64), random(rng, 5, 64), Out((5, 64))),
+                side_by_side=[0, 1, 2],
+            ),
+        )
+    )
+
+
+NO_EARLY_RETURN = (
+    "a guard before the barrier returns early: threads beyond the edge have left when the others wait for all of their "
+    "block. Let them go along with a zero, and guard the last write"
+)
+
+
+def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tally], None]:
+    """A check before another one: no `return` above the kernel's last barrier, which many devices forgive."""
+
+    def check(tally: Tally) -> None:
+        if backend() == "emulator":
+            nodes = list(ast.walk(kernel.source.tree))
+            barriers = [each.lineno for each in nodes if isinstance(each, ast.Attribute) and each.attr == "syncthreads"]
+            early = [
+                each.lineno for each in nodes if isinstance(each, ast.Return) and each.lineno < max(barriers, default=0)
+            ]
+            what = "a thread may return before a barrier that the others of its block wait at" if early else ""
+            tally.holds(not early, what, likely=NO_EARLY_RETURN, line=early[0] if early else None)
+        then(tally)
+
+    return check
+
+
+def columns_by_block() -> list[Check]:
+    """The sums of a matrix's columns."""
+    sums = module("kernels.sums")
+    kernel, lanes, rows_at_once = sums.columns_by_block, sums.LANES, sums.WARPS
+
+    def launch(matrix: np.ndarray) -> Launch:
+        return Launch(-(-matrix.shape[1] // lanes), (lanes, rows_at_once))
+
+    def places(matrix: np.ndarray) -> np.ndarray:
+        """What each row of threads has added up on its own: (WARPS, columns)."""
+        rows, columns = matrix.shape
+        padded = np.zeros((-(-rows // rows_at_once) * rows_at_once, columns))
+        padded[:rows] = matrix
+        return padded.reshape(-1, rows_at_once, columns).sum(axis=0)
+
+    memory = watched(
+        kernel,
+        Launch(2, (lanes, rows_at_once)),
+        lambda rng: (random(rng, 20, 40), Out((40,))),
+        COALESCED,
+        race=BARRIER_MISSING,
+    )
+    return checks_of(
+        Exercise(
+            call=lambda matrix: launched(kernel, launch(matrix), matrix, Out(matrix.shape[1:])),
+            reference=lambda matrix: matrix.sum(axis=0, dtype=np.float64),
+            show=lambda matrix: f"{kernel.__name__}{launch(matrix)} of matrix {matrix.shape}",
+            hand=[
+                ((f32([[1, 2], [3, 4], [5, 6]]),), [9.0, 12.0]),
+                ((np.ones((50, 3), np.float32),), [50.0, 50.0, 50.0]),
+            ],
+            arguments=lambda rng, size: (random(rng, *size),),
+            typical=(37, 40),
+            sizes=[(1, 1), (1, 77), (15, 32), (16, 33), (17, 31), (101, 2)],
+            dtype="float32",
+            terms=lambda matrix: matrix.shape[0],
+            scale=lambda matrix: np.abs(matrix).sum(axis=0),
+            guesses=[
+                *block_sum_guesses(f"{rows_at_once} rows", rows_at_once, places),
+                Guess(
+                    f"only the first {rows_at_once} rows are added: a thread takes every {rows_at_once}th row, not one",
+                    lambda matrix: matrix[:rows_at_once].sum(axis=0),
+                ),
+                Guess(
+                    "the mean over the rows: a bias is added to every row, so its gradient is their sum",
+                    lambda matrix: matrix.mean(axis=0),
+                ),
+            ],
+            memory=no_early_return(kernel, memory),
+        )
+    )
+
+
+def exponentials_to_slopes() -> list[Check]:
+    """The device function, in the kernel of the gradient that the project has around it."""
+    make = module("kernels.losses").softmax_kernels
+
+    @cache
+    def kernel(lanes: int) -> Any:
+        return make(lanes)[1]
+
+    def call(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> Any:
+        return line_by_line(kernel(lanes), launch, logits, labels, Out(logits.shape, str(logits.dtype)))
+
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda logits, labels, lanes, launch: below(
+                "losses", "softmax_cross_entropy_backward", logits, labels
+            ),
+            show=lambda logits, labels, lanes, launch: (
+                f"softmax_cross_entropy_backward{launch} with exponentials_to_slopes, logits {logits.shape}"
+            ),
+            hand=[((*LOGITS_BY_HAND, *row_launches(2)[0]), SLOPES_BY_HAND)],
+            arguments=logits_and_labels,
+            typical=TYPICAL,
+            sizes=[(*shape, *launch) for shape in SHAPES for launch in row_launches(shape[0])],
+            gradient=loss_gradient_check(lambda logits, labels: call(logits, labels, *row_launches(3)[0])),
+            dtype="float32",
+            terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
+            scale=lambda logits, labels, lanes, launch: 1 / len(logits),
+            guesses=slope_guesses(),
+            memory=followed(
+                kernel(WARP),
+                Launch(1, (WARP, 2)),
+                lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5, 64))),
+                side_by_side=[2],
+            ),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "14.1": softmax_warp_backward,
+    "14.2": columns_by_block,
+    "14.3": exponentials_to_slopes,
+}

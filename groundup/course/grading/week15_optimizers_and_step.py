@@ -1,0 +1,218 @@
+"""Week 15: the optimizers' kernels, and a whole training step, kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Wrong, checks_of
+from groundup.course.grading.calling.kernel_launches import module
+from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
+from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
+from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
+from groundup.course.grading.problems.kernel_reductions import FLOAT64
+from groundup.course.likely import Guess
+from shared.contract import STAGES, load_stage
+
+
+def momentum() -> list[Check]:
+    """The kernel of SGD with momentum."""
+    return checks_of(optimizer_exercise([1], "{}"))
+
+
+def update() -> list[Check]:
+    """The device function, in the kernels that the project has around it."""
+    return checks_of(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
+
+
+def numpy_gradients(
+    parameters: Sequence[np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    masks: Sequence[np.ndarray] | None,
+    activation: str = "relu",
+    mistake: str = "",
+) -> list[Any]:
+    """[loss, dL/dparameter …]. mistake: "no slope", "no mask" (on the way back), "mask in place"."""
+    inputs, outputs = [x], list[np.ndarray]()
+    last = len(parameters) // 2 - 1
+    for i, (weights, bias) in enumerate(zip(parameters[::2], parameters[1::2], strict=True)):
+        signal = inputs[-1] @ weights + bias
+        if i < last:
+            signal = FUNCTIONS[activation](signal)
+            masked = signal * masks[i] if masks else signal
+            outputs.append(masked if mistake == "mask in place" else signal)
+            signal = masked
+        inputs.append(signal)
+    exponentials = np.exp(signal - signal.max(axis=1, keepdims=True))
+    slopes = (exponentials / exponentials.sum(axis=1, keepdims=True) - one_hot(y, signal.shape[1])) / len(y)
+    found: list[np.ndarray] = []
+    for i in reversed(range(last + 1)):
+        found[:0] = [inputs[i].T @ slopes, slopes.sum(axis=0)]
+        if i > 0:
+            slopes = slopes @ parameters[2 * i].T
+            if masks and mistake != "no mask":
+                slopes = slopes * masks[i - 1]
+            if mistake != "no slope":
+                slopes = slopes * SLOPES[activation](outputs[i - 1])
+    return [float(cross_entropy(signal, y).sum()), *found]
+
+
+def slope_names(parameters: Sequence[np.ndarray]) -> list[str]:
+    """dL/dW1, dL/db1, …"""
+    return [f"dL/d{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(parameters))]
+
+
+class Recording:
+    """An optimizer that writes down what its step is given."""
+
+    def __init__(self) -> None:
+        self.given: list[tuple[list[Any], list[Any], list[np.ndarray]]] = []
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        """Keeps the arrays, and what the gradients hold now."""
+        self.given.append((list(parameters), list(gradients), [each.copy_to_host() for each in gradients]))
+
+
+def op_by_op() -> list[Check]:
+    """The step of a whole network, with NumPy in place of the kernels."""
+    numpy_instead_of_kernels()
+    steps, network = module("steps"), module("network").Network
+
+    def call(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
+        made = network.from_parameters(parameters, activation=activation, dtype=FLOAT64)
+        optimizer = Recording()
+        loss = steps.op_by_op(made, x, y, optimizer, masks)
+        steps_taken = len(optimizer.given)
+        if steps_taken != 1:
+            taken = f"optimizer.step was called {steps_taken} times"
+            raise Wrong(taken, expected="once", likely="the parameters move once, when all gradients are known")
+        parameters_given, gradients_given, gradients = optimizer.given[0]
+        right = _same_arrays(parameters_given, made.parameters) and _same_arrays(gradients_given, made.layer_gradients)
+        if not right:
+            raise Wrong(
+                "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
+                likely="both lists in their order, the network's own arrays: an optimizer changes them in place",
+            )
+        steps.op_by_op(made, x, y, None, masks)  # where there is no optimizer, there is no step to take
+        return {"loss": loss, **dict(zip(slope_names(parameters), gradients, strict=True))}
+
+    def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
+        stage = load_stage(STAGES[1])
+        made = stage.network.Network.from_parameters(parameters, activation=activation, dtype=FLOAT64)
+        gradients = made.gradients(x, y, masks)
+        return {"loss": made.loss(x, y, masks), **dict(zip(slope_names(parameters), gradients, strict=True))}
+
+    def arguments(rng: np.random.Generator, size: tuple[int, bool, tuple[int, ...], str]) -> tuple[Any, ...]:
+        rows, dropout, widths, activation = size
+        parameters: list[np.ndarray] = []
+        for inputs, outputs in pairwise(widths):
+            parameters += [rng.standard_normal((inputs, outputs)), rng.standard_normal(outputs)]
+        masks = [rng.integers(0, 2, (rows, width)) * 2.0 for width in widths[1:-1]] if dropout else None
+        x, y = rng.standard_normal((rows, widths[0])), rng.integers(0, widths[-1], rows)
+        return x, y, parameters, masks, activation
+
+    def mistaken(mistake: str, text: str, place: int) -> Guess:
+        def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
+            if place >= len(parameters):
+                return None
+            return numpy_gradients(parameters, x, y, masks, activation, mistake)[1 + place]
+
+        return Guess(text, wrong, f"dL/d{'Wb'[place % 2]}{place // 2 + 1}")
+
+    def never_made(place: int) -> Guess:
+        def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
+            return np.full(parameters[place].shape, np.nan) if place < len(parameters) else None
+
+        return Guess(
+            "what comes back to this layer was never made: losses.gradient_of fills rows.grad[-1], and from there on "
+            "each layer, from the last to the first, fills the rows.grad of the one below",
+            wrong,
+            f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
+        )
+
+    def never_called(place: int) -> Guess:
+        def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
+            return np.zeros(parameters[place].shape) if place < len(parameters) else None
+
+        return Guess(
+            "backward is never called for this layer: it fills its grad_weights and grad_bias",
+            wrong,
+            f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
+        )
+
+    places = range(6)
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=reference,
+            show=lambda x, y, parameters, masks, activation: (
+                f"op_by_op, layers {[x.shape[1], *(bias.size for bias in parameters[1::2])]}, {len(x)} rows"
+                + (", dropout" if masks else "")
+            ),
+            hand=[(STEP_BY_HAND, STEP_EXPECTED)],
+            arguments=arguments,
+            typical=(4, False, (5, 7, 6, 3), "tanh"),
+            sizes=[
+                (3, True, (5, 7, 4), "relu"),
+                (4, True, (3, 6, 5, 4), "tanh"),
+                (1, False, (2, 1), "relu"),
+                (7, True, (1, 1, 3), "tanh"),
+                (2, False, (2, 3), "relu"),
+            ],
+            terms=lambda x, y, parameters, masks, activation: 256,
+            scale=lambda x, y, parameters, masks, activation: 100.0,
+            guesses=[
+                *(mistaken(mistake, text, place) for mistake, text in STEP_MISTAKES.items() for place in places),
+                Guess(
+                    "the mask is applied, but what came out of it is not what the next layer gets",
+                    lambda x, y, parameters, masks, activation: numpy_gradients(parameters, x, y, None, activation)[0],
+                    "loss",
+                ),
+                *map(never_made, places),
+                *map(never_called, places),
+            ],
+        )
+    )
+
+
+STEP_MISTAKES = {
+    "no slope": "the activation's derivative is left out on the way back",
+    "no mask": "the dropout mask is forgotten on the way back: what was not passed on has no slope",
+    "mask in place": "the mask is written over the activation's output, which its derivative needs: rows.dropped is "
+    "for what comes out",
+}
+
+
+STEP_BY_HAND = (
+    np.array([[3.0]]),
+    np.array([0]),
+    [np.array([[2.0]]), np.array([-4.0]), np.array([[1.0, -1.0]]), np.array([-2.0, 2.0])],
+    None,
+    "relu",
+)
+"""z = 3 * 2 - 4 = 2, which ReLU lets pass; the outputs are 2 - 2 and 2 - 2, so that softmax is 1/2 and 1/2."""
+
+
+STEP_EXPECTED = {
+    "loss": 0.6931471805599453,
+    "dL/dW1": [[-3.0]],
+    "dL/db1": [-1.0],
+    "dL/dW2": [[-1.0, 1.0]],
+    "dL/db2": [-0.5, 0.5],
+}
+"""The slopes at the outputs are 1/2 - 1 and 1/2; at the hidden number -1/2 * 1 + 1/2 * -1 = -1."""
+
+
+def _same_arrays(given: Sequence[Any], own: Sequence[Any]) -> bool:
+    return len(given) == len(own) and all(a is b for a, b in zip(given, own, strict=True))
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "15.1": momentum,
+    "15.2": update,
+    "15.3": op_by_op,
+}

@@ -1,0 +1,286 @@
+"""Week 16: several operations in one kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import Check, Exercise, Wrong, checks_of
+from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random
+from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.kernel_losses import (
+    LOGITS_BY_HAND,
+    LOSSES_BY_HAND,
+    SHAPES,
+    SLOPES_BY_HAND,
+    TYPICAL,
+    logits_and_labels,
+    loss_gradient_check,
+    row_launches,
+    slope_guesses,
+)
+from groundup.course.grading.problems.kernel_reductions import WARP, below, f32
+from groundup.course.likely import Guess
+
+SIDE = 4
+"""Of the tiles here: any side will do, and the smaller, the fewer threads."""
+
+
+def activated(number: int, z: np.ndarray) -> np.ndarray:
+    """The activation of that number, by the floor below."""
+    return below("activations", ("identity", "relu", "leaky_relu", "sigmoid", "tanh")[number], z)
+
+
+def tiled_forward() -> list[Check]:
+    """The product with bias and activation at its end, of tiles of 4 x 4."""
+    kernel = module("kernels.matmul_basic").tiled(SIDE, "nn").forward
+
+    def launch(x: np.ndarray, weights: np.ndarray) -> Launch:
+        return Launch((-(-weights.shape[1] // SIDE), -(-len(x) // SIDE)), (SIDE, SIDE))
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, int, int]) -> tuple[Any, ...]:
+        rows, inner, columns, number = size
+        return random(rng, rows, inner), random(rng, inner, columns), random(rng, columns), number
+
+    def per_row(x: np.ndarray, weights: np.ndarray, bias: np.ndarray, number: int) -> Any:
+        return activated(number, x @ weights + bias[: len(x), None]) if len(x) <= bias.size else None
+
+    return checks_of(
+        Exercise(
+            call=lambda x, weights, bias, number: line_by_line(
+                kernel, launch(x, weights), x, weights, bias, number, Out((len(x), bias.size))
+            ),
+            reference=lambda x, weights, bias, number: activated(number, x.astype(np.float64) @ weights + bias),
+            show=lambda x, weights, bias, number: (
+                f"forward{launch(x, weights)} of x {x.shape}, weights {weights.shape}, activation {number}"
+            ),
+            hand=[
+                (
+                    # xW is (11, -3) and (4, -1), with the bias (6, -2) and (-1, 0)
+                    (f32([[1, 2], [0, 1]]), f32([[3, -1], [4, -1]]), f32([-5, 1]), 1),
+                    [[6.0, 0.0], [0.0, 0.0]],
+                )
+            ],
+            arguments=arguments,
+            typical=(5, 6, 7, 4),
+            sizes=[(1, 1, 1, 0), (4, 4, 4, 1), (5, 3, 9, 2), (9, 5, 2, 1), (3, 13, 5, 4)],
+            dtype="float32",
+            terms=lambda x, weights, bias, number: x.shape[1] + 16,
+            scale=lambda x, weights, bias, number: np.abs(x) @ np.abs(weights) + np.abs(bias),
+            guesses=[
+                Guess(
+                    "a bias per row: each column has one, bias[column]",
+                    per_row,
+                ),
+                Guess(
+                    "the activation comes before the bias: it is activate(xW + b)",
+                    lambda x, weights, bias, number: activated(number, x @ weights) + bias,
+                ),
+                Guess("the bias is left out", lambda x, weights, bias, number: activated(number, x @ weights)),
+                Guess("the activation is left out", lambda x, weights, bias, number: x @ weights + bias),
+            ],
+            memory=followed(
+                kernel,
+                Launch((2, 2), (SIDE, SIDE)),
+                lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7))),
+                written_once=[4],
+            ),
+        )
+    )
+
+
+def softmax_cross_entropy_fused() -> list[Check]:
+    """The loss and its gradient in one kernel."""
+    make = module("kernels.losses").softmax_kernels
+    kernels = {lanes: make(lanes)[2] for lanes in (WARP, 1)}
+
+    def call(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> dict[str, Any]:
+        dtype = str(logits.dtype)
+        outputs = Out(labels.shape, dtype), Out(logits.shape, dtype)
+        return dict(
+            zip(("row_losses", "grad"), line_by_line(kernels[lanes], launch, logits, labels, *outputs), strict=True)
+        )
+
+    def reference(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> dict[str, Any]:
+        rows = [
+            below("losses", "softmax_cross_entropy", logits[i : i + 1], labels[i : i + 1]) / len(logits)
+            for i in range(len(logits))
+        ]
+        grad = below("losses", "softmax_cross_entropy_backward", logits, labels)
+        return {"row_losses": np.array(rows), "grad": grad}
+
+    def mistaken_loss(largest: bool, own: bool, mean: bool) -> Callable[..., Any]:
+        def wrong(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> Any:
+            top = logits.max(axis=1)
+            total = np.log(np.exp(logits - top[:, None]).sum(axis=1))
+            score = logits[np.arange(len(logits)), labels] - (top if largest else 0)
+            return (total - (score if own else 0)) / (len(logits) if mean else 1)
+
+        return wrong
+
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=reference,
+            show=lambda logits, labels, lanes, launch: f"softmax_cross_entropy_fused{launch} of logits {logits.shape}",
+            hand=[((*LOGITS_BY_HAND, *row_launches(2)[0]), {"row_losses": LOSSES_BY_HAND, "grad": SLOPES_BY_HAND})],
+            arguments=logits_and_labels,
+            typical=TYPICAL,
+            sizes=[(*shape, *launch) for shape in SHAPES for launch in row_launches(shape[0])],
+            gradient=loss_gradient_check(lambda logits, labels: call(logits, labels, *row_launches(3)[0]), "grad"),
+            dtype="float32",
+            terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
+            scale=lambda logits, labels, lanes, launch: 10.0 / len(logits),
+            guesses=[
+                Guess(
+                    "forgot the batch mean: each row's loss is divided by the number of rows",
+                    mistaken_loss(True, True, False),
+                    "row_losses",
+                ),
+                Guess(
+                    "the largest logit is not subtracted from the label's, as it was from those in the exponentials",
+                    mistaken_loss(False, True, True),
+                    "row_losses",
+                ),
+                Guess(
+                    "the label's logit is left out: the loss is log(total) - (logits[row, label] - largest)",
+                    mistaken_loss(True, False, True),
+                    "row_losses",
+                ),
+                *slope_guesses("grad"),
+            ],
+            memory=followed(
+                kernels[WARP],
+                Launch(1, (WARP, 2)),
+                lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5,)), Out((5, 64))),
+                side_by_side=[3],
+                written_once=[2],
+            ),
+        )
+    )
+
+
+def combine() -> list[Check]:
+    """The parts of a product added up, with bias, activation and mask."""
+    kernel = module("kernels.fused").combine
+
+    def call(parts: np.ndarray, bias: np.ndarray, number: int, mask: Any, launch: Launch) -> dict[str, Any]:
+        shape = parts.shape[1:]
+        unread = np.ones(shape, np.float32)
+        masked = mask is not None
+        given = number, parts, bias, Out(shape), Out(shape), mask if masked else unread, int(masked)
+        output, dropped = line_by_line(kernel, launch, *given)
+        if not masked and not np.isnan(dropped).all():
+            raise Wrong(
+                f"combine{launch} writes dropped, though masked is 0",
+                likely="masked says whether there is a mask: where it is 0, that array holds something else",
+            )
+        return {"output": output, "dropped": dropped} if masked else {"output": output}
+
+    def finished(z: Any, number: int, mask: Any) -> dict[str, Any]:
+        output = activated(number, z)
+        return {"output": output, "dropped": output * mask} if mask is not None else {"output": output}
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int, int, int, bool, Launch]) -> tuple[Any, ...]:
+        splits, rows, columns, number, masked, launch = size
+        mask = rng.integers(0, 2, (rows, columns)).astype(np.float32) * 2 if masked else None
+        return random(rng, splits, rows, columns), random(rng, columns), number, mask, launch
+
+    def mistaken(change: Callable[[np.ndarray, np.ndarray, int], Any]) -> Callable[..., Any]:
+        return lambda parts, bias, number, mask, launch: change(parts, bias, number)
+
+    parts = f32([[[1, 2], [0, 1]], [[3, -5], [4, 1]], [[0, 0], [1, 1]]])
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda parts, bias, number, mask, launch: finished(
+                parts.sum(axis=0, dtype=np.float64) + bias, number, mask
+            ),
+            show=lambda parts, bias, number, mask, launch: (
+                f"combine{launch} of parts {parts.shape}, activation {number}"
+                + (", with a mask" if mask is not None else "")
+            ),
+            hand=[
+                (
+                    (parts, f32([1, -1]), 1, f32([[2, 0], [0, 2]]), Launch(1, 4)),
+                    {"output": [[5.0, 0.0], [6.0, 2.0]], "dropped": [[10.0, 0.0], [0.0, 4.0]]},
+                )
+            ],
+            arguments=arguments,
+            typical=(3, 4, 5, 4, True, Launch(2, 16)),
+            sizes=[
+                (splits, rows, columns, number, masked, launch)
+                for splits, rows, columns, number, masked in (
+                    (1, 1, 1, 0, False),
+                    (2, 3, 11, 1, False),
+                    (5, 7, 3, 2, True),
+                    (4, 1, 33, 1, True),
+                )
+                for launch in any_grid(rows * columns)
+            ],
+            dtype="float32",
+            terms=lambda parts, bias, number, mask, launch: len(parts) + 16,
+            scale=lambda parts, bias, number, mask, launch: 2 * (np.abs(parts).sum(axis=0) + np.abs(bias)),
+            guesses=[
+                Guess(
+                    "one part is left out, the last",
+                    mistaken(lambda parts, bias, number: activated(number, parts[:-1].sum(axis=0) + bias)),
+                    "output",
+                ),
+                Guess(
+                    "one part is left out, the first: start the sum with part 0, or at 0 with all of them",
+                    mistaken(lambda parts, bias, number: activated(number, parts[1:].sum(axis=0) + bias)),
+                    "output",
+                ),
+                Guess(
+                    "the first part is added twice: where the sum starts with it, the loop starts with part 1",
+                    mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0) + parts[0] + bias)),
+                    "output",
+                ),
+                Guess(
+                    "the bias is added with every part: once is enough",
+                    mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0) + len(parts) * bias)),
+                    "output",
+                ),
+                Guess(
+                    "the activation comes before the bias: it is activate(sum + bias)",
+                    mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0)) + bias),
+                    "output",
+                ),
+                Guess(
+                    "each part goes through the activation: only their sum is what xW is",
+                    mistaken(
+                        lambda parts, bias, number: (
+                            np.stack([activated(number, part) for part in parts]).sum(axis=0) + bias
+                        )
+                    ),
+                    "output",
+                ),
+                Guess(
+                    "dropped is the output without its mask",
+                    lambda parts, bias, number, mask, launch: activated(number, parts.sum(axis=0) + bias),
+                    "dropped",
+                ),
+                Guess(
+                    "dropped is what comes before bias and activation: the mask is for the output",
+                    lambda parts, bias, number, mask, launch: parts.sum(axis=0) * mask,
+                    "dropped",
+                ),
+            ],
+            memory=followed(
+                kernel,
+                Launch(2, 8),
+                lambda rng: (1, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
+                written_once=[3, 4],
+            ),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "16.1": tiled_forward,
+    "16.2": softmax_cross_entropy_fused,
+    "16.3": combine,
+}

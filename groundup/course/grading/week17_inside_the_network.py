@@ -1,0 +1,328 @@
+"""Week 17: tools that look inside a network. The right results are computed with NumPy in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from groundup import inside
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check, unchanged
+from groundup.course.grading.problems.cross_entropy import one_hot
+from groundup.course.grading.problems.networks import FORWARD_PROBLEM, SLOPES, Problem, column, network_trace, problem
+from groundup.course.likely import Guess
+
+
+def confusion_matrix() -> list[Check]:
+    """Which class is taken for which."""
+    function = inside.confusion_matrix
+
+    def call(labels: np.ndarray, predictions: np.ndarray, classes: int) -> Any:
+        before = labels.copy(), predictions.copy()
+        counts = function(labels, predictions, classes)
+        unchanged(Tally(), before, (labels, predictions), ("labels", "predictions"))
+        if isinstance(counts, np.ndarray) and counts.dtype.kind not in "iu":
+            raise Wrong("confusion_matrix: counts are whole numbers", expected="int64", got=str(counts.dtype))
+        return counts
+
+    def reference(labels: np.ndarray, predictions: np.ndarray, classes: int) -> np.ndarray:
+        counts: np.ndarray = one_hot(labels, classes).T @ one_hot(predictions, classes)
+        return counts
+
+    def arguments(rng: np.random.Generator, size: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, int]:
+        count, classes = size
+        return rng.integers(0, classes, count), rng.integers(0, classes, count), classes
+
+    once = "each pair counts only once: counts[labels, predictions] += 1 forgets repeated places; np.add.at does not"
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=reference,
+            show=lambda labels, predictions, classes: f"confusion_matrix of {len(labels)} samples, {classes} classes",
+            hand=[
+                ((np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), 3), [[1, 1, 0], [0, 1, 0], [1, 0, 0]]),
+                ((np.array([1, 1, 1, 0]), np.array([1, 1, 0, 1]), 2), [[0, 1], [1, 2]]),
+            ],
+            arguments=arguments,
+            typical=(50, 4),
+            sizes=[(1, 1), (1, 5), (7, 3), (1000, 10)],
+            guesses=[
+                Guess(
+                    "transposed: the row is the true label, the column what it was taken for",
+                    lambda y, p, n: reference(p, y, n),
+                ),
+                Guess(once, lambda y, p, n: np.minimum(reference(y, p, n), 1)),
+                Guess(
+                    "the diagonal is missing: what was right is counted, too",
+                    lambda y, p, n: reference(y, p, n) * (1 - np.eye(n)),
+                ),
+                Guess(
+                    "only the diagonal is counted: what was wrong is, too",
+                    lambda y, p, n: reference(y, p, n) * np.eye(n),
+                ),
+            ],
+        )
+    )
+
+
+def listed_layers(found: Any, wanted: Sequence[str], of: str) -> dict[str, Any]:
+    """A list with one array for each hidden layer, by name."""
+    if not isinstance(found, list):
+        raise Wrong(f"{of}: no list came back", expected=f"a list of {len(wanted)}", got=type(found).__name__)
+    if len(found) != len(wanted):
+        likely = ""
+        if len(found) == len(wanted) + 1:
+            likely = "the last layer is no hidden one: its output is not asked for here"
+        raise Wrong(
+            f"{of}: one array for each hidden layer", expected=str(len(wanted)), got=str(len(found)), likely=likely
+        )
+    return dict(zip(wanted, found, strict=True))
+
+
+def hidden_problem(rng: np.random.Generator, size: tuple[tuple[int, ...], int, str]) -> tuple[Problem]:
+    """A random network of layer sizes, batch and activation."""
+    sizes, batch, activation = size
+    return (problem(rng, sizes, batch, activation=activation),)
+
+
+HIDDEN: list[tuple[tuple[int, ...], int, str]] = [
+    ((1, 1, 1), 1, "tanh"),
+    ((2, 5, 3), 7, "relu"),
+    ((3, 4, 2, 5), 4, "tanh"),
+    ((5, 3, 3, 3, 2), 3, "relu"),
+]
+
+
+def hidden_activations() -> list[Check]:
+    """The output of every hidden layer."""
+    function = inside.hidden_activations
+
+    def outputs_of(given: Problem, **mistake: bool) -> dict[str, np.ndarray]:
+        trace = network_trace(given, **mistake)
+        return {f"layer {i}": trace[f"output{i}"] for i in range(1, given.layers)}
+
+    def call(given: Problem) -> dict[str, Any]:
+        handed, x = [each.copy() for each in given.parameters], given.x.copy()
+        found = function(handed, given.activation, x)
+        unchanged(Tally(), [*given.parameters, given.x], [*handed, x], [*["a parameter"] * len(handed), "x"])
+        layers = listed_layers(found, list(outputs_of(given)), f"hidden_activations of {given}")
+        none = function(handed[-2:], given.activation, np.zeros((1, len(handed[-2]))))
+        if none != []:
+            raise Wrong("hidden_activations of a network without a hidden layer", expected="[]", got=str(none)[:100])
+        return layers
+
+    mistakes: list[tuple[str, Callable[[Problem], dict[str, np.ndarray]]]] = [
+        ("these are the z: the activation comes after each layer", lambda p: outputs_of(p, activated=False)),
+        ("the biases are not added", lambda p: outputs_of(p, bias=False)),
+    ]
+    every_layer_gets_x = Guess(
+        "every layer gets x: it has to get the output of the layer before",
+        lambda p: (
+            SLOPES[p.activation][0](p.x @ p.parameters[2] + p.parameters[3])
+            if p.x.shape[1] == len(p.parameters[2])
+            else None
+        ),
+        "layer 2",
+    )
+    two = Problem(
+        [
+            np.eye(2),
+            np.array([0.0, -3.0]),
+            np.array([[1.0, -1.0], [2.0, 0.0]]),
+            np.array([1.0, 0.0]),
+            column(1.0, 1.0),
+            np.zeros(1),
+        ],
+        np.array([[4.0, 5.0], [-1.0, 2.0]]),
+        np.zeros(2),
+        "relu",
+    )
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=outputs_of,
+            show=lambda given: f"hidden_activations of {given}",
+            hand=[
+                ((FORWARD_PROBLEM,), {"layer 1": [[5.0, 0.0], [0.0, 1.0]]}),
+                ((two,), {"layer 1": [[4.0, 2.0], [0.0, 0.0]], "layer 2": [[9.0, 0.0], [1.0, 0.0]]}),
+            ],
+            arguments=hidden_problem,
+            typical=((3, 3, 3, 2), 4, "tanh"),
+            sizes=HIDDEN,
+            terms=lambda given: 64,
+            scale=lambda given: 1 + sum(float(np.abs(z).max()) for z in network_trace(given).values()),
+            guesses=[
+                *(
+                    Guess(text, lambda given, wrong=wrong, name=name: wrong(given).get(name), name)
+                    for text, wrong in mistakes
+                    for name in ("layer 1", "layer 2")
+                ),
+                every_layer_gets_x,
+            ],
+        )
+    )
+
+
+def active_shares() -> list[Check]:
+    """How often each unit says anything."""
+    function = inside.active_shares
+
+    def call(activations: np.ndarray) -> Any:
+        before = activations.copy()
+        shares = function(activations)
+        unchanged(Tally(), [before], [activations], ["activations"])
+        return shares
+
+    def arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray]:
+        return (
+            np.maximum(rng.standard_normal(shape), 0) - 0.5 * rng.integers(0, 2, shape) * (rng.random(shape) < 0.2),
+        )
+
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=lambda a: (a != 0).sum(axis=0) / len(a),
+            show=lambda a: f"active_shares(activations {a.shape})",
+            hand=[
+                ((np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0]]),), [0.0, 0.5, 1.0]),
+                ((np.array([[0.0, -1.0], [0.0, 2.0], [0.5, 0.0], [0.0, -4.0]]),), [0.25, 0.75]),
+            ],
+            arguments=arguments,
+            typical=(8, 5),
+            sizes=[(1, 1), (1, 7), (13, 1), (31, 17)],
+            guesses=[
+                Guess(
+                    "this is a share for each sample: each unit has one, over all samples",
+                    lambda a: (a != 0).mean(axis=1),
+                ),
+                Guess(
+                    "these are shares of silence: where a unit is not 0, it is active", lambda a: (a == 0).mean(axis=0)
+                ),
+                Guess(
+                    "these are counts: a share is divided by the number of samples",
+                    lambda a: (a != 0).sum(axis=0) * 1.0 if len(a) > 1 else None,
+                ),
+                Guess(
+                    "a negative output says something, too: not 0, rather than above 0", lambda a: (a > 0).mean(axis=0)
+                ),
+                Guess("this is the mean output: asked is how often it is not 0", lambda a: a.mean(axis=0)),
+                Guess("this is one share for all units together: each unit has its own", lambda a: (a != 0).mean()),
+            ],
+        )
+    )
+
+
+def scores_of(given: Problem) -> np.ndarray:
+    """The score of each sample's label."""
+    outputs = network_trace(given)[f"z{given.layers}"]
+    return outputs[np.arange(len(outputs)), given.y]
+
+
+def saliency_of(given: Problem, *, slope: bool = True, start: np.ndarray | None = None) -> np.ndarray:
+    """d score[label] / dx. slope: False for leaving out f'; start: another gradient of the outputs to begin with."""
+    trace = network_trace(given)
+    activate, slope_of = SLOPES[given.activation]
+    classes = given.parameters[-1].size
+    grad = one_hot(given.y, classes) if start is None else start
+    for i in reversed(range(given.layers)):
+        grad = grad @ given.parameters[2 * i].T
+        if i and slope:
+            grad = grad * slope_of(trace[f"z{i}"], activate(trace[f"z{i}"]))
+    return grad
+
+
+SALIENCY_GUESSES = [
+    Guess(
+        "the activation's derivative is left out: on the way back through a layer the gradient is multiplied by f'(z)",
+        lambda p: saliency_of(p, slope=False) if p.layers > 1 else None,
+    ),
+    Guess(
+        "all classes' scores are added up: asked is the label's alone",
+        lambda p: (
+            saliency_of(p, start=np.ones((len(p.x), p.parameters[-1].size))) if p.parameters[-1].size > 1 else None
+        ),
+    ),
+    Guess("the sign is lost: where more ink lowers the score, the value is negative", lambda p: np.abs(saliency_of(p))),
+    Guess(
+        "the label of the first sample is taken for all: each row has its own",
+        lambda p: saliency_of(replace(p, y=np.full(len(p.y), p.y[0]))),
+    ),
+    Guess(
+        "this is the gradient of the largest score: asked is that of the label given",
+        lambda p: saliency_of(replace(p, y=network_trace(p)[f"z{p.layers}"].argmax(axis=1))),
+    ),
+    Guess(
+        "a row of the last weights is taken: a score hangs on the label's column of them",
+        lambda p: (
+            saliency_of(replace(p, parameters=[*p.parameters[:-2], p.parameters[-2].T, p.parameters[-1]]))
+            if p.parameters[-2].shape[0] == p.parameters[-2].shape[1]
+            else None
+        ),
+    ),
+    Guess("this is gradient times input; asked is the gradient", lambda p: saliency_of(p) * p.x),
+]
+
+
+def saliency() -> list[Check]:
+    """The gradient of a score with respect to the input."""
+    function = inside.saliency
+
+    def call(given: Problem) -> Any:
+        handed, x, y = [each.copy() for each in given.parameters], given.x.copy(), given.y.copy()
+        found = function(handed, given.activation, x, y)
+        names = [*["a parameter"] * len(handed), "x", "labels"]
+        unchanged(Tally(), [*given.parameters, given.x, given.y], [*handed, x, y], names)
+        return found
+
+    rng = np.random.default_rng(8)
+    given = problem(rng, (3, 4, 4, 3), 3)
+    small = replace(
+        FORWARD_PROBLEM,
+        parameters=[*FORWARD_PROBLEM.parameters[:2], np.array([[2.0, -1.0], [7.0, 5.0]]), np.zeros(2)],
+        x=np.array([[1.0, 2.0], [1.0, 2.0], [-3.0, 1.0]]),
+        y=np.array([0, 1, 1]),
+    )
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=saliency_of,
+            show=lambda given: f"saliency of {given}",
+            hand=[
+                # Of the first two samples only unit 0 is above 0, weights (1, 2); of the third only unit 1, (-1, 1).
+                ((small,), [[2.0, 4.0], [-1.0, -2.0], [-5.0, 5.0]]),
+                (
+                    (Problem([np.array([[1.0, 2.0], [3.0, 4.0]]), np.zeros(2)], np.ones((2, 2)), np.array([1, 0])),),
+                    [[2.0, 4.0], [1.0, 3.0]],
+                ),
+            ],
+            arguments=hidden_problem,
+            typical=((3, 3, 3, 3), 4, "tanh"),
+            sizes=[((4, 3), 3, "relu"), *HIDDEN],
+            terms=lambda given: 64,
+            scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
+            gradient=gradient_check(
+                lambda x: float(scores_of(replace(given, x=x)).sum()),
+                lambda x: call(replace(given, x=x)),
+                lambda rng: given.x,
+                f"the labels' scores of {given}",
+                guesses=[
+                    replace(each, wrong=lambda x, w=each.wrong: w(replace(given, x=x))) for each in SALIENCY_GUESSES
+                ],
+            ),
+            guesses=SALIENCY_GUESSES,
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "17.1": confusion_matrix,
+    "17.2": hidden_activations,
+    "17.3": active_shares,
+    "17.4": saliency,
+}

@@ -1,0 +1,179 @@
+"""Week 18: gradient checking: a derivative by central differences, and how far it is from the gradient."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks import STEP, Check, Exercise, Tally, Wrong, checks_of
+from groundup.course.likely import Guess
+from shared.checks import gradients
+from shared.checks.tolerance import tolerance
+
+
+def relative_error() -> list[Check]:
+    """How far a gradient and a slope are apart, as a share."""
+    function = gradients.relative_error
+
+    def reference(analytic: float, numeric: float, loss: float) -> float:
+        scale = float(np.max(np.abs([analytic, numeric, loss])))
+        return 0.0 if scale == 0 else abs(analytic - numeric) / scale
+
+    def call(analytic: float, numeric: float, loss: float) -> Any:
+        try:
+            return function(analytic, numeric, loss)
+        except ZeroDivisionError as error:
+            case = f"relative_error({analytic:g}, {numeric:g}, {loss:g})"
+            raise Wrong(
+                f"{case}: {error}", likely="where all three are 0, nothing is wrong: 0, before dividing"
+            ) from None
+
+    def arguments(rng: np.random.Generator, size: tuple[float, float]) -> tuple[float, float, float]:
+        analytic, loss = size[0] * rng.standard_normal(), size[1] * rng.standard_normal()
+        return analytic, analytic + 0.1 * size[0] * rng.standard_normal(), loss
+
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=reference,
+            show=lambda analytic, numeric, loss: f"relative_error({analytic:.6g}, {numeric:.6g}, {loss:.6g})",
+            hand=[
+                ((2.0, 1.0, 0.5), 0.5),
+                ((1.0, 2.0, 0.5), 0.5),
+                ((-4.0, -3.0, 0.5), 0.25),
+                ((1.0, -1.0, 0.0), 2.0),
+                ((3.0, 4.0, -10.0), 0.1),
+                ((0.0, 0.0, 0.0), 0.0),
+                ((0.0, 0.0, 3.0), 0.0),
+                ((0.0, 1e-12, 1.0), 1e-12),
+                ((math.nan, 1.0, 1.0), math.nan),
+            ],
+            arguments=arguments,
+            typical=(1.0, 1.0),
+            sizes=[(1e-8, 1.0), (1.0, 1e-8), (1e6, 3.0), (1.0, 100.0)],
+            guesses=[
+                Guess("the sign: an error is never negative", lambda a, n, loss: -reference(a, n, loss)),
+                Guess(
+                    "divided by the two gradients alone: where both are near 0 that is noise, so the loss counts, too",
+                    lambda a, n, loss: abs(a - n) / max(abs(a), abs(n)) if a or n else None,
+                ),
+                Guess("divided by the gradient alone", lambda a, n, loss: abs(a - n) / abs(a) if a else None),
+                Guess("divided by the slope alone", lambda a, n, loss: abs(a - n) / abs(n) if n else None),
+                Guess(
+                    "divided by the sum of the sizes: the largest is asked",
+                    lambda a, n, loss: abs(a - n) / s if (s := abs(a) + abs(n) + abs(loss)) else None,
+                ),
+                Guess("this is the absolute error: it has to be divided by the size", lambda a, n, loss: abs(a - n)),
+                Guess(
+                    "the largest of the numbers is taken with their signs: of -4 and -3 the size is 4",
+                    lambda a, n, loss: abs(a - n) / m if (m := max(a, n, loss)) else None,
+                ),
+            ],
+        )
+    )
+
+
+Curve = tuple[str, Callable[[float], float], Callable[[float], float]]
+
+
+CURVES: list[Curve] = [
+    ("sin", math.sin, math.cos),
+    ("exp", math.exp, math.exp),
+    ("tanh", math.tanh, lambda p: 1 - math.tanh(p) ** 2),
+    ("x³ - 2x", lambda p: p**3 - 2 * p, lambda p: 3 * p * p - 2),
+    ("5x + 7", lambda p: 5 * p + 7, lambda p: 5.0),
+]
+
+
+def slope() -> list[Check]:
+    """A derivative by central differences, and the kinks that have none."""
+    function: Callable[..., Any] = gradients.slope
+
+    def one(tally: Tally, name: str, loss: Callable[[float], float], at: float, expected: float) -> None:
+        case = f"slope of {name} at {at:.6g}"
+        tally.trying(case)
+        tally.fresh = True
+        here = loss(at)
+        h = STEP * max(1.0, abs(at))
+        got = function(loss, at, here)
+        likely = (
+            "a smooth curve bends, too: its right and left slope differ by h times the curvature, which halves with h"
+        )
+        tally.holds(got is not None, f"{case}: there is no kink", expected=f"{expected:.9g}", got="None", likely=likely)
+        allowed = 3 * gradients.LIMIT * max(1.0, abs(here), abs(expected))
+        for side, points, wrong in (
+            ("right", "(L(p + h) - L(p)) / h", (loss(at + h) - here) / h),
+            ("left", "(L(p) - L(p - h)) / h", (here - loss(at - h)) / h),
+        ):
+            if abs(wrong - expected) > allowed and np.ndim(got) == 0 and math.isclose(got, wrong, rel_tol=1e-9):
+                likely = f"this is the slope to the {side}, {points}: central differences err less"
+                raise Wrong(f"{case}: wrong", expected=f"{expected:.9g}", got=f"{got:.9g}", likely=likely)
+        tally.equal(
+            got,
+            expected,
+            case=case,
+            terms=1,
+            scale=allowed / tolerance("float64", 1, 1.0),
+            guesses=[
+                Guess("the two points are 2h apart, not h", lambda: (loss(at + h) - loss(at - h)) / h),
+                Guess("this is how much the loss changes: divide by 2h", lambda: loss(at + h) - loss(at - h)),
+                Guess("wrong sign: above minus below", lambda: (loss(at - h) - loss(at + h)) / (2 * h)),
+                Guess(
+                    "this is the bend, right slope minus left slope",
+                    lambda: (loss(at + h) - 2 * here + loss(at - h)) / h,
+                ),
+            ],
+        )
+
+    def kink(tally: Tally, name: str, loss: Callable[[float], float], at: float, where: str, likely: str) -> None:
+        case = f"slope of {name} at {at:.9g}"
+        tally.trying(case)
+        got = function(loss, at, loss(at))
+        tally.holds(got is None, f"{case}: {where}", expected="None", got=f"{got}", likely=likely)
+
+    def shape(tally: Tally) -> None:
+        tally.trying("slope of x² at 3")
+        got = function(lambda p: p * p, 3.0, 9.0)
+        tally.holds(
+            got is not None, "slope of x² at 3: nothing came back", got="None", likely="no return, or taken for a kink?"
+        )
+        tally.holds(np.ndim(got) == 0, "slope of x² at 3: expected a number", got=type(got).__name__)
+
+    bend = (
+        "right slope minus left slope is h times the curvature on a smooth curve, so it halves with h; here it does not"
+    )
+    central = "the slopes measured with h and with h / 2 disagree, which on a smooth curve they do not"
+
+    def values(tally: Tally) -> None:
+        one(tally, "x²", lambda p: p * p, 3.0, 6.0)
+        one(tally, "3x", lambda p: 3 * p, 1.0, 3.0)
+        one(tally, "a constant", lambda p: 4.0, 2.0, 0.0)
+        one(tally, "x³", lambda p: p**3, -2.0, 12.0)
+        kink(tally, "relu", lambda p: max(p, 0.0), 0.0, "the kink is right there", bend)
+        kink(tally, "|x|", abs, STEP / 3, "a kink lies a third of a step away", central)
+        kink(tally, "|x|", abs, -0.8 * STEP, "a kink lies within the wide step", central)
+        one(tally, "relu", lambda p: max(p, 0.0), 0.5, 1.0)
+        one(tally, "relu", lambda p: max(p, 0.0), -0.5, 0.0)
+
+    def agreement(tally: Tally) -> None:
+        rng = np.random.default_rng(1)
+        for name, loss, derivative in CURVES:
+            at = float(rng.uniform(-1, 1))
+            one(tally, name, loss, at, derivative(at))
+
+    def sizes(tally: Tally) -> None:
+        for at in (0.0, 1e-9, 10.0, -300.0):
+            one(tally, "5x + 7", lambda p: 5 * p + 7, at, 5.0)
+            one(tally, "x² / 100", lambda p: p * p / 100, at, at / 50)
+
+    return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "18.3": relative_error,
+    "18.4": slope,
+}

@@ -1,0 +1,263 @@
+"""Week 18: a live view of training: the loss as one line of blocks, and each layer's gradient beside its weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from groundup import live
+from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, unchanged
+from groundup.course.grading.problems.networks import problem
+from groundup.course.likely import Guess
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+
+
+def line_of(
+    values: Sequence[float],
+    width: int,
+    *,
+    rounded: bool = True,
+    averaged: bool = True,
+    whole: bool = False,
+    from_zero: bool = False,
+    upwards: bool = True,
+    levels: int = 7,
+) -> str:
+    """A sparkline. The switches make its mistakes: heights cut off, not rounded, groups taken whole or not at all, …"""
+    count = min(width, len(values))
+    ends = [len(values) // count * i + min(i, len(values) % count) for i in range(count + 1)] if count else [0]
+    means: list[float | None] = []
+    for begin, end in pairwise(ends):
+        group = [v for v in values[begin:end] if math.isfinite(v)]
+        group = [] if whole and len(group) < end - begin else group
+        means.append((sum(group) / len(group) if averaged else group[0]) if group else None)
+    known = [mean for mean in means if mean is not None]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    low = 0.0 if from_zero else low
+    line = ""
+    for mean in means:
+        if mean is None:
+            line += " "
+            continue
+        height = levels * (mean - low) / (high - low) if high > low else 0.0
+        height = max(0.0, min(7.0, height))
+        level = round(height) if rounded else math.floor(height)
+        line += BLOCKS[level if upwards else 7 - level]
+    return line
+
+
+SPARKLINE_MISTAKES: list[tuple[str, Callable[..., str]]] = [
+    (
+        "one NaN or infinite value takes its whole group with it: leave it out, and average the others",
+        lambda values, width: line_of(values, width, whole=True),
+    ),
+    (
+        "round to the nearest block; here it is rounded down",
+        lambda values, width: line_of(values, width, rounded=False),
+    ),
+    (
+        "one value of each group is taken: the group's mean is wanted",
+        lambda values, width: line_of(values, width, averaged=False),
+    ),
+    (
+        "the smallest shown value is the lowest block, not 0",
+        lambda values, width: line_of(values, width, from_zero=True),
+    ),
+    ("upside down: the largest is the full block", lambda values, width: line_of(values, width, upwards=False)),
+    (
+        "only the last values are shown: all are, averaged in groups",
+        lambda values, width: line_of(values[-width:], width),
+    ),
+    (
+        "only the first values are shown: all are, averaged in groups",
+        lambda values, width: line_of(values[:width], width),
+    ),
+    ("eight blocks have seven steps between them: 7 times the height", lambda v, width: line_of(v, width, levels=8)),
+    (
+        "NaN is left out of the series: it keeps its place, as a space",
+        lambda values, width: line_of([v for v in values if math.isfinite(v)], width),
+    ),
+]
+
+
+def sparkline() -> list[Check]:
+    """A series as a line of blocks."""
+    function = live.sparkline
+    nan, inf = math.nan, math.inf
+
+    def one(tally: Tally, values: list[float], width: int, expected: str) -> None:
+        case = f"sparkline of {str(values) if len(values) < 12 else f'{len(values)} values'}, width {width}"
+        tally.trying(case)
+        try:
+            got = function(list(values), width)
+        except (ValueError, OverflowError) as error:
+            if not any(word in str(error).lower() for word in ("nan", "inf")):
+                raise
+            likely = "NaN and infinite values are left out of the means, and a group without a number is a space"
+            raise Wrong(f"{case}: {type(error).__name__}: {error}", likely=likely) from None
+        tally.holds(got is not None, f"{case}: nothing came back", got="None", likely="no return?")
+        guesses = (text for text, wrong in SPARKLINE_MISTAKES if got == wrong(values, width) != expected)
+        tally.holds(
+            got == expected,
+            f"{case}: another line",
+            expected=repr(expected),
+            got=repr(got),
+            likely=next(guesses, ""),
+        )
+
+    def shape(tally: Tally) -> None:
+        for count, width, expected in ((8, 8, 8), (3, 8, 3), (20, 8, 8), (0, 8, 0)):
+            values = [float(v) for v in range(count)]
+            case = f"sparkline of {count} values, width {width}"
+            tally.trying(case)
+            got = function(values, width)
+            tally.holds(isinstance(got, str), f"{case}: expected text", got=type(got).__name__)
+            likely = "with more values than width there are width groups; with fewer, one character for each value"
+            tally.holds(
+                len(got) == expected, f"{case}: its length", expected=str(expected), got=str(len(got)), likely=likely
+            )
+
+    def values(tally: Tally) -> None:
+        one(tally, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0], 8, "▁▂▃▄▅▆▇█")
+        one(tally, [9.0, 2.0], 5, "█▁")
+        one(tally, [3.0, 3.0, 3.0], 3, "▁▁▁")
+        one(tally, [10.0, 10.95, 11.0], 3, "▁██")
+        one(tally, [8.0, 0.0, 4.0, 4.0, 0.0, 16.0], 3, "▁▁█")
+        one(tally, [0.0, nan, 7.0], 3, "▁ █")
+        one(tally, [nan, 1.0, 4.0, inf, nan, nan], 3, "▁█ ")
+
+    def random(rng: np.random.Generator, count: int) -> list[float]:
+        return [float(v) for v in np.cumsum(rng.standard_normal(count)) + 5]
+
+    def agreement(tally: Tally) -> None:
+        rng = np.random.default_rng(1)
+        for width in (8, 24):
+            line = random(rng, 24)
+            one(tally, line, width, line_of(line, width))
+
+    def sizes(tally: Tally) -> None:
+        rng = np.random.default_rng(2)
+        for count, width in ((1, 1), (7, 1), (5, 40), (80, 40), (1000, 40)):
+            line = random(rng, count)
+            one(tally, line, width, line_of(line, width))
+        for count, width in ((41, 40), (79, 40), (1000, 37)):  # uneven groups: which are the larger ones is left open
+            case = f"sparkline of {count} growing values, width {width}"
+            tally.trying(case)
+            got = function([float(v) for v in range(count)], width)
+            grows = len(got) == width and got[0] == "▁" and got[-1] == "█" and list(got) == sorted(got)
+            tally.holds(grows, f"{case}: it should grow over {width} characters from ▁ to █", got=repr(got))
+        one(tally, [nan, inf], 2, "  ")
+        one(tally, [-1e300, 0.0, 1e-300], 3, "▁██")
+
+    return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
+
+
+ALL_ZERO = "where the weights are all 0, the ratio is inf, or 0 if the gradient is 0, too"
+
+
+Pair = tuple[list[np.ndarray], list[np.ndarray]]
+
+
+def gradient_ratios() -> list[Check]:
+    """How large each layer's gradient is beside its weights."""
+    function = live.gradient_ratios
+
+    def norm(array: np.ndarray) -> float:
+        return math.sqrt(float((array * array).sum()))
+
+    def reference(parameters: list[np.ndarray], gradients: list[np.ndarray]) -> list[float]:
+        pairs = [(norm(g), norm(p)) for p, g in zip(parameters[::2], gradients[::2], strict=True)]
+        return [size / beside if beside else math.inf if size else 0.0 for size, beside in pairs]
+
+    def call(parameters: list[np.ndarray], gradients: list[np.ndarray]) -> Any:
+        before = [each.copy() for each in (*parameters, *gradients)]
+        try:
+            with np.errstate(all="ignore"):
+                found = function(parameters, gradients)
+        except ZeroDivisionError as error:
+            raise Wrong(f"gradient_ratios where a norm is 0: {error}", likely=ALL_ZERO) from None
+        names = ["a parameter"] * len(parameters) + ["a gradient"] * len(gradients)
+        unchanged(Tally(), before, [*parameters, *gradients], names)
+        return found
+
+    def arguments(rng: np.random.Generator, sizes: tuple[int, ...]) -> Pair:
+        first, second = problem(rng, sizes), problem(rng, sizes)
+        return first.parameters, second.parameters
+
+    def of_each(p: list[np.ndarray], g: list[np.ndarray], formula: Callable[..., float]) -> list[float]:
+        return [formula(gradient, weights) for weights, gradient in zip(p[::2], g[::2], strict=True)]
+
+    def safe(above: float, below: float) -> float:
+        return above / below if below else math.nan
+
+    three_four, bias = np.array([[3.0, 0.0], [0.0, 4.0]]), np.array([1.0, 0.0])
+    return checks_of(
+        Exercise(
+            call=call,
+            fresh=True,
+            reference=reference,
+            show=lambda p, g: f"gradient_ratios of weights {', '.join(str(w.shape) for w in p[::2])}",
+            hand=[
+                (
+                    (
+                        [three_four, bias, np.array([[2.0], [1.0]]), np.zeros(1)],
+                        [three_four / 10, bias, np.array([[0.5], [1.0]]), bias[:1]],
+                    ),
+                    [0.1, 0.5],
+                ),
+                (([np.full((2, 2), 2.0), bias], [np.array([[0.0, 0.0], [-1.0, 0.0]]), bias]), [0.25]),
+                (
+                    ([np.zeros((1, 1)), np.ones(1)] * 2, [np.ones((1, 1)), np.ones(1), np.zeros((1, 1)), np.ones(1)]),
+                    [math.inf, 0.0],
+                ),
+            ],
+            arguments=arguments,
+            typical=(4, 5, 3),
+            sizes=[(1, 1), (1, 7, 1), (3, 2, 5, 4), (31, 17, 2)],
+            terms=lambda p, g: 1024,
+            guesses=[
+                Guess(
+                    "upside down: the gradient's size is divided by the weights'",
+                    lambda p, g: of_each(p, g, lambda gr, w: safe(norm(w), norm(gr))),
+                ),
+                Guess(
+                    "the roots are missing: a norm is the root of the sum of squares",
+                    lambda p, g: of_each(p, g, lambda gr, w: safe(norm(gr) ** 2, norm(w) ** 2)),
+                ),
+                Guess(
+                    "the sums of absolute values are compared: the norm is the root of the sum of squares",
+                    lambda p, g: of_each(p, g, lambda gr, w: safe(float(np.abs(gr).sum()), float(np.abs(w).sum()))),
+                ),
+                Guess(
+                    "the largest elements are compared: the norm is the root of the sum of squares",
+                    lambda p, g: of_each(p, g, lambda gr, w: safe(float(np.abs(gr).max()), float(np.abs(w).max()))),
+                ),
+                Guess(
+                    "norm(…, 2) of a matrix is its largest singular value: the root of the sum of squares is norm(…)",
+                    lambda p, g: of_each(p, g, lambda gr, w: safe(*(float(np.linalg.norm(a, 2)) for a in (gr, w)))),
+                ),
+                Guess(
+                    ALL_ZERO,
+                    lambda p, g: [
+                        a / b if b else (math.inf if a else math.nan)
+                        for a, b in ((norm(x), norm(w)) for w, x in zip(p[::2], g[::2], strict=True))
+                    ],
+                ),
+                Guess(
+                    "the biases have ratios here, too: only the weights have, one number a layer",
+                    lambda p, g: [reference([a, a], [b, b])[0] for a, b in zip(p, g, strict=True)],
+                ),
+            ],
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {
+    "18.1": sparkline,
+    "18.2": gradient_ratios,
+}

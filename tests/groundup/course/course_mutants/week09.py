@@ -1,0 +1,74 @@
+"""Wrong answers of week 9: the first kernels."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+CHUNK = """    run = ({n} + cuda.gridsize(1) - 1) // cuda.gridsize(1)
+    {i} = cuda.grid(1) * run
+    end = min({i} + run, {n})
+"""
+
+MULTIPLY = """    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < a.size:
+        out[i] = a[i] * mask[i]
+        i += step
+"""
+
+INSIDE = "row < c.shape[0] and column < c.shape[1]"
+
+ADD_BIAS = """    columns = z.shape[1]
+    count = z.shape[0] * columns
+    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < count:
+        row = i // columns
+        column = i - row * columns
+        z[row, column] += bias[column]
+        i += step
+"""
+
+IN_TWO = """    column, row = cuda.grid(2)
+    if row < z.shape[0] and column < z.shape[1]:
+        z[row, column] += bias[column]
+"""
+
+MUTANTS = [
+    Mutant("9.1", "i < a.size", "i <= a.size", "shape", "no guard"),
+    Mutant("9.1", "while i < a.size", "if i < a.size", "values", "no grid-stride loop"),
+    Mutant("9.1", "        i += step\n", "", "shape", "a loop that never ends"),
+    Mutant(
+        "9.1",
+        MULTIPLY,
+        CHUNK.format(n="a.size", i="i")
+        + MULTIPLY.partition("(1)\n")[2].partition("(1)\n")[2].replace("a.size", "end").replace("step", "1"),
+        "memory",
+        "a run of neighbours to itself",
+    ),
+    Mutant("9.1", "@cuda.jit\n", "from numba import cuda\n\n\n@cuda.jit\n", "shape", "is not a kernel of this project"),
+    Mutant("9.1", "@cuda.jit\n", "", "shape", "is @cuda.jit above"),
+    Mutant("9.1", MULTIPLY, "    out[:] = a * mask\n", "shape", "index the arrays"),
+    Mutant("9.1", "i < a.size", "i < len(a) + 1", "shape", "no guard"),
+    Mutant("9.2", "+= bias[column]", "+= bias[row]", "values", "there is a bias for each column"),
+    Mutant("9.2", "+= bias[column]", "= bias[column]", "values", "z itself is lost"),
+    Mutant("9.2", "count = z.shape[0] * columns", "count = columns", "values", "only the first row"),
+    Mutant("9.2", ADD_BIAS, IN_TWO, "values", "the launch is one line of threads, cuda.grid(1)"),
+    Mutant(
+        "9.2",
+        ADD_BIAS,
+        IN_TWO.replace("column, row =", "row, column ="),
+        "values",
+        "only the first column has its bias: the launch is one line",
+    ),
+    Mutant("9.3", "order[position[0] + row]", "order[row]", "values", "the position is not added"),
+    Mutant("9.3", "labels[order[position[0] + row]]", "labels[position[0] + row]", "values", "the order is not asked"),
+    Mutant("9.3", "row += cuda.gridsize(1)", "row += y.size", "values", "no grid-stride loop"),
+    Mutant("9.4", "row, column = cuda.grid(2)", "column, row = cuda.grid(2)", "agreement", "x and y mixed up"),
+    Mutant("9.4", INSIDE, "row < c.shape[0]", "shape", "no guard"),
+    Mutant(
+        "9.4",
+        "            total += a[row, k] * b[k, column]\n            k += 1\n        c[row, column] = total",
+        "            c[row, column] = a[row, k] * b[k, column] + (c[row, column] if k else total)\n            k += 1",
+        "memory",
+        "the sum is kept in global memory",
+    ),
+]

@@ -1,0 +1,45 @@
+"""Wrong answers of week 10: coalescing."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+CHUNK = """    run = ({n} + cuda.gridsize(1) - 1) // cuda.gridsize(1)
+    {i} = cuda.grid(1) * run
+    end = min({i} + run, {n})
+"""
+
+COLUMN = """    while column < columns:
+        total = matrix.dtype.type(0)
+        row = 0
+        while row < rows:
+            total += matrix[row, column]
+            row += 1
+        sums[column] = total
+        column += cuda.gridsize(1)
+"""
+
+INSIDE = "row < c.shape[0] and column < c.shape[1]"
+
+MUTANTS = [
+    Mutant("10.1", "column, row = cuda.grid(2)", "row, column = cuda.grid(2)", "agreement", "has to run along"),
+    Mutant("10.1", INSIDE, "row < c.shape[1] and column < c.shape[0]", "agreement", "row and column exchanged"),
+    Mutant("10.1", "k < a.shape[1]", "k < b.shape[1]", "values", "the last product is left out"),
+    Mutant("10.2", "while column < columns", "if column < columns", "values", "no grid-stride loop"),
+    Mutant("10.2", "sums[column] = total", "sums[column] = total / rows", "values", "forgot the batch"),
+    Mutant(
+        "10.2",
+        "    column = cuda.grid(1)\n" + COLUMN,
+        CHUNK.format(n="columns", i="column")
+        + COLUMN.replace("column < columns", "column < end").replace("column += cuda.gridsize(1)", "column += 1"),
+        "memory",
+        "a run of neighbours to itself",
+    ),
+    Mutant("10.3", "= order[position[0] + row]", "= position[0] + row", "values", "the order is not asked"),
+    Mutant("10.3", "while row < rows", "if row < rows", "values", "down the rows"),
+    Mutant(
+        "10.3",
+        "    first_column, row = cuda.grid(2)\n    column_step, row_step = cuda.gridsize(2)\n",
+        "    row, first_column = cuda.grid(2)\n    row_step, column_step = cuda.gridsize(2)\n",
+        "memory",
+        "threadIdx.x has to run along the columns",
+    ),
+]

@@ -1,0 +1,36 @@
+"""Wrong answers of week 12: activation kernels."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+FORWARD = """        i = cuda.grid(1)
+        step = cuda.gridsize(1)
+        while i < z.size:
+            output[i] = function(z[i])
+            i += step
+"""
+
+CHUNK = """        run = (z.size + cuda.gridsize(1) - 1) // cuda.gridsize(1)
+        i = cuda.grid(1) * run
+        end = min(i + run, z.size)
+        while i < end:
+            output[i] = function(z[i])
+            i += 1
+"""
+
+CALL = "function(grad_output[i], output[i])"
+
+ERROR = "positive_part - z * target + math.log1p(math.exp(-abs(z)))"
+
+MUTANTS = [
+    Mutant("12.1", "while i < z.size", "if i < z.size", "values", "no grid-stride loop"),
+    Mutant("12.1", "return named(name, kernel)", "return cuda.jit(kernel)", "shape", "return named(name, kernel)"),
+    Mutant("12.1", FORWARD, CHUNK, "memory", "a run of neighbours to itself"),
+    Mutant("12.2", CALL, "function(output[i], grad_output[i])", "values", "gradient and output exchanged"),
+    Mutant(
+        "12.2", CALL, "function(type(output[i])(1), output[i])", "values", "the gradient that comes back is forgotten"
+    ),
+    Mutant("12.2", "while i < output.size", "while True", "shape", "no guard"),
+    Mutant("12.3", ERROR, "math.log1p(math.exp(z)) - z * target", "values", "exp overflows"),
+    Mutant("12.3", "math.log1p(", "math.log(type(z)(1) + ", "values", "without that loss"),
+    Mutant("12.3", "- z * target", "+ z * target", "values", "subtracted, not added"),
+]

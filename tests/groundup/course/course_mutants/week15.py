@@ -1,0 +1,95 @@
+"""Wrong answers of week 15: optimizers and the whole step."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+BY_HAND = "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)"
+
+MUTANTS = [
+    Mutant("15.1", "update(MOMENTUM", "update(SGD", "values", "the step is along the gradient alone"),
+    Mutant("15.1", "update(MOMENTUM", "update(NESTEROV", "values", "a look ahead"),
+    Mutant(
+        "15.1",
+        BY_HAND,
+        "parameters[i] -= numbers[RATE] * (numbers[KEEP_FIRST] * velocity[i] + gradients[i])",
+        "values",
+        "the velocity is not kept",
+    ),
+    Mutant(
+        "15.1",
+        BY_HAND,
+        "velocity[i] = numbers[KEEP_FIRST] * velocity[i] + gradients[i]\n"
+        "        parameters[i] += numbers[RATE] * velocity[i]",
+        "values",
+        "plus instead of minus",
+    ),
+    Mutant(
+        "15.1",
+        BY_HAND,
+        "velocity[i] = numbers[KEEP_FIRST] * velocity[i] + gradients[i]\n"
+        "        parameters[i] -= numbers[RATE] * velocity[i]",
+        "values",
+        "weight decay is left out",
+    ),
+    Mutant("15.1", "i += cuda.gridsize(1)", "i += parameters.size", "sizes", "beyond the grid"),
+    Mutant("15.2", "p - numbers[RATE]", "p + numbers[RATE]", "values", "plus instead of minus"),
+    Mutant("15.2", "gradient += decay * p", "gradient -= decay * p", "values", "weight decay with the wrong sign"),
+    Mutant(
+        "15.2",
+        "gradient += decay * p",
+        "p -= numbers[RATE] * decay * p",
+        "values",
+        "weight decay is taken from the parameter at the end",
+    ),
+    Mutant("15.2", "        first[i] = change\n", "", "values", "the velocity is not kept"),
+    Mutant("15.2", "gradient + numbers[KEEP_FIRST] * velocity", "velocity", "values", "Nesterov's step is along"),
+    Mutant(
+        "15.2",
+        "(math.sqrt(square) + numbers[EPSILON])",
+        "math.sqrt(square + numbers[EPSILON])",
+        "values",
+        "epsilon is inside the root",
+    ),
+    Mutant(
+        "15.2",
+        "(math.sqrt(square) / numbers[ROOT_CORRECTION] + numbers[EPSILON])",
+        "math.sqrt(square / (numbers[ROOT_CORRECTION] * numbers[ROOT_CORRECTION]) + numbers[EPSILON])",
+        "values",
+        "epsilon is inside the root",
+    ),
+    Mutant("15.2", " / numbers[ROOT_CORRECTION]", "", "values", "the root is not divided by numbers[ROOT_CORRECTION]"),
+    Mutant("15.2", "        second[i] = square\n", "", "agreement", "the second_moment is not kept"),
+    Mutant(
+        "15.3",
+        "        slope(below, rows.output[i - 1], rows.output[i - 1], out=below)\n",
+        "",
+        "agreement",
+        "the activation's derivative is left out",
+    ),
+    Mutant(
+        "15.3", "multiply(below, masks[i - 1], below)", "pass", "sizes", "the dropout mask is forgotten on the way back"
+    ),
+    Mutant(
+        "15.3", "reversed(range(1, len(layers)))", "range(1, len(layers))", "agreement", "from the last to the first"
+    ),
+    Mutant(
+        "15.3",
+        "    losses.gradient_of(network.loss_name, signal, y, rows.grad[-1])\n",
+        "",
+        "values",
+        "losses.gradient_of fills rows.grad[-1]",
+    ),
+    Mutant(
+        "15.3",
+        "    layers[0].backward(rows.grad[0], needs_grad_input=False)\n",
+        "",
+        "values",
+        "backward is never called",
+    ),
+    Mutant(
+        "15.3",
+        "optimizer.step(network.parameters, network.layer_gradients)",
+        "pass",
+        "shape",
+        "optimizer.step was called 0 times",
+    ),
+]

@@ -1,0 +1,45 @@
+"""Wrong answers of week 17: tools that look inside the network."""
+
+from tests.groundup.course.course_mutants import Mutant
+
+MUTANTS = [
+    Mutant(
+        "17.1", "np.add.at(counts, (labels, predictions), 1)", "counts[labels, predictions] += 1", "values", "only once"
+    ),
+    Mutant("17.1", "(labels, predictions), 1)", "(predictions, labels), 1)", "values", "transposed"),
+    Mutant("17.1", "np.int64)", "np.float64)", "shape", "whole numbers"),
+    Mutant(
+        "17.2", "activate(signal @ weights + bias)", "signal @ weights + bias", "values", "the activation comes after"
+    ),
+    Mutant("17.2", "signal @ weights + bias", "signal @ weights", "values", "the biases are not added"),
+    Mutant(
+        "17.2", "(parameters[:-2:2], parameters[1:-2:2]", "(parameters[::2], parameters[1::2]", "shape", "no hidden one"
+    ),
+    Mutant(
+        "17.2",
+        "        signal = activate",
+        "        signal = x\n        signal = activate",
+        "values",
+        "every layer gets x",
+    ),
+    Mutant("17.3", "axis=0", "axis=1", "shape", "each unit has one"),
+    Mutant("17.3", "activations != 0", "activations > 0", "values", "a negative output"),
+    Mutant("17.3", "activations != 0", "activations == 0", "values", "shares of silence"),
+    Mutant(
+        "17.4",
+        "activate_backward(gradient, z, output) @ weights.T",
+        "gradient @ weights.T",
+        "values",
+        "derivative is left out",
+    ),
+    Mutant("17.4", "return gradient", "return gradient * (0.0 / (x - x))", "values", "NaN was computed"),
+    Mutant("17.4", "return gradient", "return np.abs(gradient)", "values", "the sign is lost"),
+    Mutant(
+        "17.4",
+        "parameters[-2].T[labels]",
+        "np.tile(parameters[-2].sum(axis=1), (len(x), 1))",
+        "values",
+        "the label's alone",
+    ),
+    Mutant("17.4", "parameters[-2].T[labels]", "parameters[-2][labels]", "values", "a row of the last weights"),
+]
