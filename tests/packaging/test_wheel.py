@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.stages import USABLE_STAGES
+from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
 NOT_SOURCE = shutil.ignore_patterns(".venv*", ".git", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache")
@@ -61,9 +62,9 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         (["python", "-c", "import shared; print(shared.__file__)"], "site-packages"),
         (["groundup", "--version"], "groundup 0.1.0"),
         (["groundup", "--help"], "race"),
-        (["groundup", "doctor"], "NumPy"),
+        pytest.param(["groundup", "doctor"], "NumPy", marks=wide),
         (["groundup", "learn", "start"], "now: 1.1"),
-        (["groundup", "check", "2", "--quick"], "stage2, float64"),
+        pytest.param(["groundup", "check", "2", "--quick"], "stage2, float64", marks=wide),
         (["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"], "accuracy"),
         (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
         (["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy"),

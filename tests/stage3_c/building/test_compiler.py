@@ -16,6 +16,7 @@ from groundup import race
 from shared import contract
 from stage3_c import build, compiler, library
 from tests.stage3_c.tiny_c import POSIX, compiler_or_skip, fake_compiler, write_sources
+from tests.wide import wide
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +162,7 @@ def test_a_sanitized_build_is_another_build(csrc: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ziglang") is None, reason="the ziglang package is not installed")
-@pytest.mark.slow
+@wide
 def test_ziglang_compiles_where_there_is_no_other_compiler(
     csrc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from shared.contract import StageUnavailable
 from shared.machine.environment import usable_cores
 from stage3_c.build import CSRC, ONCE
 from stage3_c.compiler import WARNINGS, Compiler, DoesNotWork, find_compiler, identify
+from tests.wide import widely
 
 PROGRAMS = Path(__file__).parent / "c"
 FOR_ALL = ("-std=c11", "-ffp-contract=fast", "-fno-math-errno", "-pthread", f"-I{CSRC}", *WARNINGS)
@@ -87,7 +88,7 @@ def compiler() -> Compiler:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("name", widely(TOOLS))
 def test_the_c_programs_pass(name: str, compiler: Compiler, tmp_path: Path) -> None:
     tool = TOOLS[name]
     if tool.native:
