@@ -1,6 +1,5 @@
 """Stages for tests of what measures them: rooms of which only those are furnished that the measurement enters."""
 
-import importlib
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -57,6 +56,5 @@ def say_of_stage_4(monkeypatch: pytest.MonkeyPatch, backend: str) -> dict[str, A
     """Let stage 4, wherever it is asked, say that its kernels run there: "gpu" or "emulator". Returns what it says."""
     device = "NVIDIA T4, compute capability 7.5" if backend == "gpu" else "numba-cuda finds no GPU"
     facts = {"backend": backend, "device": device, "emulated": backend != "gpu"}
-    module = importlib.import_module("stage4_numba_cuda")
-    monkeypatch.setattr(module, "facts", lambda: facts)
+    monkeypatch.setattr("stage4_numba_cuda.facts", lambda: facts)
     return facts

@@ -6,7 +6,6 @@ after the other, as the exercises are cut: the fused steps that it would take by
 
 from __future__ import annotations
 
-import importlib
 import traceback
 from pathlib import Path
 from typing import Any
@@ -46,7 +45,7 @@ def prepare(stage: Stage, mine: list[Task]) -> str:
 
     Stages 1 and 2 have one step only: "".
     """
-    network: Any = importlib.import_module(f"{stage.name}.network")
+    network = stage.network
     if not hasattr(network, "STEP_LADDER"):
         return ""
     name = [FIRST_STEP, *(task.step for task in mine if task.step)][-1]
@@ -56,7 +55,7 @@ def prepare(stage: Stage, mine: list[Task]) -> str:
         return float(step(self, x, y, optimizer, dropout_masks))
 
     network.Network.train_step = train_step
-    network.Network.resident = None  # takes many steps at once, by fused kernels
+    network.Network.resident = None  # a resident run would take fused steps, without the learner's functions
     return name
 
 
