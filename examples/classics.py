@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from groundup.race import stages_for
+from groundup.stages import stages_for
 from shared.contract import NetworkLike, Stage, StageUnavailable
 from shared.data.datasets import Split
 from shared.data.synthetic import two_clouds, xor

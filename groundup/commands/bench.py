@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from groundup.commands.bench_compare import bench_compare_command
-from groundup.race import stages_for
+from groundup.stages import stages_for
 from shared.bench import threads as thread_settings
 from shared.bench.document import Results, as_document
 from shared.bench.plan import PARTS, PASSES, Plan

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -12,32 +11,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from groundup import check as checking
+from groundup.check import Findings, Settings
+from groundup.stages import all_stages, named_stages
 from shared.bench.results import as_json
-from shared.checks.equivalence import Comparison, Report, check_stage, computes_in
-from shared.checks.gradients import LIMIT, GradientCheck, check_gradients
-from shared.contract import ACTIVATIONS, LOSSES, STAGES, Stage, StageUnavailable, is_emulated, load_stage
+from shared.checks.gradients import LIMIT
+from shared.contract import STAGES, load_stage
 from shared.numbers import two_digits
-
-DTYPES = ("float64", "float32")
-
-
-@dataclass(frozen=True)
-class Findings:
-    """Everything one run of the command found out.
-
-    gradients: for each stage, one check for every activation and loss
-    left_out: what was not checked, and why: a stage that is not installed, a dtype that a stage has not
-    """
-
-    reference: str
-    reports: list[Report]
-    gradients: dict[str, list[GradientCheck]]
-    left_out: dict[str, str]
-
-    @property
-    def ok(self) -> bool:
-        """Whether every stage agrees and every gradient is right."""
-        return all(r.ok for r in self.reports) and all(c.ok for checks in self.gradients.values() for c in checks)
 
 
 def check(
@@ -80,8 +60,7 @@ def check(
       groundup check --reference stage2 --json     compare with stage 2 in float64
       groundup check --compile --kernel matmul     registers, spills, occupancy; needs no GPU
     """
-    if dtype is not None and dtype not in DTYPES:
-        raise ValueError(f"unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+    settings = Settings(dtype, full, seed)
     if compile_:
         if stages:
             raise ValueError(
@@ -91,16 +70,16 @@ def check(
         return
     if kernel or arch:
         raise ValueError(f"{'--kernel' if kernel else '--arch'} belongs to --compile")
-    if seed < 0:
-        raise ValueError(f"seed: expected a whole number of at least 0, got {seed}")
-    chosen, left_out = _choose(stages)
-    found = _run(chosen, left_out, load_stage(reference), dtype, full, seed)
+    chosen, left_out = (named_stages(stages), {}) if stages else all_stages()
+    expected = load_stage(reference)
+    with Console(stderr=True).status("checking") as status:  # a moving line on a terminal, nothing elsewhere
+        found = checking.check(chosen, expected, settings, left_out, status.update)
     if as_json_:
-        typer.echo(as_json(_document(found)), nl=False)
+        typer.echo(as_json(checking.document(found)), nl=False)
     else:
         _show(found)
     if not found.ok:
-        typer.echo(_failure_report(found), err=True)
+        typer.echo(checking.failure_report(found), err=True)
         raise typer.Exit(1)
 
 
@@ -108,56 +87,6 @@ def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | 
     from groundup.compiling.show import check_kernels
 
     check_kernels(kernels, architectures, dtype, json)
-
-
-def _choose(names: Sequence[str] | None) -> tuple[list[Stage], dict[str, str]]:
-    """The stages named, all of which must be there; or all that are there, and why the others are not."""
-    if names:
-        by_name = {stage.name: stage for stage in map(load_stage, names)}
-        return sorted(by_name.values(), key=lambda stage: stage.number), {}
-    stages, left_out = [], {}
-    for name in STAGES:
-        try:
-            stages.append(load_stage(name))
-        except StageUnavailable as reason:
-            left_out[name] = str(reason)
-    return stages, left_out
-
-
-def _run(
-    stages: Sequence[Stage],
-    left_out: Mapping[str, str],
-    reference: Stage,
-    dtype: str | None,
-    full: bool,
-    seed: int,
-) -> Findings:
-    found = Findings(reference.name, [], {}, dict(left_out))
-    console = Console(stderr=True)
-    with console.status("checking") as status:  # a moving line on a terminal, nothing elsewhere
-        for stage in stages:
-            for each in DTYPES if dtype is None else (dtype,):
-                name = f"{stage.name} in {each}"
-                if not computes_in(stage, each):
-                    found.left_out[name] = "the stage computes in float64 whatever it is told"
-                    continue
-                if dtype is None and not full and each != "float64" and is_emulated(stage.name):
-                    found.left_out[name] = f"emulated kernels are compiled anew for it: --dtype {each} does, or --full"
-                    continue
-
-                def tell(level: str, task: str = f"{stage.title}, {each}") -> None:
-                    status.update(f"{task}: {level}")
-
-                found.reports.append(check_stage(stage, reference, each, full=full, seed=seed, on_level=tell))
-            if dtype in (None, "float64"):
-                status.update(f"{stage.title}: gradients")
-                found.gradients[stage.name] = [
-                    check_gradients(stage, activation, loss, seed=seed) for activation in ACTIVATIONS for loss in LOSSES
-                ]
-    if not found.reports:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
-        raise ValueError(f"there is nothing to check: {reasons}")
-    return found
 
 
 def _show(found: Findings) -> None:
@@ -216,48 +145,3 @@ def _table(title: str, names: Sequence[str], numbers: Sequence[str]) -> Table:
 
 def _short(stage: str) -> str:
     return stage.partition("_")[0]
-
-
-def _failure_report(found: Findings) -> str:
-    """For each failed report the first divergence and the other ops that failed; for each wrong gradient one line."""
-    lines = []
-    for report in found.reports:
-        if report.first_divergence is not None:
-            lines.append(f"{report.stage} disagrees with {report.reference} in {report.dtype}. First divergence:")
-            lines.append(f"  {report.first_divergence}")
-            others = [op for op in report.failed_ops if op != report.first_divergence.op]
-            if others:
-                lines.append(f"  also off, perhaps because of it: {', '.join(others)}")
-    for stage, checks in found.gradients.items():
-        wrong = [c for c in checks if not c.ok]
-        if wrong:
-            lines.append(f"{stage}: {len(wrong)} of {len(checks)} networks have a wrong gradient, or too many kinks:")
-            lines.append(f"  {max(wrong, key=lambda c: c.worst)}")
-    return "\n".join(lines)
-
-
-def _document(found: Findings) -> dict[str, Any]:
-    return {
-        "ok": found.ok,
-        "reference": found.reference,
-        "equivalence": [
-            {
-                "stage": report.stage,
-                "dtype": report.dtype,
-                "ok": report.ok,
-                "levels": [
-                    {"level": s.level, "checks": s.checks, "failed": s.failed, "worst": _entry(s.worst)}
-                    for s in report.levels()
-                ],
-                "first_divergence": _entry(report.first_divergence),
-                "failed_ops": report.failed_ops,
-            }
-            for report in found.reports
-        ],
-        "gradients": {name: [asdict(c) | {"ok": c.ok} for c in checks] for name, checks in found.gradients.items()},
-        "left_out": found.left_out,
-    }
-
-
-def _entry(comparison: Comparison | None) -> dict[str, Any] | None:
-    return None if comparison is None else asdict(comparison) | {"text": str(comparison)}

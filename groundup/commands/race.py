@@ -8,24 +8,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from groundup import race as racing
+from groundup import race_results
+from groundup.commands.race_summary import disagreements, show
+from groundup.race_bar import RaceBar
+from groundup.stages import stages_for
 from shared.bench.ladders import ladder_rows
 from shared.bench.results import as_json, results_folder, write_json
-from shared.contract import Stage, is_emulated, short_title
-from shared.data.datasets import Dataset, load_dataset
-from shared.machine.environment import busy, describe, emulation, environment
-from shared.numbers import digits, plural, three_digits
+from shared.contract import Stage, is_emulated
+from shared.data.datasets import Dataset, limited, load_dataset
+from shared.machine.environment import environment
 
 LADDER_SIZE = 128
 """Rows and columns of the product that the ladder chart compares: large enough for BLAS, bearable for three loops."""
-
-REDRAW_EVERY = 0.2
-"""Seconds between two drawings of the progress bar."""
 
 DEFAULTS = racing.Settings()
 
@@ -70,9 +66,8 @@ def race(
     settings = racing.Settings(
         dataset, hidden, epochs, batch_size, learning_rate, momentum, schedule, seed, dtype, limit
     )
-    settings.check()
-    chosen, unavailable = racing.stages_for(stages)
-    data = racing.limited(load_dataset(dataset, data_dir, download), limit)
+    chosen, unavailable = stages_for(stages)
+    data = limited(load_dataset(dataset, data_dir, download), limit)
     results_folder(out)
     begin = time.perf_counter()
     try:
@@ -83,9 +78,9 @@ def race(
     if as_json_:
         typer.echo(as_json(document), nl=False)
     else:
-        _show(document, time.perf_counter() - begin, out)
+        show(document, time.perf_counter() - begin, out)
     if not document["agree"]:
-        typer.echo(_report(document), err=True)
+        typer.echo(disagreements(document), err=True)
         raise typer.Exit(1)
 
 
@@ -96,109 +91,18 @@ def _run(
     settings: racing.Settings,
     out: Path,
 ) -> dict[str, Any]:
+    """Race, compare, measure the ladders, and write charts and results. Returns the results document."""
     facts = environment()
-    steps_per_epoch = -(-len(data.train) // settings.batch_size)
-    steps = steps_per_epoch * settings.epochs
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description:<24}"),
-        BarColumn(),
-        TextColumn("{task.fields[numbers]}"),
-        TimeRemainingColumn(),
-    )
-    # auto_refresh would redraw from a thread of its own, in the middle of what is being timed.
-    with Progress(
-        *columns, console=console, disable=not console.is_terminal, transient=True, auto_refresh=False
-    ) as progress:
-        laps = []
-        drawn_at = 0.0
-        for stage in stages:
-            task = progress.add_task(stage.title, total=steps, numbers="")
-
-            def advance(epoch: int, step: int, loss: float, task: Any = task) -> None:
-                done = (epoch - 1) * steps_per_epoch + step
-                progress.update(task, completed=done, numbers=f"epoch {epoch}/{settings.epochs} loss {loss:.3f}")
-                nonlocal drawn_at
-                if time.monotonic() - drawn_at > REDRAW_EVERY or done == steps:
-                    drawn_at = time.monotonic()
-                    progress.refresh()
-
-            laps.append(racing.run_lap(stage, data, settings, advance))
-        found = racing.agreements(laps, settings, steps)
-        progress.add_task("matmul ladders, charts", total=None, numbers="a few seconds")
-        progress.refresh()
-        # One product, few rounds: enough for a chart. `groundup bench` measures the ladders properly. Speeds beside
-        # which no GPU's may stand are not even taken.
+    with RaceBar(settings.epochs, -(-len(data.train) // settings.batch_size)) as bar:
+        laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
+        found = racing.agreements(laps, settings, bar.steps)
+        bar.say("matmul ladders, charts", "a few seconds")
+        # One product and few rounds are enough for a chart; `groundup bench` measures the ladders properly. Times of
+        # emulated kernels are not comparable, so their ladders are not measured.
         compared = [stage for stage in stages if not is_emulated(stage.name)]
         rows = list(ladder_rows(compared, sizes=[LADDER_SIZE], repeats=5, group_limit=2.0))
-        document = racing.results(settings, laps, found, unavailable, rows, facts)
-        drawn = racing.draw(out, settings, laps, document["agree"], rows, facts)
+        document = race_results.results(settings, laps, found, unavailable, rows, facts)
+        drawn = race_results.draw(out, settings, laps, document["agree"], rows, facts)
     document["charts"] = [path.name for path in drawn]
     write_json(out / "results.json", document)
     return document
-
-
-def _show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
-    settings = document["settings"]
-    table = Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    epochs = plural(settings["epochs"], "epoch")
-    table.title = (
-        f"{'-'.join(map(str, document['network']))} on {settings['dataset']}, {epochs}, "
-        f"batches of {settings['batch_size']}, {settings['dtype']}, seed {settings['seed']}"
-    )
-    table.add_column("stage", no_wrap=True)
-    for heading in ("accuracy", "s/epoch", "samples/s", "speed", "differ", "worst"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for stage in document["stages"]:
-        compared = stage["stage"] != document["reference"]
-        table.add_row(
-            short_title(stage["stage"], True) if stage["emulated"] else stage["title"],
-            f"{stage['test_accuracy']:.2%}",
-            three_digits(stage["seconds_per_epoch"]),
-            f"{stage['samples_per_second']:,.0f}",
-            f"{three_digits(stage['speed'])}x",
-            str(stage["other_predictions"]) if compared else "-",
-            digits(stage["worst"]["tolerances"], 1) if compared else "-",
-        )
-    console = Console()
-    console.print(table)
-    console.print(
-        f"Compared with {document['stages'][0]['title']}. speed: of training, 1x is that stage's.\n"
-        "differ: test images that get another class. worst: the parameter furthest off,\n"
-        "in units of what rounding may do; 1 is the limit.",
-        highlight=False,
-    )
-    if note := emulation(document["environment"]):
-        console.print(f"emulated: {note}", highlight=False, soft_wrap=True)
-    for reason in document["unavailable"].values():
-        console.print(f"not raced: {reason}", markup=False, highlight=False, soft_wrap=True)
-    if document["agree"] and len(document["stages"]) > 1:
-        console.print(
-            "The stages agree: the same prediction for every test image."
-            if _same(document)
-            else "The stages agree within the tolerance; predictions differ only by rounding.",
-            highlight=False,
-        )
-    if warning := busy(document["environment"]):
-        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
-    charts = ", ".join(name for name in document["charts"] if name.endswith(".png"))
-    console.print(
-        f"Charts: {charts} (and .svg) in {out}; all numbers: {out / 'results.json'}", highlight=False, soft_wrap=True
-    )
-    console.print(f"{describe(document['environment'])}; {seconds:.0f} s in all", highlight=False, soft_wrap=True)
-
-
-def _same(document: Mapping[str, Any]) -> bool:
-    return all(stage["other_predictions"] == 0 for stage in document["stages"])
-
-
-def _report(document: Mapping[str, Any]) -> str:
-    """What disagrees: for each stage that is not the reference, the entry furthest off and the predictions."""
-    lines = [f"The stages disagree (reference: {document['reference']}):"]
-    for stage in document["stages"]:
-        if stage["stage"] != document["reference"]:
-            others = stage["other_predictions"]
-            images = f"{plural(others, 'test image')} predicted otherwise"
-            lines.append(f"  {stage['title']}: {images}; {stage['worst']['text']}")
-    lines.append("  Run `groundup check` to find the first operation that differs.")
-    return "\n".join(lines)

@@ -19,7 +19,7 @@ import numpy as np
 from shared.data.download import SOURCES, cache_folder, download
 from shared.data.idx import DataError, content_sha256, read_idx
 
-__all__ = ["DATASETS", "DataError", "Dataset", "Split", "load_dataset"]
+__all__ = ["DATASETS", "DataError", "Dataset", "Split", "limited", "load_dataset"]
 
 DATASETS = ("mnist-subset", "mnist", "fashion-mnist")
 CLASSES = 10
@@ -41,6 +41,10 @@ class Split:
 
     def __len__(self) -> int:
         return len(self.y)
+
+    def first(self, count: int) -> Split:
+        """The first `count` samples."""
+        return Split(self.x[:count], self.y[:count])
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,13 @@ def load_dataset(
     if name == "mnist-subset":
         return _load_bundled()
     return _load_full(name, _data_root(data_dir), download)
+
+
+def limited(data: Dataset, limit: int | None) -> Dataset:
+    """The first `limit` samples of each split, in their order; all of them where limit is None."""
+    if limit is None:
+        return data
+    return Dataset(data.name, data.train.first(limit), data.test.first(limit), data.classes)
 
 
 def _load_bundled() -> Dataset:

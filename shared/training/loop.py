@@ -153,14 +153,13 @@ def _measure(runner: EpochRunner, position: Position, held_out: Split | None, te
         return loss, accuracy
 
     data = runner.data
-    some = Split(data.x[:TRAIN_ACCURACY_SAMPLES], data.y[:TRAIN_ACCURACY_SAMPLES])
     validation_loss, validation_accuracy = loss_and_accuracy(held_out)
     test_loss, test_accuracy = loss_and_accuracy(test_data)
     return EpochRecord(
         epoch=position.epoch + 1,
         learning_rate=runner.learning_rate(runner.steps_done(position) - 1),
         train_loss=position.loss_sum / len(data),
-        train_accuracy=loss_and_accuracy(some)[1],
+        train_accuracy=loss_and_accuracy(data.first(TRAIN_ACCURACY_SAMPLES))[1],
         validation_loss=validation_loss,
         validation_accuracy=validation_accuracy,
         test_loss=test_loss,

@@ -10,9 +10,8 @@ import time
 from dataclasses import asdict
 from typing import Any
 
-from groundup.race import limited
 from shared.contract import load_stage
-from shared.data.datasets import DataError, Dataset, Split, load_dataset
+from shared.data.datasets import DataError, Dataset, Split, limited, load_dataset
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord
 from shared.training.schedules import Schedule

@@ -102,43 +102,8 @@ def test_a_parameter_that_is_not_a_number_is_the_worst(laps: list[race.Lap]) -> 
     assert found.worst.index == (4,)
 
 
-def test_limited_takes_the_first_samples_of_both_splits() -> None:
-    data = small_data()
-    assert race.limited(data, None) is data
-    short = race.limited(data, 10)
-    np.testing.assert_array_equal(short.train.x, data.train.x[:10])
-    np.testing.assert_array_equal(short.test.y, data.test.y[:10])
-
-
 def test_the_first_samples_of_the_bundled_subset_hold_every_class() -> None:
     assert set(load_dataset().train.y[:200]) == set(range(10))
-
-
-@pytest.mark.parametrize("choice", ["1,2", "2, 1", "stage1,numpy", "1,1,2"])
-def test_stages_are_chosen_by_number_or_name_and_raced_in_order(choice: str) -> None:
-    stages, unavailable = race.stages_for(choice)
-    assert [stage.number for stage in stages] == [1, 2]
-    assert unavailable == {}
-
-
-def test_stages_that_cannot_run_are_named_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    def load(name: str) -> contract.Stage:
-        name = contract.stage_name(name)
-        if name in ("stage3_c", "stage4_numba_cuda"):
-            raise contract.StageUnavailable(f"{name} needs something")
-        return contract.load_stage(name)
-
-    monkeypatch.setattr(race, "load_stage", load)
-    stages, unavailable = race.stages_for(None)
-    assert [stage.number for stage in stages] == [1, 2]
-    assert unavailable["stage3_c"] == "stage3_c needs something"
-    with pytest.raises(contract.StageUnavailable, match="stage3_c needs something"):
-        race.stages_for("1,3")
-
-
-def test_no_stage_at_all_is_refused() -> None:
-    with pytest.raises(ValueError, match="expected names or numbers"):
-        race.stages_for(" , ")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def run(*arguments: str) -> Any:
 @pytest.fixture(autouse=True)
 def one_step(monkeypatch: pytest.MonkeyPatch) -> None:
     """Trajectories of a single step, for what the command makes of its findings; test_equivalence.py has the long."""
-    monkeypatch.setattr("groundup.commands.check.check_stage", partial(check_stage, steps=1))
+    monkeypatch.setattr("groundup.check.check_stage", partial(check_stage, steps=1))
 
 
 @pytest.fixture

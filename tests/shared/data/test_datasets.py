@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shared.data import datasets
-from shared.data.datasets import DataError, Dataset, load_dataset
+from shared.data.datasets import DataError, Dataset, limited, load_dataset
 from shared.data.download import SOURCES, Source
 from shared.data.idx import content_sha256, read_idx
 from tests.shared.data.idx_files import idx_bytes, small_mnist, write
@@ -233,3 +233,11 @@ class TestFullSets:
             np.testing.assert_array_equal(
                 read_idx(tmp_path / f"{file}.gz"), read_idx(ROOT / "shared" / "data" / "mnist_subset" / f"{file}.gz")
             )
+
+
+def test_limited_takes_the_first_samples_of_both_splits() -> None:
+    data = load_dataset()
+    assert limited(data, None) is data
+    short = limited(data, 10)
+    np.testing.assert_array_equal(short.train.x, data.train.x[:10])
+    np.testing.assert_array_equal(short.test.y, data.test.y[:10])

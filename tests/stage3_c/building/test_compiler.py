@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import stage3_c
-from groundup import race
+from groundup.stages import all_stages
 from shared import contract
 from stage3_c import build, compiler, library
 from tests.stage3_c.tiny_c import POSIX, compiler_or_skip, fake_compiler, write_sources
@@ -138,7 +138,7 @@ def test_without_a_compiler_the_message_names_the_fix_for_the_platform(
 def test_without_a_compiler_the_other_stages_load_and_the_reason_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage3_c, "_facts", {})
     monkeypatch.setattr(library, "_library", None)
-    stages, unavailable = race.stages_for(None)
+    stages, unavailable = all_stages()
     assert [stage.number for stage in stages][:2] == [1, 2]
     assert unavailable["stage3_c"].startswith("stage 3 needs a C compiler")
     assert contract.stage_facts("stage3_c") == {}

@@ -1,0 +1,112 @@
+"""The results of a race: the document for results.json, and the charts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from groundup.race import Agreement, Lap, Settings
+from shared.bench.document import Results
+from shared.bench.rows import BenchRow, Curve
+from shared.bench.timing import summarise
+from shared.charts.curves import training_curves
+from shared.charts.ladder_share import ladder_share
+from shared.charts.staircase import staircase
+from shared.charts.style import save
+from shared.contract import is_emulated
+
+SCHEMA = 1
+
+
+def results(
+    settings: Settings,
+    laps: Sequence[Lap],
+    found: Mapping[str, Agreement],
+    unavailable: Mapping[str, str],
+    rows: Sequence[BenchRow],
+    facts: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The results as values for JSON; times are in seconds.
+
+    unavailable: reasons for the stages that cannot run; rows: of the matmul ladders; facts: of the machine
+    """
+    first = laps[0].seconds_per_epoch
+    return {
+        "schema": SCHEMA,
+        "kind": "groundup race",
+        "environment": dict(facts),
+        "settings": asdict(settings),
+        "network": list(laps[0].network.layer_sizes),
+        "agree": all(agreement.ok for agreement in found.values()),
+        "reference": laps[0].stage.name,
+        "stages": [
+            {
+                "stage": lap.stage.name,
+                "title": lap.stage.title,
+                "emulated": is_emulated(lap.stage.name),
+                "test_accuracy": lap.test_accuracy,
+                "test_loss": lap.test_loss,
+                "seconds_per_epoch": lap.seconds_per_epoch,
+                "samples_per_second": lap.samples_per_second,
+                "speed": first / lap.seconds_per_epoch,
+                "other_predictions": found[lap.stage.name].other_predictions,
+                "worst": asdict(found[lap.stage.name].worst) | {"text": str(found[lap.stage.name].worst)},
+                "epochs": [asdict(record) for record in lap.epochs],
+            }
+            for lap in laps
+        ],
+        "unavailable": dict(unavailable),
+        "ladders": [row.as_dict() for row in rows],
+    }
+
+
+def draw(
+    folder: Path,
+    settings: Settings,
+    laps: Sequence[Lap],
+    agree: bool,
+    rows: Sequence[BenchRow],
+    facts: Mapping[str, Any],
+) -> list[Path]:
+    """Write the charts into the folder, each as PNG and SVG. Returns their paths.
+
+    rows: of the ladders; without any (an emulated stage alone) there is no chart of them. A single stage has no chart
+    of times.
+    """
+    results = Results(
+        rows=[*rows, *(_epoch_row(lap, settings) for lap in laps)],
+        curves=[_curve(lap, settings) for lap in laps],
+        environment=facts,
+    )
+    charts = [training_curves(results, agree=agree), staircase(results, emulated=True), ladder_share(results)]
+    return [path for chart in charts if chart is not None for path in save(chart.figure, folder / chart.name)]
+
+
+def _epoch_row(lap: Lap, settings: Settings) -> BenchRow:
+    sizes = tuple(lap.network.layer_sizes)
+    return BenchRow(
+        "epoch",
+        lap.stage.name,
+        f"{'-'.join(map(str, sizes))}, batch {settings.batch_size}, {settings.dataset}",
+        settings.dtype,
+        sizes,
+        measurement=summarise([record.seconds for record in lap.epochs]),
+        accuracy=lap.test_accuracy,
+        emulated=is_emulated(lap.stage.name),
+    )
+
+
+def _curve(lap: Lap, settings: Settings) -> Curve:
+    return Curve(
+        lap.stage.name,
+        "-".join(map(str, lap.network.layer_sizes)),
+        settings.dataset,
+        [record.epoch for record in lap.epochs],
+        [record.train_loss for record in lap.epochs],
+        [record.test_accuracy or 0.0 for record in lap.epochs],
+        list(accumulate(record.seconds for record in lap.epochs)),
+        emulated=is_emulated(lap.stage.name),
+    )
