@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import typer
 
+from groundup import look as looking
 from groundup.commands import look as command
 from groundup.train import DEFAULTS
 from shared import contract
@@ -47,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def found(runs: Path) -> charts.Findings:
     checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
-    return command.findings(checkpoint, SMALL, command._records(runs / "relu" / "metrics.jsonl"), 7)
+    return looking.findings(checkpoint, SMALL, looking._records(runs / "relu" / "metrics.jsonl"), 7)
 
 
 def run(*arguments: object) -> None:
@@ -81,11 +82,11 @@ def test_looking_into_a_run_draws_its_figures_and_says_what_they_show(
 def test_json_is_one_document_that_agrees_with_the_stage_s_own_evaluation(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "save_all", lambda found, folder: [folder / "confusion.png"])
+    monkeypatch.setattr(looking, "save_all", lambda found, folder: [folder / "confusion.png"])
     run(runs / "relu", "--json", "--count", "3", "--out", tmp_path)
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     stage = contract.load_stage("numpy")
-    network = command.build_network(stage, load_checkpoint(runs / "relu" / "last.safetensors"))
+    network = looking.build_network(stage, load_checkpoint(runs / "relu" / "last.safetensors"))
     loss, accuracy, predictions = evaluate(stage, network, FULL.test)
     assert (document["test_loss"], document["test_accuracy"]) == (pytest.approx(loss), pytest.approx(accuracy))
     confusion = np.array(document["confusion"])
@@ -104,7 +105,7 @@ def test_json_is_one_document_that_agrees_with_the_stage_s_own_evaluation(
 def test_a_checkpoint_can_be_named_itself(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "save_all", lambda found, folder: [])
+    monkeypatch.setattr(looking, "save_all", lambda found, folder: [])
     best = load_checkpoint(runs / "relu" / "best.safetensors").about_run["record"]["epoch"]
     alone = shutil.copy(runs / "relu" / "best.safetensors", tmp_path)  # without its metrics.jsonl
     run(alone)
@@ -122,7 +123,7 @@ def test_a_checkpoint_can_be_named_itself(
 )
 def test_an_interrupted_run_says_how_far_it_came(runs: Path, position: dict[str, int], text: str) -> None:
     checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
-    assert command._how_long(replace(checkpoint, about_run={"position": position})) == text
+    assert looking._how_long(replace(checkpoint, about_run={"position": position})) == text
 
 
 def saved(folder: Path, sizes: list[int], progress: dict[str, Any]) -> Path:
@@ -170,7 +171,7 @@ LOOKS = [Look(), Look(dark=True, narrow=True)]
 @pytest.mark.parametrize("look", LOOKS, ids=str)
 @pytest.mark.parametrize("figure", charts.FIGURES, ids=lambda each: each.__name__)
 def test_every_text_of_every_figure_can_be_read(found: charts.Findings, figure: Any, look: Look) -> None:
-    clothes = replace(found, names=command.CLOTHES, dataset="fashion-mnist")
+    clothes = replace(found, names=looking.CLOTHES, dataset="fashion-mnist")
     for each in (found, clothes):
         chart = shown(figure(each, look))
         assert chart_checks.overlapping(chart.figure) == []
@@ -219,7 +220,7 @@ def test_the_pull_under_a_mistake_is_towards_the_wrong_answer(found: charts.Find
     wrong, right = found.predictions[0], found.labels[0]
 
     def lead(x: np.ndarray) -> float:
-        result = command.inside.scores(parameters, "relu", x[None].astype(np.float32))[0]
+        result = looking.inside.scores(parameters, "relu", x[None].astype(np.float32))[0]
         return float(result[wrong] - result[right])
 
     step = 1e-3 * pull / np.abs(pull).max()
