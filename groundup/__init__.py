@@ -1,8 +1,13 @@
 """The `groundup` program and the tools around the four floors.
 
 cli, commands/    the program: one command a file
-race              the main job: every stage trains, all are compared, charts are drawn
-inside, live      what a trained network has learned; a training, watched while it runs
+stages            which stages a command works on
+race              the main job: every stage trains, and all are compared
+race_results      its results document and charts; race_bar is its progress bar
+train             a training with the settings of `groundup train`
+check             all stages against a reference, and their gradients
+look, inside      a look inside a trained network; what it has learned
+live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it
 compiling/        every kernel through a GPU's compiler, without a GPU
 lens/             what a kernel does to memory

@@ -1,6 +1,8 @@
 """The `groundup` commands, one file each: arguments in, a table or JSON out. The work is done one folder up.
 
-race, train, look          train and see inside
+race, race_summary         the main job, and its summary on the terminal
+train, train_options       train one stage; the options that are settings of its run
+look                       see inside a trained network
 check                      agreement of the stages, gradients, compiled kernels
 bench, bench_compare       measure; set two results beside each other
 charts                     draw a results file again

@@ -1,10 +1,12 @@
-"""Training: the loop that every floor shares, and what it needs, from schedules to checkpoints.
+"""Training: the loop that every floor shares, and its parts, from schedules to checkpoints.
 
-loop           the training loop, and evaluation
+loop           the training loop
+settings       its settings: TrainingSettings, Saving, Hooks
+epochs         the steps of an epoch
 schedules      the learning rate over the epochs
-metrics        what is measured after an epoch, and the file it goes to
+metrics        evaluation of a network, and the record of each epoch
 checkpoints    a network and its optimizer in one file
-runs           the folder of a run: what is needed to go on with it
+runs           the folder of a run, and what it needs to go on
 progress       the progress bar
 interrupts     Ctrl-C between two steps
 """
