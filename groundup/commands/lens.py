@@ -64,7 +64,7 @@ def lens(
         block=command.extent("block", block),
         sharedmem=sharedmem,
     )
-    command.look(
+    command.run_lens(
         [target] if second is None else [target, second],
         wanted,
         blocks=command.blocks_to_trace(blocks),

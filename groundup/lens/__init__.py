@@ -1,29 +1,29 @@
-"""What a kernel does to memory, seen without a GPU: `kernel.profile(grid, block, *arguments)` and `groundup lens`.
+"""Shows what a kernel does to memory, without a GPU: `kernel.profile(grid, block, *arguments)` and `groundup lens`.
 
-From a launch to numbers; docs/lens.md says what they mean:
+The numbers of a launch; docs/lens.md explains them:
 
-    profiling    traces a launch and analyses it: here it starts
-    analysis     from events to a profile, with requests (threads to warps), costs (sectors and passes), memories and
-                 granules (which array, which element), races, reuse and uninitialised; compiled: how its loops
-                 are compiled
+    profiling    the entry point: traces a launch, analyses the trace, and returns a profile that can be printed
+    analysis     computes a profile from the events of a trace, with requests (threads to warps), costs (sectors and
+                 passes), memories and granules (array and element of each address), races, reuse and uninitialised;
+                 compiled: the decorator of its loops
     profile      the numbers, without a way to show them
     static       occupancy; registers asks the compiler, shipping packs the kernel for the process registers_worker
-    roofline     operations and traffic against a device; devices lists a few
+    roofline     compares operations and traffic with a device; devices lists a few
 
-What is made of them:
+The views of the numbers:
 
-    terminal     the report, with summary, its main figures, and annotations, its remarks beside the source
+    terminal     the report, with the main figures from summary, and the remarks on source lines from annotations
     page         the HTML page, with page_parts and page_style
-    pictures     maps of accesses and banks; timelines: the timeline; svg: what they are drawn with
+    pictures     maps of accesses and banks; timelines: the timeline; svg: the shapes and colours of both
     wording      threads, lanes, races and launches in words
     checks       yes or no, for a grader
 
-Where the launch comes from:
+The source of the launch:
 
     command      `groundup lens`
-    targets      what a name on the command line stands for
-    launches     a launch of a script, caught on its way; given: arguments made from text
-    project      this project's own kernels, each with a way to launch it
+    targets      finds the launch for a name on the command line
+    launches     intercepts a launch of a script; given: arguments made from text
+    project      this project's own kernels, and a launch of each
 """
 
 from cuda_emulator.hooks import register_profiler

@@ -1,14 +1,14 @@
-"""From a trace to a profile: what happened, counted.
+"""Compute a profile from the events of a trace.
 
-    memories.py       in which array each address lies
-    requests.py       the events of threads as requests of warps
-    costs.py          sectors, bank passes and broadcasts of each request
-    granules.py       numbers for the pieces of memory that are touched
-    races.py          two threads at one place, and nothing orders them
-    uninitialised.py  shared memory that is read before it is written
-    reuse.py          how often each element is read
+    memories.py       finds the array of each address
+    requests.py       groups the events of threads into requests of warps
+    costs.py          counts sectors, bank passes and broadcasts of each request
+    granules.py       numbers the pieces of memory that are accessed
+    races.py          finds unordered accesses of two threads to one place
+    uninitialised.py  finds shared memory that is read before it is written
+    reuse.py          counts how often each element is read
 
-and here the rest: branches, collectives, phases, operations, and the profile that holds it all.
+This file has the rest: branches, collectives, phases, operations, and the profile that holds all results.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from groundup.lens.uninitialised import find_uninitialised
 
 
 def analyse(trace: Trace) -> Profile:
-    """All counts of a trace. `static` and `roofline` are left None: they need more than a trace.
+    """The profile of a trace. `static` and `roofline` are None: they need more than a trace.
 
-    An access that touches several arrays (in a device function that is called with each) has an Access for each of
-    them. Constant memory uses the fields of the banks: `wavefronts` are the different addresses of the requests. Of a
-    thread's own arrays only the accesses of lanes are counted, and requests are 0: they leave no events.
+    A site that accesses several arrays (in a device function that is called with each of them) has an Access for each.
+    Constant memory uses the fields of the banks: `wavefronts` is the number of different addresses in the requests. For
+    a thread's own arrays only `lanes` is counted and `requests` is 0, since they have no events.
     """
     kinds = np.array([KINDS.index(site.kind) for site in trace.sites], np.int64)
     places = find_places(trace, kinds)
@@ -70,7 +70,7 @@ def analyse(trace: Trace) -> Profile:
 
 
 def _in_source_order(trace: Trace, site: Site) -> tuple[bool, str, int, int, int]:
-    """The kernel's lines first, then those of device functions in other files."""
+    """A sort key: the kernel's lines first, then those of device functions in other files."""
     return site.file != trace.file, site.file, site.line, site.column, site.number
 
 
@@ -83,7 +83,7 @@ def _accesses(trace: Trace, places: Places, requests: Requests, kinds: Array) ->
         row = dict(zip(SUMS, (int(each) for each in table[number, memory]), strict=True))
         del row["highest"]
         example = _example(trace, places, requests, row.pop("example"))
-        # A device function calls its arrays by names of its own: the learner wants the argument's.
+        # In a device function the array has the name of a parameter; the profile shows the kernel's name.
         name = known.name if known and known.space in ("global", "shared") else site.array
         found.append(Access(site, name, known.space if known else "local", site.kind, example=example, **row))
     for number, lanes in trace.own_accesses.items():
@@ -93,7 +93,7 @@ def _accesses(trace: Trace, places: Places, requests: Requests, kinds: Array) ->
 
 
 def _example(trace: Trace, places: Places, requests: Requests, request: int) -> Request:
-    """A request for the pictures, its lanes ascending."""
+    """A request as an example for the pictures, its lanes ascending."""
     numbers = requests.order[requests.start[request] : requests.start[request + 1]]
     events = trace.events[numbers]
     events = events[np.argsort(events["thread"] & 31, kind="stable")]
@@ -132,7 +132,7 @@ def _branches(trace: Trace, requests: Requests, kinds: Array) -> list[Branch]:
 
 
 def _sides(trace: Trace, requests: Requests, request: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The lanes of a request that took a branch, and those that did not."""
+    """(lanes of a request that took a branch, lanes that did not)."""
     events = trace.events[requests.order[requests.start[request] : requests.start[request + 1]]]
     lanes = events["thread"] & 31
     sides = [tuple(sorted(int(lane) for lane in lanes[events["address"] == way])) for way in (1, 0)]
@@ -151,7 +151,7 @@ def _collectives(trace: Trace, kinds: Array) -> list[Collective]:
 
 
 def _phases(trace: Trace, requests: Requests, kinds: Array) -> list[Phase]:
-    """Loads, stores, atomics and warp collectives of each phase. Barriers stand between phases, and are in none."""
+    """The loads, stores, atomics and warp collectives of each phase; a barrier belongs to no phase."""
     first = trace.events[requests.first]
     counted = (kinds[first["site"]] <= ATOMIC) | (kinds[first["site"]] == WARP)
     pairs, times = np.unique(
@@ -174,8 +174,8 @@ def _operations(trace: Trace) -> list[LineOperations]:
 
 
 def _nowhere(trace: Trace, places: Places) -> list[NotTraced]:
-    """Sites whose addresses lie in no array that the trace knows: their costs cannot be told."""
+    """Sites with addresses outside all known arrays, whose costs cannot be computed."""
     lost = np.unique(trace.events["site"][places.of == places.nowhere])
     sites = sorted((trace.sites[number] for number in lost), key=lambda site: _in_source_order(trace, site))
-    reason = "its addresses lie in no array that the trace knows, so its sectors and races are not counted"
+    reason = "its addresses are in no known array, so its sectors and races are not counted"
     return [NotTraced(site.file, site.line, site.text, reason) for site in sites]

@@ -1,4 +1,4 @@
-"""What to write beside each line of the source: its accesses, branches and barriers, and what is wrong with it."""
+"""Remarks on each line of the source: its accesses, branches and barriers, and its errors."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from groundup.lens.wording import WARP, party, race_advice, race_title, uninitia
 from shared.numbers import count, counted_share, plural
 
 Level = Literal["error", "costly", "fine"]
-"""error: the result is wrong; costly: a GPU would do more work than the data need; fine: nothing to remark on."""
+"""error: the result is wrong; costly: a GPU would do more work than the data need; fine: neither."""
 
 COSTLY = 2
-"""From here on an access is called costly: it fetches twice the sectors, or needs twice the passes, that would do."""
+"""An access is costly if it needs at least this many times the sectors or passes of an ideal one."""
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class LineNotes:
 
     @property
     def level(self) -> Level:
-        """The gravest of its notes'."""
+        """The most serious level of its notes."""
         levels = {note.level for note in self.notes}
         return "error" if "error" in levels else "costly" if "costly" in levels else "fine"
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that makes the kernel wrong: a title, sentences, and the lines it is about."""
+    """An error of the kernel: a title, sentences, and the lines that it concerns."""
 
     title: str
     details: tuple[str, ...]
@@ -68,7 +68,7 @@ def problems(profile: Profile) -> list[Problem]:
 
 
 def annotate(profile: Profile) -> dict[tuple[str, int], LineNotes]:
-    """{(file, line): its notes}, only of lines that have any; what is wrong first."""
+    """{(file, line): notes} of all lines with notes; errors come first."""
     lines: defaultdict[tuple[str, int], LineNotes] = defaultdict(LineNotes)
     for problem in problems(profile):
         for place in problem.lines:
@@ -105,7 +105,7 @@ def annotate(profile: Profile) -> dict[tuple[str, int], LineNotes]:
 
 
 def _together(notes: list[Note]) -> list[Note]:
-    """Notes that say the same as one: a device function that is called twice has each of its accesses twice."""
+    """Merge equal notes: a device function that is called twice has each of its accesses twice."""
     times = Counter(notes)
     return [
         replace(note, text=f"{note.text}, in each of {number} calls") if number > 1 else note
@@ -114,7 +114,7 @@ def _together(notes: list[Note]) -> list[Note]:
 
 
 def access_note(access: Access) -> Note:
-    """The one line that sums up an access."""
+    """The note on an access."""
     name = f"{access.kind} {access.array}"
     requests = plural(access.requests, "request")
     few = f", {count(access.lanes_per_request)} of {WARP} lanes" if access.lanes_per_request < WARP else ""
@@ -128,7 +128,7 @@ def access_note(access: Access) -> Note:
 
 
 def global_verdict(access: Access) -> tuple[str, Level]:
-    """ "32 sectors/request (12.5 %), 4 would do", and whether that is costly."""
+    """("32 sectors/request (12.5 %), 4 would do", level) for an access to global memory."""
     fetched = f"{plural(access.sectors_per_request, 'sector')}/request"
     if access.broadcasts == access.requests and access.sectors == access.requests:
         return f"{fetched}, one address for all lanes (broadcast)", "fine"
@@ -141,7 +141,7 @@ def global_verdict(access: Access) -> tuple[str, Level]:
 
 
 def shared_verdict(access: Access) -> tuple[str, Level]:
-    """ "32-way bank conflict", "no bank conflict", and whether that is costly."""
+    """("32-way bank conflict" or "no bank conflict", level) for an access to shared memory."""
     if access.wavefronts <= access.ideal_wavefronts:
         broadcast = access.requests and access.broadcasts == access.requests
         return "no bank conflict" + (", one address for all lanes (broadcast)" if broadcast else ""), "fine"
@@ -152,7 +152,7 @@ def shared_verdict(access: Access) -> tuple[str, Level]:
 
 
 def branch_note(branch: Branch) -> Note:
-    """ "50 % of warps diverge", or that they agree."""
+    """The note on a branch, like "branch: 50 % of warps diverge"."""
     if not branch.divergent:
         outcome = "all lanes take it" if branch.taken == branch.lanes else "no lane takes it"
         mixed = 0 < branch.taken < branch.lanes
@@ -172,7 +172,7 @@ def _collective_note(collective: Collective, profile: Profile) -> Note:
 
 
 def _file_of(profile: Profile, line: int, default: str) -> str:
-    """The file whose shown source holds the line: a fault may be in a device function of another file."""
+    """The file whose listed source contains the line; an error may be in a device function of another file."""
     for file, first, text in profile.source:
         if first <= line < first + len(text):
             return file

@@ -1,21 +1,20 @@
-"""What a grader asks of a kernel's memory: each question a function of a Profile, each answer a Finding.
+"""Checks of a kernel for a grader: each takes a Profile and returns a Finding.
 
     profile = kernel.profile(grid, block, a, b, c)
     finding = all_of(no_races(profile), reads_at_most(profile, "a", 1, per="block"), coalesced(profile))
     assert finding, finding.message
 
-    no_faults              the run came to its end: no index out of bounds, no barrier that only a part reached
-    no_races               no two threads touch an element, unordered, while one of them writes
+    no_faults              the traced blocks reached their end: no index out of bounds, no barrier for a part of a block
+    no_races               no two threads access an element without an order while one of them writes
     no_uninitialised       shared memory is written before it is read
-    reads_at_most          how often an element of an array is loaded, in a block or in the whole launch
+    reads_at_most          an element of an array is loaded at most so often, in a block or in the whole launch
     coalesced              global memory is fetched in few sectors
-    no_bank_conflicts      shared memory is reached in one pass
-    no_divergence          the lanes of each warp agree on every branch, or on those of a line
-    intensity_at_least     operations for each byte of global memory
+    no_bank_conflicts      each access to shared memory needs one pass
+    no_divergence          the lanes of each warp agree on every branch, or on those of one line
+    intensity_at_least     the number of operations for each byte of global memory
 
-A question that the trace cannot answer for certain is not passed: after a fault, or where something that touches memory
-was not traced. Races are looked for in the traced blocks; a budget for the whole launch needs all blocks traced, and
-says so with a ValueError.
+A check fails if the trace is incomplete: after a fault, or with an access that was not traced. Races are searched in
+the traced blocks. A check of the whole launch needs all blocks traced; otherwise it raises ValueError.
 """
 
 from __future__ import annotations
@@ -29,7 +28,10 @@ from shared.numbers import three_digits
 
 @dataclass(frozen=True)
 class Finding:
-    """passed: also what bool() says; message: a sentence for the learner; line: in the kernel's file, None for none."""
+    """The result of a check.
+
+    passed: also the value of bool(finding); message: a sentence for the learner; line: in the kernel's file, or None
+    """
 
     passed: bool
     message: str
@@ -40,7 +42,7 @@ class Finding:
 
 
 def all_of(*findings: Finding) -> Finding:
-    """Passed if all are. The message has a line for each that is not; the line is that of the first."""
+    """A Finding that passes if all pass. The message has a line for each that fails; the line is that of the first."""
     failed = [each for each in findings if not each.passed]
     if not failed:
         return Finding(True, f"all {len(findings)} checks passed")
@@ -48,14 +50,14 @@ def all_of(*findings: Finding) -> Finding:
 
 
 def no_faults(profile: Profile) -> Finding:
-    """The traced blocks came to their end."""
+    """Whether the traced blocks reached their end."""
     if profile.fault:
-        return Finding(False, f"{profile.kernel} did not come to its end: {profile.fault}", profile.fault_line or None)
-    return Finding(True, f"{profile.kernel} came to its end in {_traced(profile)}")
+        return Finding(False, f"{profile.kernel} did not reach its end: {profile.fault}", profile.fault_line or None)
+    return Finding(True, f"{profile.kernel} reached its end in {_traced(profile)}")
 
 
 def no_races(profile: Profile) -> Finding:
-    """No race within or between the traced blocks; what could not be judged is in the message."""
+    """Whether there is no race within or between the traced blocks; the message lists accesses that were not judged."""
     if profile.races:
         race = profile.races[0]
         first, second = race.first, race.second
@@ -77,11 +79,11 @@ def no_races(profile: Profile) -> Finding:
 
 
 def no_uninitialised(profile: Profile) -> Finding:
-    """No read of shared memory that nobody in the block had written."""
+    """Whether shared memory is written by the block before it is read."""
     for found in profile.uninitialised:
         return Finding(
             False,
-            f"line {found.site.line} reads {found.array}[{_index(found.index)}], which nobody in the block had "
+            f"line {found.site.line} reads {found.array}[{_index(found.index)}], which no thread of the block had "
             f"written (thread {found.thread} of block {found.block}; {_times(found.times)})",
             found.site.line,
         )
@@ -95,14 +97,15 @@ def reads_at_most(
     per: Literal["block", "launch"] = "block",
     count: Literal["threads", "requests"] = "threads",
 ) -> Finding:
-    """Each element of the array is loaded at most so often.
+    """Whether each element of the array is loaded at most `times` times.
 
-    per: within each traced block; or in the whole launch, added over its blocks, which must all be traced
-    count: loads of single threads; or, per block only, of warps, where lanes that load one element together count once
+    per: "block": within each traced block; "launch": in all blocks together, which must all be traced
+    count: "threads": loads of threads; "requests" (per block only): loads of warps, in which lanes that load one
+        element together count once
 
     An n x n product needs each element of a for n numbers of the result. With tiles of 16 each block loads it once
     (per="block", times=1), and n / 16 blocks do (per="launch", times=n // 16).
-    Raises ValueError for an array that the kernel does not have, and where the question needs all blocks traced.
+    Raises ValueError for an unknown array, and for per="launch" if not all blocks were traced.
     """
     if per == "launch":
         if count == "requests":
@@ -132,10 +135,10 @@ def _most(found: Reuse, per: str, count: str) -> int:
 
 
 def coalesced(profile: Profile, array: str | None = None, at_least: float = 0.9) -> Finding:
-    """Of the sectors that each access fetches, at least this share would be needed for the bytes that it uses.
+    """Whether at least this share of the sectors that each access fetches is needed for the bytes that it uses.
 
-    array: None for all arrays in global memory. A broadcast is as good as it can be: one sector.
-    Raises ValueError for an array that the kernel does not have, or a share outside 0 to 1.
+    array: None for all arrays in global memory. A broadcast passes: it needs one sector.
+    Raises ValueError for an unknown array, or a share outside 0 to 1.
     """
     if not 0 <= at_least <= 1:
         raise ValueError(f"coalesced: at_least: expected a share from 0 to 1, got {at_least}")
@@ -152,9 +155,9 @@ def coalesced(profile: Profile, array: str | None = None, at_least: float = 0.9)
 
 
 def no_bank_conflicts(profile: Profile, array: str | None = None) -> Finding:
-    """No access to shared memory takes more passes than it would with every word in a bank of its own.
+    """Whether no access to shared memory takes more passes than it would with every word in a bank of its own.
 
-    array: None for all shared arrays. Raises ValueError for an array that the kernel does not have.
+    array: None for all shared arrays. Raises ValueError for an unknown array.
     """
     accesses = [each for each in _accesses(profile, array) if each.space == "shared"]
     worst = max(accesses, key=lambda each: each.wavefronts - each.ideal_wavefronts, default=None)
@@ -169,9 +172,9 @@ def no_bank_conflicts(profile: Profile, array: str | None = None) -> Finding:
 
 
 def no_divergence(profile: Profile, line: int | None = None) -> Finding:
-    """The lanes of each warp agree on every branch.
+    """Whether the lanes of each warp agree on every branch.
 
-    line: only on the branches of that line; ValueError where threads decide nothing there
+    line: only on the branches of that line. Raises ValueError if it has no branch
     """
     branches = [each for each in profile.branches if line is None or each.site.line == line]
     if line is not None and not branches:
@@ -185,14 +188,14 @@ def no_divergence(profile: Profile, line: int | None = None) -> Finding:
             f"{worst.evaluated:,} cases",
             worst.site.line,
         )
-    # A branch that a fault kept from being reached is no branch on which all agree.
+    # A fault may have ended the run before a branch was reached.
     if profile.fault:
         return no_faults(profile)
     return Finding(True, "the lanes of each warp agree" + (f" on line {line}" if line is not None else ""))
 
 
 def intensity_at_least(profile: Profile, operations: float) -> Finding:
-    """So many floating-point operations for each byte of global memory, counted in whole sectors and without caches."""
+    """Whether the kernel does at least `operations` for each byte of global memory traffic, without caches."""
     if profile.intensity < operations:
         return Finding(
             False,
@@ -205,12 +208,12 @@ def intensity_at_least(profile: Profile, operations: float) -> Finding:
 
 
 def _certain(profile: Profile, message: str) -> Finding:
-    """Passed with that message, unless something keeps the trace from telling."""
+    """A Finding that passes with this message, unless the trace is incomplete."""
     if profile.fault:
         return no_faults(profile)
     for each in profile.not_traced:
         return Finding(
-            False, f"line {each.line}: {each.text} is not traced ({each.reason}), so this cannot be told", each.line
+            False, f"line {each.line}: {each.text} is not traced ({each.reason}), so this cannot be checked", each.line
         )
     return Finding(True, message)
 

@@ -1,4 +1,4 @@
-"""`groundup lens`: one kernel or two, traced on the emulator, as a report, a page or JSON."""
+"""`groundup lens`: trace one kernel or two on the emulator, and show a report, a page or JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from shared.bench.results import as_json
 BACKEND = "GROUNDUP_CUDA"
 
 
-def look(
+def run_lens(
     targets: Sequence[str],
     wanted: Wanted,
     blocks: int | Sequence[int] | None = None,
@@ -36,13 +36,14 @@ def look(
     json: bool = False,
     source: bool = False,
 ) -> None:
-    """Trace the targets and show what came out. Leaves with exit code 1 where a race or a fault was found.
+    """Trace the targets and show their profiles. Exits with code 1 if a race, an uninitialised read or a fault was
+    found.
 
-    blocks: what profile() takes; html: where to write the page; json: print that instead of the report
-    source: print the generated source instead, and trace nothing
-    Raises ValueError for what is not possible, FileNotFoundError for a script that is not there.
+    blocks: the argument of profile(); html: the file for the page; json: print JSON in place of the report
+    source: print the generated source only, and trace nothing
+    Raises ValueError for a wrong option or target, FileNotFoundError for a missing script.
     """
-    device_named(device)  # a wrong name is told before anything is compiled
+    device_named(device)  # an unknown name is reported before anything is compiled
     with _emulator_for_stage_4():
         try:
             launches = [launch_of(target, wanted) for target in targets]
@@ -68,7 +69,7 @@ def look(
 
 def _profiled(launch: Launch, blocks: int | Sequence[int] | None, device: str) -> Profile:
     console = Console(stderr=True)
-    with console.status(f"tracing {launch.name}"):  # a moving line on a terminal, nothing elsewhere
+    with console.status(f"tracing {launch.name}"):  # an animated line on a terminal, nothing elsewhere
         found: Profile = profile(
             launch.kernel,
             launch.grid,
@@ -78,7 +79,7 @@ def _profiled(launch: Launch, blocks: int | Sequence[int] | None, device: str) -
             blocks=blocks,
             device=device,
         )
-    found.kernel = launch.name  # "tiled_16" says more than "multiply", as the function is called in its file
+    found.kernel = launch.name  # "tiled_16" is clearer than the name of its function, "multiply"
     return found
 
 
@@ -94,7 +95,7 @@ def _show(profiles: Sequence[Profile]) -> None:
 
 
 def _document(found: Profile) -> dict[str, Any]:
-    """The profile with what follows from its fields."""
+    """The profile as a dictionary, with the values of its properties."""
     return asdict(found) | {
         "scale": found.scale,
         "flops": found.flops,
@@ -106,7 +107,7 @@ def _document(found: Profile) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _emulator_for_stage_4() -> Iterator[None]:
-    """Stage 4's kernels are traced on the emulator, also where there is a GPU; the choice is made at their import."""
+    """Select the emulator for stage 4's kernels, even with a GPU; stage 4 reads the choice at its import."""
     before = os.environ.get(BACKEND)
     os.environ[BACKEND] = "emulator"
     try:
@@ -114,7 +115,7 @@ def _emulator_for_stage_4() -> Iterator[None]:
     except KernelError as error:
         first, *rest = str(error).splitlines() or [""]
         told = ValueError(first)
-        for note in rest:  # the kernel's line, which is printed as it is
+        for note in rest:  # the kernel's line, printed unchanged
             told.add_note(note)
         raise told from error
     finally:
@@ -133,24 +134,26 @@ def _from_script(error: BaseException | None, script: str) -> TracebackType | No
 
 
 def sizes(text: str) -> tuple[int, int, int]:
-    """(m, n, k) from "512", "512,256" (k = n) or "512,256,128". ValueError for anything else."""
+    """(m, n, k) from "512", "512,256" (k = n) or "512,256,128". Raises ValueError for any other text."""
     numbers = _numbers("size", text)
     if not 1 <= len(numbers) <= 3 or min(numbers) < 1:
-        raise ValueError(f"size: expected one to three whole numbers from 1 on, like 512 or 512,256,128, got {text!r}")
+        raise ValueError(
+            f"size: expected one to three whole numbers of at least 1, like 512 or 512,256,128, got {text!r}"
+        )
     m, n, k = (*numbers, *[numbers[-1]] * (3 - len(numbers)))
     return m, n, k
 
 
 def extent(name: str, text: str) -> tuple[int, ...]:
-    """A grid or block from "4" or "4,4"; () for "". ValueError that names it for anything else."""
+    """A grid or block from "4" or "4,4"; () for "". Raises ValueError with its name for any other text."""
     numbers = _numbers(name, text) if text else ()
     if len(numbers) > 3 or any(number < 1 for number in numbers):
-        raise ValueError(f"{name}: expected one to three whole numbers from 1 on, like 4 or 4,4, got {text!r}")
+        raise ValueError(f"{name}: expected one to three whole numbers of at least 1, like 4 or 4,4, got {text!r}")
     return numbers
 
 
 def blocks_to_trace(text: str) -> int | list[int] | None:
-    """From "8", so many; from "0,5" or "5,", these; None for "". ValueError for anything else."""
+    """A number of blocks from "8", their numbers from "0,5" or "5,", None from "". Raises ValueError for others."""
     if not text:
         return None
     numbers = _numbers("blocks", text)

@@ -1,4 +1,4 @@
-"""How the lens compiles its own loops: millions of events are too many for Python."""
+"""Compile the lens's own loops with Numba: Python is too slow for millions of events."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Array = np.ndarray[Any, Any]
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """njit, with the machine code kept on disk for the next process.
+    """numba.njit with the machine code stored on disk for the next process.
 
-    Numba keeps it beside the source, or in the user's cache folder where the package is installed read-only. Where
-    neither can be written, the function is compiled anew in each process.
+    Numba stores it beside the source, or in the user's cache folder if the package is installed read-only. If neither
+    can be written, each process compiles the function again.
     """
     try:
         return njit(cache=True, error_model="numpy")(function)
-    except RuntimeError:  # no folder to write to
+    except RuntimeError:  # no folder can be written
         return njit(error_model="numpy")(function)

@@ -1,13 +1,13 @@
-"""What each request costs the memory that it goes to.
+"""Count the costs of each request in the memory that it accesses.
 
-    global memory   gives whole sectors of 32 bytes: a request costs as many as its lanes touch
-    shared memory   has 32 banks, which give one 4-byte word each at a time: a pass lasts as long as its busiest bank
-                    has different words to give. Elements of 8 bytes go half warp by half warp (lanes 0-15, 16-31),
-                    those of 16 bytes by quarters: each of these is a pass of its own
-    constant memory gives one address at a time to all lanes that ask for it: a request costs as many as there are
+    global memory   is fetched in sectors of 32 bytes: the cost is the number of sectors that the lanes access
+    shared memory   has 32 banks; in one pass each bank gives one word of 4 bytes. The cost is the number of passes: the
+                    largest number of different words in one bank. With elements of 8 bytes, the half warps (lanes 0-15
+                    and 16-31) go one after the other, with 16 bytes the quarters
+    constant memory gives one address at a time, to all lanes that ask for it: the cost is the number of addresses
 
-A local array of a thread costs what the compiler makes of it (registers, or memory off the chip), which the source
-does not say: its requests and lanes are counted, nothing else.
+The cost of a thread's local array depends on the compiler, which may use registers or memory outside the chip. So only
+its requests and lanes are counted.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ SUMS = (
     "requests", "lanes", "bytes_used", "sectors", "ideal_sectors", "most_sectors",
     "wavefronts", "ideal_wavefronts", "most_ways", "broadcasts", "highest", "example",
 )  # fmt: skip
-"""The columns of a cost table. highest: of one request, in sectors, passes or addresses; example: the first such."""
+"""The columns of a cost table. highest: the largest cost of one request; example: the number of the first such."""
 
 SPACES = ("global", "shared", "constant", "local")
 GLOBAL, SHARED, CONSTANT, LOCAL = range(4)
 
 
 def cost_table(trace: Trace, places: Places, requests: Requests, kinds: Array) -> Array:
-    """The costs of all requests added up: one row for each site and memory, site * places.kinds + memory."""
+    """The costs of all requests, added for each site and memory: (sites, places.kinds, columns)."""
     spaces = np.array([SPACES.index(memory.space) for memory in places.memories] + [LOCAL], np.int64)
     events = trace.events
     return add_costs(
@@ -41,11 +41,11 @@ def cost_table(trace: Trace, places: Places, requests: Requests, kinds: Array) -
 
 @compiled
 def count_sectors(address: Array, size: Array, lanes: int) -> tuple[int, int]:
-    """Distinct sectors of sorted addresses, and distinct bytes."""
+    """(number of different sectors, number of different bytes) of sorted addresses."""
     sectors = 0
     used = 0
-    last = -1  # sector that is counted already
-    end = address[0]  # of the bytes that are counted already
+    last = -1  # the last counted sector
+    end = address[0]  # of the counted bytes
     for k in range(lanes):
         begin = max(end, address[k])
         stop = address[k] + size[k]
@@ -61,7 +61,7 @@ def count_sectors(address: Array, size: Array, lanes: int) -> tuple[int, int]:
 
 @compiled
 def count_passes(address: Array, size: Array, lane: Array, lanes: int) -> tuple[int, int, int]:
-    """For sorted addresses: the passes that the banks need, those needed if none collided, the most of one of these."""
+    """(passes, passes without bank conflicts, passes of the worst part of the warp) of sorted addresses."""
     widest = 0
     for k in range(lanes):
         widest = max(widest, size[k])
@@ -73,7 +73,7 @@ def count_passes(address: Array, size: Array, lane: Array, lanes: int) -> tuple[
     for part in range(32 // together):
         busy[:] = 0
         ways = 0
-        last = -1  # word that is counted already
+        last = -1  # the last counted word
         for k in range(lanes):
             if lane[k] // together == part:
                 for word in range(max(last + 1, address[k] // 4), (address[k] + size[k] - 1) // 4 + 1):
@@ -100,8 +100,8 @@ def add_costs(
     start: Array,
     table: Array,
 ) -> Array:
-    """Go through all requests, and add what each costs to the row of its site and memory."""
-    where = np.empty(32, np.int64)  # addresses of one request, sorted, with the size and lane of each
+    """Add the costs of each request to the row of its site and memory."""
+    where = np.empty(32, np.int64)  # the sorted addresses of one request; wide, lane: size and lane of each
     wide = np.empty(32, np.int64)
     lane = np.empty(32, np.int64)
     for request in range(start.shape[0] - 1):

@@ -1,9 +1,9 @@
-"""A few devices, as their makers describe them: what the lens holds a kernel against.
+"""Data of a few GPUs from their makers, for the roofline and the occupancy of a kernel.
 
     device("rtx 4090").bandwidth        1.008e12 bytes a second
 
-Peaks are boost clock x cores x 2, a fused multiply-add being two operations. No kernel reaches them; they are what the
-roofline (roofline.py) is drawn from. What fits on a multiprocessor is in compiling/occupancy.py, by compute capability.
+Peaks are boost clock x cores x 2, since a fused multiply-add is two operations. The roofline (roofline.py) uses them;
+no kernel reaches them. The limits of a multiprocessor are in compiling/occupancy.py, by compute capability.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ FMA = 2
 
 @dataclass(frozen=True)
 class Device:
-    """multiprocessors, cores: CUDA cores (float32) of the whole device; float64_per_float32: how many float64 units it
-    has for one of those; clock: boost, in hertz; bandwidth: of its memory, bytes a second
-    source: where the maker says so"""
+    """A GPU.
+
+    cores: CUDA cores (float32) of the whole device; float64_per_float32: float64 units for each of these
+    clock: boost clock in hertz; bandwidth: of its memory, in bytes a second
+    source: the maker's document
+    """
 
     name: str
     full_name: str
@@ -34,7 +37,7 @@ class Device:
     source: str
 
     def peak(self, dtype: str) -> float:
-        """Operations a second in "float32" or "float64", without tensor cores. ValueError for another dtype."""
+        """Operations a second in "float32" or "float64", without tensor cores. Raises ValueError for another dtype."""
         if dtype not in ("float32", "float64"):
             raise ValueError(f"dtype: expected 'float32' or 'float64', got {dtype!r}")
         share = self.float64_per_float32 if dtype == "float64" else 1.0
@@ -68,16 +71,16 @@ DEVICES = (
         "https://resources.nvidia.com/en-us-tensor-core/gtc22-whitepaper-hopper",
     ),
 )  # fmt: skip
-"""Oldest first. Each is the variant that its full name says: others of the same name have other clocks and memories."""
+"""Oldest first. The full name tells the variant: other variants have other clocks and memories."""
 
 DEFAULT = "H100"
-"""The fastest of them; a T4 is what free notebooks lend."""
+"""The fastest of them."""
 
 
 def device(name: str | None = None) -> Device:
-    """The device of that name: "H100", "rtx4090", "NVIDIA GeForce RTX 3080" and "3080" all find one.
+    """The device with this name. Spaces and capitals are ignored, and a part is enough: "rtx4090", "3080".
 
-    name: None for DEFAULT. Raises ValueError that lists the names where none or several fit.
+    name: None for DEFAULT. Raises ValueError with a list of the names if none or several fit.
     """
     wanted = _letters(DEFAULT if name is None else name)
     found = [each for each in DEVICES if wanted in (_letters(each.name), _letters(each.full_name))]

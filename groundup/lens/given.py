@@ -1,11 +1,11 @@
-"""Arguments made from a line of text, for a kernel that nobody launches:
+"""Make arguments from a line of text, for a kernel that its script does not launch:
 
 a=float32[64,64] labels=int32[64] n=64 slope=float32(0.01) order=int32[64]:arange
 
-float32[64,64]        an array; floats are random from 0 to 1, always the same ones, all else zeros
-float32[64]:ones      the same with other values: zeros, ones, arange or random
+float32[64,64]        an array; floats are random from 0 to 1, the same in each run; other types are zeros
+float32[64]:ones      an array with other values: zeros, ones, arange or random
 float32(0.5)          one number of that type
-64, 0.5, True         a Python number, as a launch would pass it
+64, 0.5, True         a Python number
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEED = 0
 def arguments_from(text: str, names: tuple[str, ...], kernel: str) -> tuple[Any, ...]:
     """The arguments in the order of `names`, the kernel's parameters.
 
-    Raises ValueError where the text cannot be read, or its names are not the kernel's.
+    Raises ValueError for a text that cannot be read, and for names that are not the kernel's.
     """
     given: dict[str, str] = {}
     at = 0
@@ -52,7 +52,7 @@ def arguments_from(text: str, names: tuple[str, ...], kernel: str) -> tuple[Any,
 
 
 def value_from(name: str, text: str) -> Any:
-    """One argument. Raises ValueError that names it."""
+    """The value of one argument. Raises ValueError with its name."""
     array, number = ARRAY.fullmatch(text), NUMBER.fullmatch(text)
     if array is not None:
         return _filled(name, _dtype(name, array[1]), _shape(name, array[2]), array[3])

@@ -1,6 +1,6 @@
-"""Small numbers for the elements of memory that a trace touches, so that facts about each can be kept in arrays.
+"""Number the pieces of memory that a trace accesses from 0, so that data about each piece fits into arrays.
 
-Arrays may be huge and touched here and there, so a hash table numbers what is touched, and only that.
+An array may be huge and used in a few places only, so a hash table numbers the pieces that are accessed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from groundup.lens.memories import LOAD, Places
 
 @dataclass(frozen=True)
 class Granules:
-    """What each event touches: event i the granules numbers[first[i]:first[i + 1]]. There are `count` in all."""
+    """The granules of each event: event i accesses numbers[first[i]:first[i + 1]]. There are `count` granules."""
 
     first: Array
     numbers: Array
@@ -24,17 +24,17 @@ class Granules:
 
 
 def number_elements(trace: Trace, places: Places) -> Granules:
-    """Every element of every global or shared array gets a number; of two names for one allocation, each its own."""
+    """Number the elements of the global and shared arrays; two arrays in one allocation have different elements."""
     own = np.arange(len(places.memories), dtype=np.int64)
     size = np.array([memory.dtype.itemsize * _judged(memory.space) for memory in places.memories], np.int64)
     return _number(trace, places, own, places.low, size)
 
 
 def number_granules(trace: Trace, places: Places, kinds: Array) -> Granules:
-    """The same for pieces of memory that races are about: pieces that no access cuts, whatever names and types it uses.
+    """Number pieces of memory for the search for races: every access uses whole pieces, whatever its array and type.
 
-    Arrays that overlap belong together. Their pieces have the largest power of two of bytes that divides the size and
-    the place of every access. Global memory that is only read cannot race, and is left out.
+    Arrays that overlap form a group. The size of its pieces is the largest power of two that divides the size and the
+    offset of every access. Global memory that is only read is left out, since it cannot have a race.
     """
     together = np.zeros(len(places.memories), np.int64)
     start = places.low.copy()
@@ -58,7 +58,7 @@ def number_granules(trace: Trace, places: Places, kinds: Array) -> Granules:
 
 
 def _judged(space: str) -> bool:
-    """Whether several threads may write to such an array."""
+    """Whether several threads can write to an array in this memory."""
     return space in ("global", "shared")
 
 
@@ -79,7 +79,7 @@ def used_bits(
     together: Array,
     start: Array,
 ) -> tuple[Array, Array]:
-    """Of each group of arrays: which bits the sizes and places of its accesses have, and whether one is written."""
+    """(the bits in all sizes and offsets of accesses, whether one is a write) of each group of arrays."""
     bits = np.zeros(judged.shape[0], np.int64)
     written = np.zeros(judged.shape[0], np.bool_)
     for i in range(address.shape[0]):
@@ -106,7 +106,7 @@ def number(
     total = first[events]
     numbers = np.empty(total, np.int32)
     table = np.full(1 << 12, -1, np.int32)
-    keys = np.empty(total, np.int64)  # of the granules that have numbers
+    keys = np.empty(total, np.int64)  # of the numbered granules
     count = 0
     for i in range(events):
         for touch in range(first[i], first[i + 1]):
@@ -128,7 +128,10 @@ def number(
 
 @compiled
 def free_place(key: int, keys: Array, table: Array) -> int:
-    """Where a key stands in the table, or where it would. Sixteen neighbours stay together: so do their accesses."""
+    """The position of a key in the table, or the free position for it.
+
+    Sixteen neighbours are stored together, because they are often accessed together.
+    """
     last = table.shape[0] - 1
     mixed = np.uint64(key >> 4) * np.uint64(0x9E3779B97F4A7C15)
     place = (np.int64(mixed >> np.uint64(28)) & last & ~15) | (key & 15)

@@ -1,9 +1,9 @@
-"""Catching a launch on its way: the kernel, its grid and block, and the arguments as they are at that moment.
+"""Intercept a launch of a program: the kernel, its grid and block, and the arguments at that moment.
 
     launch, seen = catch(lambda: module.main(), lambda kernel: kernel.__name__ == "scale")
 
-The program runs as far as the launch that is wanted, and no further: that launch is not made, so its arguments are
-what the kernel would have found. All launches before it are made as usual.
+The program runs up to the wanted launch and is ended there. That launch does not happen, so its arguments have the
+values that the kernel would have read. All earlier launches happen as usual.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from cuda_emulator.runtime.dispatcher import Kernel
 
 @dataclass(frozen=True)
 class Launch:
-    """kernel[grid, block, 0, sharedmem](*arguments). name: for people"""
+    """The launch kernel[grid, block, 0, sharedmem](*arguments). name: the name to show"""
 
     name: str
     kernel: Any
@@ -29,7 +29,7 @@ class Launch:
 
 
 class _Reached(BaseException):
-    """Ends the program at the launch that is wanted. Not an Exception, so that no handler of the program's meets it."""
+    """Ends the program at the wanted launch. It is no Exception, so that the program does not catch it."""
 
 
 def catch(
@@ -37,16 +37,16 @@ def catch(
 ) -> tuple[Launch | None, dict[str, int]]:
     """Run the program up to a launch.
 
-    wanted: whether a kernel is the one; number: which of its launches, from 1
-    Returns the launch, None where the program ended before, and how often each kernel was launched until then, by name.
+    wanted: whether a kernel is the wanted one; number: the number of its launch, from 1
+    Returns (the launch, or None if the program ended before; {name of a kernel: its number of launches}).
     """
     if number < 1:
-        raise ValueError(f"launch: expected a number from 1 on, got {number}")
+        raise ValueError(f"launch: expected a number of at least 1, got {number}")
     caught: list[Launch] = []
     seen: dict[str, int] = {}
     left = number
 
-    def look(kernel: Any, grid: Any, block: Any, dynamic_bytes: int, arguments: tuple[Any, ...]) -> None:
+    def before_launch(kernel: Any, grid: Any, block: Any, dynamic_bytes: int, arguments: tuple[Any, ...]) -> None:
         nonlocal left
         name = kernel.py_func.__name__
         seen[name] = seen.get(name, 0) + 1
@@ -56,21 +56,21 @@ def catch(
                 caught.append(Launch(name, kernel, grid, block, arguments, dynamic_bytes))
                 raise _Reached
 
-    with _told_of_launches(look), contextlib.suppress(_Reached):
+    with _called_before_launches(before_launch), contextlib.suppress(_Reached):
         program()
     return (caught[0] if caught else None), seen
 
 
 @contextlib.contextmanager
-def _told_of_launches(look: Callable[..., None]) -> Iterator[None]:
-    """Calls `look` before each launch of the emulator, in this process, with what Kernel.run gets."""
+def _called_before_launches(function: Callable[..., None]) -> Iterator[None]:
+    """Within the `with`, call `function` before each launch of the emulator, with the arguments of Kernel.run."""
     run = Kernel.run
 
-    def looked_at(kernel: Any, *launch: Any) -> None:
-        look(kernel, *launch)
+    def intercepted(kernel: Any, *launch: Any) -> None:
+        function(kernel, *launch)
         run(kernel, *launch)
 
-    Kernel.run = looked_at  # type: ignore[method-assign, assignment]
+    Kernel.run = intercepted  # type: ignore[method-assign, assignment]
     try:
         yield
     finally:

@@ -1,8 +1,7 @@
-"""In which array an address lies.
+"""Find the array of each address.
 
-Events carry addresses of the computer that ran the kernel. Each is brought to the array it belongs to, and to the
-address that a GPU would see: allocations of global memory start there at multiples of 256, the block's shared memory
-at 0.
+The addresses of events are those of this computer's memory. For each, this file finds the array, and the address that a
+GPU would use: there an allocation of global memory starts at a multiple of 256, and the block's shared memory at 0.
 """
 
 from __future__ import annotations
@@ -15,19 +14,19 @@ from cuda_emulator.trace import Memory, Trace
 from groundup.lens.compiled import Array, compiled
 
 KINDS = ("load", "store", "atomic", "branch", "barrier", "warp")
-"""A site's kind as a number, for compiled code: its place here."""
+"""The kinds of sites; compiled code uses their positions in this tuple."""
 
 LOAD, STORE, ATOMIC, BRANCH, BARRIER, WARP = range(6)
 
 
 @dataclass(frozen=True)
 class Places:
-    """The arrays of a trace, and in which of them each event lies.
+    """The arrays of a trace, and the array of each event.
 
-    of: for each event the number of its memory in trace.memories; beyond these come `frame` (a local array in a
-    thread's own frame), `nowhere` (an address in no known array) and `none` (a branch or a collective)
-    low, high: of each memory, the addresses from the first byte to behind the last
-    base: of each memory, the address that the GPU's address 0 stands for: of its allocation, or of all shared memory
+    of: for each event the number of its memory in trace.memories, or `frame` (a local array in a thread's stack frame),
+        `nowhere` (an address in no known array) or `none` (a branch or a collective)
+    low, high: the addresses of each memory's first byte, and of the byte after its last
+    base: for each memory the address of the GPU's address 0: the start of its allocation, or of all shared memory
     """
 
     of: Array
@@ -50,18 +49,18 @@ class Places:
 
     @property
     def kinds(self) -> int:
-        """How many different numbers `of` may hold."""
+        """The number of different values in `of`."""
         return len(self.memories) + 3
 
 
 def extent(memory: Memory) -> tuple[int, int]:
-    """The addresses of a memory's first byte and of the one behind its last. Strides may be negative."""
+    """The addresses of a memory's first byte, and of the byte after its last; strides may be negative."""
     reach = sum((length - 1) * abs(step) for length, step in zip(memory.shape, memory.strides, strict=False) if length)
     return memory.address, memory.address + max(memory.nbytes, reach + memory.dtype.itemsize)
 
 
 def index_of(memory: Memory, address: int) -> tuple[int, ...]:
-    """The index of the element at an address: the largest stride first, as in a number's digits."""
+    """The index of the element at an address."""
     rest = address - memory.address
     index = [0] * len(memory.shape)
     for axis in sorted(range(len(memory.shape)), key=lambda axis: -abs(memory.strides[axis])):
@@ -75,7 +74,7 @@ def index_of(memory: Memory, address: int) -> tuple[int, ...]:
 
 
 def find_places(trace: Trace, kinds: Array) -> Places:
-    """The memory of every event. `kinds` holds each site's kind as a number."""
+    """The memory of every event. kinds: the kind of each site as a number."""
     memories = trace.memories
     bounds = [extent(memory) if memory.address and memory.nbytes else (0, 0) for memory in memories]
     low = np.array([first for first, _ in bounds], np.int64)
@@ -85,7 +84,7 @@ def find_places(trace: Trace, kinds: Array) -> Places:
         default=0,
     )
     base = np.array([shared if each.space == "shared" else each.address - each.offset for each in memories], np.int64)
-    # Two arguments may be views of one allocation: then the name that the source uses decides, if it is one of theirs.
+    # Two arguments may be views of one allocation. Then the one whose name is used in the source is preferred.
     numbers = range(len(memories))
     preferred = np.array(
         [sorted(numbers, key=lambda number: memories[number].name != site.array) for site in trace.sites], np.int64

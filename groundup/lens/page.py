@@ -1,8 +1,8 @@
-"""The page: one HTML file that needs no network and no script, of one kernel or of two side by side.
+"""The page: one HTML file about one kernel, or about two side by side. It needs no network and no script.
 
 html(profiles)          the whole page
 write(profiles, path)   the same into a file
-embedded(profile)       one kernel's part of it, with its styles, for a notebook's cell
+embedded(profile)       one kernel's part of the page, with its styles, for a notebook's cell
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from groundup.lens.summary import figures, ratio, unlike, verdict
 from shared.markup import Html, join, table, tag
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""What the browser may do with the page: apply the styles in it. It loads nothing and runs nothing."""
+"""The browser may apply the styles in the page; it loads nothing and runs no script."""
 
 
 def html(profiles: Sequence[Profile]) -> str:
-    """A whole page of one profile, or of two beside each other with the ratios of their main figures.
+    """A page about one profile, or about two side by side with the ratios of their main figures.
 
-    ValueError for none, or for more than two.
+    Raises ValueError for any other number of profiles.
     """
     if not 1 <= len(profiles) <= 2:
         raise ValueError(f"profiles: one or two fit on a page, got {len(profiles)}")
@@ -45,7 +45,7 @@ def html(profiles: Sequence[Profile]) -> str:
 
 
 def write(profiles: Sequence[Profile], path: str | Path) -> Path:
-    """Write the page under path, whole or not at all, and return path. OSError where that cannot be."""
+    """Write the page to `path` in one step, and return the path. Raises OSError if it cannot be written."""
     from shared.machine.atomic import write_atomically  # here, as the stage's own modules need no part of shared
 
     path = Path(path)
@@ -54,12 +54,12 @@ def write(profiles: Sequence[Profile], path: str | Path) -> Path:
 
 
 def embedded(profile: Profile) -> str:
-    """One kernel's part, for a notebook: a div and its styles, which touch nothing outside it."""
+    """One kernel's part, for a notebook: a div with its styles, which do not affect the rest of the notebook."""
     return tag("div", tag("style", Html(STYLE)), _kernel(profile, "h2"), class_="lens")
 
 
 def comparison(first: Profile, second: Profile) -> Html:
-    """The main figures of two, and what the second has for each of the first's."""
+    """The main figures of both kernels, and the ratio of the second's to the first's."""
     rows = [
         [one.name, one.text, other.text, ratio(one, other), verdict(one, other)]
         for one, other in zip(figures(first), figures(second), strict=True)
@@ -73,7 +73,7 @@ def comparison(first: Profile, second: Profile) -> Html:
 
 def _kernel(profile: Profile, heading: str, left_out: Sequence[Callable[[Profile], Html]] = ()) -> Html:
     sections = (
-        parts.wrongs,
+        parts.problem_section,
         parts.main_figures,
         parts.source,
         parts.access_maps,

@@ -1,4 +1,4 @@
-"""The sections of one kernel's page, each from a profile to Html."""
+"""The sections of one kernel's page: each function makes Html from a profile."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MARK = {"error": "x", "costly": "!", "fine": ""}
 
 
 def header(profile: Profile, heading: str) -> Html:
-    """Whose page this is, of which launch, and how much of it was traced. heading: "h1" or "h2"."""
+    """The kernel's name, its launch, and the traced blocks. heading: "h1" or "h2"."""
     arguments = ", ".join(f"{name} = {what}" for name, what in profile.arguments) or "none"
     rows = [
         ("launch", launch(profile)),
@@ -27,8 +27,8 @@ def header(profile: Profile, heading: str) -> Html:
     return tag("header", tag(heading, tag("code", profile.kernel)), tag("dl", *terms, class_="launch"))
 
 
-def wrongs(profile: Profile) -> Html:
-    """What makes the kernel wrong; where nothing does, that nothing was found, and with what reservation."""
+def problem_section(profile: Profile) -> Html:
+    """The errors of the kernel, or a sentence that none was found, with its limits."""
     found = problems(profile)
     if not found:
         judged = ", except what is listed as not traced or not judged" if profile.unjudged or profile.not_traced else ""
@@ -47,7 +47,7 @@ def wrongs(profile: Profile) -> Html:
 
 
 def main_figures(profile: Profile) -> Html:
-    """The figures of the whole launch, as cards."""
+    """The main figures of the whole launch, as cards."""
     cards = [
         tag("div", tag("dt", each.name), tag("dd", each.text)) for each in figures(profile) if each.value is not None
     ]
@@ -55,7 +55,7 @@ def main_figures(profile: Profile) -> Html:
 
 
 def source(profile: Profile) -> Html:
-    """The kernel's lines and those of its device functions, each with its cost and its remarks."""
+    """The lines of the kernel and of its device functions, each with its cost and its remarks."""
     notes = annotate(profile)
     listings = []
     for number, (file, first, lines) in enumerate(profile.source):
@@ -65,7 +65,7 @@ def source(profile: Profile) -> Html:
         columns = tag("colgroup", tag("col", class_="line"), tag("col", class_="cost"), tag("col"))
         listings.append(tag("table", columns, tag("tbody", *rows), class_="source"))
     key = "Bars: the line's share of the global traffic (solid) and of the shared memory's passes (striped)."
-    marks = " In the margin, ! is what a GPU would do beyond what the data need, x is what is wrong."
+    marks = " In the margin, x marks an error, and ! a line where a GPU would do more work than the data need."
     name = file_name(profile.source[0][0]) if profile.source else ""
     return tag("section", tag("h3", "Source"), tag("p", f"{name}. {key}{marks}", class_="quiet"), *listings)
 
@@ -95,8 +95,8 @@ def access_maps(profile: Profile) -> Html:
         return Html("")
     explained = (
         "One warp at each access: every row is a lane, every column 4 bytes. Memory gives whole "
-        "sectors of 32 bytes, whether or not lanes ask for all of them. Dots stand for sectors that nobody fetches. "
-        "The fewer sectors, and the less in vain, the better."
+        "sectors of 32 bytes, whether or not lanes ask for all of them. Dots stand for sectors that are not fetched. "
+        "Fewer sectors are better, and so are fewer bytes that are fetched and not used."
     )
     drawn = _once(_figure(each, access_map, global_verdict(each)[0]) for each in reached)
     return tag("section", tag("h3", "Access maps: global memory"), tag("p", explained), *drawn)
@@ -117,7 +117,7 @@ def bank_maps(profile: Profile) -> Html:
 
 
 def _once(figures: Iterable[Html]) -> list[Html]:
-    """Without those that look the same: a device function that is called twice makes each of its accesses twice."""
+    """Equal figures once: a device function that is called twice has each of its accesses twice."""
     return list(dict.fromkeys(figures))
 
 
@@ -132,7 +132,7 @@ def _figure(access: Access, draw: Callable[..., str], verdict: str) -> Html:
 
 
 def phases(profile: Profile) -> Html:
-    """The timeline, where there is anything on it."""
+    """The timeline, unless it is empty."""
     if not profile.phases or not profile.accesses:
         return Html("")
     words = (
@@ -144,7 +144,7 @@ def phases(profile: Profile) -> Html:
 
 
 def tables(profile: Profile) -> Html:
-    """Accesses, reuse and branches of the traced blocks, number by number."""
+    """Tables of the accesses, reuse and branches of the traced blocks."""
     parts = []
     if profile.accesses:
         heads = [
@@ -196,7 +196,7 @@ def _branch_row(each: Branch) -> list[str]:
 
 
 def device(profile: Profile) -> Html:
-    """Occupancy and the roofline estimate, where they were worked out."""
+    """Occupancy and the roofline estimate, if they are known."""
     parts = []
     for title, sentences in (("Static occupancy", static_text(profile)), ("Roofline estimate", roofline_text(profile))):
         if sentences:
@@ -205,7 +205,7 @@ def device(profile: Profile) -> Html:
 
 
 def reservations(profile: Profile) -> Html:
-    """What was not traced or judged, and what the numbers do not say."""
+    """The accesses that were not traced or judged, and the limits of the numbers."""
     missing = [f"line {each.line}: {each.text}: {each.reason}" for each in profile.not_traced]
     parts = []
     for title, sentences in (("Not traced", missing), ("Not judged", profile.unjudged)):

@@ -1,7 +1,7 @@
 """The page's style sheet: light and dark by the reader's setting, narrow screens, print.
 
-Everything hangs under .lens, so that a notebook's own styles and these leave each other alone. The colours are those of
-svg.py: Okabe and Ito's, which colour-blind readers can tell apart.
+All rules are limited to .lens, so that they do not affect a notebook's own styles. The colours are those of svg.py, by
+Okabe and Ito, which colour-blind readers can distinguish.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ body>.lens{max-width:74rem;margin:0 auto;padding:1.5rem 1.25rem 3rem}
 body>.lens.two{max-width:110rem}
 @media (max-width:40rem){body>.lens{padding:1rem .75rem 2rem}}
 """
-"""Of a page of its own, not of a notebook's cell."""
+"""Styles of a page of its own; a notebook's cell does not use them."""
 
 STYLE = (
     PICTURES

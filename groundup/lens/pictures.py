@@ -1,8 +1,10 @@
 """Pictures of one request, as SVG.
 
-access_map(request, title)   lanes down, addresses along: which 32-byte sectors a warp fetches, and what it uses of them
-bank_map(request, title)     32 banks along, words down: who asks for which word, and how many words each bank must give
-timeline(profile)            of a launch: phases between barriers along, lines down (timelines.py)
+access_map(request, title)   a row for each lane, a column for each address: the 32-byte sectors that a warp fetches,
+                             and the bytes that it uses
+bank_map(request, title)     a column for each of 32 banks, a row for each 32 words: the lanes that ask for a word, and
+                             the number of words of each bank
+timeline(profile)            a column for each phase between barriers, a row for each line of the source (timelines.py)
 """
 
 from __future__ import annotations
@@ -17,19 +19,19 @@ from groundup.lens.wording import element, lanes
 from shared.numbers import count, counted_share, plural, size_of
 
 MOST_SECTORS = 32
-"""Drawn of one request; of more (16-byte types far apart) the rest is named."""
+"""The most sectors that are drawn for one request; a sentence gives the number of the others."""
 
 _GAP = 9
-"""Pixels between two sectors where others are left out."""
+"""Pixels between two sectors if others between them are left out."""
 
 MOST_ROWS = 64
-"""Of words drawn in a bank map: a warp's 32 lanes with 8-byte types reach that many."""
+"""The most rows of words in a bank map: 32 lanes with 8-byte elements can access this many."""
 
 
 def access_map(request: Request, title: str, array: str = "") -> str:
-    """Each lane a row, each 4 bytes of a fetched sector a column; sectors that nobody needs are left out.
+    """A row for each lane, a column for each 4 bytes of a fetched sector; other sectors are left out.
 
-    title: what the picture is of; its description is worked out here. array: for what a cell says under the mouse.
+    title: the picture's title; its description is made here. array: the array's name, for the tooltips of cells.
     """
     touched = _bytes_by_sector(request)
     shown = sorted(touched)[:MOST_SECTORS]
@@ -70,7 +72,7 @@ def access_map(request: Request, title: str, array: str = "") -> str:
 
 
 def _positions(sectors: list[int], left: float, width: float) -> dict[int, float]:
-    """{sector: its left edge}; where sectors are left out between two, the gap is wider."""
+    """{sector: its left edge}; the gap between two sectors is wider if others are left out between them."""
     position: dict[int, float] = {}
     x = left
     for number, sector in enumerate(sectors):
@@ -83,7 +85,7 @@ def _positions(sectors: list[int], left: float, width: float) -> dict[int, float
 def _columns(
     sectors: list[int], position: dict[int, float], touched: dict[int, set[int]], cell: int, top: int, tall: int
 ) -> list[str]:
-    """The fetched sectors, tinted by whether any lane asks for the byte; dots where some are left out between."""
+    """The fetched sectors; the tint shows bytes that a lane asks for, dots show sectors that are left out."""
     parts = []
     free = 0.0
     for number, sector in enumerate(sectors):
@@ -112,9 +114,9 @@ def _legend(x: float, y: float) -> str:
 
 
 def bank_map(request: Request, title: str, array: str = "") -> str:
-    """Each bank a column, each row of 32 words a row; in a cell who asks for the word.
+    """A column for each bank, a row for each 32 words; a cell shows the lanes that ask for the word.
 
-    Below is how many words each bank must give: the tallest bar is the number of passes.
+    The bars below show the number of words of each bank; the tallest is the number of passes.
     """
     asked, half = _worst_pass(request)
     words: defaultdict[int, list[int]] = defaultdict(list)
@@ -189,7 +191,7 @@ def bank_map(request: Request, title: str, array: str = "") -> str:
 
 
 def _worst_pass(request: Request) -> tuple[list[tuple[int, int]], str]:
-    """The lanes that go together and collide most, and which they are where it is not the whole warp."""
+    """(lanes of the pass with the most conflicts, a sentence about them if they are not the whole warp)."""
     pairs = list(zip(request.lanes, request.addresses, strict=True))
     size = {8: 16, 16: 8}.get(request.size, BANKS)
     groups = [[(lane, at) for lane, at in pairs if start <= lane < start + size] for start in range(0, BANKS, size)]
@@ -210,7 +212,7 @@ def _ways(group: list[tuple[int, int]], size: int) -> int:
 
 
 def _bytes_by_sector(request: Request) -> dict[int, set[int]]:
-    """{sector: bytes of it, 0 to 31, that a lane asks for}."""
+    """{sector: its bytes, 0 to 31, that a lane asks for}."""
     touched: defaultdict[int, set[int]] = defaultdict(set)
     for address in request.addresses:
         for byte in range(address, address + request.size):
@@ -219,7 +221,7 @@ def _bytes_by_sector(request: Request) -> dict[int, set[int]]:
 
 
 def _runs(numbers: set[int]) -> list[tuple[int, int]]:
-    """Neighbours as (first, one past the last)."""
+    """The runs of neighbouring numbers as (first, last + 1)."""
     runs: list[tuple[int, int]] = []
     for each in sorted(numbers):
         if runs and runs[-1][1] == each:

@@ -1,7 +1,7 @@
-"""What a trace says, in numbers: the result of `kernel.profile(...)`, of `groundup lens`, and what every view shows.
+"""The profile of a launch in numbers: the result of `kernel.profile(...)` and of `groundup lens`.
 
-Only numbers and texts here; analysis.py fills them in, and terminal.py, page.py and checks.py read them. All counts are
-of the traced blocks; `scale` brings them to the whole launch.
+This file has data only: analysis.py fills it in, and terminal.py, page.py and checks.py read it. All counts are for the
+traced blocks; multiplied by `scale` they are an estimate for the whole launch.
 """
 
 from __future__ import annotations
@@ -13,18 +13,19 @@ import numpy as np
 from cuda_emulator.trace import Kind, NotTraced, Site, Space
 
 SECTOR = 32
-"""Bytes that global memory gives at once. A cache line of 128 has four."""
+"""Bytes that global memory gives at once. A cache line of 128 bytes has four sectors."""
 
 BANKS = 32
-"""Of shared memory: neighbouring 4-byte words lie in neighbouring banks, and a bank gives one word at a time."""
+"""Banks of shared memory: neighbouring 4-byte words are in neighbouring banks; a bank gives one word at a time."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """One access of one warp, kept as an example for the pictures.
+    """One access of one warp, as an example for the pictures.
 
-    lanes: which took part, ascending; addresses: of each, in bytes from the start of the array's memory (shared: from
-    the start of the block's shared memory); size: bytes of an element; indices: of each lane, into the array
+    lanes: the active lanes, ascending; addresses: the address of each in bytes, from the start of the array's
+        allocation (shared memory: from the start of the block's shared memory)
+    size: bytes of an element; indices: the index of each lane in the array
     """
 
     block: int
@@ -37,17 +38,18 @@ class Request:
 
 @dataclass(frozen=True)
 class Access:
-    """What all warps did at one site together.
+    """All accesses at one site, of all warps together.
 
-    requests: of warps; lanes: active ones, all requests added up; bytes_used: distinct bytes that lanes asked for,
-    added over requests
-    Global memory: sectors fetched, the fewest that could have held bytes_used (ideal_sectors), most_sectors of one
-    request. Shared memory: wavefronts (passes that the banks need, 1 without a conflict; 8-byte types go in two half
-    warps, 16-byte ones in four, each of which counts), ideal_wavefronts (if no banks collided), most_ways of one pass.
-    Constant memory: wavefronts are the distinct addresses, which it gives one after the other. A thread's own (local)
-    arrays: lanes only, since they live in registers where a compiler can put them there; requests are 0.
-    broadcasts: requests in which several lanes asked for one address, and no lane for another
-    example: the request that costs most, its first occurrence
+    requests: number of warp requests; lanes: active lanes, added over the requests
+    bytes_used: different bytes that the lanes of a request asked for, added over the requests
+    sectors, ideal_sectors, most_sectors (global memory): fetched sectors; the fewest sectors that could hold
+        bytes_used; the most sectors of one request
+    wavefronts, ideal_wavefronts, most_ways (shared memory): passes of the banks, 1 for a request without a conflict, 2
+        for one of 8-byte elements and 4 of 16-byte elements; the passes without bank conflicts; the most words that one
+        bank gives in a pass. In constant memory, wavefronts is the number of different addresses
+    broadcasts: requests of several lanes for one and the same address
+    example: the first of the requests with the highest cost
+    A thread's own (local) array has `lanes` only, and requests is 0: a compiler may keep it in registers.
     """
 
     site: Site
@@ -68,29 +70,33 @@ class Access:
 
     @property
     def lanes_per_request(self) -> float:
-        """Active lanes of a request, on average."""
+        """Average number of active lanes of a request."""
         return self.lanes / self.requests if self.requests else 0.0
 
     @property
     def sectors_per_request(self) -> float:
-        """On average; 4 is what 32 neighbouring float32 need."""
+        """Average number of sectors of a request; 32 neighbouring float32 need 4."""
         return self.sectors / self.requests if self.requests else 0.0
 
     @property
     def efficiency(self) -> float:
-        """Bytes used of the bytes fetched, 0 to 1 (coalescing)."""
+        """Share of the fetched bytes that is used, 0 to 1 (coalescing)."""
         return self.bytes_used / (SECTOR * self.sectors) if self.sectors else 0.0
 
     @property
     def ways(self) -> float:
-        """Bank conflicts: passes needed for one that would do, on average. 1 is none."""
+        """Average degree of bank conflicts: passes for each pass without conflicts. 1 means no conflict."""
         return self.wavefronts / self.ideal_wavefronts if self.ideal_wavefronts else 0.0
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A condition that threads evaluate. evaluated: by warps; divergent: by warps whose lanes disagreed; taken: lanes
-    that took it, lanes: that evaluated it. example: a divergent one's (lanes that took it, lanes that did not)."""
+    """A condition that threads evaluate.
+
+    evaluated: number of evaluations by warps; divergent: those in which the lanes of the warp disagreed
+    lanes: number of lanes that evaluated it; taken: those for which it was true
+    example: (lanes that took the branch, lanes that did not) of a divergent evaluation
+    """
 
     site: Site
     evaluated: int
@@ -102,7 +108,7 @@ class Branch:
 
 @dataclass(frozen=True)
 class Collective:
-    """A barrier, shuffle, vote or syncwarp: how often warps came (times), and with how many lanes altogether."""
+    """A barrier, shuffle, vote or syncwarp. times: executions by warps; lanes: active lanes in all of them."""
 
     site: Site
     times: int
@@ -111,7 +117,7 @@ class Collective:
 
 @dataclass(frozen=True)
 class Party:
-    """One side of a race: who touched the element, at which site, and how."""
+    """One side of a race: the site of the access, and its block and thread."""
 
     site: Site
     block: int
@@ -120,10 +126,10 @@ class Party:
 
 @dataclass(frozen=True)
 class Race:
-    """Two threads touch one element, nothing orders them, and one of them writes.
+    """Two threads access one element without an order between them, and one of them writes.
 
-    kind: "write after write", "read after write" or "write after read", in the order in which they were traced
-    index: the element; times: how many pairs like this (same sites, same kind) were found
+    kind: "write after write", "read after write" or "write after read", in the order of the trace
+    index: the element's index; times: the number of such pairs with the same sites and kind
     """
 
     kind: str
@@ -136,13 +142,13 @@ class Race:
 
     @property
     def between_blocks(self) -> bool:
-        """Whether the two are in different blocks, where no barrier could help."""
+        """Whether the threads are in different blocks, which no barrier synchronises."""
         return self.first.block != self.second.block
 
 
 @dataclass(frozen=True)
 class Uninitialised:
-    """Reads of shared memory that nobody in the block had written. The first one, and how many."""
+    """Reads, at one site, of shared memory that the block had not written: the first, and their number (times)."""
 
     site: Site
     array: str
@@ -154,9 +160,9 @@ class Uninitialised:
 
 @dataclass(frozen=True)
 class Phase:
-    """What a block did between two barriers, all traced blocks together; for the timeline.
+    """The accesses between two barriers, of all traced blocks together, for the timeline.
 
-    number: from 0; sites of loads, stores and so on with how many requests each made: {site number: requests}
+    number: from 0; requests: {site number: number of requests}; active_warps: warps with an event in this phase
     """
 
     number: int
@@ -168,9 +174,10 @@ class Phase:
 class Reuse:
     """How often one array was read and written.
 
-    touched: distinct elements of it in the traced blocks; loads, stores, atomics: by lanes
-    most_loads: the most that one element was loaded in all traced blocks; most_loads_in_block: within one block
-    most_requests_in_block: the most warp requests of one block that loaded one element (a broadcast counts once)
+    elements: its size; touched: different elements that the traced blocks accessed
+    loads, stores, atomics: numbers of accesses by lanes
+    most_loads: the largest number of loads of one element in all traced blocks; most_loads_in_block: in one block
+    most_requests_in_block: the largest number of warp requests of one block for one element; a broadcast counts once
     """
 
     array: str
@@ -187,7 +194,7 @@ class Reuse:
 
 @dataclass(frozen=True)
 class LineOperations:
-    """Floating-point operations of a line, all threads of the traced blocks together."""
+    """The floating-point operations of a line, added over all threads of the traced blocks."""
 
     file: str
     line: int
@@ -198,11 +205,12 @@ class LineOperations:
 
 @dataclass(frozen=True)
 class Static:
-    """What limits how many warps live on a multiprocessor.
+    """The number of blocks and warps on a multiprocessor, and its limit.
 
-    capability: of which device, like "9.0"; registers: of a thread, None where numba-cuda's compile libraries are not
-    installed; source: where registers come from, or why there are none
-    occupancy: share of the most warps, 0 to 1; blocks: per multiprocessor
+    capability: compute capability of the device, like "9.0"
+    registers: registers of a thread, or None if numba-cuda's compiler is not installed
+    source: the origin of the number of registers, or the reason why it is unknown
+    occupancy: resident warps as a share of the largest number, 0 to 1; blocks: blocks on a multiprocessor
     limit: "registers", "shared memory", "threads" or "blocks"
     """
 
@@ -219,11 +227,11 @@ class Static:
 
 @dataclass(frozen=True)
 class Roofline:
-    """An estimate, and called one: what a device could make of this traffic and these operations.
+    """An estimate of the launch's speed on a device, from its operations and its memory traffic.
 
-    intensity: operations per byte of traffic; ridge: the intensity at which the device's peak and its bandwidth meet
-    bound: "memory" or "compute"; seconds: of the whole launch, if nothing else slowed it down
-    attainable: operations a second at this intensity; peak: the most that the device can do; bandwidth: bytes a second
+    intensity: operations for each byte of traffic; ridge: the intensity from which on the peak is the limit
+    bound: "memory" or "compute", the limit; seconds: time of the whole launch, if nothing else slows it down
+    attainable: operations a second at this intensity; peak: the device's limit; bandwidth: bytes a second
     """
 
     device: str
@@ -240,12 +248,12 @@ class Roofline:
 
 @dataclass
 class Profile:
-    """What a kernel did, in numbers. profiling.py adds how they are printed and displayed.
+    """The numbers of a launch. profiling.py adds the ways to print and display them.
 
-    source: (file, first line, lines) of the kernel and of each device function it calls, the kernel first
-    grid, block: three numbers each; blocks: the traced ones; grid_blocks: all
-    scale: blocks of the launch for one that was traced
-    fault, fault_line: what ended the run early ("" where nothing did)
+    source: (file, first line, lines) of the kernel, and of each device function that it calls
+    grid, block: three numbers each; blocks: numbers of the traced blocks; grid_blocks: the number of all blocks
+    not_traced: accesses without events; unjudged: sentences about accesses that could not be checked for errors
+    fault, fault_line: the error that ended the run early, and its line; "" and 0 without one
     """
 
     kernel: str
@@ -276,22 +284,22 @@ class Profile:
 
     @property
     def scale(self) -> float:
-        """How many blocks of the launch each traced one stands for."""
+        """The number of blocks of the launch for each traced block."""
         return self.grid_blocks / len(self.blocks) if self.blocks else 0.0
 
     @property
     def flops(self) -> int:
-        """Floating-point operations of the traced blocks: + - *, divisions and math functions, one each."""
+        """Floating-point operations of the traced blocks: each + - *, division and math function counts as one."""
         return sum(each.simple + each.division + each.special for each in self.operations)
 
     def traffic(self, space: Space = "global") -> int:
-        """Bytes that moved in the traced blocks: whole sectors of global memory, the bytes used of shared memory."""
+        """Bytes of traffic of the traced blocks: whole sectors of global memory, used bytes of shared memory."""
         mine = [each for each in self.accesses if each.space == space]
         return sum(each.sectors * SECTOR if space == "global" else each.bytes_used for each in mine)
 
     @property
     def intensity(self) -> float:
-        """Floating-point operations per byte of global memory traffic; infinite without traffic."""
+        """Floating-point operations for each byte of global memory traffic; infinite without traffic."""
         bytes_moved = self.traffic()
         return self.flops / bytes_moved if bytes_moved else (np.inf if self.flops else 0.0)
 
@@ -301,7 +309,7 @@ class Profile:
         return not (self.races or self.uninitialised or self.fault)
 
     def access(self, kind: Kind, array: str, text: str | None = None) -> Access:
-        """The access of that kind to that array; `text` picks one of several by its expression. LookupError else."""
+        """The access of that kind to that array; `text`, its expression, selects one of several. Else LookupError."""
         found = [a for a in self.accesses if a.kind == kind and a.array == array and text in (None, a.site.text)]
         if len(found) != 1:
             listed = "; ".join(f"{a.kind} {a.array}: {a.site.text} (line {a.site.line})" for a in self.accesses)

@@ -1,4 +1,4 @@
-"""From a launch to its profile: trace a few blocks, read the events, and add what is known without running anything."""
+"""Profile a launch: trace a few blocks, analyse the events, and add occupancy and roofline."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def profile(
     device: str = DEFAULT,
     most_events: int = MOST_EVENTS,
 ) -> ShownProfile:
-    """What kernel[griddim, blockdim](*arguments) does to memory, from a few of its blocks.
+    """The profile of kernel[griddim, blockdim](*arguments), from a few of its blocks.
 
-    kernel: made by @cuda.jit on the emulator; arguments: as for the launch, never changed
+    kernel: made by @cuda.jit on the emulator; arguments: those of the launch, which are never changed
     sharedmem: bytes of dynamic shared memory
-    blocks: how many to trace, spread over the grid, or which, counted linearly with x fastest; None for four, or as
-        many of these as fit
-    device: for occupancy and roofline, by name, as devices.py lists them
-    most_events: what the trace may hold, 40 bytes each
-    Raises TypeError for what is no kernel, KernelError for one that cannot be compiled or launched, ValueError for
-    arguments that make no launch, an unknown device, or a trace that would be too large. What goes wrong while the
-    kernel runs, such as an index out of bounds, is in the profile: `fault`.
+    blocks: the number of blocks to trace, spread over the grid; or their linear numbers, x fastest; None for four, or
+        as many of these as fit
+    device: the name of a device in devices.py, for occupancy and roofline
+    most_events: the largest number of events of the trace, 40 bytes each
+    Raises TypeError for a value that is no kernel, KernelError for a kernel that cannot be compiled or launched,
+    ValueError for wrong arguments, an unknown device, or a trace that would be too large. An error while the kernel
+    runs, such as an index out of bounds, is in the profile: `fault`.
     """
     if not isinstance(kernel, Kernel):
         raise TypeError(

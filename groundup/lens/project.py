@@ -1,10 +1,10 @@
-"""This project's own kernels, by name, each with a way to launch it: the rooms of stage 4 do that, as in training.
+"""This project's own kernels by name, and a launch of each. The files of stage 4 make the launch, as in training.
 
     tiled_16, tiled_16:tn         a rung of the matmul ladder, as ab, aᵀb (tn) or abᵀ (nt)
     softmax_warp                  any other kernel, by its name
     sums.total_by_tree            or by its file and name
 
-Import it where stage 4's backend is the emulator (GROUNDUP_CUDA=emulator): only there are launches traced.
+Import it only if stage 4's backend is the emulator (GROUNDUP_CUDA=emulator), which alone traces launches.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from stage4_numba_cuda.kernels import matmul_basic
 from stage4_numba_cuda.network import Network
 
 Call = Callable[[tuple[int, int, int], str], object]
-"""Launches the kernel for sizes (rows, columns, inner) and a dtype, perhaps after others."""
+"""A function of sizes (rows, columns, inner) and a dtype that launches the kernel; it may launch others before."""
 
 RUNGS = (*matmul.LADDER, *matmul.TENSOR_CORES)
 SEED = 0
@@ -44,13 +44,13 @@ SEED = 0
 def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtype: str = "float32") -> Launch:
     """The launch of a kernel of this project.
 
-    size: (m, n, k) of a product of (m, k) and (k, n); other kernels take a matrix of (m, n), or m x n numbers
-    Raises ValueError for a name that is none, with the names that are near.
+    size: (m, n, k) of a product of (m, k) and (k, n); other kernels use a matrix (m, n), or m x n numbers
+    Raises ValueError for an unknown name, with similar names.
     """
     if BACKEND.name != "emulator":
         raise ValueError(f"only the emulator traces launches, and stage 4 runs on {BACKEND.name} in this process")
     if min(size) < 1:
-        raise ValueError(f"size: expected whole numbers from 1 on, got {size}")
+        raise ValueError(f"size: expected whole numbers of at least 1, got {size}")
     if dtype not in arrays.DTYPES:
         raise ValueError(f"dtype: expected one of {', '.join(arrays.DTYPES)}, got {dtype!r}")
     rung, _, form = name.partition(":")
@@ -64,20 +64,20 @@ def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtyp
 
 
 def full_name(name: str) -> str:
-    """ "softmax.softmax_warp" for "softmax_warp". ValueError where nothing or several fit."""
+    """The full name of a kernel: "softmax.softmax_warp" for "softmax_warp". Raises ValueError unless one fits."""
     found = [full for full in KERNELS if name in (full, full.partition(".")[2])]
     if len(found) > 1:
         raise ValueError(f"several kernels are called {name}: {', '.join(found)}")
     if not found:
         known = [*RUNGS, *(full.partition(".")[2] for full in KERNELS)]
         near = difflib.get_close_matches(name.partition(".")[2] or name, dict.fromkeys(known), 5, 0.5)
-        hint = f"near it are {', '.join(near)}" if near else f"the matmul ladder has {', '.join(RUNGS)}"
+        hint = f"similar names: {', '.join(near)}" if near else f"the matmul ladder has {', '.join(RUNGS)}"
         raise ValueError(f"no kernel of this project is called {name!r}; {hint}; your own: SCRIPT.py:KERNEL")
     return found[0]
 
 
 def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: str) -> Launch:
-    """A product, with 128-bit loads where the rows allow them, as a GPU would have it."""
+    """The launch of a product, with 128-bit loads if the rows allow them, as on a GPU."""
     if form not in matmul.FORMS:
         raise ValueError(f"{name}: expected one of {', '.join(matmul.FORMS)} after the colon, got {form!r}")
     m, n, k = size
@@ -147,7 +147,7 @@ def _labels(rows: int, classes: int) -> Any:
 
 
 def _loss(part: str, name: str) -> Call:
-    """With a warp for each row, as on a GPU."""
+    """A loss with a warp for each row, as on a GPU."""
 
     def call(size: tuple[int, int, int], dtype: str) -> None:
         outputs = _matrix(size[:2], dtype)
@@ -190,7 +190,7 @@ def _dropout(size: tuple[int, int, int], dtype: str) -> None:
 
 
 def _gather(what: str) -> Call:
-    """A batch of size[0] out of four times as many samples, in an order of its own."""
+    """A batch of size[0] samples from four times as many, in a shuffled order."""
 
     def call(size: tuple[int, int, int], dtype: str) -> None:
         samples = 4 * size[0]
@@ -209,7 +209,7 @@ def _gather(what: str) -> Call:
 def _training(hidden_layers: int = 1, as_bytes: bool = True) -> Call:
     """One step of a network with size[2] inputs, size[1] neurons a hidden layer and 10 classes on size[0] samples.
 
-    as_bytes: whether the samples are images of bytes, which the first kernel of the step gathers itself
+    as_bytes: whether the samples are images of bytes, which the first kernel of the step gathers
     """
 
     def call(size: tuple[int, int, int], dtype: str) -> None:
@@ -247,4 +247,4 @@ KERNELS: dict[str, Call] = {
     "resident.begin_step": _training(as_bytes=False),
     "resident.end_step": _end_step,
 }
-"""By file and name, all that stage 4 launches besides the matmul ladder."""
+"""{file.name: launch} of every kernel of stage 4, without the matmul ladder."""

@@ -1,18 +1,18 @@
-"""Races: two threads touch the same bytes, nothing orders them, and one of them writes.
+"""Find races: two threads access the same bytes without an order between them, and one of them writes.
 
-What orders two accesses: that one thread makes both; a barrier between them, in one block (their epochs differ); a
-syncwarp between them, in one warp (their warp epochs differ). Nothing orders two blocks. Two atomics may come in any
-order. A warp's lanes are not in step: since Volta, only a syncwarp orders them.
+Two accesses are ordered if one thread makes both; if a barrier is between them, in one block (their epochs differ); or
+if a syncwarp is between them, in one warp (their warp epochs differ). Nothing orders two blocks. Two atomics may happen
+in any order, without a race. The lanes of a warp do not run in step: since Volta, only a syncwarp orders them.
 
-The order of the trace says nothing here, so one pass must find a conflict whichever of the two came first. For each
-granule of memory it keeps, of the loads, the stores and the atomics, three events each:
+The order of two events in the trace is arbitrary, so one pass must find a conflict for either order. For each granule
+of memory, three events are stored of each kind (loads, stores, atomics):
 
-    latest       the last one
-    companion    an earlier one of the same block, from another warp if there was any since the last barrier, else from
-                 another thread: whoever comes next, one of the two was a different thread that nothing orders before it
-    elsewhere    one of an earlier block
+    latest       the last event
+    companion    an earlier event of the same block, since the last barrier: of another warp if there is one, else of
+                 another thread. For any following event, one of these two is from a different thread without an order
+    elsewhere    an event of an earlier block
 
-That is enough to find a race on every granule that has one; of many conflicting pairs on a granule, it finds some.
+With these, a race is found on every granule that has one; of many conflicting pairs on a granule, some are found.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from groundup.lens.memories import ATOMIC, LOAD, STORE, Places, index_of
 from groundup.lens.profile import Party, Race
 
 CONFLICTS = ("write after write", "read after write", "write after read")
-"""The kinds of races, by their numbers in compiled code."""
+"""The kinds of races; compiled code uses their positions in this tuple."""
 
 MOST = 4096
-"""Different races that are told apart. A kernel's sites would have to be many for more."""
+"""The largest number of different races that are listed."""
 
 
 def find_races(trace: Trace, places: Places, granules: Granules, kinds: Array, unjudged: list[str]) -> list[Race]:
-    """All races, one for each kind, pair of sites, array, and for within a block or between blocks; by line.
+    """All races, sorted by line. Pairs with the same kind, sites and array, both within a block or both between blocks,
+    are one race.
 
-    What cannot be judged is said in a sentence that is added to `unjudged`.
+    A sentence about accesses that cannot be judged is added to `unjudged`.
     """
     shared = np.array([memory.space == "shared" for memory in places.memories], np.bool_)
     events = trace.events
@@ -50,7 +51,7 @@ def find_races(trace: Trace, places: Places, granules: Granules, kinds: Array, u
     if trace.fence and between:
         lines = sorted({race.second.site.line for race in between})
         unjudged.append(
-            f"{trace.kernel} calls cuda.threadfence(), which can order blocks in ways that are not followed here: "
+            f"{trace.kernel} calls cuda.threadfence(), which can order blocks, and a trace does not show that order: "
             f"blocks touch the same elements of {', '.join(sorted({race.array for race in between}))} "
             f"(line {', '.join(map(str, lines))}), and whether that is a race was not judged"
         )
@@ -74,13 +75,13 @@ def _party(trace: Trace, event: int) -> Party:
 
 @compiled
 def moment(thread: int, epoch: int, warp_epoch: int) -> Any:
-    """Who did it, and between which barriers, in one number: 10 bits, 26 and 26. A trace has fewer events than that."""
+    """Thread (10 bits), warp epoch (26 bits) and epoch (26 bits) of an event in one number."""
     return (np.int64(epoch) << 36) | (np.int64(warp_epoch) << 10) | np.int64(thread)
 
 
 @compiled
 def unordered(x: int, y: int) -> bool:
-    """Whether nothing orders two moments of one block."""
+    """Whether two events of one block, given by their moments, have no order."""
     if x >> 36 != y >> 36 or x & 1023 == y & 1023:
         return False
     return x >> 5 & 31 != y >> 5 & 31 or x >> 10 == y >> 10
@@ -88,9 +89,9 @@ def unordered(x: int, y: int) -> bool:
 
 @compiled
 def partner(place: int, now: int, events: Array, moments: Array, block: int, shared: bool) -> int:
-    """A kept event that races with one at moment `now` if one of the two writes, else -1.
+    """A stored event that has no order with one at moment `now`, or -1.
 
-    place: of the kept ones, 3 * granule + kind; block: the first event of this block
+    place: 3 * granule + kind of the stored events; block: the first event of this block
     """
     if events[3 * place] >= block:
         for k in range(2):
@@ -103,10 +104,10 @@ def partner(place: int, now: int, events: Array, moments: Array, block: int, sha
 
 
 @compiled
-def keep(place: int, now: int, event: int, events: Array, moments: Array, block: int) -> None:
-    """Make an event the latest of its kind, and keep of the others what later events may conflict with."""
+def remember(place: int, now: int, event: int, events: Array, moments: Array, block: int) -> None:
+    """Store an event as the latest of its kind; it replaces the companion if later events cannot need the old one."""
     latest = moments[2 * place]
-    if events[3 * place] < block:  # nothing of this block yet
+    if events[3 * place] < block:  # no event of this block yet
         events[3 * place + 2] = events[3 * place]
         events[3 * place + 1] = -1
     elif latest >> 36 != now >> 36:
@@ -135,9 +136,9 @@ def race_pairs(
     numbers: Array,
     granules: int,
 ) -> tuple[Array, int]:
-    """Rows of (conflict, first event, second event, times, between blocks), each for the first pair of its sites."""
-    events = np.full(9 * granules, -1, np.int32)  # of each granule by loads, stores, atomics: the three that are kept
-    moments = np.zeros(6 * granules, np.int64)  # of the first two of these
+    """(rows, their number): each row is (kind, first event, second event, times, between blocks) of the first pair."""
+    events = np.full(9 * granules, -1, np.int32)  # three stored events for each granule and kind
+    moments = np.zeros(6 * granules, np.int64)  # of the first two stored events
     found = np.empty((MOST, 5), np.int64)
     count = 0
     for b in range(bounds.shape[0] - 1):
@@ -158,7 +159,7 @@ def race_pairs(
                     writer = partner(place + STORE, now, events, moments, block, own)
                 if writer < 0 and kind != ATOMIC:
                     writer = partner(place + ATOMIC, now, events, moments, block, own)
-                keep(place + kind, now, y, events, moments, block)
+                remember(place + kind, now, y, events, moments, block)
             for side in range(2):
                 x = writer if side == 0 else reader
                 if x < 0:

@@ -1,9 +1,10 @@
-"""How many registers a kernel takes, from the compiler that devices use, where it is installed.
+"""The number of registers of a kernel, from the compiler for GPUs, if it is installed.
 
     registers_of(kernel, types, (9, 0))     Usage(registers=40, stack=0, spills=0, shared=2048)
 
-The emulator cannot know: registers are handed out by ptxas, the last step to a GPU's machine code. So a process of its
-own compiles the kernel with numba-cuda (registers_worker.py): two seconds until it is ready, then mostly less than one.
+The emulator does not know it, since ptxas assigns registers when it makes a GPU's machine code. So a process of its own
+compiles the kernel with numba-cuda (registers_worker.py). It takes two seconds to start, and then usually less than one
+for each kernel.
 """
 
 from __future__ import annotations
@@ -27,21 +28,21 @@ from groundup.lens.shipping import pack
 
 WORKER = "groundup.lens.registers_worker"
 SECONDS = 120
-"""The longest that a compilation may take; the largest kernel of this project takes five."""
+"""Time limit of a compilation; the largest kernel of this project takes five seconds."""
 
 
 class RegistersUnknown(Exception):
-    """The message says why, and what to install where that helps."""
+    """The number of registers is unknown; the message has the reason, and what to install if that helps."""
 
 
 def registers_of(kernel: Any, types: tuple[Any, ...], capability: Capability) -> Usage:
-    """What one thread and one block of the kernel take on that architecture.
+    """Registers, stack and shared memory of the kernel on that architecture.
 
-    kernel: of the emulator; types: Numba's types of its arguments
-    Raises RegistersUnknown where numba-cuda's compile libraries are not installed, or refuse the kernel.
+    kernel: a kernel of the emulator; types: Numba's types of its arguments
+    Raises RegistersUnknown if numba-cuda's compiler is not installed, or if it refuses the kernel.
     """
     if importlib.util.find_spec("numba_cuda") is None:
-        raise RegistersUnknown(f"numba-cuda is not installed, which needs no GPU to compile: {FIX}")
+        raise RegistersUnknown(f"numba-cuda is not installed (it compiles without a GPU): {FIX}")
     name = kernel.py_func.__name__
     dtype = next((str(each.dtype) for each in types if str(getattr(each, "dtype", "")).startswith("float")), "float32")
     ours = project_name(kernel, dtype)
@@ -52,7 +53,7 @@ def registers_of(kernel: Any, types: tuple[Any, ...], capability: Capability) ->
             else ("packed", pack(kernel.py_func, types, dict(kernel.targetoptions)))
         )
         question = pickle.dumps(packed)
-    except Exception as error:  # whatever a name of the learner's stands for has its own way to refuse
+    except Exception as error:  # pickling may raise any exception for a value in the learner's program
         raise RegistersUnknown(f"{name} uses something that cannot be handed to the compiler ({error})") from error
     folder = str(Path(kernel.py_func.__code__.co_filename).resolve().parent)
     answer = _ask(question, capability, folder)
@@ -66,17 +67,17 @@ class _LearnersWorker(Worker):
 
 
 _workers: list[_LearnersWorker] = []
-"""The one process, once it is started: its imports take longer than a kernel."""
+"""The running process, at most one: its imports take longer than a kernel."""
 
 _missing: list[str] = []
-"""Why there is none, once that is known."""
+"""The reason why it cannot run, once it is known."""
 
 _one_at_a_time = threading.Lock()
 
 
 @lru_cache(maxsize=256)
 def _ask(question: bytes, capability: Capability, folder: str) -> dict[str, Any]:
-    """The worker's answer. RegistersUnknown where it has nothing to compile with."""
+    """The worker's answer. Raises RegistersUnknown if it has no compiler."""
     with _one_at_a_time:
         worker = _ready_worker()
         late = threading.Timer(SECONDS, worker.kill)
@@ -103,9 +104,10 @@ def _ready_worker() -> Worker:
 
 
 def project_name(kernel: Any, dtype: str) -> str | None:
-    """What compiling/table.py calls a kernel of this project; None for any other.
+    """The name of a kernel of this project in compiling/table.py; None for any other kernel.
 
-    Those are compiled by name: imported for a device, they have instructions that the emulator says in Python.
+    A kernel of this project is compiled by name: imported for a device, it contains instructions that on the emulator
+    are functions in Python.
     """
     package, _, file = str(kernel.py_func.__module__).rpartition(".")
     if package != PACKAGE:
@@ -121,7 +123,7 @@ def project_name(kernel: Any, dtype: str) -> str | None:
 
 
 def same_function(one: Any, other: Any) -> bool:
-    """Whether two functions are made from the same source with the same values in their closures."""
+    """Whether two functions have the same code and the same values in their closures."""
     if one is other:
         return True
     if one.__code__ is not other.__code__:

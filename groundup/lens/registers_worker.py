@@ -1,9 +1,9 @@
-"""A process that compiles kernels of a learner as a device would, and tells what they take. It needs no GPU.
+"""A process that compiles kernels for a GPU, and reports their registers and memory. It needs no GPU.
 
     python -m groundup.lens.registers_worker      one JSON object a line: questions in, answers out
 
-registers.py starts it, as compiling/check.py starts the worker that this one is like. An answer is compiling/log.py's
-Usage, or {"error": why it does not compile}.
+registers.py starts it. It works like the worker of compiling/check.py. An answer has the fields of compiling/log.py's
+Usage, or is {"error": the reason}.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from groundup.lens.shipping import unpack
 def answer(question: dict[str, Any]) -> dict[str, Any]:
     """The compiler's answer for one kernel.
 
-    kernel: base64 of a pickled ("named", package, kernel, dtype, types) of a kernel of ours, or ("packed", bytes)
-    capability: [9, 0]; folder: where the kernel's file is, and so the modules that it may import
+    question["kernel"]: base64 of a pickled ("named", package, kernel, dtype, types) for a kernel of this project, or
+        ("packed", bytes)
+    question["capability"]: [9, 0]; question["folder"]: the folder of the kernel's file, for the modules that it imports
     """
     known = set(sys.modules)
     sys.path.append(question["folder"])
@@ -35,7 +36,7 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
         else:
             function, arguments, options = unpack(rest[0])
         return asdict(measure(function, arguments, tuple(question["capability"]), options))
-    except Exception as error:  # every refusal of the compiler is an answer, whatever its type
+    except Exception as error:  # any exception of the compiler is an answer
         return {"error": _short(error)}
     finally:
         sys.path.remove(question["folder"])
@@ -43,14 +44,14 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _forget(folder: str, known: set[str]) -> None:
-    """Modules from the learner's folder are imported anew the next time: they may have been edited."""
+    """Forget the modules of the learner's folder: they may have been edited before the next question."""
     for name in set(sys.modules) - known:
         if str(getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
             del sys.modules[name]
 
 
 def _short(error: Exception) -> str:
-    """What it says, without the name of Numba's pass that stands first, and without the source that comes after."""
+    """The first line of the message, without the name of Numba's compiler pass and without the source."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in ")]
     return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
 

@@ -1,7 +1,7 @@
-"""From events of threads to requests of warps: lanes that are at the same place at the same time act together.
+"""Group the events of threads into requests of warps: lanes at the same place at the same time make one request.
 
-The same place is the same site, the same time the same key (rounds of the loops around it, and the calls that led
-there). A lane that is there twice starts a further request, so no two events are ever merged into one.
+The same place means the same site; the same time means the same key (the iterations of the loops around it, and the
+calls that led there). If a lane is there twice, its second event starts another request, so that no event is lost.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from groundup.lens.memories import BRANCH, Places
 class Requests:
     """All requests of a trace, in the order of their first events.
 
-    of: for each event its request's number
-    first: for each request its first event; block: its block's place in trace.blocks
-    order, start: the events of request r are order[start[r]:start[r + 1]], as they stand in the trace
-    active: for each phase how many warps, of all traced blocks, left an event in it
+    of: the number of each event's request
+    first: the first event of each request; block: the position of its block in trace.blocks
+    order, start: the events of request r are order[start[r]:start[r + 1]], in the order of the trace
+    active: for each phase the number of warps, in all traced blocks, that have an event in it
     """
 
     of: Array
@@ -38,7 +38,7 @@ class Requests:
 
 
 def find_requests(trace: Trace, places: Places, kinds: Array) -> Requests:
-    """The requests of all events. `kinds` holds each site's kind as a number."""
+    """The requests of all events. kinds: the kind of each site as a number."""
     events = trace.events
     bounds = np.asarray(trace.bounds, np.int64)
     phases = int(events["epoch"].max()) + 1 if len(events) else 0
@@ -55,7 +55,7 @@ def find_requests(trace: Trace, places: Places, kinds: Array) -> Requests:
 def find_place(
     i: int, oldest: int, table: Array, first: Array, key: Array, site: Array, thread: Array, memory: Array
 ) -> int:
-    """Where in the table the request of event i stands, or would stand."""
+    """The position in the table of the request of event i, or a free position for it."""
     last = table.shape[0] - 1
     mixed = np.uint64(key[i]) * np.uint64(0x9E3779B97F4A7C15)
     mixed += np.uint64((site[i] * 32 + (thread[i] >> 5)) * 64 + memory[i]) * np.uint64(0xD6E8FEB86659FD93)
@@ -83,23 +83,23 @@ def group(
 ) -> tuple[Array, Array, Array, Array]:
     """Number the requests with a hash table from (warp, site, key, memory) to a request: of, first, block and active.
 
-    The table is never emptied: an entry of an earlier block is known by its number, and counts as a free place. Where
-    lanes come more than once, the table holds the first of a chain of requests. A lane's third event joins the third,
-    so each chain remembers where its last lane stands.
+    The table is never cleared: an entry of an earlier block is recognised by its number, and counts as free. If lanes
+    have several events with one key, the table has the first of a chain of requests: a lane's third event belongs to
+    the third request. Each chain stores the last lane and its position, so that the search is short.
     """
     events = key.shape[0]
     of = np.empty(events, np.int32)
     first = np.empty(events, np.int32)
     block = np.empty(events, np.int32)
-    lanes = np.empty(events, np.uint32)  # that a request has so far, a bit each
+    lanes = np.empty(events, np.uint32)  # of each request so far, as a mask
     further = np.empty(events, np.int32)  # the next request of its chain
-    current = np.empty(events, np.int32)  # of a chain's first: where the last lane stands
-    last_lane = np.empty(events, np.int32)  # of a chain's first: which that was
+    current = np.empty(events, np.int32)  # of a chain's first request: the request of the last lane
+    last_lane = np.empty(events, np.int32)  # of a chain's first request: the last lane
     active = np.zeros(phases, np.int64)
     count = 0
     for b in range(bounds.shape[0] - 1):
         oldest = count
-        seen = np.full(32, -1, np.int64)  # the phase in which each warp was last seen
+        seen = np.full(32, -1, np.int64)  # the last phase of each warp
         for i in range(bounds[b], bounds[b + 1]):
             warp = thread[i] >> 5
             lane = thread[i] & 31
@@ -108,8 +108,8 @@ def group(
                 active[epoch[i]] += 1
             request = -1
             head = -1
-            end = -1  # of the chain, where a request is to be added to it
-            if kinds[site[i]] <= BRANCH:  # an event of a collective is a whole warp's, and stands for itself
+            end = -1  # the end of the chain, if a request has to be added to it
+            if kinds[site[i]] <= BRANCH:  # the event of a collective is a request of its own
                 place = find_place(i, oldest, table, first, key, site, thread, memory)
                 if table[place] < oldest:
                     table[place] = count
@@ -140,7 +140,7 @@ def group(
 
 @compiled
 def sort(of: Array, count: int) -> tuple[Array, Array]:
-    """The events by their requests, each request's as they stand in the trace; and where each request's begin."""
+    """(events sorted by request, and by their order in the trace; position of each request's first event)."""
     start = np.zeros(count + 1, np.int32)
     for i in range(of.shape[0]):
         start[of[i] + 1] += 1

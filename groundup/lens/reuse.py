@@ -1,4 +1,4 @@
-"""How often each element of an array is read: what a tile in shared memory saves."""
+"""Count how often each element of an array is read; a tile in shared memory reduces that number."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from groundup.lens.requests import Requests
 
 
 def find_reuse(trace: Trace, places: Places, requests: Requests, elements: Granules, kinds: Array) -> list[Reuse]:
-    """One line for each global or shared array, in the order of the trace's memories. An array of shared memory is a
-    different one in each block, so what is touched is counted block by block."""
+    """A Reuse for each global or shared array, in the order of the trace's memories.
+
+    Each block has its own shared memory, so its elements are counted for each block.
+    """
     shared = np.array([memory.space == "shared" for memory in places.memories], np.bool_)
     table = count_uses(
         trace.events["site"], places.of, kinds, shared, requests.order, requests.start, requests.block,
@@ -44,7 +46,7 @@ def count_uses(
 ) -> Array:
     """For each memory: touched, loads, stores, atomics, most_loads, most_loads_in_block, most_requests_in_block."""
     table = np.zeros((shared.shape[0], 7), np.int64)
-    loads = np.zeros(elements, np.int32)  # of each element: in all blocks, in this block, by requests of this block
+    loads = np.zeros(elements, np.int32)  # of each element: loads in all blocks; in this block; requests in this block
     loads_here = np.zeros(elements, np.int32)
     requests_here = np.zeros(elements, np.int32)
     last_block = np.full(elements, -1, np.int32)

@@ -1,13 +1,13 @@
-"""The roofline: what a device could make of a kernel's operations and its traffic, if nothing else slowed it down.
+"""The roofline estimate: the speed of a kernel on a device, from its operations and its memory traffic alone.
 
 A device computes at most `peak` operations a second, and moves at most `bandwidth` bytes. A kernel that does
 `intensity` operations for each byte can therefore reach no more than the smaller of peak and intensity x bandwidth
 (Williams, Waterman and Patterson, "Roofline: an insightful visual performance model", Communications of the ACM 52(4),
 2009).
 
-Traffic here is 32 bytes for each sector that warps asked for, as if no cache kept anything. A GPU's caches serve part
-of that, often most of it, so the estimate is a kernel's worst case as far as memory goes. Its best case is that every
-element moves once: `compulsory_bytes`, which the estimate's `source` names beside it.
+The traffic is 32 bytes for each sector that warps asked for, as without a cache. A GPU's caches serve a part of it,
+often most of it, so the estimate is the worst case for memory. In the best case every element moves once: that number
+is `compulsory_bytes`, and the estimate's `source` mentions it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from shared.numbers import quantity
 
 
 def estimate(profile: Profile, device: Device) -> Roofline:
-    """The whole launch on that device: what was traced, times the blocks that each traced block stands for.
+    """The estimate for the whole launch on that device: the traced counts, multiplied by the profile's scale.
 
-    The peak is that of float64 if any array argument is float64, else that of float32; tensor cores are left out.
+    The peak is that of float64 if an array argument is float64, else that of float32, without tensor cores.
     Raises ValueError for a profile without a traced block.
     """
     if not profile.blocks:
@@ -46,10 +46,10 @@ def estimate(profile: Profile, device: Device) -> Roofline:
 
 
 def compulsory_bytes(profile: Profile) -> float:
-    """Bytes of global memory that have to move if every element moves once: the least that any cache could leave.
+    """Bytes of global memory that move if every element moves once: the minimum with a perfect cache.
 
-    Where blocks were sampled it is an estimate: the elements that they touched, times the blocks that each stands for,
-    but never more than an array has. An element that is read and written moves twice.
+    If not all blocks were traced, it is an estimate: the accessed elements multiplied by the profile's scale, and at
+    most the size of the array. An element that is read and written moves twice.
     """
     sizes = {
         each.array: each.example.size

@@ -1,12 +1,12 @@
-"""A kernel of the emulator, packed so that another process can hand it to numba-cuda's compiler.
+"""Pack a kernel of the emulator, so that another process can compile it with numba-cuda.
 
-A kernel's function is sent with all that its names stand for: its closure, the globals it reads, the device functions
-it calls. That works for a script, a notebook's cell and a function made by another function alike, and nothing of the
-learner's program is run again. On the way what belongs to the emulator becomes what it stands for:
+The kernel's function is sent with the values of its names: its closure, the globals that it reads, the device functions
+that it calls. So the learner's program is not run again; and it works for a script, for a notebook's cell and for a
+function made by another function. Objects of the emulator are replaced:
 
-    the emulator's `cuda`         ->  numba.cuda
-    cuda.threadIdx and its kin    ->  the same name there
-    a device function             ->  its Python function, through cuda.jit(device=True)
+    the emulator's `cuda`               ->  numba.cuda
+    an intrinsic like cuda.threadIdx    ->  the same name of numba.cuda
+    a device function                   ->  its Python function, through cuda.jit(device=True)
 
 registers_worker.py unpacks it.
 """
@@ -24,13 +24,13 @@ from cuda_emulator.compiler.functions import DeviceFunction
 from cuda_emulator.intrinsics import Intrinsic
 
 DEVICE_OPTIONS = ("inline", "fastmath", "forceinline")
-"""Of a device function: what numba-cuda is told as well."""
+"""Options of a device function that are passed on to numba-cuda."""
 
 
 def pack(function: Any, types_of_arguments: tuple[Any, ...], options: dict[str, Any]) -> bytes:
-    """The function with what it needs, Numba's types of its arguments, and the options of its @cuda.jit.
+    """Pack the function with the values of its names, Numba's types of its arguments, and the options of its @cuda.jit.
 
-    Raises what pickling raises, where a name stands for something that cannot leave this process.
+    Raises the exceptions of pickling, if a value cannot be sent to another process.
     """
     file = io.BytesIO()
     _Packer(file).dump((function, types_of_arguments, options))
@@ -38,7 +38,7 @@ def pack(function: Any, types_of_arguments: tuple[Any, ...], options: dict[str, 
 
 
 def unpack(packed: bytes) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """What `pack` was given, in a process where numba.cuda is numba-cuda's."""
+    """The arguments of `pack`, in a process in which numba.cuda is numba-cuda."""
     return cloudpickle.loads(packed)
 
 
@@ -50,15 +50,15 @@ class _Packer(cloudpickle.CloudPickler):
             return real_name, (obj.path,)
         if isinstance(obj, DeviceFunction):
             module = obj.py_func.__module__ or ""
-            if module.endswith(".kernels.ptx"):  # there, a device has instructions of its own in the function's place
+            if module.endswith(".kernels.ptx"):  # on a device, these functions are replaced by instructions
                 return real_attribute, (module, obj.py_func.__name__)
-            kept = {name: obj.options[name] for name in DEVICE_OPTIONS if name in obj.options}
-            return real_device_function, (obj.py_func, kept)
+            options = {name: obj.options[name] for name in DEVICE_OPTIONS if name in obj.options}
+            return real_device_function, (obj.py_func, options)
         return super().reducer_override(obj)
 
 
 def real_name(path: str) -> Any:
-    """numba-cuda's `cuda.shared.array` for "shared.array"."""
+    """The object of numba-cuda with this path: `cuda.shared.array` for "shared.array"."""
     found: Any = importlib.import_module("numba.cuda")
     for part in path.split("."):
         found = getattr(found, part)
@@ -66,10 +66,10 @@ def real_name(path: str) -> Any:
 
 
 def real_attribute(module: str, name: str) -> Any:
-    """What that module has under that name in this process."""
+    """The attribute of that module in this process."""
     return getattr(importlib.import_module(module), name)
 
 
 def real_device_function(function: Any, options: dict[str, Any]) -> Any:
-    """The function through numba-cuda's own decorator."""
+    """The device function that numba-cuda makes from the function."""
     return importlib.import_module("numba.cuda").jit(device=True, **options)(function)

@@ -1,7 +1,7 @@
-"""What limits how many warps live on a multiprocessor, known without a run: block size, shared memory, registers.
+"""The occupancy of a kernel: block size, shared memory and registers limit the warps on a multiprocessor.
 
-Registers come from numba-cuda's compiler, where it is installed (registers.py). Without it the other two still tell
-something: the most that the occupancy can be.
+The number of registers is from numba-cuda's compiler, if it is installed (registers.py). Without it, block size and
+shared memory give an upper limit of the occupancy.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from groundup.lens.profile import Static
 from groundup.lens.registers import RegistersUnknown, registers_of
 
 NO_LIMIT = 1
-"""Registers of a thread that never run out."""
+"""A number of registers that does not limit the occupancy."""
 
 
 def static(kernel: Any, types: tuple[Any, ...], threads: int, shared_bytes: int, device: Device) -> Static:
     """The occupancy of the kernel on that device.
 
-    kernel: of the emulator; types: Numba's types of its arguments; threads: of a block
-    shared_bytes: of a block, static and dynamic together
-    Raises ValueError for a block of no or too many threads.
+    kernel: a kernel of the emulator; types: Numba's types of its arguments; threads: threads of a block
+    shared_bytes: static and dynamic shared memory of a block
+    Raises ValueError for a block without threads, or with too many.
     """
     registers, spilled = None, None
     try:
@@ -30,7 +30,7 @@ def static(kernel: Any, types: tuple[Any, ...], threads: int, shared_bytes: int,
         registers, spilled = usage.registers, usage.spills + usage.stack
         source = f"compiled by numba-cuda for compute capability {_dotted(device)}"
     except RegistersUnknown as reason:
-        source = f"from block size and shared memory alone, so the most it can be; registers are unknown: {reason}"
+        source = f"an upper limit from block size and shared memory; the number of registers is unknown: {reason}"
     found = occupancy(device.capability, threads, NO_LIMIT if registers is None else registers, shared_bytes)
     return Static(
         capability=_dotted(device),

@@ -1,4 +1,4 @@
-"""A kernel's main figures, each with a name, a number and its text: for the table of totals and for comparing two."""
+"""A kernel's main figures, each with a name, a number and a text: for the table of totals and for comparisons."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shared.numbers import count, counted_share, duration, plural, quantity, siz
 
 @dataclass(frozen=True)
 class Figure:
-    """One main figure. value: None where the kernel has nothing of the kind; better: which way is the better one"""
+    """One main figure. value: None if the kernel has no such figure; better: "lower", "higher" or "" """
 
     name: str
     value: float | None
@@ -24,9 +24,9 @@ def _figure(name: str, value: float | None, text: str, better: str = "") -> Figu
 
 
 def figures(profile: Profile) -> list[Figure]:
-    """The figures of the whole launch, sampled ones scaled up, in the order in which to read them.
+    """The main figures of the whole launch; counts of the traced blocks are scaled to all blocks.
 
-    Two profiles give the same names in the same order.
+    All profiles have the same names in the same order.
     """
     reached = [each for each in profile.accesses if each.space == "global"]
     banked = [each for each in profile.accesses if each.space == "shared"]
@@ -79,7 +79,7 @@ def _device_figures(profile: Profile) -> list[Figure]:
 
 
 def ratio(first: Figure, second: Figure) -> str:
-    """What the second has for each of the first's, as "1/16" or "2.5 times"; "" or "-" where there is no ratio."""
+    """The second figure divided by the first, as "1/16" or "2.5 times"; "" or "-" if there is no ratio."""
     if not first.value or not second.value:
         return "" if first.value == second.value or first.value is None or second.value is None else "-"
     if first.value == second.value:
@@ -89,14 +89,14 @@ def ratio(first: Figure, second: Figure) -> str:
 
 
 def verdict(first: Figure, second: Figure) -> str:
-    """ "better", "worse" or "": the second beside the first."""
+    """Whether the second figure is "better" or "worse" than the first; "" if neither."""
     if not first.better or first.value is None or second.value is None or first.value == second.value:
         return ""
     return "better" if (second.value < first.value) == (first.better == "lower") else "worse"
 
 
 def unlike(first: Profile, second: Profile) -> list[str]:
-    """What makes the two hard to compare, in sentences: other arguments are other work."""
+    """Sentences about differences that limit a comparison: different arguments mean different work."""
     shapes = [[what for _, what in each.arguments] for each in (first, second)]
     if shapes[0] == shapes[1]:
         return []
@@ -104,7 +104,7 @@ def unlike(first: Profile, second: Profile) -> list[str]:
 
 
 def static_text(profile: Profile) -> list[str]:
-    """Occupancy in sentences; empty where nobody worked it out."""
+    """The occupancy in sentences; empty if it is unknown."""
     static = profile.static
     if static is None:
         return []
@@ -120,7 +120,7 @@ def static_text(profile: Profile) -> list[str]:
 
 
 def roofline_text(profile: Profile) -> list[str]:
-    """The roofline estimate in sentences, called one; empty where nobody made it."""
+    """The roofline estimate in sentences; empty if there is none."""
     line = profile.roofline
     if line is None:
         return []

@@ -1,8 +1,8 @@
-"""What every picture of the lens is made of: colours for light and dark screens, boxes, labels, and a description for
-screen readers.
+"""The parts of the lens's pictures: colours for light and dark screens, boxes, labels, and descriptions for screen
+readers.
 
-Colours are classes, so that a page defines them once; standalone() adds their definitions to a single picture. They are
-Okabe and Ito's (https://jfly.uni-koeln.de/color/), lightened for dark screens; no meaning lies in a colour alone.
+Colours are CSS classes, so that a page defines them once; standalone() adds the definitions to a single picture. They
+are Okabe and Ito's (https://jfly.uni-koeln.de/color/), lightened for dark screens. No meaning is in a colour alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from html import escape
 from shared.markup import palettes
 
 COLOURS = {
-    "used": ("#0072B2", "#56B4E9"),  # what a lane asks for
-    "needed": ("#D3E7F3", "#1D3A4A"),  # its column, where some lane asks for it
-    "fetched": ("#F8DDAA", "#6B5220"),  # what comes along and nobody asks for
+    "used": ("#0072B2", "#56B4E9"),  # bytes that a lane asks for
+    "needed": ("#D3E7F3", "#1D3A4A"),  # the columns of bytes that some lane asks for
+    "fetched": ("#F8DDAA", "#6B5220"),  # bytes that are fetched and not used
     "edge": ("#9A6300", "#E69F00"),
-    "hot": ("#D55E00", "#F0803C"),  # a bank that must give several words
+    "hot": ("#D55E00", "#F0803C"),  # a bank that gives several words
     "on-used": ("#FFFFFF", "#111111"),
     "on-hot": ("#FFFFFF", "#111111"),
     "store": ("#A8457F", "#DD9CC0"),
@@ -47,7 +47,7 @@ STYLE = (
 
 
 def standalone(picture: str) -> str:
-    """A picture with its colours in it, to be kept as a file of its own."""
+    """A picture with the definitions of its colours, for a file of its own."""
     head, rest = picture.split(">", 1)
     return f"{head}><style>{STYLE}</style>{rest}"
 
@@ -61,7 +61,7 @@ def label(x: float, y: float, words: str, kind: str) -> str:
 
 
 def svg(width: float, height: float, title: str, description: str, parts: Sequence[str]) -> str:
-    """The picture with its name and its words: a screen reader says both."""
+    """The picture with its title and description, which a screen reader reads."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="lens" role="img" '
         f'aria-label="{escape(title)}. {escape(description)}" '

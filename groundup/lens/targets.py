@@ -1,8 +1,8 @@
-"""What a target named on the command line stands for: a launch to look at.
+"""Find the launch for a target on the command line.
 
 tiled_16, tiled_32:tn, softmax_warp        a kernel of this project (project.py)
-kernels.py:scale                           a kernel of a script: its first launch there, or its N-th
-kernels.py:scale with args                 the same kernel with arguments made from text (given.py), not launched
+kernels.py:scale                           a kernel of a script: its first launch, or its N-th
+kernels.py:scale with args                 the same kernel with arguments made from text (given.py)
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from groundup.lens.launches import Launch, catch
 
 @dataclass(frozen=True)
 class Wanted:
-    """How a target is to be launched, where that can be chosen.
+    """The options for the launch of a target.
 
-    size, dtype: of a kernel of the project; number: which launch of a script's kernel
-    args: arguments as text, with grid and block; None to take a real launch
+    size, dtype: for a kernel of the project; number: the number of the launch of a script's kernel
+    args: arguments as text, with grid and block; None to take a launch of the script
     """
 
     size: tuple[int, int, int] = (256, 256, 256)
@@ -40,7 +40,7 @@ class Wanted:
 
 
 class ScriptFailed(Exception):
-    """A script raised, which is its own affair: __cause__ is what it raised, `script` where it is."""
+    """A script raised an exception, which is in __cause__. script: its path"""
 
     def __init__(self, script: Path) -> None:
         super().__init__(f"{script} raised an exception")
@@ -48,10 +48,11 @@ class ScriptFailed(Exception):
 
 
 def launch_of(target: str, wanted: Wanted) -> Launch:
-    """The launch that a target stands for.
+    """The launch of a target.
 
-    Raises ValueError for a name that is none, a script that does not launch the kernel, or arguments that do not fit;
-    FileNotFoundError where there is no such script, ScriptFailed where it raises, KernelError for a wrong kernel in it.
+    Raises ValueError for an unknown name, a script that does not launch the kernel, or arguments that do not fit;
+    FileNotFoundError for a missing script; ScriptFailed if the script raises an exception; KernelError for a wrong
+    kernel in it.
     """
     script, colon, name = target.rpartition(":")
     if colon and script.endswith(".py"):
@@ -60,7 +61,7 @@ def launch_of(target: str, wanted: Wanted) -> Launch:
         raise ValueError(f"{target}: name the kernel, too: {target}:KERNEL")
     if wanted.args is not None:
         raise ValueError(f"args belongs to a kernel of a script, SCRIPT.py:KERNEL; {target} makes its own")
-    # Only here: this is the one part of the lens that needs stage 4 itself, whose backend is chosen at its import.
+    # Imported here, because only this part of the lens needs stage 4, which selects its backend at import.
     project = importlib.import_module(".project", __package__)
     return project.project_launch(target, wanted.size, wanted.dtype)
 
@@ -81,7 +82,7 @@ def _of_script(script: Path, name: str, wanted: Wanted) -> Launch:
 
 
 def _launched(script: Path, name: str, wanted: Wanted) -> Launch:
-    """A launch that the script makes, run as a program."""
+    """A launch of the script, which is run as a program."""
     found: dict[str, Any] = {}
 
     def program() -> None:
@@ -101,7 +102,7 @@ def _launched(script: Path, name: str, wanted: Wanted) -> Launch:
 
 
 def _defined(script: Path, name: str) -> Any:
-    """The kernel, by a run in which the script is not the program: `if __name__ == "__main__"` does not hold there."""
+    """The kernel of a script that is run as a module, in which `if __name__ == "__main__"` is false."""
     found: dict[str, Any] = {}
     launch, seen = catch(
         lambda: found.update(_run(script, script.stem)), lambda kernel: kernel.py_func.__name__ == name
@@ -120,7 +121,7 @@ def _near(name: str, known: list[str]) -> str:
 
 
 def _run(script: Path, run_name: str) -> dict[str, Any]:
-    """Run the script on the emulator, as python would; what it leaves in its global names. It prints to stderr."""
+    """Run the script on the emulator, as python would, and return its global names. Its output goes to stderr."""
     argv, path = sys.argv, sys.path[:]
     sys.argv = [str(script)]
     sys.path.insert(0, str(script.resolve().parent))
@@ -130,7 +131,7 @@ def _run(script: Path, run_name: str) -> dict[str, Any]:
             return runpy.run_path(str(script), run_name=run_name)
     except emulator.KernelError:
         raise
-    except SystemExit:  # it is done, and has launched what it launches
+    except SystemExit:  # the script has ended normally
         return {}
     except Exception as error:
         raise ScriptFailed(script) from error

@@ -1,10 +1,10 @@
-"""The report in the terminal: what is wrong, the source with a remark under each line, and the totals.
+"""The report in the terminal: errors, the source with remarks under its lines, and the totals.
 
 report(profile)              a rich renderable
 text(profile)                the same as plain text of 100 columns
 comparison(first, second)    the main figures of two kernels side by side
 
-Marks in the margin: "x" where the result is wrong, "!" where a GPU would do more work than the data need.
+Marks in the margin: "x" for an error, "!" for a line where a GPU would do more work than the data need.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def text(profile: Profile) -> str:
 
 
 def plain(renderable: RenderableType, width: int = WIDTH) -> str:
-    """What rich would print, without colours and without spaces at the ends of lines."""
+    """The text that rich prints, without colours and without spaces at the ends of lines."""
     written = io.StringIO()
     console = Console(file=written, width=width, no_color=True, force_terminal=False, highlight=False)
     console.print(renderable)
@@ -67,7 +67,7 @@ def report(profile: Profile) -> RenderableType:
 
 
 def comparison(first: Profile, second: Profile) -> RenderableType:
-    """The main figures of two kernels, and what the second has for each of the first's."""
+    """The main figures of two kernels, and the ratio of the second's to the first's."""
     table = _table(
         ("", "left"), (first.kernel, "right"), (second.kernel, "right"), ("second / first", "right"), ("", "left")
     )
@@ -112,7 +112,7 @@ def _problems(profile: Profile) -> list[RenderableType]:
 
 
 def _source(file: str, first: int, lines: list[str], notes: dict[tuple[str, int], LineNotes]) -> Table:
-    """A grid of three columns: the line's number, a rule, and the line with its remarks below."""
+    """Three columns: the line's number, a rule, and the line with its remarks below."""
     grid = Table.grid(padding=0)
     grid.add_column(justify="right", no_wrap=True, min_width=6)
     grid.add_column(no_wrap=True, width=3)
@@ -159,7 +159,7 @@ def _accesses(profile: Profile) -> RenderableType:
 
 
 def access_row(each: Access) -> tuple[str, ...]:
-    """What the table of accesses says of one: access, memory, requests, lanes, sectors, bytes used, passes."""
+    """A row of the table of accesses: access, memory, requests, lanes, sectors, bytes used, passes."""
     sectors = count(each.sectors) if each.space == "global" else ""
     passes = count(each.wavefronts) if each.space == "shared" else ""
     name = f"{each.kind} {each.array}"
@@ -179,7 +179,7 @@ def _reuse(profile: Profile) -> RenderableType:
 
 
 def _table(*columns: tuple[str, str]) -> Table:
-    """Columns as (heading, alignment). No lines, so that it survives every terminal and every font."""
+    """A table with columns (heading, alignment), without lines, so that it looks right in every terminal and font."""
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
     for head, side in columns:
         table.add_column(Text(head), justify="right" if side == "right" else "left")

@@ -1,4 +1,4 @@
-"""The timeline: which lines touch memory in which phase between barriers."""
+"""The timeline: the lines that access memory in each phase between barriers."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from groundup.lens.svg import box, label, svg
 from shared.numbers import count, plural
 
 MOST_COLUMNS = 14
-"""Phases drawn in a timeline, after phases that repeat are drawn once."""
+"""The largest number of phases in a timeline; phases that repeat count once."""
 
 
 def timeline(profile: Profile) -> str:
-    """A column for each phase between barriers, a row for each site; what repeats is drawn once, with how often."""
+    """A column for each phase between barriers, a row for each site; repeated phases are drawn once, with a count."""
     names = _site_names(profile.accesses)
     rows = sorted(names, key=lambda number: names[number][:2])
     groups = repeats(profile.phases)
-    raised = 24 if any(times > 1 for _, times in groups) else 0  # room for what says how often phases repeat
+    raised = 24 if any(times > 1 for _, times in groups) else 0  # space for the counts of repeated phases
     longest = max((len(f"line {line}: {words}") for line, _, words, _ in names.values()), default=0)
     cell, high, left, top = 58, 22, 24 + 6.2 * longest, 26 + raised
     most = max((n for phase in profile.phases for n in phase.requests.values()), default=1)
@@ -66,7 +66,7 @@ def timeline(profile: Profile) -> str:
 
 
 def repeats(phases: Sequence[Phase]) -> list[tuple[list[Phase], int]]:
-    """Phases as groups of up to four with how often each comes in a row: a loop with two barriers is a group of two."""
+    """Groups of up to four phases, with the number of repetitions: a loop with two barriers is a group of two."""
     found: list[tuple[list[Phase], int]] = []
     at = 0
     shape = [(phase.requests, phase.active_warps) for phase in phases]
@@ -85,7 +85,7 @@ def repeats(phases: Sequence[Phase]) -> list[tuple[list[Phase], int]]:
 
 
 def _cell(x: float, y: float, width: int, requests: int, most: int, name: tuple[int, int, str, str]) -> str:
-    """A bar as long as the requests are many, and their number beside it: length, not shade, is the measure."""
+    """The number of requests, and a bar with that length."""
     bar = max(2.0, (width - 6) * requests / most)
     kind = "lens-store" if name[3] != "load" else "lens-used"
     number = label(x + width / 2, y + 12, count(requests), "lens-ink lens-small lens-middle")

@@ -1,6 +1,6 @@
-"""Reads of shared memory that nobody in the block has written: a GPU gives whatever the last block left there.
+"""Find reads of shared memory that the block has not written: on a GPU they return values of an earlier block.
 
-A read whose granule is written only later counts, too, unless that write and the read race: then races.py tells it.
+A read before the first write counts, too, unless the write and the read have no order: then races.py reports a race.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from groundup.lens.races import moment, unordered
 def find_uninitialised(
     trace: Trace, places: Places, granules: Granules, kinds: Array, unjudged: list[str]
 ) -> list[Uninitialised]:
-    """Per site the first such read, and how many there were; by line.
+    """The first such read of each site with their number, sorted by line.
 
-    Where something that is not traced may write to shared memory, nobody can be accused: `unjudged` then says so.
+    If an access that was not traced may write to shared memory, the reads cannot be judged: then a sentence about it is
+    added to `unjudged`.
     """
     shared = [memory.name for memory in places.memories if memory.space == "shared"]
     if not shared:
@@ -67,10 +68,10 @@ def unwritten_reads(
     numbers: Array,
     granules: int,
 ) -> tuple[Array, Array]:
-    """For each site how many of its events read what is not written yet, and the first of them."""
+    """(number of events of each site that read unwritten memory, the first of these events)."""
     times = np.zeros(kinds.shape[0], np.int64)
     examples = np.zeros(kinds.shape[0], np.int64)
-    written = np.full(granules, -1, np.int32)  # by which event first, in this block
+    written = np.full(granules, -1, np.int32)  # the first event of this block that writes each granule
     for b in range(bounds.shape[0] - 1):
         block = bounds[b]
         for i in range(block, bounds[b + 1]):

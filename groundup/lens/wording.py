@@ -1,4 +1,4 @@
-"""How the views name threads, lanes, races and launches: the terminal and the page say the same in the same words."""
+"""Threads, lanes, races and launches in words, for the terminal and the page, so that both use the same text."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ WARP = 32
 
 
 def extent(shape: tuple[int, ...]) -> str:
-    """A grid or a block without its trailing ones: (4, 4, 1) as "4 x 4"."""
-    kept = list(shape)
-    while len(kept) > 1 and kept[-1] == 1:
-        kept.pop()
-    return " x ".join(f"{each:,}" for each in kept)
+    """A grid or block without trailing ones: "4 x 4" for (4, 4, 1)."""
+    lengths = list(shape)
+    while len(lengths) > 1 and lengths[-1] == 1:
+        lengths.pop()
+    return " x ".join(f"{each:,}" for each in lengths)
 
 
 def element(array: str, index: tuple[int, ...]) -> str:
-    """ "tile[0, 31]"."""
+    """An element with its index, like "tile[0, 31]"."""
     return f"{array}[{', '.join(str(each) for each in index)}]" if index else array
 
 
 def file_name(file: str) -> str:
-    """A file's name without its folder: a page may be shown to others, whom the folders do not concern."""
+    """A file's name without its folder, which is private when a page is shown to others."""
     return PurePath(file).name
 
 
 def thread(number: int, block: tuple[int, int, int]) -> str:
-    """ "thread 5", or in a block of several dimensions "thread (5, 0)": x, y and, where there is one, z."""
+    """ "thread 5", or "thread (5, 0)" in a block of several dimensions: x, y and z, if there is one."""
     return "thread " + _coordinates(number, block)
 
 
 def block_name(number: int, profile: Profile) -> str:
-    """ "block 3", or in a grid of several dimensions "block (3, 0)"."""
+    """ "block 3", or "block (3, 0)" in a grid of several dimensions."""
     return "block " + _coordinates(number, profile.grid)
 
 
@@ -46,7 +46,7 @@ def _coordinates(number: int, shape: tuple[int, int, int]) -> str:
 
 
 def lanes(numbers: tuple[int, ...]) -> str:
-    """Lanes as ranges: "0-15", "0, 2, 4", "0-3 and 8-11"; a long list is cut with what it leaves out."""
+    """Lanes as ranges: "0-15", "0, 2, 4", "0-3 and 8-11"; a long list ends with the number of the others."""
     runs: list[list[int]] = []
     for each in numbers:
         if runs and each == runs[-1][1] + 1:
@@ -64,36 +64,36 @@ _DOES = {"load": "reads it", "store": "writes it", "atomic": "updates it atomica
 
 
 def party(one: Party, profile: Profile) -> str:
-    """Who did what where: "thread 5 of block 0 reads it in line 12: tile[y, x]"."""
+    """A sentence for one side of a race: "thread 5 of block 0 reads it in line 12: tile[y, x]"."""
     who = f"{thread(one.thread, profile.block)} of {block_name(one.block, profile)}"
-    return f"{who} {_DOES.get(one.site.kind, 'touches it')} in line {one.site.line}: {one.site.text}"
+    return f"{who} {_DOES.get(one.site.kind, 'accesses it')} in line {one.site.line}: {one.site.text}"
 
 
 def race_title(race: Race) -> str:
-    """ "Race on shared tile[0, 5]: read after write"."""
+    """The title of a race, like "Race on shared tile[0, 5]: read after write"."""
     return f"Race on {race.space} {element(race.array, race.index)}: {race.kind}"
 
 
 def race_advice(race: Race, block: tuple[int, int, int]) -> str:
-    """What would order the two, and how many pairs like them were found."""
+    """A way to order the two accesses, and the number of pairs like them."""
     found = f"{plural(race.times, 'pair')} of threads like this."
     if race.between_blocks:
         advice = (
-            "The two are in different blocks, where no barrier reaches: use an atomic, give each block elements of its "
-            "own, or launch twice."
+            "The threads are in different blocks, which no barrier synchronises: use an atomic, give each block "
+            "elements of its own, or launch twice."
         )
     elif race.first.thread // WARP == race.second.thread // WARP:
         advice = (
-            "Nothing orders the two: a barrier (cuda.syncthreads(), or within this warp cuda.syncwarp()) belongs "
+            "Nothing orders the two accesses: put a barrier (cuda.syncthreads(), or within this warp cuda.syncwarp()) "
             "between them."
         )
     else:
-        advice = "Nothing orders the two: a barrier (cuda.syncthreads()) belongs between them, or an atomic."
+        advice = "Nothing orders the two accesses: put a barrier (cuda.syncthreads()) between them, or use an atomic."
     return f"{advice} Found: {found}"
 
 
 def uninitialised_text(found: Uninitialised, profile: Profile) -> tuple[str, str]:
-    """Title and detail of a read of shared memory that holds nothing yet."""
+    """(title, sentence) for a read of shared memory before it is written."""
     who = f"{thread(found.thread, profile.block)} of {block_name(found.block, profile)}"
     title = f"Uninitialised read of shared {element(found.array, found.index)}"
     detail = (
@@ -104,7 +104,7 @@ def uninitialised_text(found: Uninitialised, profile: Profile) -> tuple[str, str
 
 
 def traced_text(profile: Profile) -> str:
-    """Which blocks were traced of how many."""
+    """The traced blocks, and the number of all blocks."""
     if not profile.blocks:
         return f"none of {plural(profile.grid_blocks, 'block')}"
     if len(profile.blocks) == profile.grid_blocks:
@@ -115,18 +115,18 @@ def traced_text(profile: Profile) -> str:
 
 
 def caveats(profile: Profile) -> list[str]:
-    """What these numbers do not say."""
+    """Sentences about the limits of the numbers."""
     said = []
     if profile.fault:
-        said.append("The run ended early: everything is counted up to there.")
+        said.append("The run ended early: the counts are those up to the error.")
     if profile.blocks and len(profile.blocks) < profile.grid_blocks:
         said.append(
-            f"{count(len(profile.blocks))} of {count(profile.grid_blocks)} blocks were traced. Counts are of these; "
-            f"those of the whole launch are {count(profile.scale)} times as much, which is exact if all blocks do the "
-            "same."
+            f"{count(len(profile.blocks))} of {count(profile.grid_blocks)} blocks were traced. The main figures are "
+            f"the counts of these blocks times {count(profile.scale)}, which is exact if all blocks do the same. All "
+            "other counts are those of the traced blocks."
         )
     said.append(
-        "Requests are counted as the source makes them. A GPU's compiler merges some and moves others out of loops: "
+        "Requests are counted as they are in the source. A GPU's compiler merges some and moves others out of loops: "
         "compare patterns rather than counts. No cache is modelled."
     )
     return said

@@ -220,7 +220,7 @@ def test_an_address_in_no_array_is_listed_as_not_traced() -> None:
     profile = analyse(tracing.trace())
     assert profile.accesses == []
     assert [(each.line, each.text) for each in profile.not_traced] == [(10, "p[i]")]
-    assert "in no array that the trace knows" in profile.not_traced[0].reason
+    assert "in no known array" in profile.not_traced[0].reason
 
 
 def test_of_two_views_of_one_allocation_the_source_says_which_is_meant() -> None:

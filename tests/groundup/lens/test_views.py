@@ -117,7 +117,7 @@ def test_a_race_names_both_lines_and_threads_before_the_source():
         assert "thread (5, 0) of block 0 writes it in line 12: tile[y, x]" in said
         assert "thread (0, 5) of block 0 reads it in line 14: tile[x, y]" in said
         assert "992 pairs of threads like this" in said
-        assert "no barrier reaches" in said  # of the race between blocks
+        assert "no barrier synchronises" in said  # of the race between blocks
         assert "thread (8, 1) of block 0 reads it in line 14, before any thread of the block wrote it" in said
         assert first < said.index("@cuda.jit")
 
@@ -127,14 +127,14 @@ def test_a_fault_comes_first_and_says_that_the_counts_end_there():
     assert problem.lines == ((made.FILE, 12),)
     report = terminal.text(made.faulty())
     assert report.index("IndexError: a[992] is outside a") < report.index("Source")
-    assert "everything is counted up to there" in squeezed(report)
+    assert "the counts are those up to the error" in squeezed(report)
 
 
 def test_what_was_sampled_not_traced_and_not_judged_is_said():
     for shown in (terminal.text, lambda profile: page.html([profile])):
         sampled, partial = squeezed(shown(made.coalesced())), squeezed(shown(made.faulty()))
         assert "4 of 1,024 blocks: 0, 341, 682, 1023" in sampled
-        assert "256 times as much" in sampled
+        assert "counts of these blocks times 256" in sampled
         assert "An estimate, not a measurement, for H100" in sampled
         assert "compare patterns rather than counts" in sampled
         assert "a slice &" in partial
