@@ -292,8 +292,9 @@ def _contrast(first, second):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("palette", [svg.LIGHT, svg.DARK], ids=["light", "dark"])
-def test_texts_and_marks_stand_out_from_what_is_behind_them(palette):
+@pytest.mark.parametrize("screen", [0, 1], ids=["light", "dark"])
+def test_texts_and_marks_stand_out_from_what_is_behind_them(screen):
+    palette = {name: both[screen] for name, both in svg.COLOURS.items()}
     for ink in ("ink", "quiet", "good"):
         assert _contrast(palette[ink], palette["ground"]) >= 4.5
         assert _contrast(palette[ink], palette["panel"]) >= 4.5
@@ -306,7 +307,8 @@ def test_texts_and_marks_stand_out_from_what_is_behind_them(palette):
 
 
 def test_light_pictures_use_okabe_and_ito():
-    assert {svg.LIGHT["used"], svg.LIGHT["hot"]} <= {"#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"}
+    light = {svg.COLOURS[name][0] for name in ("used", "hot")}
+    assert light <= {"#0072B2", "#D55E00", "#E69F00", "#009E73", "#CC79A7", "#56B4E9"}
 
 
 def test_a_standalone_picture_carries_its_colours():
