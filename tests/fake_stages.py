@@ -27,7 +27,9 @@ def fake_stage(
     )
     ceilings = None if peak is None and triad is None else types.SimpleNamespace(peak=peak, triad=triad)
     arrays = types.SimpleNamespace(
-        asarray=lambda values, dtype="float32": np.asarray(values, dtype), to_host=lambda array: array
+        asarray=lambda values, dtype="float32": np.asarray(values, dtype),
+        to_host=lambda array: array,
+        cuda=types.SimpleNamespace(synchronize=lambda: None),
     )
     network = types.SimpleNamespace(Network=FakeNetwork)
     if step_ladder is not None:

@@ -16,6 +16,7 @@ from groundup.race_bar import RaceBar
 from groundup.stages import stages_for
 from shared.bench.ladders import ladder_rows
 from shared.bench.results import as_json, results_folder, write_json
+from shared.bench.turns import Effort
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, limited, load_dataset
 from shared.machine.environment import environment
@@ -100,7 +101,7 @@ def _run(
         # One product and few rounds are enough for a chart; `groundup bench` measures the ladders properly. Times of
         # emulated kernels are not comparable, so their ladders are not measured.
         compared = [stage for stage in stages if not is_emulated(stage.name)]
-        rows = list(ladder_rows(compared, sizes=[LADDER_SIZE], repeats=5, group_limit=2.0))
+        rows = list(ladder_rows(compared, sizes=[LADDER_SIZE], effort=Effort(repeats=5, group_limit=2.0)))
         document = race_results.results(settings, laps, found, unavailable, rows, facts)
         drawn = race_results.draw(out, settings, laps, document["agree"], rows, facts)
     document["charts"] = [path.name for path in drawn]

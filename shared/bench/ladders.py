@@ -1,36 +1,44 @@
-"""Every rung of every stage's matmul ladder on square matrices, all floors interleaved at each size.
+"""Every rung of every stage's matmul ladder on square matrices; all rungs of one size are measured in turns.
 
-From the second floor up all rungs write into memory that is there already, as does the reference: an allocation of
-fresh memory, which the system must clear page by page, would be timed along with the product otherwise.
+From the second floor up every rung writes into memory that exists already, and so does the reference. Otherwise the
+allocation of fresh memory, which the system must clear page by page, would be timed along with the product.
+
+On a GPU the products of the tensor cores can be measured, too, in "tf32" and "bf16": each beside cuBLAS in the same
+precision.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shared.bench import gpu, pytorch
-from shared.bench.machine import flops_per_second, peak_call
-from shared.bench.rows import BenchRow, product_bytes
-from shared.bench.timing import DTYPES, Sampler, aligned, measure, stage_dtypes, times_as_fast
+from shared.bench.rows import NOT_TIMED, BenchRow, product_bytes
+from shared.bench.timing import DTYPES, Sampler, aligned, random_arrays, stage_dtypes
+from shared.bench.turns import CallLimit, Effort, take_turns
+from shared.checks.rungs import compare_rounded
 from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated
-from shared.machine.environment import usable_cores
 
 Key = tuple[str, str]
-"""Who and by which rung."""
+"""Who computes, and by which rung."""
 
+EFFORT = Effort(repeats=9, group_limit=15.0)
 FIRST_FLOOR_SIZES = (16, 32, 64, 128)
 UPPER_FLOOR_SIZES = (64, 128, 256, 512)
 EMULATED_SIZES = (64, 128, 256)
 GPU_SIZES = (128, 512, 1024, 2048)
 
-REFERENCE = ("", "reference")
-CUBLAS = ("", "cuBLAS")
-PYTORCH = ("pytorch", "")
-PEAK = ("", "peak")
+REFERENCE, CUBLAS, PYTORCH = ("", "reference"), ("", "cuBLAS"), ("pytorch", "")
+
+ON_TENSOR_CORES = "mma"
+"""The name of the one rung that a tensor-core precision has."""
+
+ALL_CHECKED, CHECKED_ROWS = 1024, 64
+"""Up to this size every row of a product is compared with float64; of larger products so many rows."""
 
 
 def ladder_rows(
@@ -38,133 +46,127 @@ def ladder_rows(
     *,
     sizes: Sequence[int] | None = None,
     dtypes: Sequence[str] = DTYPES,
-    repeats: int = 9,
+    effort: Effort = EFFORT,
     call_limit: float = 1.0,
-    group_limit: float = 15.0,
-    threads: int | None = None,
     torch: Any | None = None,
 ) -> Iterator[BenchRow]:
     """Time every rung on (size, size) times (size, size).
 
-    sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above, 128 to 2048 on a GPU).
-    call_limit: seconds; a rung whose next call is predicted to take longer (eight times per doubling) is skipped, with
-    that reason in its row.
-    group_limit: seconds for one size and dtype, as `limit` of `measure`.
-    threads: how many the libraries and the last rung of each upper floor use; None for every usable core.
-    torch: the module, to be measured beside them; None leaves it out.
-    A rung whose product is wrong is not timed; its row says so. The reference is NumPy's `a @ b`; on a GPU cuBLAS,
-    where PyTorch or CuPy has it, and for emulated rungs nothing.
-    Rows come as soon as their size is measured, so that a caller who is interrupted keeps what there was.
+    sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above, 128 to 2048 on a GPU)
+    dtypes: of float64 and float32; and "tf32" and "bf16", which only a stage on a GPU has
+    effort: its threads are for the libraries and for the last rung of stages 2 and 3
+    call_limit: seconds; a rung whose next call is expected to take longer (eight times for each doubling of the size)
+        is skipped, with that reason in its row
+    torch: the module, to be measured beside the rungs; None leaves it out
+    A rung whose product is wrong is not timed; its row says so. The reference is NumPy's `a @ b`; for rungs on a GPU
+    it is cuBLAS, where PyTorch or CuPy can call it. Rows of an emulated stage are compared with nothing.
+    The rows of one size come as soon as that size is measured, so that an interrupted run keeps them.
     """
-    threads = threads or usable_cores()
     wanted = sorted({size for stage in stages for size in _sizes(stage, sizes)})
     for dtype in dtypes:
-        predicted: dict[tuple[str, str], float] = {}  # seconds for one multiply-add, from the largest size measured
+        limit = CallLimit(call_limit)
         for size in wanted:
-            at_this_size = [s for s in stages if size in _sizes(s, sizes) and dtype in stage_dtypes(s)]
-            if at_this_size:
-                yield from _ladder_at(
-                    at_this_size, size, dtype, predicted, repeats, call_limit, group_limit, threads, torch
-                )
+            here = [stage for stage in stages if size in _sizes(stage, sizes) and _rungs(stage, dtype)]
+            if here:
+                yield from _ladder_at(here, size, dtype, limit, effort, torch)
 
 
 def _ladder_at(
-    stages: Sequence[Stage],
-    size: int,
-    dtype: str,
-    predicted: dict[tuple[str, str], float],
-    repeats: int,
-    call_limit: float,
-    group_limit: float,
-    threads: int,
-    torch: Any | None,
+    stages: Sequence[Stage], size: int, dtype: str, limit: CallLimit, effort: Effort, torch: Any | None
 ) -> Iterator[BenchRow]:
-    random = np.random.default_rng(size)
-    a, b, out = (aligned((size, size), dtype) for _ in range(3))
-    a[...], b[...] = random.standard_normal(a.shape), random.standard_normal(b.shape)
-    rungs = {(stage.name, rung): _threads(stage, rung, threads) for stage in stages for rung in stage.matmul.LADDER}
-    libraries: dict[Key, Callable[[], object]] = {REFERENCE: lambda: np.matmul(a, b, out=out)}
-    if torch is not None:
-        libraries[PYTORCH] = pytorch.product(torch, "nn", a, b, out)
-    samplers: dict[Key, Sampler] = {}
-    cublas = None
+    stored = dtype if dtype in DTYPES else "float32"
+    a, b = random_arrays((size, size), (size, size), dtype=stored, seed=size)
+    out = aligned((size, size), stored)
+    devices = [stage for stage in stages if gpu.on_gpu(stage)]
+    cublas = gpu.cublas(a, b, dtype) if devices else None
+    beside_cublas = {stage.name for stage in devices} if cublas else set()
+    calls: dict[Key, Callable[[], object]] = {}
+    own_clock: dict[Key, Sampler] = {}
+    if dtype in DTYPES and any(not is_emulated(stage.name) and stage.name not in beside_cublas for stage in stages):
+        calls[REFERENCE] = partial(np.matmul, a, b, out=out)
+    if dtype in DTYPES and torch is not None:
+        calls[PYTORCH] = pytorch.product(torch, "nn", a, b, out)
+    threads = dict.fromkeys(calls, effort.most_threads)
+    if cublas is not None:
+        calls[CUBLAS] = cublas.multiply
+        own_clock |= gpu.samplers(devices[0], [CUBLAS])
     skipped: dict[Key, str] = {}
-    candidates: dict[Key, Callable[[], object]] = {}
-    exact = a.astype(np.float64) @ b.astype(np.float64)
+    wrong = _check_of(a, b, dtype)
     for stage in stages:
-        if gpu.on_gpu(stage) and (cublas := gpu.cublas(a, b, dtype)):
-            libraries[CUBLAS] = cublas.multiply
-            samplers |= gpu.samplers(stage, [CUBLAS])
-        mine = [stage.arrays.asarray(matrix, dtype) for matrix in (a, b)]
-        for rung, multiply in stage.matmul.LADDER.items():
+        own_a, own_b = (stage.arrays.asarray(matrix, stored) for matrix in (a, b))
+        for rung, multiply in _rungs(stage, dtype).items():
             key = (stage.name, rung)
-            seconds = predicted.get(key, 0.0) * size**3
-            if seconds > call_limit:
-                skipped[key] = f"one call would take about {seconds:.1f} s; the limit is {call_limit:g} s"
+            threads[key] = _threads(stage, rung, effort.most_threads)
+            if reason := limit.reason(key, size**3):
+                skipped[key] = reason
                 continue
-            out.fill(np.nan)  # what a rung does not write must not pass for what another one has written
-            own_out = None if stage.number == 1 else stage.arrays.asarray(out, dtype)
-            call = _bind(multiply, mine[0], mine[1], own_out)
-            result = np.asarray(stage.arrays.to_host(call()))
-            compared = compare(rung, result, exact, dtype, size)
-            if not compared.ok:
-                skipped[key] = f"{compared}; not timed"
+            out.fill(np.nan)  # so that a number which a rung does not write is not one that another rung has written
+            into = {} if stage.number == 1 else {"out": stage.arrays.asarray(out, stored)}
+            call = partial(multiply, own_a, own_b, **into)
+            if reason := wrong(rung, np.asarray(stage.arrays.to_host(call()))):
+                skipped[key] = reason
                 continue
-            candidates[key] = call
-            samplers |= gpu.samplers(stage, [key])
-    candidates = libraries | candidates
-    peak = peak_call(stages, dtype)
-    if peak:
-        candidates[PEAK] = peak
-    threaded = {*(key for key, count in rungs.items() if count > 1), REFERENCE, PYTORCH} if threads > 1 else set()
-    measured = measure(
-        candidates, repeats=repeats, limit=group_limit, threaded=threaded & set(candidates), samplers=samplers
-    )
-    roof = flops_per_second(peak, measured[PEAK]) if peak else None
-    emulated = {stage.name for stage in stages if is_emulated(stage.name)}
-    devices = {stage.name for stage in stages if gpu.on_gpu(stage)}
-    for key, count in rungs.items():
-        found = measured.get(key)
-        if found:
-            predicted[key] = found.median / size**3
-        against: Key | None = REFERENCE
-        reference = f"NumPy a @ b, {dtype}"
-        if key[0] in emulated:
-            against, reference = None, gpu.NO_REFERENCE
-        elif key[0] in devices and cublas:
-            against, reference = CUBLAS, f"cuBLAS through {cublas.library}, {dtype}"
-        opponents = {"cublas": CUBLAS} if key[0] in devices else {"numpy": REFERENCE, "pytorch": PYTORCH}
+            calls[key] = call
+            own_clock |= gpu.samplers(stage, [key])
+    turns = take_turns(calls, stages, effort, threads=threads, peak_in=stored, own_clock=own_clock)
+    on_device = {stage.name for stage in devices}
+    for key in threads:
+        if key in (REFERENCE, PYTORCH):
+            continue
+        if found := turns.measured.get(key):
+            limit.note(key, size**3, found.median)
+        reference, label = REFERENCE, f"NumPy a @ b, {dtype}"
+        if cublas is not None and key[0] in beside_cublas:
+            reference, label = CUBLAS, f"cuBLAS through {cublas.library}, {dtype}"
+        opponents = {"cublas": CUBLAS} if key[0] in on_device else {"numpy": REFERENCE, "pytorch": PYTORCH}
         yield BenchRow(
             "ladder",
             *key,
             dtype,
             (size, size, size),
             2 * size**3,
-            found,
-            reference,
-            found.median / measured[against].median if found and against else None,
-            skipped.get(key),
-            bytes=product_bytes(size, size, size, dtype),
-            threads=count,
-            peak=roof * count if roof and key[0] not in emulated | devices else None,
-            against=times_as_fast(measured, key, opponents) if found and key[0] not in emulated else {},
-            emulated=key[0] in emulated,
-            clock=gpu.CLOCK if key in samplers else "wall",
+            skipped=skipped.get(key),
+            bytes=product_bytes(size, size, size, stored),
+            **turns.columns(key, reference=reference, label=label, opponents=opponents),
         )
 
 
+def _check_of(a: np.ndarray, b: np.ndarray, dtype: str) -> Callable[[str, np.ndarray], str | None]:
+    """A function (rung, its product) that says why the rung is not timed; None where its product is right."""
+    size = len(a)
+    count = size if size <= ALL_CHECKED else CHECKED_ROWS
+    rows = np.unique(np.linspace(0, size - 1, count).astype(int))
+    left, right = a[rows].astype(np.float64), b.astype(np.float64)
+    expected = left @ right
+
+    def check(rung: str, product: np.ndarray) -> str | None:
+        if count < size and product.shape == a.shape:
+            if not np.isfinite(product).all():
+                return f"{rung}: its product holds numbers that are not finite{NOT_TIMED}"
+            product = product[rows]
+        if dtype in DTYPES:
+            compared = compare(rung, product, expected, dtype, size)
+        else:
+            compared = compare_rounded(rung, product, left, right, dtype)
+        return None if compared.ok else f"{compared}{NOT_TIMED}"
+
+    return check
+
+
+def _rungs(stage: Stage, dtype: str) -> Mapping[str, Callable[..., Any]]:
+    """The rungs that the stage has in this dtype."""
+    if dtype in DTYPES:
+        return stage.matmul.LADDER if dtype in stage_dtypes(stage) else {}
+    cores = getattr(stage.matmul, "TENSOR_CORES", {}) if gpu.on_gpu(stage) else {}
+    return {ON_TENSOR_CORES: cores[dtype]} if dtype in cores else {}
+
+
 def _threads(stage: Stage, rung: str, threads: int) -> int:
-    # The last rung is the one that uses all threads: BLAS on the second floor, the pool on the third. The emulator
-    # shares out every kernel's blocks.
+    # The last rung of stages 2 and 3 is the one that uses all threads: BLAS, and the pool. The emulator shares out the
+    # blocks of every kernel.
     if is_emulated(stage.name):
         return threads
     return threads if stage.number in (2, 3) and rung == list(stage.matmul.LADDER)[-1] else 1
-
-
-def _bind(multiply: Callable[..., Any], a: Any, b: Any, out: Any | None) -> Callable[[], object]:
-    if out is None:
-        return lambda: multiply(a, b)
-    return lambda: multiply(a, b, out=out)
 
 
 def _sizes(stage: Stage, sizes: Sequence[int] | None) -> Sequence[int]:

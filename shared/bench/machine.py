@@ -15,7 +15,6 @@ has the same two roofs, measured by two kernels of stage 4; an emulated one has 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,7 +131,7 @@ def _bandwidths(
     right = {count: call for count, call in candidates.items() if count not in wrong}
     measured = measure(right, repeats=repeats, threaded=[count for count in right if count > 1]) if right else {}
     for count in counts:
-        result = _per_round(measured[count], rounds) if count in measured else None
+        result = measured[count].of_one(rounds) if count in measured else None
         yield _bandwidth_row(stage, numbers, dtype, result, wrong.get(count), {"threads": count})
 
 
@@ -171,11 +170,6 @@ def _numbers(size: int, dtype: str) -> int:
     if lines < 1:
         raise ValueError(f"bandwidth_rows: expected sizes of at least {3 * CACHE_LINE} bytes, got {size}")
     return lines * CACHE_LINE // np.dtype(dtype).itemsize
-
-
-def _per_round(measured: Measurement, rounds: int) -> Measurement:
-    times = {name: getattr(measured, name) / rounds for name in ("median", "lower", "upper", "fastest")}
-    return replace(measured, calls=measured.calls * rounds, **times)
 
 
 def beyond_the_caches(folder: Path = CACHES) -> int:

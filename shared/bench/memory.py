@@ -23,9 +23,8 @@ import numpy as np
 from shared.bench import children, gpu, pytorch
 from shared.bench.gpu import NO_REFERENCE
 from shared.bench.rows import BenchRow
-from shared.bench.steps import Case
+from shared.bench.steps import Case, batch_of, start_parameters
 from shared.contract import Stage, is_emulated, load_stage
-from shared.initialize import initialize_parameters
 from shared.machine.environment import usable_cores
 
 CASES = (Case((784, 128, 10), 64, "float32"), Case((784, 128, 10), 4096, "float32"))
@@ -177,9 +176,7 @@ def _most_held() -> int | None:
 def _contender(who: str, case: Case, threads: int, on_device: bool) -> tuple[Any, Any]:
     """(what makes a network and takes so many steps on one batch, giving their losses; what tells the bytes on the GPU
     that this took, or None). The batch is made here, and so before anything is counted."""
-    random = np.random.default_rng(0)
-    x = random.random((case.batch, case.layer_sizes[0])).astype(case.dtype)
-    y = random.integers(0, case.layer_sizes[-1], case.batch)
+    x, y = batch_of(case)
     if who == PYTORCH:
         return _torch(case, threads, on_device, x, y)
     stage = load_stage(who)
@@ -203,7 +200,7 @@ def _torch(case: Case, threads: int, on_device: bool, x: np.ndarray, y: np.ndarr
     torch, reason = pytorch.load_torch(threads)
     if torch is None:
         raise ImportError(reason)
-    parameters = [np.array(each, case.dtype) for each in initialize_parameters(case.layer_sizes, "he", 0)]
+    parameters = start_parameters(case.layer_sizes, case.dtype)
 
     def take(steps: int) -> list[float]:
         if on_device:

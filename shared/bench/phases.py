@@ -21,19 +21,23 @@ import numpy as np
 
 from shared.bench import children, gpu, pytorch
 from shared.bench.gpu import NO_REFERENCE
-from shared.bench.rows import BenchRow
-from shared.bench.timing import MINIMUM_SAMPLE, Measurement, Sampler, aligned, measure, stage_dtypes, summarise
+from shared.bench.rows import NOT_TIMED, BenchRow
+from shared.bench.timing import Measurement, Sampler, aligned, random_arrays, stage_dtypes, summarise
+from shared.bench.turns import Effort, take_turns
 from shared.checks.tolerance import compare
 from shared.contract import Stage, is_emulated
-from shared.machine.environment import usable_cores
 
+Key = tuple[str, str]
+"""Who does it, and which part."""
+
+EFFORT = Effort(repeats=9, group_limit=3.0)
 SIZE, SIZES = 512, (128, 512, 1024)
 FIRST_FLOOR_SIZES, EMULATED_SIZES = (64,), (128,)
 COMPILED = 3
 """From this floor on there is something to compile."""
 
 IMPORTS = 3
-"""Processes that import it: the first may have to read files from the disk, and the median does not care."""
+"""So many processes import it. The first may have to read files from the disk, which a median leaves out."""
 
 FIRST_FLOOR = "stage1_pure_python"
 IMPORT, COMPILE, COPY_IN, COMPUTE, COPY_OUT = "import", "compile", "copy in", "compute", "copy out"
@@ -61,8 +65,8 @@ if request["size"]:
         seconds.append(time.perf_counter() - start)
 print(json.dumps(seconds), file=lines)
 """
-"""Seconds until the stage is loaded; where a size is asked for, those of a first and a second product, too. Nothing is
-imported before the clock runs but what reads it."""
+"""Prints the seconds until the stage is loaded; where a size is asked for, those of a first and a second product, too.
+Only the modules that read the request and the clock are imported before the clock runs."""
 
 
 def phase_rows(
@@ -72,27 +76,23 @@ def phase_rows(
     sizes: Sequence[int] = SIZES,
     dtype: str = "float32",
     processes: bool = True,
-    repeats: int = 9,
-    group_limit: float = 3.0,
-    minimum_sample: float = MINIMUM_SAMPLE,
-    threads: int | None = None,
+    effort: Effort = EFFORT,
     torch: Any | None = None,
 ) -> Iterator[BenchRow]:
     """Time copy in, compute and copy out of square products of each size on each stage, and import and compile.
 
-    size: of the product beside which import and compile stand; sizes: of the products. The first floor has 64 instead,
-    in float64, and an emulated stage 128.
-    processes: whether import and compile are measured, which takes seconds for each stage.
-    group_limit: seconds for one size, as `limit` of `measure`. threads: as in `ladder_rows`. torch: the module, where
-    PyTorch is to be measured too; it computes in NumPy's memory, so that it has no copies.
-    A stage whose product is not NumPy's in float64 has rows that say so.
+    size: of the product that the rows of import and compile name; sizes: of the products. The first floor has 64
+        instead, in float64, and an emulated stage 128
+    processes: whether import and compile are measured, which takes seconds for each stage
+    effort: its group_limit is for one size
+    torch: the module, where PyTorch is to be measured too; it computes in NumPy's memory, so it has no copies
+    A stage whose product is not NumPy's in float64 is not timed; its rows say so.
     """
-    threads = threads or usable_cores()
+    threads = effort.most_threads
     wanted = sorted({each for stage in stages for each in _sizes(stage, sizes)} | set(sizes))
     for each in wanted:
         here = [stage for stage in stages if each in _sizes(stage, sizes)]
-        library = torch if each in sizes else None
-        yield from _in_process(here, each, dtype, library, threads, repeats, group_limit, minimum_sample)
+        yield from _in_process(here, each, dtype, torch if each in sizes else None, effort)
     if processes:
         for stage in stages:
             yield from _in_processes(stage, _sizes(stage, [size])[0], _dtype(stage, dtype), threads)
@@ -101,19 +101,11 @@ def phase_rows(
 
 
 def _in_process(
-    stages: Sequence[Stage],
-    size: int,
-    dtype: str,
-    torch: Any | None,
-    threads: int,
-    repeats: int,
-    group_limit: float,
-    minimum_sample: float,
+    stages: Sequence[Stage], size: int, dtype: str, torch: Any | None, effort: Effort
 ) -> Iterator[BenchRow]:
-    """The rows of one size, everyone's in turns."""
-    candidates: dict[tuple[str, str], Callable[[], object]] = {}
-    finish: dict[tuple[str, str], Callable[[], object]] = {}
-    samplers: dict[tuple[str, str], Sampler] = {}
+    """The rows of one size, all contenders in turns."""
+    candidates: dict[Key, Callable[[], object]] = {}
+    own_clock: dict[Key, Sampler] = {}
     wrong: dict[str, str] = {}
     for stage in stages:
         a, b, out = _operands(size, _dtype(stage, dtype))
@@ -122,42 +114,27 @@ def _in_process(
         got = np.asarray(calls[COPY_OUT]())
         compared = compare("matmul", got, a.astype(np.float64) @ b.astype(np.float64), str(a.dtype), size)
         if not compared.ok:
-            wrong[stage.name] = f"its product is wrong: {compared}; not timed"
+            wrong[stage.name] = f"its product is wrong: {compared}{NOT_TIMED}"
             continue
         if not _copies(stage, a):
             calls = {COMPUTE: calls[COMPUTE]}
         candidates |= {(stage.name, part): call for part, call in calls.items()}
-        wait = gpu.waiter(stage)
-        if wait is not None:
-            finish |= {(stage.name, part): wait for part in calls}
-            samplers |= gpu.samplers(stage, [(stage.name, COMPUTE)])
+        own_clock |= gpu.samplers(stage, [(stage.name, COMPUTE)])
     if torch is not None:
         candidates[PYTORCH, COMPUTE] = pytorch.product(torch, "nn", *_operands(size, dtype))
-    uses = {key: _threads(key[0], threads) if key[1] == COMPUTE else 1 for key in candidates}
-    measured = (
-        measure(
-            candidates,
-            repeats=repeats,
-            limit=group_limit,
-            minimum_sample=minimum_sample,
-            threaded={key for key, count in uses.items() if count > 1},
-            finish=finish,
-            samplers=samplers,
-        )
-        if candidates
-        else {}
-    )
-    for key, result in measured.items():
+    threads = {key: _threads(key[0], effort.most_threads) if key[1] == COMPUTE else 1 for key in candidates}
+    turns = take_turns(candidates, stages, effort, threads=threads, own_clock=own_clock)
+    for key, result in turns.measured.items():
         name, part = key
         own = "float64" if name == FIRST_FLOOR else dtype
-        clock = gpu.CLOCK if key in samplers else "wall"
-        yield _row(name, part, size, own, result, threads=uses[key], clock=clock)
+        clock = gpu.CLOCK if key in turns.own_clock else "wall"
+        yield _row(name, part, size, own, result, threads=threads[key], clock=clock)
     for name, reason in wrong.items():
         yield _row(name, COMPUTE, size, "float64" if name == FIRST_FLOOR else dtype, None, skipped=reason)
 
 
 def _calls(stage: Stage, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> dict[str, Callable[[], object]]:
-    """The three that run in this process, by part; a, b and out (size, size)."""
+    """The calls of the three parts that run in this process; a, b and out are (size, size)."""
     asarray, to_host, dtype = stage.arrays.asarray, stage.arrays.to_host, str(a.dtype)
     own_a, own_b = asarray(a, dtype), asarray(b, dtype)
     multiply: Callable[..., Any] = stage.matmul.matmul
@@ -181,7 +158,7 @@ def _copies(stage: Stage, a: np.ndarray) -> bool:
 
 
 def _in_processes(stage: Stage, size: int, dtype: str, threads: int) -> Iterator[BenchRow]:
-    """Import, and where there is something to compile, compile."""
+    """The rows of importing the stage and, from COMPILED on, of compiling it."""
     request = {"stage": stage.name, "size": 0, "dtype": dtype}
 
     def load() -> float:
@@ -233,9 +210,8 @@ def _row(name: str, part: str, size: int, dtype: str, measured: Measurement | No
 
 def _operands(size: int, dtype: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """a, b and out (size, size), each on a cache line."""
-    random = np.random.default_rng(size)
-    a, b, out = (aligned((size, size), dtype) for _ in range(3))
-    a[...], b[...] = random.standard_normal(a.shape), random.standard_normal(b.shape)
+    a, b = random_arrays((size, size), (size, size), dtype=dtype, seed=size)
+    out = aligned((size, size), dtype)
     out.fill(np.nan)
     return a, b, out
 

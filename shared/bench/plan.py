@@ -14,6 +14,7 @@ from typing import Any
 from shared import contract
 from shared.bench import inference, ladders, machine, memory, operations, phases, products, step_parts, steps, training
 from shared.bench.rows import BenchRow, Curve
+from shared.bench.turns import Effort
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split, load_dataset
 
@@ -119,10 +120,10 @@ def jobs(plan: Plan) -> list[Job]:
     return [job for job in every if job.part in wanted]
 
 
-def _rounds(bench: Bench, limit: float) -> dict[str, Any]:
-    """How long a group may take, in seconds; a quick run is content with three rounds."""
-    rounds = {"repeats": 3} if bench.plan.quick else {"repeats": 15}
-    return rounds | {"group_limit": limit, "threads": bench.plan.threads}
+def _effort(bench: Bench, usual: Effort, limit: float) -> Effort:
+    """The usual effort with a limit in seconds for a group; a quick run has three rounds at most."""
+    repeats = 3 if bench.plan.quick else 15
+    return replace(usual, repeats=repeats, group_limit=limit, threads=bench.plan.threads)
 
 
 def _machine(bench: Bench) -> Iterator[BenchRow]:
@@ -137,36 +138,42 @@ def _ladders(bench: Bench) -> Iterator[BenchRow]:
     sizes: dict[str, Any] = {"sizes": QUICK_SIZES} if bench.plan.quick else {}
     if bench.plan.sizes:
         sizes = {"sizes": bench.plan.sizes, "call_limit": ASKED_FOR}
-    yield from ladders.ladder_rows(bench.stages, **_rounds(bench, 2.5), **sizes, torch=bench.torch)
+    yield from ladders.ladder_rows(bench.stages, effort=_effort(bench, ladders.EFFORT, 2.5), **sizes, torch=bench.torch)
 
 
 def _products(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"products": products.PRODUCTS[:4]} if bench.plan.quick else {}
-    yield from products.product_rows(bench.stages, **_rounds(bench, 2.0), **some, torch=bench.torch)
+    yield from products.product_rows(
+        bench.stages, effort=_effort(bench, products.EFFORT, 2.0), **some, torch=bench.torch
+    )
 
 
 def _operations(bench: Bench) -> Iterator[BenchRow]:
     small, large = operations.SHAPES
     some: dict[str, Any] = {"names": QUICK_OPERATIONS} if bench.plan.quick else {}
-    rounds = _rounds(bench, 0.3)
-    yield from operations.operation_rows(bench.stages, shapes=[small], **rounds, **some, torch=bench.torch)
+    effort = _effort(bench, operations.EFFORT, 0.3)
+    yield from operations.operation_rows(bench.stages, shapes=[small], effort=effort, **some, torch=bench.torch)
     if not bench.plan.quick:  # where one dtype is enough to see what the memory does
-        rows = operations.operation_rows(bench.stages, shapes=[large], dtypes=["float32"], **rounds, torch=bench.torch)
+        rows = operations.operation_rows(
+            bench.stages, shapes=[large], dtypes=["float32"], effort=effort, torch=bench.torch
+        )
         yield from rows
 
 
 def _steps(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"cases": (steps.CASES[0], steps.CASES[2])} if bench.plan.quick else {}
-    yield from steps.step_rows(bench.stages, **_rounds(bench, 2.5), **some, torch=bench.torch)
+    yield from steps.step_rows(bench.stages, effort=_effort(bench, steps.EFFORT, 2.5), **some, torch=bench.torch)
 
 
 def _step_parts(bench: Bench) -> Iterator[BenchRow]:
-    yield from step_parts.part_rows(bench.stages, **_rounds(bench, 2.0))
+    yield from step_parts.part_rows(bench.stages, effort=_effort(bench, step_parts.EFFORT, 2.0))
 
 
 def _inference(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"batches": (1, 64, 1024)} if bench.plan.quick else {}
-    yield from inference.inference_rows(bench.stages, **_rounds(bench, 2.0), **some, torch=bench.torch)
+    yield from inference.inference_rows(
+        bench.stages, effort=_effort(bench, inference.EFFORT, 2.0), **some, torch=bench.torch
+    )
 
 
 def _training_on_the_subset(bench: Bench) -> Iterator[BenchRow | Curve]:
@@ -197,5 +204,5 @@ def _memory(bench: Bench) -> Iterator[BenchRow]:
 
 def _phases(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"sizes": phases.SIZES[:2]} if bench.plan.quick else {}
-    rounds = _rounds(bench, 2.0)
-    yield from phases.phase_rows(bench.stages, **rounds, **some, processes=bench.first, torch=bench.torch)
+    effort = _effort(bench, phases.EFFORT, 2.0)
+    yield from phases.phase_rows(bench.stages, effort=effort, **some, processes=bench.first, torch=bench.torch)

@@ -14,6 +14,9 @@ from typing import Any
 from shared.bench.timing import Measurement
 from shared.contract import short_title
 
+NOT_TIMED = "; not timed"
+"""The end of a row's `skipped` where the result was wrong."""
+
 LIBRARIES = {"numpy": "NumPy", "pytorch": "PyTorch", "cublas": "cuBLAS"}
 """What is measured beside the stages."""
 

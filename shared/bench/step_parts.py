@@ -1,13 +1,14 @@
 """Where the time of one training step goes: each of its operations alone, beside the step as a whole.
 
-The parts are what a step is written down as: every layer forward, its activation, the loss, and all of it backward,
-then plain SGD. Each is called through its room, on the arrays that it would see within the step, and from the second
-floor up it writes into the same memory every time, as a step does. The whole step is the stage's `train_step`, the
-fastest way it has.
+The parts are the operations that a step is written down as: every layer forward, its activation, the loss, all of it
+backward, then plain SGD. Each is called through its room, on the arrays that it has within the step, and from the
+second floor up it writes into the same memory every time, as a step does. The whole step is the stage's `train_step`,
+the fastest way it has.
 
-The parts need not add up to the whole. What is left is what a step does besides, checks and bookkeeping, and what it
-waits for memory: an operation that is repeated alone finds its arrays in the nearest cache, within a step others have
-pushed them out. Where less than nothing is left, the stage does several operations in one go, and saves more than that.
+The parts need not add up to the whole. The rest of a step is checks, bookkeeping and waiting for memory: an operation
+that is repeated alone finds its arrays in the nearest cache, while within a step other operations have pushed them out.
+Where the parts add up to more than the whole, the stage does several operations at once and saves more than the rest
+costs.
 """
 
 from __future__ import annotations
@@ -19,18 +20,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shared.bench.gpu import NO_REFERENCE, waiter
-from shared.bench.operations import LABEL_BYTES, LOSS_BYTES, OPTIMIZER_ARRAYS, dense_work, first_of_each
-from shared.bench.rows import BenchRow
-from shared.bench.steps import Case
-from shared.bench.timing import aligned, measure, stage_dtypes, times_as_fast
+from shared.bench.operation_table import LABEL_BYTES, LOSS_BYTES, OPTIMIZER_ARRAYS, dense_work
+from shared.bench.rows import NOT_TIMED, BenchRow
+from shared.bench.steps import Case, batch_of
+from shared.bench.timing import stage_dtypes
+from shared.bench.turns import Effort, take_turns
 from shared.checks.tolerance import compare
-from shared.contract import Stage, is_emulated, load_stage
-from shared.machine.environment import usable_cores
+from shared.contract import Stage, load_stage
 
 CASES = (Case((784, 32, 10), 64, "float64"), Case((784, 128, 10), 64, "float32"))
 """The first one small enough for pure Python."""
 
+EFFORT = Effort(repeats=9, group_limit=4.0, minimum_sample=0.003)
 WHOLE = "whole step"
 NUMPY_STAGE = "stage2_numpy"
 
@@ -46,47 +47,27 @@ class Part(NamedTuple):
     bytes: int
 
 
-def part_rows(
-    stages: Sequence[Stage],
-    *,
-    cases: Sequence[Case] = CASES,
-    repeats: int = 9,
-    group_limit: float = 4.0,
-    minimum_sample: float = 0.003,
-    threads: int | None = None,
-) -> Iterator[BenchRow]:
+def part_rows(stages: Sequence[Stage], *, cases: Sequence[Case] = CASES, effort: Effort = EFFORT) -> Iterator[BenchRow]:
     """Time every part of a step of each case, and the step: softmax cross-entropy, ReLU, plain SGD.
 
-    minimum_sample: seconds, as in `measure`; group_limit: its `limit`, for a case. threads: as in `ladder_rows`.
-    The reference is the same part on stage 2, where that is among the stages; what is emulated is set beside nothing.
-    A stage whose parts, one after the other, give other gradients than stage 2's network in float64 is not timed.
+    effort: its group_limit is for a case
+    The reference is the same part on stage 2, where that is among the stages. Rows of an emulated stage are compared
+    with nothing. A stage whose parts, one after the other, give other gradients than stage 2's network in float64 is
+    not timed.
     """
-    threads = threads or usable_cores()
     for case in cases:
         able = [stage for stage in stages if case.dtype in stage_dtypes(stage)]
-        emulated = {stage.name for stage in able if is_emulated(stage.name)}
         parts = {(stage.name, name): part for stage in able for name, part in _parts_or_not(stage, case).items()}
-        timed = {key: part.call for key, part in parts.items() if isinstance(part, Part)}
-        uses = {stage.name: threads if stage.number > 1 else 1 for stage in able}
-        woken = first_of_each(timed, {name for name, count in uses.items() if count > 1} - emulated)
-        waits = {stage.name: wait for stage in able if (wait := waiter(stage)) is not None}
-        measured = (
-            measure(
-                timed,
-                repeats=repeats,
-                limit=group_limit,
-                minimum_sample=minimum_sample,
-                threaded=woken,
-                finish={key: waits[key[0]] for key in timed if key[0] in waits},
-            )
-            if timed
-            else {}
-        )
+        calls = {key: part.call for key, part in parts.items() if isinstance(part, Part)}
+        one_thread = {stage.name for stage in able if stage.number == 1}
+        threads = {key: 1 if key[0] in one_thread else effort.most_threads for key in parts}
+        turns = take_turns(calls, able, effort, threads=threads, wake_once=True)
         for key, part in parts.items():
             stage_name, name = key
-            result = measured.get(key)
-            compared = result if stage_name not in emulated else None
-            reference = measured.get((NUMPY_STAGE, name))
+            reference = (NUMPY_STAGE, name)
+            compared = turns.columns(
+                key, reference=reference, label=f"stage 2, {case.dtype}", opponents={NUMPY_STAGE: reference}
+            )
             yield BenchRow(
                 "part",
                 stage_name,
@@ -94,16 +75,11 @@ def part_rows(
                 case.dtype,
                 tuple(case.layer_sizes),
                 part.flops if isinstance(part, Part) else 0,
-                result,
-                NO_REFERENCE if stage_name in emulated else f"stage 2, {case.dtype}" if reference else "",
-                compared.median / reference.median if compared and reference else None,
-                None if isinstance(part, Part) else part,
+                skipped=None if isinstance(part, Part) else part,
                 part=name,
                 bytes=part.bytes if isinstance(part, Part) else 0,
                 samples=case.batch,
-                threads=uses[stage_name],
-                against=times_as_fast(measured, key, {NUMPY_STAGE: (NUMPY_STAGE, name)}) if compared else {},
-                emulated=stage_name in emulated,
+                **compared,
             )
 
 
@@ -131,22 +107,14 @@ def _parts_or_not(stage: Stage, case: Case) -> dict[str, Part] | dict[str, str]:
     for number, (got, expected) in enumerate(zip(gradients, right, strict=True), start=1):
         same = compare(f"gradient {number} of the parts", stage.arrays.to_host(got), expected, case.dtype, terms)
         if not same.ok:
-            return dict.fromkeys(parts, f"{same}; not timed")
+            return dict.fromkeys(parts, f"{same}{NOT_TIMED}")
     return parts
-
-
-def batch_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Images of random numbers in [0, 1), (batch, features), and labels (batch,)."""
-    random = np.random.default_rng(0)
-    x = aligned((case.batch, case.layer_sizes[0]), case.dtype)
-    x[...] = random.random(x.shape)
-    return x, random.integers(0, case.layer_sizes[-1], case.batch)
 
 
 def parts_of(stage: Stage, case: Case, x: np.ndarray, y: np.ndarray) -> tuple[dict[str, Part], list[Any]]:
     """(name -> part, in the order of `part_names`; the gradients that they leave in the layers, as Network.gradients).
 
-    Each part is done once here, on what the one before it gave.
+    Each part is done once here, on the result of the part before it.
     """
     network = stage.network.Network(list(case.layer_sizes), dtype=case.dtype)
     layers, last = network.layers, len(network.layers) - 1
@@ -161,7 +129,7 @@ def parts_of(stage: Stage, case: Case, x: np.ndarray, y: np.ndarray) -> tuple[di
     parts: dict[str, Part] = {}
 
     def add(function: Callable[..., Any], *arguments: Any, flops: int = 0, moves: int, fresh: bool = False) -> Any:
-        """One more part: do it, and let it write where it wrote from now on. fresh: it has no array to write into."""
+        """Add a part: do it once, and let it write into the same array from now on. fresh: it takes no `out`."""
         result = function(*arguments)
         into = {} if fresh or stage.number == 1 else {"out": result}
         parts[next(names)] = Part(partial(function, *arguments, **into), flops, moves)

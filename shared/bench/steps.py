@@ -1,34 +1,37 @@
-"""One training step, forward to update, on every stage, on every rung of its step ladder, and on PyTorch.
+"""One training step, forward to update: every stage, every rung of its step ladder, and PyTorch.
 
-All start from the same weights and see the same batch with the same plain SGD. Before anything is timed they take
-three steps each: whoever's losses differ from the first one's computes something else, and is not timed.
+All contenders start from the same weights and take plain SGD steps on the same batch. Before anything is timed, each of
+them takes three steps. A contender whose losses differ from those of stage 2 in float64 computes something else and is
+not timed.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from shared.bench import pytorch
-from shared.bench.gpu import NO_REFERENCE, on_gpu, torch_steppers
-from shared.bench.machine import flops_per_second, peak_call
-from shared.bench.rows import BenchRow, product_bytes
-from shared.bench.timing import measure, stage_dtypes, times_as_fast
-from shared.contract import Stage, is_emulated
+from shared.bench import gpu, pytorch
+from shared.bench.rows import NOT_TIMED, BenchRow, product_bytes
+from shared.bench.timing import aligned, stage_dtypes
+from shared.bench.turns import Effort, take_turns
+from shared.contract import Stage, load_stage
 from shared.initialize import initialize_parameters
-from shared.machine.environment import usable_cores
 
+EFFORT = Effort(repeats=15, group_limit=20.0)
 LEARNING_RATE = 0.01
 LOSS_TOLERANCE = 1e-4
 """Relative: float32 rounds at 6e-8, and a sum over 784 inputs in another order by some hundred times that."""
 
 CHECKED_STEPS = 3
-REFERENCE, PEAK, NUMPY_STAGE, PYTORCH = ("", "reference"), ("", "peak"), ("stage2_numpy", ""), ("pytorch", "")
+REFERENCE, NUMPY_STAGE, PYTORCH = ("", "reference"), ("stage2_numpy", ""), ("pytorch", "")
+
+Key = tuple[str, str]
+"""Who takes the step, and by which rung."""
 
 
 class Case(NamedTuple):
@@ -54,12 +57,12 @@ class Case(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Of the matrix products of one step, two per multiply-add; the rest is left out."""
+        """Operations of the matrix products of one step, two per multiply-add; all other operations are left out."""
         return 2 * sum(m * k * n for m, k, n in self.products)
 
     @property
     def bytes(self) -> int:
-        """That those products must move at least: the operands of each read once and its result written once."""
+        """Bytes that those products must move at least: each operand read once and each result written once."""
         return sum(product_bytes(m, k, n, self.dtype) for m, k, n in self.products)
 
 
@@ -75,100 +78,101 @@ def step_rows(
     stages: Sequence[Stage],
     *,
     cases: Sequence[Case] = CASES,
-    repeats: int = 15,
-    group_limit: float = 20.0,
-    threads: int | None = None,
+    effort: Effort = EFFORT,
     torch: Any | None = None,
 ) -> Iterator[BenchRow]:
     """Time one training step of each case: softmax cross-entropy, ReLU, plain SGD.
 
-    The reference is what no step can do without: its matrix products alone, by NumPy's `a @ b` in the same dtype.
-    threads: as in `ladder_rows`. torch: the module, to be measured too; None leaves it out. What is emulated is set
-    beside nothing.
+    The reference is what no step can do without: its matrix products alone, by NumPy's `a @ b` in the same dtype. Rows
+    of an emulated stage are compared with nothing. Where a stage runs on a GPU, PyTorch takes the step there, too.
+    torch: the module, to be measured on the CPU; None leaves it out
     """
-    threads = threads or usable_cores()
     for case in cases:
         able = [stage for stage in stages if case.dtype in stage_dtypes(stage)]
-        steps = _contenders(able, case, torch)
+        x, y = batch_of(case)
+        steps = _contenders(able, case, torch, x, y)
         if not steps:
             continue
-        wrong = _disagreements(steps)
-        peak = peak_call(able, case.dtype)
-        candidates: dict[tuple[str, str], Callable[[], object]] = {REFERENCE: _bare_products(case)}
-        if peak:
-            candidates[PEAK] = peak
-        candidates |= {name: step for name, step in steps.items() if name not in wrong}
-        on_device = {name for name in steps if name[0] in {stage.name for stage in able if on_gpu(stage)}}
-        on_device |= {name for name in steps if name[0] == PYTORCH[0] and name != PYTORCH}
-        one_thread = on_device | {name for name in steps if name[0] == "stage1_pure_python"}
-        uses = {name: 1 if name in one_thread else threads for name in [REFERENCE, *steps]}
-        threaded = {name for name, count in uses.items() if count > 1 and name in candidates}
-        measured = measure(candidates, repeats=repeats, limit=group_limit, threaded=threaded)
-        roof = flops_per_second(peak, measured[PEAK]) if peak else None
-        emulated = {stage.name for stage in able if is_emulated(stage.name)}
-        no_core = on_device | {name for name in steps if name[0] in emulated}  # the peak is one of the CPU's cores
-        for name in steps:
-            result = measured.get(name)
-            compared = result if name[0] not in emulated else None
+        expected = expected_losses(case.layer_sizes, [(x, y)] * CHECKED_STEPS)
+        losses = {key: [float(step()) for _ in range(CHECKED_STEPS)] for key, step in steps.items()}
+        wrong = {key: reason for key, got in losses.items() if (reason := wrong_losses(got, expected))}
+        calls: dict[Key, Callable[[], object]] = {REFERENCE: _bare_products(case)}
+        calls |= {key: step for key, step in steps.items() if key not in wrong}
+        devices = {stage.name for stage in able if gpu.on_gpu(stage)}
+        on_device = {key for key in steps if key[0] in devices or (key[0] == PYTORCH[0] and key != PYTORCH)}
+        one_thread = on_device | {key for key in steps if key[0] == "stage1_pure_python"}
+        threads = {key: 1 if key in one_thread else effort.most_threads for key in [REFERENCE, *steps]}
+        turns = take_turns(calls, able, effort, threads=threads, peak_in=case.dtype, also_on_device=on_device)
+        for key in steps:
+            compared = turns.columns(
+                key,
+                reference=REFERENCE,
+                label=f"its matrix products alone, NumPy a @ b, {case.dtype}",
+                opponents={"stage2_numpy": NUMPY_STAGE, "pytorch": PYTORCH},
+            )
             yield BenchRow(
                 "step",
-                name[0],
+                key[0],
                 case.name,
                 case.dtype,
                 tuple(case.layer_sizes),
                 case.flops,
-                result,
-                f"its matrix products alone, NumPy a @ b, {case.dtype}" if name[0] not in emulated else NO_REFERENCE,
-                compared.median / measured[REFERENCE].median if compared else None,
-                wrong.get(name),
-                variant=name[1],
+                skipped=wrong.get(key),
+                variant=key[1],
                 bytes=case.bytes,
                 samples=case.batch,
-                threads=uses[name],
-                peak=roof * uses[name] if roof and name not in no_core else None,
-                against=times_as_fast(measured, name, {"stage2_numpy": NUMPY_STAGE, "pytorch": PYTORCH})
-                if compared
-                else {},
-                emulated=name[0] in emulated,
+                **compared,
             )
 
 
-def _contenders(stages: Sequence[Stage], case: Case, torch: Any | None) -> dict[tuple[str, str], Callable[[], float]]:
-    """(who, rung) -> a call that takes one step and returns the loss before it; each has a network of its own."""
+def batch_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """Images of random numbers in [0, 1), (batch, features), and labels (batch,)."""
     random = np.random.default_rng(0)
-    x = random.random((case.batch, case.layer_sizes[0])).astype(case.dtype)
-    y = random.integers(0, case.layer_sizes[-1], case.batch)
-    found: dict[tuple[str, str], Callable[[], float]] = {}
+    x = aligned((case.batch, case.layer_sizes[0]), case.dtype)
+    x[...] = random.random(x.shape)
+    return x, random.integers(0, case.layer_sizes[-1], case.batch)
+
+
+def start_parameters(layer_sizes: Sequence[int], dtype: str, seed: int = 0) -> list[np.ndarray]:
+    """The weights and biases [W1, b1, …] that every stage's network of these sizes starts from."""
+    return [np.array(each, dtype) for each in initialize_parameters(layer_sizes, "he", seed)]
+
+
+def expected_losses(layer_sizes: Sequence[int], batches: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[float]:
+    """The losses of stage 2 in float64, which takes a step on each batch in turn."""
+    stage = load_stage("stage2_numpy")
+    network, optimizer = stage.network.Network(list(layer_sizes), dtype="float64"), stage.optimizers.SGD(LEARNING_RATE)
+    return [float(network.train_step(x.astype(np.float64), y, optimizer)) for x, y in batches]
+
+
+def wrong_losses(got: Sequence[float], expected: Sequence[float]) -> str | None:
+    """Why a contender with these losses is not timed; None where they are the expected ones."""
+    for number, (mine, right) in enumerate(zip(got, expected, strict=True), start=1):
+        if not math.isclose(mine, right, rel_tol=LOSS_TOLERANCE):
+            return f"its loss in step {number} is {mine:.7g} but stage 2 in float64 has {right:.7g}{NOT_TIMED}"
+    return None
+
+
+def _contenders(
+    stages: Sequence[Stage], case: Case, torch: Any | None, x: np.ndarray, y: np.ndarray
+) -> dict[Key, Callable[[], float]]:
+    """A call for each contender that takes one step and returns the loss before it; each has a network of its own."""
+    found: dict[Key, Callable[[], float]] = {}
     for stage in stages:
         own_x = stage.arrays.asarray(x, case.dtype)
-        if on_gpu(stage) and case.dtype == "float32":
-            ways = torch_steppers(_parameters(case), x, y, LEARNING_RATE)
+        if gpu.on_gpu(stage) and case.dtype == "float32":
+            start = start_parameters(case.layer_sizes, case.dtype)
+            ways = gpu.torch_steppers(start, x, y, LEARNING_RATE)
             found |= {(PYTORCH[0], f"{way} on the GPU"): step for way, step in ways.items()}
         ladder = getattr(stage.network, "STEP_LADDER", {"": stage.network.Network.train_step})
         for rung, step in ladder.items():
             network = stage.network.Network(list(case.layer_sizes), dtype=case.dtype)
             found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(LEARNING_RATE), None)
     if torch is not None:
-        step = pytorch.stepper(torch, pytorch.network(torch, _parameters(case)), LEARNING_RATE)
+        model = pytorch.network(torch, start_parameters(case.layer_sizes, case.dtype))
+        step = pytorch.stepper(torch, model, LEARNING_RATE)
         found[PYTORCH] = partial(step, torch.from_numpy(x), torch.from_numpy(y))
     return found
-
-
-def _parameters(case: Case) -> list[np.ndarray]:
-    return [np.array(each, case.dtype) for each in initialize_parameters(case.layer_sizes, "he", 0)]
-
-
-def _disagreements(steps: dict[tuple[str, str], Callable[[], float]]) -> dict[tuple[str, str], str]:
-    """Who computes another loss than the first, with the two losses; each takes its first steps here."""
-    losses = {name: [float(step()) for _ in range(CHECKED_STEPS)] for name, step in steps.items()}
-    first, *_ = losses
-    wrong = {}
-    for name, mine in losses.items():
-        for number, (got, expected) in enumerate(zip(mine, losses[first], strict=True), start=1):
-            if name not in wrong and not math.isclose(got, expected, rel_tol=LOSS_TOLERANCE):
-                other = " ".join(part for part in first if part)
-                wrong[name] = f"its loss in step {number} is {got:.7g} but {other} has {expected:.7g}; not timed"
-    return wrong
 
 
 def _bare_products(case: Case) -> Callable[[], object]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
@@ -75,6 +75,11 @@ class Measurement:
     def spread(self) -> float:
         """From the first quartile to the third, as a share of the median: how far to trust it."""
         return (self.upper - self.lower) / self.median
+
+    def of_one(self, parts: int) -> Measurement:
+        """The same measurement of one of so many equal parts of a call: a step of an epoch, a round of a loop."""
+        times = {name: getattr(self, name) / parts for name in ("median", "lower", "upper", "fastest")}
+        return replace(self, calls=self.calls * parts, **times)
 
 
 def measure(
@@ -212,6 +217,15 @@ def aligned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     memory = np.empty(size + CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % CACHE_LINE
     return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def random_arrays(*shapes: tuple[int, ...], dtype: str, seed: int) -> list[np.ndarray]:
+    """New aligned arrays of these shapes, filled with normal random numbers, one after the other from one generator."""
+    random = np.random.default_rng(seed)
+    arrays = [aligned(shape, dtype) for shape in shapes]
+    for array in arrays:
+        array[...] = random.standard_normal(array.shape)
+    return arrays
 
 
 def times_as_fast(measured: Mapping[Name, Measurement], name: Name, opponents: Mapping[str, Name]) -> dict[str, float]:

@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from time import sleep
 from typing import Any
 
-import numpy as np
-
 from shared.bench import pytorch
 from shared.bench.gpu import NO_REFERENCE
 from shared.bench.pytorch import Trained
 from shared.bench.rows import BenchRow, Curve
-from shared.bench.steps import Case
+from shared.bench.steps import Case, start_parameters
 from shared.bench.timing import REST, Measurement, summarise, times_as_fast
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split
-from shared.initialize import initialize_parameters
 from shared.machine.environment import usable_cores
 from shared.training.epochs import EpochRunner
 from shared.training.metrics import evaluate
@@ -114,8 +111,7 @@ def training_rows(
         else:
             contenders[stage.name] = _epochs(stage, recipe, data)
     if torch is not None:
-        parameters = initialize_parameters(run.case.layer_sizes, "he", recipe.seed)
-        start = [np.array(each, recipe.dtype) for each in parameters]
+        start = start_parameters(run.case.layer_sizes, recipe.dtype, recipe.seed)
         settings: dict[str, Any] = {"rates": recipe.rates, "momentum": recipe.momentum, "seed": recipe.seed}
         next(pytorch.training(torch, start, _first(data, recipe), batch_size=recipe.batch, **settings))
         contenders[PYTORCH] = pytorch.training(torch, start, data, batch_size=recipe.batch, **settings)

@@ -39,7 +39,7 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Every optimizer and every one of its options."""
 
-_FEW = 8
+FEW = 8
 """Roundings in an element-wise operation: an exponential accurate to two units, a sum, a quotient, a product or two."""
 
 
@@ -107,7 +107,7 @@ def activation_backward_check(pair: Pair, name: str, z: np.ndarray, grad: np.nda
 
 
 def _terms(name: str, z: np.ndarray) -> int:
-    return _FEW + (z.shape[1] if name == "softmax" else 0)
+    return FEW + (z.shape[1] if name == "softmax" else 0)
 
 
 def loss_checks(pair: Pair, rng: np.random.Generator, shape: tuple[int, int]) -> Iterator[Comparison]:
@@ -131,7 +131,7 @@ def loss_check(pair: Pair, name: str, outputs: np.ndarray, y: np.ndarray, **wher
         name,
         lambda: getattr(ours, name)(pair.give(outputs), y if labels else pair.give(y)),
         expected,
-        outputs.size + _FEW,
+        outputs.size + FEW,
         value_scale,
         **where,
     )
@@ -139,7 +139,7 @@ def loss_check(pair: Pair, name: str, outputs: np.ndarray, y: np.ndarray, **wher
         backward,
         lambda: getattr(ours, backward)(pair.give(outputs), y if labels else pair.give(y)),
         slope,
-        outputs.shape[1] + _FEW,
+        outputs.shape[1] + FEW,
         gradient_scale,
         **where,
     )
@@ -217,7 +217,7 @@ def optimizer_checks(pair: Pair, rng: np.random.Generator, name: str, steps: int
         after = [pair.expected(p) for p in expected]
         for i, (p, old, new) in enumerate(zip(got, before, after, strict=True)):
             scale, where = np.abs(old) + np.abs(new - old), f"{case}, parameter {i}"
-            yield compare(f"{kind}.step", pair.got(p), new, pair.dtype, _FEW * step, scale=scale, case=where)
+            yield compare(f"{kind}.step", pair.got(p), new, pair.dtype, FEW * step, scale=scale, case=where)
         before = [pair.rounded(p) for p in after]
     state = ours.state()
     buffers = state["buffers"]
@@ -226,7 +226,7 @@ def optimizer_checks(pair: Pair, rng: np.random.Generator, name: str, steps: int
         for i, array in enumerate(arrays):
             op, where = f"{kind}.state: {key}", f"{name}, after step {steps}, parameter {i}"
             entry = partial(_entry, buffers, key, i)
-            yield pair.check(op, entry, pair.expected(array), _FEW * steps, None, case=where)
+            yield pair.check(op, entry, pair.expected(array), FEW * steps, None, case=where)
 
 
 def _entry(buffers: dict[str, Any], key: str, i: int) -> Any:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import inference, timing
+from shared.bench import inference, timing, turns
+from shared.bench.steps import start_parameters
+from shared.bench.turns import Effort
 from tests.fake_stages import say_of_stage_4
 
 SIZES = (6, 5, 3)
@@ -18,8 +20,8 @@ ONE, NUMPY, C, CUDA = contract.STAGES
 
 
 def rows_of(stages: list[contract.Stage], **more: Any) -> list[inference.BenchRow]:
-    settings: dict[str, Any] = {"layer_sizes": SIZES, "batches": (4, 1), "repeats": 1, "threads": 1}
-    return list(inference.inference_rows(stages, **settings | {"minimum_sample": 0.0} | more))
+    settings: dict[str, Any] = {"layer_sizes": SIZES, "batches": (4, 1), "effort": Effort(1, 4.0, 0.0, 1)}
+    return list(inference.inference_rows(stages, **settings | more))
 
 
 def numpy_that(name: str, predict: Callable[[Any, Any], Any] | None = None, **arrays: Any) -> contract.Stage:
@@ -101,7 +103,7 @@ def test_where_two_scores_are_as_good_as_equal_either_class_is_right() -> None:
 
 
 def test_scores_are_those_of_stage_2_and_rounding_stays_within_what_is_allowed() -> None:
-    parameters = [np.array(each, "float32") for each in inference.initialize_parameters(SIZES, "he", 0)]
+    parameters = start_parameters(SIZES, "float32")
     images = np.random.default_rng(0).random((50, 6)).astype("float32")
     right = inference.scores(parameters, images, "float32")
     network = contract.load_stage("2").network.Network.from_parameters(parameters, dtype="float32")
@@ -135,10 +137,10 @@ def test_each_library_is_woken_once_a_round_and_a_gpu_waited_for(monkeypatch: py
         return {name: timing.summarise([1.0]) for name in candidates}
 
     say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(inference, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     cuda = types.SimpleNamespace(synchronize=lambda: None)
     stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_that(CUDA, cuda=cuda)]
-    rows = rows_of(stages, threads=2)
+    rows = rows_of(stages, effort=Effort(1, threads=2))
     low, high = seen
     assert low["threaded"] == {(NUMPY, 1), (CUDA, 1)}
     assert set(low["finish"]) == {(CUDA, 1), (CUDA, 4)}

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import gpu, ladders, machine, timing
+from shared.bench import gpu, ladders, machine, timing, turns
+from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 
 FOUR = "stage4_numba_cuda"
@@ -20,7 +21,7 @@ def nap(a: Any, b: Any, out: Any = None) -> Any:
 
 def test_ladder_rows_name_the_reference_and_follow_their_shape() -> None:
     stage = fake_stage({"nap": nap, "fast": product})
-    rows = list(ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], repeats=3, threads=1))
+    rows = list(ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], effort=Effort(repeats=3, threads=1)))
     assert [row.name for row in rows] == ["nap", "fast"]
     assert {row.reference for row in rows} == {"NumPy a @ b, float32"}
     first = rows[0]
@@ -41,7 +42,7 @@ def test_a_rung_too_slow_for_the_next_size_is_skipped_with_the_reason() -> None:
         return np.matmul(a, b, out=out)
 
     stage = fake_stage({"slow": slow, "fast": product})
-    rows = list(ladders.ladder_rows([stage], sizes=[2, 16], dtypes=["float64"], repeats=1, threads=1))
+    rows = list(ladders.ladder_rows([stage], sizes=[2, 16], dtypes=["float64"], effort=Effort(repeats=1, threads=1)))
     skipped = [row for row in rows if row.skipped]
     assert [(row.name, row.shape) for row in skipped] == [("slow", (16, 16, 16))]
     assert skipped[0].skipped is not None
@@ -52,7 +53,7 @@ def test_a_rung_too_slow_for_the_next_size_is_skipped_with_the_reason() -> None:
 
 def test_the_first_floor_stands_only_among_the_float64_rows_and_is_given_no_out() -> None:
     stage = fake_stage({"fast": lambda a, b: np.matmul(a, b)}, name="stage1_pure_python")
-    rows = list(ladders.ladder_rows([stage], sizes=[2], repeats=1, threads=1))
+    rows = list(ladders.ladder_rows([stage], sizes=[2], effort=Effort(repeats=1, threads=1)))
     assert [row.dtype for row in rows] == ["float64"]
 
 
@@ -63,7 +64,11 @@ def test_rungs_of_the_upper_floors_write_where_the_reference_does() -> None:
         given.add(out.ctypes.data)
         return np.matmul(a, b, out=out)
 
-    list(ladders.ladder_rows([fake_stage({"a": keep, "b": keep})], sizes=[2], dtypes=["float32"], repeats=1, threads=1))
+    list(
+        ladders.ladder_rows(
+            [fake_stage({"a": keep, "b": keep})], sizes=[2], dtypes=["float32"], effort=Effort(repeats=1, threads=1)
+        )
+    )
     assert len(given) == 1
 
 
@@ -74,9 +79,9 @@ def test_only_the_last_rung_counts_as_threaded(monkeypatch: pytest.MonkeyPatch) 
         rested.append(threaded)
         return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(ladders, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     stages = [fake_stage({"a": product, "b": product}, name) for name in ("stage1_pure_python", "stage3_c")]
-    rows = list(ladders.ladder_rows(stages, sizes=[2], dtypes=["float64"], threads=6))
+    rows = list(ladders.ladder_rows(stages, sizes=[2], dtypes=["float64"], effort=Effort(threads=6)))
     assert {(row.stage, row.name): row.threads for row in rows} == {
         ("stage1_pure_python", "a"): 1,
         ("stage1_pure_python", "b"): 1,
@@ -84,7 +89,7 @@ def test_only_the_last_rung_counts_as_threaded(monkeypatch: pytest.MonkeyPatch) 
         ("stage3_c", "b"): 6,
     }
     assert rested == [{ladders.REFERENCE, ("stage3_c", "b")}]
-    list(ladders.ladder_rows(stages, sizes=[2], dtypes=["float64"], threads=1))
+    list(ladders.ladder_rows(stages, sizes=[2], dtypes=["float64"], effort=Effort(threads=1)))
     assert rested[1] == set()
 
 
@@ -94,15 +99,15 @@ def test_the_peak_is_measured_in_the_same_rounds_and_counts_once_for_each_thread
     def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
         return {name: timing.summarise([3.0, 2.0, 4.0]) for name in candidates}
 
-    monkeypatch.setattr(ladders, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     stage = fake_stage({"a": product, "b": product}, "stage3_c", peak=lambda dtype, rounds: 10.0)
-    rows = list(ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], threads=3))
+    rows = list(ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], effort=Effort(threads=3)))
     assert [row.peak for row in rows] == [5.0, 15.0]  # 10 operations in 2 s, the fastest
 
 
 def test_without_a_stage_that_has_a_peak_there_is_none() -> None:
     stage = fake_stage({"a": product})
-    (row,) = ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], repeats=1, threads=1)
+    (row,) = ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], effort=Effort(repeats=1, threads=1))
     assert (row.peak, row.share_of_peak) == (None, None)
     assert list(machine.peak_rows([stage])) == []
 
@@ -140,14 +145,14 @@ def test_a_real_peak_does_as_much_as_it_is_asked_for(stage: contract.Stage) -> N
 
 
 def test_every_rung_of_a_real_ladder_is_timed(stage: contract.Stage) -> None:
-    rows = list(ladders.ladder_rows([stage], sizes=[8], dtypes=["float64"], repeats=1, threads=1))
+    rows = list(ladders.ladder_rows([stage], sizes=[8], dtypes=["float64"], effort=Effort(repeats=1, threads=1)))
     assert [row.name for row in rows] == list(stage.matmul.LADDER)
 
 
 def test_emulated_rungs_are_compared_with_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     say_of_stage_4(monkeypatch, "emulator")
     stages = [fake_stage({"a": product}), fake_stage({"b": product}, FOUR, peak=lambda dtype, rounds: 10.0)]
-    numpy_row, row = ladders.ladder_rows(stages, sizes=[4], dtypes=["float32"], repeats=1, threads=1)
+    numpy_row, row = ladders.ladder_rows(stages, sizes=[4], dtypes=["float32"], effort=Effort(repeats=1, threads=1))
     assert (row.emulated, row.ratio, row.peak, row.reference) == (True, None, None, "nothing: emulated on the CPU")
     assert row.as_dict()["emulated"] is True
     assert row.contender == "stage 4 (emulated)"
@@ -162,14 +167,14 @@ def test_rungs_on_a_gpu_are_timed_by_events_and_set_beside_cublas(monkeypatch: p
     monkeypatch.setattr(gpu, "samplers", lambda stage, names: {n: lambda call, calls, n=n: seconds[n] for n in names})
     library = gpu.Cublas("PyTorch 2.11.0", lambda: None, lambda: np.zeros((4, 4)))
     monkeypatch.setattr(gpu, "cublas", lambda a, b, precision: library)
-    rows = list(ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], repeats=3, threads=1))
+    rows = list(ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], effort=Effort(repeats=3, threads=1)))
     assert {row.reference for row in rows} == {"cuBLAS through PyTorch 2.11.0, float32"}
     assert [(row.ratio, row.clock, row.against) for row in rows] == [
         (2.0, "events", {"cublas": 0.5}),
         (0.5, "events", {"cublas": 2.0}),
     ]
     monkeypatch.setattr(gpu, "cublas", lambda a, b, precision: None)  # neither PyTorch nor CuPy
-    row, _ = ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], repeats=1, threads=1)
+    row, _ = ladders.ladder_rows([stage], sizes=[4], dtypes=["float32"], effort=Effort(repeats=1, threads=1))
     assert (row.reference, row.against) == ("NumPy a @ b, float32", {})
 
 
@@ -180,7 +185,7 @@ def test_rungs_on_a_gpu_are_timed_by_events_and_set_beside_cublas(monkeypatch: p
 )
 def test_a_rung_whose_product_is_wrong_is_not_timed(wrong: Any) -> None:
     stage = fake_stage({"wrong": wrong, "right": product})
-    first, second = ladders.ladder_rows([stage], sizes=[8], dtypes=["float32"], repeats=1, threads=1)
+    first, second = ladders.ladder_rows([stage], sizes=[8], dtypes=["float32"], effort=Effort(repeats=1, threads=1))
     assert first.measurement is None
     assert first.skipped is not None
     assert first.skipped.endswith("; not timed")
@@ -193,9 +198,11 @@ def test_pytorch_stands_beside_every_rung(monkeypatch: pytest.MonkeyPatch) -> No
         seconds = {ladders.REFERENCE: 2.0, ladders.PYTORCH: 3.0}
         return {name: timing.summarise([seconds.get(name, 1.0)]) for name in candidates}
 
-    monkeypatch.setattr(ladders, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     monkeypatch.setattr(ladders.pytorch, "product", lambda torch, form, a, b, out: lambda: None)
-    (row,) = ladders.ladder_rows([fake_stage({"a": product})], sizes=[2], dtypes=["float32"], threads=1, torch=object())
+    (row,) = ladders.ladder_rows(
+        [fake_stage({"a": product})], sizes=[2], dtypes=["float32"], effort=Effort(threads=1), torch=object()
+    )
     assert (row.ratio, row.against) == (0.5, {"numpy": 2.0, "pytorch": 3.0})
 
 
@@ -203,7 +210,7 @@ def test_the_ladder_has_sizes_for_where_it_runs(monkeypatch: pytest.MonkeyPatch)
     for backend, sizes in (("gpu", ladders.GPU_SIZES), ("emulator", ladders.EMULATED_SIZES)):
         say_of_stage_4(monkeypatch, backend)
         monkeypatch.setattr(ladders, "_ladder_at", lambda stages, size, *_: iter([size]))
-        assert tuple(ladders.ladder_rows([fake_stage({}, FOUR)], dtypes=["float32"])) == sizes  # type: ignore[comparison-overlap]
+        assert tuple(ladders.ladder_rows([fake_stage({"a": product}, FOUR)], dtypes=["float32"])) == sizes  # type: ignore[comparison-overlap]
 
 
 def test_cublas_knows_its_precisions() -> None:

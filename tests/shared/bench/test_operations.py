@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import operations, timing
+from shared.bench import operations, timing, turns
+from shared.bench.operation_table import NAMES, dense_work, numbers, problem
+from shared.bench.turns import Effort
 from tests.fake_stages import say_of_stage_4
 
 SHAPE = (3, 5)
@@ -18,7 +20,7 @@ NUMPY, C, CUDA = "stage2_numpy", "stage3_c", "stage4_numba_cuda"
 def rows_of(
     stages: list[contract.Stage], *names: str, dtype: str = "float64", **more: Any
 ) -> list[operations.BenchRow]:
-    settings: dict[str, Any] = {"shapes": [SHAPE], "repeats": 1, "threads": 1, "minimum_sample": 0.0, **more}
+    settings: dict[str, Any] = {"shapes": [SHAPE], "effort": Effort(1, 2.0, 0.0, 1), **more}
     return list(operations.operation_rows(stages, names=names, dtypes=[dtype], **settings))
 
 
@@ -31,7 +33,7 @@ def numpy_as(name: str, **rooms: Any) -> contract.Stage:
 
 def test_every_operation_of_every_stage_is_timed_after_it_agreed(stage: contract.Stage) -> None:
     emulated = contract.is_emulated(stage.name)
-    names = ("relu", "SGD") if emulated else operations.NAMES  # compiling every kernel would take minutes
+    names = ("relu", "SGD") if emulated else NAMES  # compiling every kernel would take minutes
     for dtype in timing.stage_dtypes(stage):
         rows = rows_of([stage], *names, dtype=dtype)
         assert [(row.name, row.part) for row in rows] == [
@@ -81,14 +83,14 @@ def test_without_stage_2_there_is_a_time_but_no_ratio() -> None:
     ],
 )
 def test_flops_and_bytes_follow_from_the_shape(name: str, part: str, flops: int, numbers: int) -> None:
-    assert operations.problem(name, SHAPE, "float32").work[part] == (flops, 4 * numbers)
-    work = operations.problem(name, SHAPE, "float64").work[part]
+    assert problem(name, SHAPE, "float32").work[part] == (flops, 4 * numbers)
+    work = problem(name, SHAPE, "float64").work[part]
     assert work.flops == flops
     assert 4 * numbers < work.bytes <= 8 * numbers  # labels and the loss have 64 bits in either
 
 
 def test_a_first_layer_saves_the_product_for_an_input_that_needs_no_gradient() -> None:
-    work = operations.dense_work(3, 5, 7, 4, needs_grad_input=False)["backward"]
+    work = dense_work(3, 5, 7, 4, needs_grad_input=False)["backward"]
     assert work == (2 * 3 * 5 * 7 + 21, 4 * (15 + 21 + 35 + 7))
 
 
@@ -99,7 +101,7 @@ def test_at_the_largest_shape_rounding_is_no_disagreement(name: str, dtype: str)
         stage = contract.load_stage(name)
     except contract.StageUnavailable as reason:
         pytest.skip(str(reason))
-    case_rows = rows_of([stage], *operations.NAMES, dtype=dtype, shapes=[operations.SHAPES[-1]])
+    case_rows = rows_of([stage], *NAMES, dtype=dtype, shapes=[operations.SHAPES[-1]])
     assert [row.skipped for row in case_rows] == [None] * (2 * 11 + 3)
 
 
@@ -165,10 +167,10 @@ def test_only_the_layer_rests_and_wakes_each_library_once_a_round(monkeypatch: p
         asked.append((set(threaded), rest))
         return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(operations, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     monkeypatch.setattr(operations.time, "sleep", slept.append)
     stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(C)]
-    rows = rows_of(stages, "relu", "SGD", "dense", threads=2, shapes=[SHAPE, (2, 2)])
+    rows = rows_of(stages, "relu", "SGD", "dense", effort=Effort(1, threads=2), shapes=[SHAPE, (2, 2)])
     layer = {(NUMPY, 0, "forward"), (C, 0, "forward")}
     assert asked == [(set(), 0.0)] * 4 + [(layer, timing.REST)]  # both shapes of the layer are one group
     assert slept == [timing.REST]
@@ -198,7 +200,7 @@ def test_a_gpu_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_both_dtypes_hold_the_same_numbers_so_that_all_decide_alike() -> None:
-    low, high = (operations.numbers((40, 50), dtype, seed=3) for dtype in ("float32", "float64"))
+    low, high = (numbers((40, 50), dtype, seed=3) for dtype in ("float32", "float64"))
     np.testing.assert_array_equal(low, high)
     assert low.dtype == np.float32
     assert np.unique(256 * high % 1).tolist() == [0.0]
@@ -215,7 +217,7 @@ def test_unknown_names_and_impossible_shapes_are_refused() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_pytorch_does_every_operation_and_agrees(dtype: str) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-    rows = rows_of([contract.load_stage("2")], *operations.NAMES, dtype=dtype, torch=torch)
+    rows = rows_of([contract.load_stage("2")], *NAMES, dtype=dtype, torch=torch)
     theirs = [row for row in rows if row.stage == "pytorch"]
     assert len(theirs) == 2 * 11 + 3
     for row in theirs:

@@ -10,10 +10,11 @@ import pytest
 from shared import contract
 from shared.bench import children, gpu, phases
 from shared.bench.rows import BenchRow
+from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage, product, say_of_stage_4
 from tests.stages import USABLE_STAGES
 
-QUICK: dict[str, Any] = {"repeats": 1, "minimum_sample": 0.0, "threads": 1}
+QUICK: dict[str, Any] = {"effort": Effort(1, 3.0, 0.0, 1)}
 
 
 def by_part(rows: list[BenchRow]) -> dict[str, BenchRow]:

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import products, timing
+from shared.bench import products, timing, turns
 from shared.bench.products import Product
 from shared.bench.timing import CACHE_LINE
+from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage, product
 
 SMALL = (Product("xW", "nn", 4, 5, 3), Product("xᵀg", "tn", 5, 4, 3), Product("gWᵀ", "nt", 4, 3, 5))
@@ -36,12 +37,12 @@ def test_every_contender_computes_the_same_product(
 
     def measure(candidates: Any, **_: Any) -> dict[Any, timing.Measurement]:
         for name, call in candidates.items():
-            if name != products.PEAK:
+            if name != turns.PEAK:
                 results[name] = np.array(call())
         return {name: timing.summarise([1.0]) for name in candidates}
 
-    monkeypatch.setattr(products, "measure", measure)
-    list(products.product_rows([stage], products=[case], threads=1))
+    monkeypatch.setattr(turns, "measure", measure)
+    list(products.product_rows([stage], products=[case], effort=Effort(threads=1)))
     assert (stage.name, "") in results
     for result in results.values():
         np.testing.assert_allclose(result, results[products.NUMPY], rtol=1e-5, atol=1e-5)
@@ -56,7 +57,7 @@ def test_all_contenders_share_the_operands_and_the_result(monkeypatch: pytest.Mo
     stages = [fake_stage({"packed": keep, "all": keep}, name) for name in ("stage2_numpy", "stage3_c")]
     for stage in stages:
         monkeypatch.setattr(stage.matmul, "matmul", keep)
-    list(products.product_rows(stages, products=SMALL[:1], repeats=1, threads=1))
+    list(products.product_rows(stages, products=SMALL[:1], effort=Effort(repeats=1, threads=1)))
     assert len(set(seen)) == 1
 
 
@@ -67,9 +68,9 @@ def test_rows_say_how_many_times_as_fast(monkeypatch: pytest.MonkeyPatch) -> Non
         assert set(threaded) == {("numpy", ""), ("stage3_c", "")}
         return {name: timing.summarise([seconds[name]]) for name in candidates}
 
-    monkeypatch.setattr(products, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     stage = fake_stage({"packed": product, "threads": product}, "stage3_c")
-    rows = list(products.product_rows([stage], products=SMALL[:1], threads=2))
+    rows = list(products.product_rows([stage], products=SMALL[:1], effort=Effort(threads=2)))
     assert [(row.contender, row.threads, row.ratio, row.against) for row in rows] == [
         ("NumPy", 2, 1.0, {}),
         ("stage 3", 2, 0.5, {"numpy": 2.0}),
@@ -87,5 +88,5 @@ def test_names_have_the_sizes_in_order() -> None:
 
 def test_the_first_floor_has_no_float32_products() -> None:
     stage = fake_stage({"a": product}, "stage1_pure_python")
-    rows = list(products.product_rows([stage], products=SMALL[:1], repeats=1, threads=1))
+    rows = list(products.product_rows([stage], products=SMALL[:1], effort=Effort(repeats=1, threads=1)))
     assert [row.stage for row in rows] == ["numpy"]

@@ -11,6 +11,7 @@ import pytest
 from shared import contract
 from shared.bench import products, pytorch, steps, training
 from shared.bench.rows import Curve
+from shared.bench.turns import Effort
 from shared.data.datasets import Dataset, Split
 
 
@@ -65,7 +66,9 @@ def test_products_are_numpys(torch: Any, case: products.Product) -> None:
 
 def test_steps_have_the_losses_of_stage_2(torch: Any) -> None:
     case = steps.Case((7, 5, 3), 4, "float64")
-    rows = list(steps.step_rows([contract.load_stage("2")], cases=[case], repeats=1, threads=1, torch=torch))
+    rows = list(
+        steps.step_rows([contract.load_stage("2")], cases=[case], effort=Effort(repeats=1, threads=1), torch=torch)
+    )
     assert [row.contender for row in rows] == ["stage 2", "PyTorch"]
     assert [row.skipped for row in rows] == [None, None]
 

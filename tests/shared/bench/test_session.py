@@ -184,7 +184,7 @@ if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
     real = ladders.ladder_rows
 
     def one_row_and_a_long_wait(stages, **_):
-        yield next(iter(real(stages, sizes=[2], repeats=1, threads=1)))
+        yield next(iter(real(stages, sizes=[2], effort=Effort(repeats=1, threads=1))))
         Path(os.environ["READY"]).write_text(str(os.getpid()))
         time.sleep(60)
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import step_parts, timing
-from shared.bench.steps import Case
+from shared.bench import step_parts, timing, turns
+from shared.bench.steps import Case, batch_of
+from shared.bench.turns import Effort
 from tests.fake_stages import say_of_stage_4
 
 SMALL = Case((6, 5, 4), 3, "float64")
@@ -31,7 +32,7 @@ NAMES = [
 
 
 def rows_of(stages: list[contract.Stage], case: Case = SMALL, **more: Any) -> list[step_parts.BenchRow]:
-    settings: dict[str, Any] = {"repeats": 1, "threads": 1, "minimum_sample": 0.0, **more}
+    settings: dict[str, Any] = {"effort": Effort(1, 4.0, 0.0, 1), **more}
     return list(step_parts.part_rows(stages, cases=[case], **settings))
 
 
@@ -58,7 +59,7 @@ def test_parts_are_named_in_the_order_of_a_step() -> None:
 
 @pytest.mark.parametrize("case", [SMALL, DEEP], ids=lambda case: case.name)
 def test_the_parts_one_after_the_other_give_the_gradients_of_the_network(stage: contract.Stage, case: Case) -> None:
-    x, y = step_parts.batch_of(case)
+    x, y = batch_of(case)
     parts, gradients = step_parts.parts_of(stage, case, x, y)
     assert list(parts) == step_parts.part_names(len(case.layer_sizes) - 1)
     network = stage.network.Network(list(case.layer_sizes), dtype="float64")
@@ -88,14 +89,14 @@ def test_every_part_of_every_stage_is_timed(stage: contract.Stage) -> None:
 
 @pytest.mark.parametrize("case", [SMALL, DEEP], ids=lambda case: case.name)
 def test_the_work_of_the_parts_is_that_of_the_whole_step(case: Case) -> None:
-    parts, _ = step_parts.parts_of(contract.load_stage("2"), case, *step_parts.batch_of(case))
+    parts, _ = step_parts.parts_of(contract.load_stage("2"), case, *batch_of(case))
     whole = parts.pop(step_parts.WHOLE)
     assert sum(part.flops for part in parts.values()) == whole.flops == case.flops
     assert sum(part.bytes for part in parts.values()) == whole.bytes
 
 
 def test_each_part_has_its_own_work() -> None:
-    parts, _ = step_parts.parts_of(contract.load_stage("2"), SMALL, *step_parts.batch_of(SMALL))
+    parts, _ = step_parts.parts_of(contract.load_stage("2"), SMALL, *batch_of(SMALL))
     work = {name: (part.flops, part.bytes // 8) for name, part in parts.items()}
     assert work["dense 1 forward"] == (2 * 3 * 6 * 5, 18 + 30 + 5 + 15)
     assert work["relu forward"] == (0, 15 + 15)
@@ -119,7 +120,7 @@ def test_each_part_is_set_beside_the_same_part_of_stage_2() -> None:
 
 
 def test_from_the_second_floor_up_the_parts_write_into_the_same_memory() -> None:
-    parts, _ = step_parts.parts_of(contract.load_stage("2"), SMALL, *step_parts.batch_of(SMALL))
+    parts, _ = step_parts.parts_of(contract.load_stage("2"), SMALL, *batch_of(SMALL))
     for name in ("dense 1 forward", "relu forward", "softmax cross-entropy backward", "dense 2 backward"):
         assert parts[name].call() is parts[name].call()
 
@@ -147,10 +148,10 @@ def test_each_library_is_woken_once_a_round_and_a_gpu_waited_for(monkeypatch: py
         return {name: timing.summarise([1.0]) for name in candidates}
 
     say_of_stage_4(monkeypatch, "gpu")
-    monkeypatch.setattr(step_parts, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     cuda = types.SimpleNamespace(synchronize=lambda: None)
     stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_as(CUDA, arrays={"cuda": cuda})]
-    rows = rows_of(stages, threads=2)
+    rows = rows_of(stages, effort=Effort(1, threads=2))
     assert seen["threaded"] == {(NUMPY, "dense 1 forward"), (CUDA, "dense 1 forward")}
     assert set(seen["finish"]) == {(CUDA, name) for name in NAMES}
     assert {(row.stage, row.threads) for row in rows} == {("stage1_pure_python", 1), (NUMPY, 2), (CUDA, 2)}

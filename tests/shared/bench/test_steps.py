@@ -7,13 +7,20 @@ import pytest
 from shared import contract
 from shared.bench import steps
 from shared.bench.steps import Case
+from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage, say_of_stage_4
 
 SMALL = Case((5, 4, 3), 2, "float64")
 
 
+@pytest.fixture
+def halving(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the expected losses be those of a fake stage's network: each half of the one before."""
+    monkeypatch.setattr(steps, "expected_losses", lambda layer_sizes, batches: [2.0, 1.0, 0.5])
+
+
 def test_step_rows_time_every_stage_against_the_bare_products(stage: contract.Stage) -> None:
-    rows = list(steps.step_rows([stage], cases=[SMALL], repeats=1, threads=1))
+    rows = list(steps.step_rows([stage], cases=[SMALL], effort=Effort(repeats=1, threads=1)))
     assert [row.variant for row in rows] == list(getattr(stage.network, "STEP_LADDER", [""]))
     for row in rows:
         assert (row.kind, row.stage, row.name, row.skipped) == ("step", stage.name, "5-4-3, batch 2", None)
@@ -30,9 +37,10 @@ def test_step_rows_time_every_stage_against_the_bare_products(stage: contract.St
             assert row.ratio > 0
 
 
+@pytest.mark.usefixtures("halving")
 def test_rungs_are_set_against_stage_2() -> None:
     stages = [fake_stage({}), fake_stage({}, "stage3_c", step_ladder={"slow": step, "fast": step})]
-    rows = list(steps.step_rows(stages, cases=[SMALL], repeats=1, threads=1))
+    rows = list(steps.step_rows(stages, cases=[SMALL], effort=Effort(repeats=1, threads=1)))
     assert [row.contender for row in rows] == ["stage 2", "stage 3 slow", "stage 3 fast"]
     assert rows[0].against == {}
     for row in rows[1:]:
@@ -41,6 +49,7 @@ def test_rungs_are_set_against_stage_2() -> None:
         assert row.against == {"stage2_numpy": rows[0].measurement.median / row.measurement.median}
 
 
+@pytest.mark.usefixtures("halving")
 def test_a_step_with_another_loss_is_refused_with_both_losses() -> None:
     calls: list[float] = []
 
@@ -49,9 +58,9 @@ def test_a_step_with_another_loss_is_refused_with_both_losses() -> None:
         return calls[-1] if len(calls) == 1 else 1.001  # the first loss is right, the update is not
 
     stages = [fake_stage({}), fake_stage({}, "stage3_c", step_ladder={"wrong": wrong, "right": step})]
-    first, refused, right = steps.step_rows(stages, cases=[SMALL], repeats=1, threads=1)
+    first, refused, right = steps.step_rows(stages, cases=[SMALL], effort=Effort(repeats=1, threads=1))
     assert (refused.measurement, refused.ratio, refused.against) == (None, None, {})
-    assert refused.skipped == "its loss in step 2 is 1.001 but stage2_numpy has 1; not timed"
+    assert refused.skipped == "its loss in step 2 is 1.001 but stage 2 in float64 has 1; not timed"
     assert len(calls) == steps.CHECKED_STEPS
     assert first.skipped is None
     assert right.skipped is None
@@ -59,22 +68,23 @@ def test_a_step_with_another_loss_is_refused_with_both_losses() -> None:
 
 def test_the_first_floor_takes_no_float32_step() -> None:
     stages = [fake_stage({}, "stage1_pure_python"), fake_stage({})]
-    rows = list(steps.step_rows(stages, cases=[SMALL._replace(dtype="float32")], repeats=1, threads=1))
+    rows = list(steps.step_rows(stages, cases=[SMALL._replace(dtype="float32")], effort=Effort(repeats=1, threads=1)))
     assert [row.stage for row in rows] == ["stage2_numpy"]
 
 
 def test_a_case_that_nobody_takes_gives_no_row() -> None:
     stages = [fake_stage({}, "stage1_pure_python")]
-    assert list(steps.step_rows(stages, cases=[SMALL._replace(dtype="float32")], threads=1)) == []
+    assert list(steps.step_rows(stages, cases=[SMALL._replace(dtype="float32")], effort=Effort(threads=1))) == []
 
 
 def step(network: Any, x: Any, y: Any, optimizer: Any, masks: Any) -> float:
     return float(network.train_step(x, y, optimizer, masks))
 
 
+@pytest.mark.usefixtures("halving")
 def test_emulated_steps_are_set_beside_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     say_of_stage_4(monkeypatch, "emulator")
     stages = [fake_stage({}), fake_stage({}, "stage4_numba_cuda", step_ladder={"graph": step})]
-    _, row = steps.step_rows(stages, cases=[SMALL], repeats=1, threads=1)
+    _, row = steps.step_rows(stages, cases=[SMALL], effort=Effort(repeats=1, threads=1))
     assert (row.contender, row.emulated, row.ratio, row.against) == ("stage 4 (emulated) graph", True, None, {})
     assert row.reference == "nothing: emulated on the CPU"

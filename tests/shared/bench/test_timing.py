@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.bench import ladders, timing
+from shared.bench import ladders, timing, turns
 from shared.bench.passes import merge
 from shared.bench.rows import BenchRow
 from shared.bench.tables import tables
+from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage
 
 
@@ -180,14 +181,14 @@ def test_candidates_of_known_speed_come_out_as_what_they_are(monkeypatch: pytest
         own = {"clock": machine.clock, "sleep": lambda seconds: None, "minimum_sample": 0.0}
         return timing.measure(candidates | {ladders.REFERENCE: sleeper("R", 0.001)}, **options | own)
 
-    monkeypatch.setattr(ladders, "measure", measure)
+    monkeypatch.setattr(turns, "measure", measure)
     speeds = {"nap": 0.004, "doze": 0.002, "blink": 0.001}
     stage = fake_stage({name: sleeper(name, seconds) for name, seconds in speeds.items()})
     rows: list[BenchRow] = []
     for number in range(4):
         slower = 1.0 + 0.1 * number
         machine.log.clear()
-        rows += ladders.ladder_rows([stage], sizes=[4], dtypes=["float64"], threads=1)
+        rows += ladders.ladder_rows([stage], sizes=[4], dtypes=["float64"], effort=Effort(threads=1))
         # Each once to be checked, to warm up and to be counted, then as many rounds as settle a median.
         assert "".join(machine.log) == "ndb" + "Rndb" * (2 + timing.LEAST_ROUNDS)
     merged = merge(rows)

@@ -1,0 +1,213 @@
+"""Every rung of a stage's ladders alone, beside the reference: also the rungs that no operation takes by itself.
+
+    matmul            every rung of LADDER, and the three products in use
+    softmax           every rung, forward and backward
+    column_sums       every rung of the sums over the rows
+    total             every rung of the sum of a vector
+    tensor cores      the products that round their factors first
+    step              every rung of STEP_LADDER: the parameters after a few steps
+
+`check_stage` compares each operation at small sizes, by the rung that it takes there. These checks are for a device:
+they also have sizes of several blocks. Every result is written into an array full of NaN, so that a number which a
+kernel does not write is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from shared.checks.ops import FEW
+from shared.checks.pair import Pair
+from shared.checks.scales import activation_scale, slope_scale
+from shared.checks.tolerance import C, Comparison, eps, failed, in_tolerances
+from shared.checks.trajectory import compare_parameters
+from shared.contract import Stage, load_part
+
+SIZES = (
+    *((1, 1, 1), (1, 7, 3), (13, 17, 11), (31, 2, 29), (33, 65, 17), (5, 97, 2)),
+    *((127, 129, 131), (64, 784, 128), (10, 2048, 10), (2048, 3, 10), (257, 511, 1025)),
+)
+"""(M, K, N): ones, primes, one beside a power of two, K much larger than N and the reverse, and several blocks."""
+
+SMALL_SIZES = (SIZES[2], SIZES[4])
+
+ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8}
+"""By how much, relatively, rounding to this format may move a factor: half of the gap after 1."""
+
+STEPS, LAYERS, BATCH = 5, (17, 13, 7), 9
+
+
+@dataclass(frozen=True)
+class RungCheck:
+    """One rung of one ladder in one dtype. compare: makes the comparisons, one for each size or array."""
+
+    what: str
+    rung: str
+    dtype: str
+    compare: Callable[[], Iterable[Comparison]]
+
+    def run(self) -> list[Comparison]:
+        """The comparisons; a rung that raises is a failed comparison, which quotes the exception."""
+        try:
+            return list(self.compare())
+        except Exception as error:  # a rung that cannot run is a finding about that rung
+            return [failed(self.what, f"raised {type(error).__name__}: {error}")]
+
+
+def rung_checks(
+    stage: Stage, reference: Stage, dtype: str, sizes: Sequence[tuple[int, int, int]] = SIZES
+) -> Iterator[RungCheck]:
+    """A check for each rung of each ladder that the stage has; nothing is computed until a check runs.
+
+    reference: computes in float64, and has no ladders of its own but for matmul
+    dtype: what the stage computes in; the tensor cores are checked with float32
+    sizes: (M, K, N); all but the products use M rows of N columns
+    """
+    pair = Pair(stage, reference, dtype)
+    rooms = (stage.matmul, stage.activations, _part(stage, "reductions"), stage.network)
+    matmul, activations, reductions, network = rooms
+    in_use = {"nn": stage.matmul.matmul, "tn": stage.matmul.matmul_tn, "nt": stage.matmul.matmul_nt}
+
+    def checks(what: str, ladder: Iterable[tuple[str, Any]], compare: Callable[[Any], Any]) -> Iterator[RungCheck]:
+        return (RungCheck(what, rung, dtype, partial(compare, run)) for rung, run in ladder)
+
+    yield from checks("matmul", matmul.LADDER.items(), lambda run: products(pair, run, "nn", sizes))
+    for form, multiply in in_use.items():
+        yield RungCheck("matmul", f"in use, {form}", dtype, partial(products, pair, multiply, form, sizes))
+    shapes = [(m, n) for m, _, n in sizes]
+    yield from checks("softmax", _ladder(activations, "SOFTMAX_LADDER"), lambda run: softmaxes(pair, run, shapes))
+    yield from checks(
+        "softmax_backward",
+        _ladder(activations, "SOFTMAX_BACKWARD_LADDER"),
+        lambda run: softmax_slopes(pair, run, shapes),
+    )
+    yield from checks("column_sums", _ladder(reductions, "COLUMN_SUMS_LADDER"), lambda run: sums(pair, run, shapes))
+    yield from checks("total", _ladder(reductions, "TOTAL_LADDER"), lambda run: totals(pair, run, shapes))
+    if dtype == "float32":
+        for precision, multiply in _ladder(matmul, "TENSOR_CORES"):
+            compare = partial(rounded_products, pair, multiply, precision, sizes)
+            yield RungCheck("tensor cores", precision, dtype, compare)
+    yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
+
+
+def _part(stage: Stage, name: str) -> Any:
+    """A module that only some stages have; None where this stage has none."""
+    try:
+        return load_part(stage.name, name)
+    except ModuleNotFoundError:
+        return None
+
+
+def _ladder(room: Any, name: str) -> Iterable[tuple[str, Any]]:
+    return getattr(room, name, {}).items()
+
+
+def products(pair: Pair, multiply: Any, form: str, sizes: Iterable[tuple[int, int, int]]) -> Iterator[Comparison]:
+    """One product at every size. form: nn is ab, tn is aᵀb with aᵀ given as a, nt is abᵀ with bᵀ given as b."""
+    for m, k, n in sizes:
+        a, b = normal(pair, (m, k)), normal(pair, (k, n))
+        left, right = pair.give(a.T if form == "tn" else a), pair.give(b.T if form == "nt" else b)
+        run = partial(written, pair, (m, n), partial(multiply, left, right))
+        yield pair.check("matmul", run, a @ b, k, np.abs(a) @ np.abs(b), case=f"{m} x {k} x {n}")
+
+
+def rounded_products(
+    pair: Pair, multiply: Any, precision: str, sizes: Iterable[tuple[int, int, int]]
+) -> Iterator[Comparison]:
+    """The product of a tensor core at every size."""
+    for m, k, n in sizes:
+        a, b = normal(pair, (m, k)), normal(pair, (k, n))
+        left, right = pair.give(a), pair.give(b)
+        got = pair.got(written(pair, (m, n), partial(multiply, left, right)))
+        yield compare_rounded("matmul", got, a, b, precision, case=f"{m} x {k} x {n}, {precision}")
+
+
+def compare_rounded(
+    op: str, got: np.ndarray, a: np.ndarray, b: np.ndarray, precision: str, case: str = ""
+) -> Comparison:
+    """Compare a float32 product with a @ b in float64, where both factors were rounded to tf32 or bf16 first.
+
+    Rounding moves each factor by at most the share u of it, and so each of their products by at most 2u + u². The sum
+    of the products is rounded as in any other float32 product.
+    """
+    unit = ROUNDING[precision]
+    size = np.abs(a) @ np.abs(b)
+    allowed = (2 * unit + unit**2 + C * eps("float32") * a.shape[1] ** 0.5) * size
+    expected = a @ b
+    if got.shape != expected.shape:
+        return failed(op, f"got shape {got.shape}, expected {expected.shape}", case=case)
+    apart = in_tolerances(np.asarray(got, np.float64), expected, allowed)
+    at = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
+    return Comparison(op, None, at, float(got[at]), float(expected[at]), float(apart[at]), case=case)
+
+
+def softmaxes(pair: Pair, softmax: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:
+    """Softmax of rows of every width."""
+    for shape in shapes:
+        z = 4 * normal(pair, shape)  # by a power of two, so that the dtype still holds it
+        expected = pair.expected(pair.reference.activations.softmax(pair.ask(z)))
+        own_z, scale = pair.give(z), activation_scale("softmax", z, expected)
+        run = partial(written, pair, shape, partial(softmax, own_z))
+        yield pair.check("softmax", run, expected, FEW + shape[1], scale, case=str(shape))
+
+
+def softmax_slopes(pair: Pair, backward: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:
+    """The derivative of softmax, s (g - sum of g s), for rows of every width."""
+    for shape in shapes:
+        z, grad = normal(pair, shape), normal(pair, shape)
+        theirs = pair.reference.activations
+        output = pair.rounded(pair.expected(theirs.softmax(pair.ask(z))))
+        expected = pair.expected(theirs.softmax_backward(pair.ask(grad), pair.ask(z), pair.ask(output)))
+        given = pair.give(grad), pair.give(z), pair.give(output)
+        scale = slope_scale("softmax", grad, output)
+        run = partial(written, pair, shape, partial(backward, *given))
+        yield pair.check("softmax_backward", run, expected, FEW + shape[1], scale, case=str(shape))
+
+
+def sums(pair: Pair, column_sums: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:
+    """The sums over the rows of matrices of every shape."""
+    for shape in shapes:
+        matrix = normal(pair, shape)
+        run = partial(written, pair, shape[1:], partial(column_sums, pair.give(matrix)))
+        scale = np.abs(matrix).sum(axis=0)
+        yield pair.check("column_sums", run, matrix.sum(axis=0), shape[0], scale, case=str(shape))
+
+
+def totals(pair: Pair, total: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:
+    """The sums of vectors with as many numbers as matrices of these shapes."""
+    for rows, columns in shapes:
+        vector = normal(pair, (rows * columns,))
+        run = partial(written, pair, (1,), partial(total, pair.give(vector)))
+        yield pair.check("total", run, [vector.sum()], vector.size, np.abs(vector).sum(), case=str(vector.size))
+
+
+def steps(pair: Pair, step: Any) -> Iterator[Comparison]:
+    """The parameters after a few steps with momentum, beside the reference, which takes the same steps."""
+    ours = pair.stage.network.Network(list(LAYERS), seed=1, dtype=pair.dtype)
+    start = [pair.ask(pair.got(p)) for p in ours.parameters]
+    theirs = pair.reference.network.Network.from_parameters(start, dtype="float64")
+    optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
+    random = np.random.default_rng(2)
+    for _ in range(STEPS):
+        x, y = pair.rounded(random.random((BATCH, LAYERS[0]))), random.integers(0, LAYERS[-1], BATCH)
+        step(ours, pair.give(x), y, optimizer, None)
+        theirs.train_step(pair.ask(x), y, other)
+    got, expected = [pair.got(p) for p in ours.parameters], [pair.expected(p) for p in theirs.parameters]
+    yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
+
+
+def normal(pair: Pair, shape: tuple[int, ...]) -> np.ndarray:
+    """Normal random numbers, the same for a shape, that the dtype holds exactly, in float64."""
+    return pair.rounded(np.random.default_rng(shape).standard_normal(shape))
+
+
+def written(pair: Pair, shape: tuple[int, ...], call: Callable[..., object]) -> Any:
+    """An array of the stage, full of NaN before the call writes into it as its `out`."""
+    out = pair.give(np.full(shape, np.nan))
+    call(out=out)
+    return out
