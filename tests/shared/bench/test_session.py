@@ -180,6 +180,7 @@ if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
     import atexit, time
     from pathlib import Path
     from shared.bench import ladders
+    from shared.bench.turns import Effort
 
     real = ladders.ladder_rows
 

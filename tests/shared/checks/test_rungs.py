@@ -1,0 +1,139 @@
+"""shared.checks.rungs: every rung of every ladder is compared, and a wrong one is found with its place."""
+
+import dataclasses
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.checks.pair import Pair
+from shared.checks.rungs import SIZES, SMALL_SIZES, normal, rung_checks, written
+
+REFERENCE = contract.load_stage("stage2_numpy")
+
+
+def product(a: Any, b: Any, out: Any) -> Any:
+    np.matmul(a, b, out=out)
+    return out
+
+
+def without_the_last_column(a: Any, b: Any, out: Any) -> Any:
+    product(a, b, out)[:, -1] = 0
+    return out
+
+
+def stage_with(ladder: Mapping[str, Any], cores: Mapping[str, Any] | None = None) -> contract.Stage:
+    """Stage 2 with these rungs of matmul, and tensor cores."""
+    room: Any = SimpleNamespace(**vars(REFERENCE.matmul) | {"LADDER": ladder, "TENSOR_CORES": cores or {}})
+    return dataclasses.replace(REFERENCE, matmul=room)
+
+
+def worst_of(stage: contract.Stage, what: str, sizes: Any = SMALL_SIZES) -> dict[str, Any]:
+    """Rung -> the comparison that came out worst, of one ladder in float32."""
+    return {
+        check.rung: max(check.run(), key=lambda comparison: comparison.tolerances)
+        for check in rung_checks(stage, REFERENCE, "float32", sizes)
+        if check.what == what
+    }
+
+
+def test_a_wrong_rung_is_found_with_its_place_and_the_others_go_on() -> None:
+    def broken(a: Any, b: Any, out: Any) -> Any:
+        raise RuntimeError("an illegal address was accessed")
+
+    stage = stage_with({"right": product, "wrong": without_the_last_column, "broken": broken, "last": product})
+    found = worst_of(stage, "matmul")
+    assert {rung: worst.ok for rung, worst in found.items() if "in use" not in rung} == {
+        "right": True,
+        "wrong": False,
+        "broken": False,
+        "last": True,
+    }
+    assert found["wrong"].index[1] in (10, 16)  # the last of 11 or 17 columns
+    assert "raised RuntimeError: an illegal address was accessed" in str(found["broken"])
+    assert {rung: worst.ok for rung, worst in found.items() if "in use" in rung} == {
+        "in use, nn": True,
+        "in use, tn": True,
+        "in use, nt": True,
+    }
+
+
+def test_a_number_that_a_rung_does_not_write_is_found() -> None:
+    found = worst_of(stage_with({"lazy": lambda a, b, out: out}), "matmul")["lazy"]
+    assert not found.ok
+    assert np.isnan(found.got)
+
+
+@pytest.mark.parametrize(
+    ("precision", "bits", "ok"), [("tf32", 11, True), ("tf32", 8, False), ("bf16", 8, True), ("bf16", 5, False)]
+)
+def test_a_tensor_core_may_round_its_factors_and_no_more(precision: str, bits: int, ok: bool) -> None:
+    def rounded(x: np.ndarray) -> np.ndarray:
+        mantissa, exponent = np.frexp(x)
+        return np.ldexp(np.rint(mantissa * 2.0**bits) / 2.0**bits, exponent).astype(np.float32)
+
+    def multiply(a: Any, b: Any, out: Any) -> None:
+        product(rounded(a), rounded(b), out)
+
+    stage = stage_with({}, {precision: multiply})
+    assert worst_of(stage, "tensor cores", [SIZES[0], *SMALL_SIZES])[precision].ok is ok
+
+
+def test_one_product_may_be_off_by_the_rounding_of_both_its_factors() -> None:
+    """1 x 1 x 1: what is allowed for a single product of two numbers that were rounded to 8 bits."""
+
+    def multiply(a: Any, b: Any, out: Any) -> None:
+        out[...] = a @ b * np.float32((1 + 2.0**-8) ** 2)
+
+    assert worst_of(stage_with({}, {"bf16": multiply}), "tensor cores", [(1, 1, 1)])["bf16"].ok
+
+
+def test_every_ladder_of_stage_4_has_its_checks() -> None:
+    stage = contract.load_stage("stage4_numba_cuda")
+    found: dict[str, list[str]] = {}
+    for check in rung_checks(stage, REFERENCE, "float32", SMALL_SIZES):
+        found.setdefault(check.what, []).append(check.rung)
+    reductions = contract.load_part("stage4_numba_cuda", "reductions")
+    assert found == {
+        "matmul": [*stage.matmul.LADDER, "in use, nn", "in use, tn", "in use, nt"],
+        "softmax": list(stage.activations.SOFTMAX_LADDER),
+        "softmax_backward": list(stage.activations.SOFTMAX_BACKWARD_LADDER),
+        "column_sums": list(reductions.COLUMN_SUMS_LADDER),
+        "total": list(reductions.TOTAL_LADDER),
+        "tensor cores": ["tf32", "bf16"],
+        "step": list(stage.network.STEP_LADDER),
+    }
+    in_float64 = {check.what for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES)}
+    assert in_float64 == set(found) - {"tensor cores"}
+
+
+@pytest.mark.slow
+def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
+    stage = contract.load_stage("stage4_numba_cuda")
+    first = list(stage.matmul.LADDER)[:3]  # tests/stage4_numba_cuda has the others, which take long to compile
+    for check in rung_checks(stage, REFERENCE, "float32", SMALL_SIZES):
+        if check.what == "tensor cores" or (check.what == "matmul" and check.rung not in first):
+            continue
+        for comparison in check.run():
+            assert comparison.ok, f"{check.what}, {check.rung}: {comparison}"
+
+
+def test_the_steps_of_stage_3_agree_with_stage_2(stage: contract.Stage) -> None:
+    checks = list(rung_checks(stage, REFERENCE, "float64", SMALL_SIZES))
+    if stage.number != 3:
+        pytest.skip("the stage whose steps are no kernels")
+    for check in checks:
+        assert all(comparison.ok for comparison in check.run()), check
+
+
+def test_results_are_written_into_arrays_full_of_nan(stage: contract.Stage) -> None:
+    if stage.number == 1:
+        pytest.skip("stage 1 writes into no given array")
+    for dtype in ("float32", "float64"):
+        pair = Pair(stage, REFERENCE, dtype)
+        assert np.isnan(pair.got(written(pair, (3, 2), lambda out: None))).all()
+        values = normal(pair, (5, 4))
+        np.testing.assert_array_equal(pair.got(pair.give(values)), values)
