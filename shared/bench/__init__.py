@@ -1,6 +1,7 @@
 """The harness: how fast is each rung, each operation, each stage, and how sure is that?
 
     timing       how to time code so that the number means something
+    turns        candidates that are measured in turns, and what follows for their rows
     rows         what a measurement is written down as
     passes       several processes, one after the other, and the noise of a ratio
 
@@ -9,7 +10,7 @@ What is measured, one file for each kind:
     machine      the peak of a core and the bandwidth of its memories: the two roofs
     ladders      every rung of every matmul ladder over sizes
     products     the products of a network's shapes, beside NumPy and PyTorch
-    operations   every activation, loss, layer and optimizer, forward and backward
+    operations   every activation, loss, layer and optimizer, forward and backward (operation_table: which, at what cost)
     steps        a training step, and (step_parts) where its time goes
     inference    predictions for batches of 1 to 1,024 images
     training     an epoch, the time to an accuracy, the curves
