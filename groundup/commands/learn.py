@@ -436,8 +436,8 @@ def _show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> 
         if verdict.line:
             path = Path(verdict.file) if verdict.file else workspace.folder / (task.file if task else "")
             say(f"    {_relative(path)}:{verdict.line}", f"  {verdict.source}" if verdict.source else "")
-        if verdict.likely:
-            say(("\n  likely: ", "bold"), verdict.likely)
+        if verdict.cause:
+            say(("\n  likely: ", "bold"), verdict.cause)
         if verdict.more:
             say(f"\n{verdict.more}")
     for note in verdict.notes:

@@ -7,7 +7,7 @@ migration.py    a learner's folder from an earlier version, brought to where the
 progress.py     what the learner has done, in a plain-text file
 assembly.py     the learner's functions inside the real stage: one for grading, all that pass for training (mine.py)
 checks.py       how an answer is graded: one check after the other, until the first that fails
-likely.py       what a wrong result looks like: the misconceptions that can be recognised
+mistakes.py     known mistakes, recognised by their results
 grading/        the checks of each task and the checkpoint of each phase
 judge.py        runs child.py, the grading, in a process of its own, within limits of time and memory (limits.py)
 """

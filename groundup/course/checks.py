@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.likely import Guess, likely_cause
+from groundup.course.mistakes import Mistake, likely_cause
 from shared.checks.tolerance import Comparison, compare, failed, tolerance
 from shared.numbers import two_digits
 
@@ -50,10 +50,10 @@ class Wrong(Exception):
     """
 
     def __init__(
-        self, what: str, *, expected: str = "", got: str = "", likely: str = "", line: int | None = None
+        self, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
     ) -> None:
         super().__init__(what)
-        self.what, self.expected, self.got, self.likely, self.line = what, expected, got, likely, line
+        self.what, self.expected, self.got, self.cause, self.line = what, expected, got, cause, line
 
 
 class Tally:
@@ -73,16 +73,16 @@ class Tally:
         self._tell("note", text)
 
     def holds(
-        self, holds: Any, what: str, *, expected: str = "", got: str = "", likely: str = "", line: int | None = None
+        self, holds: Any, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
     ) -> None:
         """Count one check; Wrong(what, …) where `holds` is not true."""
         self.count += 1
         if not holds:
-            raise Wrong(what, expected=expected, got=got, likely=likely, line=line)
+            raise Wrong(what, expected=expected, got=got, cause=cause, line=line)
 
-    def finding(self, finding: Any, likely: str = "") -> None:
+    def finding(self, finding: Any, cause: str = "") -> None:
         """Count one answer of the lens's checks (groundup.lens.checks), and raise Wrong where it is no."""
-        self.holds(finding.passed, finding.message, likely=likely, line=finding.line)
+        self.holds(finding.passed, finding.message, cause=cause, line=finding.line)
 
     def equal(
         self,
@@ -94,7 +94,7 @@ class Tally:
         dtype: str = "float64",
         terms: float = 16,
         scale: Any = None,
-        guesses: Sequence[Guess] = (),
+        mistakes: Sequence[Mistake] = (),
         arguments: Sequence[Any] = (),
     ) -> None:
         """Count one comparison of two arrays, within what rounding explains.
@@ -107,7 +107,7 @@ class Tally:
         of = f"{name} of {case}" if name else case
         expected = np.asarray(expected, np.float64)
         if got is None:
-            raise Wrong(f"{of}: nothing came back", expected=_shown(expected), got="None", likely="no return?")
+            raise Wrong(f"{of}: nothing came back", expected=_shown(expected), got="None", cause="no return?")
         try:
             values = _numbers(got)
         except (TypeError, ValueError):
@@ -117,7 +117,7 @@ class Tally:
                 f"{of}: the shape is not right",
                 expected=str(expected.shape),
                 got=str(values.shape),
-                likely=likely_cause(values, expected, name, guesses, arguments, self.fresh),
+                cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
             )
         found = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
         if not found.ok:
@@ -127,7 +127,7 @@ class Tally:
                 f"{of}: wrong{at}{told}",
                 expected=wanted,
                 got=had,
-                likely=likely_cause(values, expected, name, guesses, arguments, self.fresh),
+                cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
             )
 
 
@@ -160,7 +160,7 @@ class Speed:
 
     arguments: Callable[[np.random.Generator], tuple[Any, ...]]
     most: float
-    likely: str
+    cause: str
     against: Callable[..., Any] | None = None
     what: str = "the project's own"
 
@@ -193,7 +193,7 @@ class Exercise:
     dtype: str = "float64"
     terms: Callable[..., float] = field(default=lambda *arguments: 16)
     scale: Callable[..., Any] = field(default=lambda *arguments: None)
-    guesses: Sequence[Guess] = ()
+    mistakes: Sequence[Mistake] = ()
     memory: Callable[[Tally], None] | None = None
     speed: Speed | None = None
     fresh: bool = False
@@ -216,7 +216,7 @@ def checks_of(exercise: Exercise) -> list[Check]:
                 dtype=exercise.dtype,
                 terms=exercise.terms(*arguments),
                 scale=exercise.scale(*arguments),
-                guesses=exercise.guesses,
+                mistakes=exercise.mistakes,
                 arguments=arguments,
             )
 
@@ -230,7 +230,7 @@ def checks_of(exercise: Exercise) -> list[Check]:
             of = f"{name} of {case}" if name else case
             given: Any = got.get(name) if name or name in got else result
             wanted = np.shape(value)
-            tally.holds(given is not None, f"{of}: nothing came back", got="None", likely="no return?")
+            tally.holds(given is not None, f"{of}: nothing came back", got="None", cause="no return?")
             try:
                 found = np.shape(given)
                 _numbers(given)
@@ -243,7 +243,7 @@ def checks_of(exercise: Exercise) -> list[Check]:
                 f"{of}: the shape is not right",
                 expected=str(wanted),
                 got=str(found),
-                likely=likely_cause(np.asarray(given), np.asarray(value), name, exercise.guesses, arguments)
+                cause=likely_cause(np.asarray(given), np.asarray(value), name, exercise.mistakes, arguments)
                 if found != wanted
                 else "",
             )
@@ -305,7 +305,7 @@ def gradient_check(
     case: str,
     *,
     name: str = "",
-    guesses: Sequence[Guess] = (),
+    mistakes: Sequence[Mistake] = (),
 ) -> Callable[[Tally], None]:
     """The check of a derivative: `analytic`, the learner's, against the slopes of `loss` at random numbers.
 
@@ -325,7 +325,7 @@ def gradient_check(
             name=name,
             terms=1,
             scale=SLOPE_ERROR * size / tolerance("float64", 1, 1.0),
-            guesses=guesses,
+            mistakes=mistakes,
             arguments=(point,),
         )
 
@@ -339,7 +339,7 @@ def _speed(exercise: Exercise, speed: Speed) -> Callable[[Tally], None]:
         against = speed.against or exercise.reference
         ratio = times_slower(lambda: exercise.call(*arguments), lambda: against(*arguments))
         text = f"{exercise.show(*arguments)} takes {two_digits(ratio)} times as long as {speed.what}"
-        tally.holds(ratio <= speed.most, text, expected=f"at most {speed.most:g} times", likely=speed.likely)
+        tally.holds(ratio <= speed.most, text, expected=f"at most {speed.most:g} times", cause=speed.cause)
         tally.note(text)
 
     return check
@@ -366,7 +366,7 @@ def unchanged(tally: Tally, before: Sequence[Any], after: Sequence[Any], names: 
         tally.holds(
             found.ok,
             f"{name} was changed by the call",
-            likely=f"write into a new array, not into {name}: the caller still needs it",
+            cause=f"write into a new array, not into {name}: the caller still needs it",
         )
 
 

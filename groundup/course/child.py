@@ -86,7 +86,7 @@ def check_order(made: list[Check]) -> None:
 
 
 def _told(wrong: Wrong, assembled: assembly.Assembly) -> dict[str, Any]:
-    told = {name: assembled.told(getattr(wrong, name)) for name in ("what", "expected", "got", "likely")}
+    told = {name: assembled.told(getattr(wrong, name)) for name in ("what", "expected", "got", "cause")}
     return {**told, "line": _line(wrong.line, assembled)}
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 from groundup.course.assembly import Assembly, assemble
 from groundup.course.functions import FunctionMissing, is_c, lines_of, stub, stub_line
-from groundup.course.likely import compile_hint
 from groundup.course.manifest import Phase, Task
+from groundup.course.mistakes import compile_hint
 from groundup.course.workspace import Workspace, solution_file
 from shared.machine import processes
 
@@ -53,7 +53,7 @@ class Verdict:
     what: str = ""
     expected: str = ""
     got: str = ""
-    likely: str = ""
+    cause: str = ""
     file: str = ""
     line: int = 0
     source: str = ""
@@ -65,7 +65,7 @@ class Verdict:
 
     def document(self) -> dict[str, Any]:
         """The verdict as `groundup learn check --json` prints it: other programs read these keys, so they stay."""
-        keys = {"failed_check": "rung", "passed_checks": "rungs"}
+        keys = {"failed_check": "rung", "passed_checks": "rungs", "cause": "likely"}
         return {keys.get(name, name): value for name, value in asdict(self).items()}
 
 
@@ -88,7 +88,7 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
         folder = workspace.built / "check" / task.id
         assembly = assemble(workspace, [task], folder)
     except FunctionMissing as missing:
-        return Verdict(False, "import", what=str(missing), likely=_where_it_went(missing, task), file=file)
+        return Verdict(False, "import", what=str(missing), cause=_where_it_went(missing, task), file=file)
     return _run(workspace, assembly, folder, phase, task)
 
 
@@ -175,20 +175,20 @@ def _verdict(events: list[dict[str, Any]], code: int | None, printed: str, limit
     failed: dict[str, Any] = {"passed": False, "failed_check": check, **common}
     if "wrong" in by_name:
         found = by_name["wrong"]
-        return Verdict(**failed, **{name: found[name] for name in ("what", "expected", "got", "likely", "line")})
+        return Verdict(**failed, **{name: found[name] for name in ("what", "expected", "got", "cause", "line")})
     if "raised" in by_name:
         return Verdict(**{**failed, **_raised(by_name["raised"], trying)})
     at = f" while trying {trying}" if trying else ""
     if "memory" in by_name:
         what = f"it took more memory than a right answer needs{at}, and was stopped"
-        return Verdict(**failed, what=what, likely="something grows with every round of a loop")
+        return Verdict(**failed, what=what, cause="something grows with every round of a loop")
     if code is None:
         what = f"it did not end within {limit:g} seconds{at}, and was stopped"
-        return Verdict(**failed, what=what, likely="a loop that never ends: does what it waits for ever come?")
+        return Verdict(**failed, what=what, cause="a loop that never ends: does what it waits for ever come?")
     if code < 0:
         name = signal.Signals(-code).name
-        return Verdict(**failed, what=f"the process crashed with {name}{at}", likely=CRASHES.get(name, ""))
-    return Verdict(**failed, what=f"the process ended by itself, with exit code {code}{at}", likely=_ended(code))
+        return Verdict(**failed, what=f"the process crashed with {name}{at}", cause=CRASHES.get(name, ""))
+    return Verdict(**failed, what=f"the process ended by itself, with exit code {code}{at}", cause=_ended(code))
 
 
 CRASHES = {
@@ -217,14 +217,14 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
     said = "\n".join(found["notes"]).splitlines()[:MOST_SHOWN_NOTES]
     more = "\n".join([*said, found["traceback"]]).strip()
     if kind == "SystemExit":
-        return {**place, "what": f"it called sys.exit({text}){at}", "likely": "a function returns; it does not exit"}
+        return {**place, "what": f"it called sys.exit({text}){at}", "cause": "a function returns; it does not exit"}
     if kind == "MemoryError":
-        likely = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
-        return {**place, "what": f"it asked for more memory than there is for it{at}", "likely": likely}
+        cause = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
+        return {**place, "what": f"it asked for more memory than there is for it{at}", "cause": cause}
     if kind == "CompileError":
-        return {**place, "failed_check": "compile", "what": text, "more": "\n".join(said), "likely": compile_hint(text)}
+        return {**place, "failed_check": "compile", "what": text, "more": "\n".join(said), "cause": compile_hint(text)}
     if kind == "ModuleNotFoundError":
-        likely = "put helpers into this file: only the files that came with the course are used"
-        return {**place, "what": f"{kind}: {text}{at}", "likely": likely}
+        cause = "put helpers into this file: only the files that came with the course are used"
+        return {**place, "what": f"{kind}: {text}{at}", "cause": cause}
     said_so = f"{kind}: {text}" if text else kind
     return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else ""}

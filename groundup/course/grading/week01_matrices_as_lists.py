@@ -8,8 +8,8 @@ import numpy as np
 
 from groundup.course.checks import Check, Exercise
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
-from groundup.course.grading.problems.matrices import MATMUL_GUESSES, MATMUL_HAND, SIZES, B, matrices
-from groundup.course.likely import Guess
+from groundup.course.grading.problems.matrices import MATMUL_HAND, MATMUL_MISTAKES, SIZES, B, matrices
+from groundup.course.mistakes import Mistake
 
 ONE_ROW = (
     "all rows are one and the same list: [row] * m does not copy the row; make each row anew, [... for _ in range(m)]"
@@ -29,16 +29,16 @@ def product(rung: str) -> list[Check]:
             sizes=SIZES,
             terms=lambda a, b: a.shape[1],
             scale=lambda a, b: np.abs(a) @ np.abs(b),
-            guesses=[
-                *MATMUL_GUESSES,
-                Guess(ONE_ROW, lambda a, b: np.tile((a @ b).sum(axis=0), (len(a), 1)) if len(a) > 1 else None),
-                Guess(ONE_ROW, lambda a, b: np.tile((a @ b)[-1], (len(a), 1)) if len(a) > 1 else None),
-                Guess(
+            mistakes=[
+                *MATMUL_MISTAKES,
+                Mistake(ONE_ROW, lambda a, b: np.tile((a @ b).sum(axis=0), (len(a), 1)) if len(a) > 1 else None),
+                Mistake(ONE_ROW, lambda a, b: np.tile((a @ b)[-1], (len(a), 1)) if len(a) > 1 else None),
+                Mistake(
                     "only the first row is computed: zip gives an iterator, which is used up after one walk; "
                     "make a list of it",
                     lambda a, b: np.concatenate([a[:1] @ b, np.zeros((len(a) - 1, b.shape[1]))]),
                 ),
-                Guess(
+                Mistake(
                     "the sum is not begun anew: every element also holds what stood before it in its row",
                     lambda a, b: np.cumsum(a @ b, axis=1),
                 ),
@@ -71,20 +71,20 @@ def matmul_tn() -> list[Check]:
             sizes=SIZES,
             terms=lambda a, b: a.shape[0],
             scale=lambda a, b: np.abs(a).T @ np.abs(b),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "this is a times b: it is a's columns that are multiplied here, not its rows",
                     lambda a, b: a @ b if a.shape[1] == len(b) else None,
                 ),
-                Guess(
+                Mistake(
                     "this is a times b transposed: rows with rows, where columns with columns are wanted",
                     lambda a, b: a @ b.T if a.shape[1] == b.shape[1] else None,
                 ),
-                Guess(
+                Mistake(
                     "the last row is left out: the sum runs over all rows, which a and b have in common",
                     lambda a, b: a[:-1].T @ b[:-1] if len(a) > 1 else None,
                 ),
-                Guess("only the last row counts: add to the sum, do not assign", lambda a, b: a[-1:].T @ b[-1:]),
+                Mistake("only the last row counts: add to the sum, do not assign", lambda a, b: a[-1:].T @ b[-1:]),
             ],
         )
     )

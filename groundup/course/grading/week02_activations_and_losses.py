@@ -14,28 +14,28 @@ from groundup.course.grading.problems.activations import (
     FAR,
     LOG2,
     LOG3,
-    RELU_GUESSES,
     RELU_HAND,
+    RELU_MISTAKES,
     SHAPES,
-    SOFTMAX_GUESSES,
     SOFTMAX_HAND,
+    SOFTMAX_MISTAKES,
     relu_arguments,
     relu_slopes,
     softmax_arguments,
     softmax_of,
 )
 from groundup.course.grading.problems.cross_entropy import (
-    CROSS_ENTROPY_BACKWARD_GUESSES,
     CROSS_ENTROPY_BACKWARD_HAND,
-    CROSS_ENTROPY_GUESSES,
+    CROSS_ENTROPY_BACKWARD_MISTAKES,
     CROSS_ENTROPY_HAND,
+    CROSS_ENTROPY_MISTAKES,
     cross_entropy_gradient,
     cross_entropy_of,
     cross_entropy_slopes,
     labelled,
     loss_scale,
 )
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 OVERFLOW = "exp of more than 709 is beyond every float: subtract {} first, which cancels and changes nothing else"
 
@@ -59,7 +59,7 @@ def relu_backward() -> list[Check]:
             typical=(4, 5),
             sizes=SHAPES,
             gradient=relu_slopes(call),
-            guesses=RELU_GUESSES,
+            mistakes=RELU_MISTAKES,
         )
     )
 
@@ -92,17 +92,17 @@ def sigmoid_of() -> list[Check]:
             typical=3.0,
             sizes=[0.1, 1.0, 10.0, -10.0, 40.0, -40.0, 300.0, FAR, -FAR],
             scale=lambda v: 1.0,
-            guesses=[
-                Guess("this is the sigmoid of -v: the exponent's sign", lambda v: 1.0 - reference(v)),
-                Guess(
+            mistakes=[
+                Mistake("this is the sigmoid of -v: the exponent's sign", lambda v: 1.0 - reference(v)),
+                Mistake(
                     "this is the sigmoid's slope, s (1 - s); wanted is s itself",
                     lambda v: reference(v) * (1 - reference(v)),
                 ),
-                Guess("this is tanh, between -1 and 1; the sigmoid lies between 0 and 1", lambda v: math.tanh(v)),
-                Guess(
+                Mistake("this is tanh, between -1 and 1; the sigmoid lies between 0 and 1", lambda v: math.tanh(v)),
+                Mistake(
                     "this is exp(-v): what is missing is 1 / (1 + ...)", lambda v: math.exp(-v) if v > -700 else None
                 ),
-                Guess(
+                Mistake(
                     "this is 1 + exp(-v): what is missing is 1 / ...", lambda v: 1 + math.exp(-v) if v > -700 else None
                 ),
             ],
@@ -128,7 +128,7 @@ def softmax() -> list[Check]:
             sizes=SHAPES,
             terms=lambda z: z.shape[1] + 16,
             scale=lambda z: 1.0 + np.abs(z).max(),
-            guesses=SOFTMAX_GUESSES,
+            mistakes=SOFTMAX_MISTAKES,
         )
     )
 
@@ -141,22 +141,22 @@ def pair_of(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarra
 def mean_squared_error_backward() -> list[Check]:
     """The gradient of the mean squared error."""
     call = on_lists(stage().losses.mean_squared_error_backward, "outputs", "targets")
-    guesses = [
-        Guess("the derivative of a square brings a factor of 2", lambda o, t: (o - t) / o.size),
-        Guess(
+    mistakes = [
+        Mistake("the derivative of a square brings a factor of 2", lambda o, t: (o - t) / o.size),
+        Mistake(
             "divided by the batch alone: the mean is over all elements, rows times columns",
             lambda o, t: 2 * (o - t) / len(o),
         ),
-        Guess(
+        Mistake(
             "divided by the columns alone: the mean is over all elements, rows times columns",
             lambda o, t: 2 * (o - t) / o.shape[1],
         ),
-        Guess("forgot the mean: divide by the number of elements", lambda o, t: 2 * (o - t)),
-        Guess(
+        Mistake("forgot the mean: divide by the number of elements", lambda o, t: 2 * (o - t)),
+        Mistake(
             "wrong sign: output minus target, for more output means more error above the target",
             lambda o, t: 2 * (t - o) / o.size,
         ),
-        Guess("this is the error itself, squared; wanted is its slope", lambda o, t: (o - t) ** 2 / o.size),
+        Mistake("this is the error itself, squared; wanted is its slope", lambda o, t: (o - t) ** 2 / o.size),
     ]
     _, targets = pair_of(np.random.default_rng(6), (3, 4))
     return graded(
@@ -176,9 +176,11 @@ def mean_squared_error_backward() -> list[Check]:
                 lambda o: call(o, targets),
                 lambda rng: rng.standard_normal((3, 4)),
                 "mean_squared_error for outputs (3, 4)",
-                guesses=[replace(guess, wrong=lambda o, wrong=guess.wrong: wrong(o, targets)) for guess in guesses],
+                mistakes=[
+                    replace(mistake, result=lambda o, wrong=mistake.result: wrong(o, targets)) for mistake in mistakes
+                ],
             ),
-            guesses=guesses,
+            mistakes=mistakes,
         )
     )
 
@@ -203,7 +205,7 @@ def softmax_cross_entropy() -> list[Check]:
             sizes=SHAPES,
             terms=lambda z, labels: z.size + 16,
             scale=loss_scale,
-            guesses=CROSS_ENTROPY_GUESSES,
+            mistakes=CROSS_ENTROPY_MISTAKES,
         )
     )
 
@@ -229,7 +231,7 @@ def softmax_cross_entropy_backward() -> list[Check]:
             gradient=cross_entropy_gradient(call),
             terms=lambda z, labels: z.shape[1] + 16,
             scale=loss_scale,
-            guesses=CROSS_ENTROPY_BACKWARD_GUESSES,
+            mistakes=CROSS_ENTROPY_BACKWARD_MISTAKES,
         )
     )
 

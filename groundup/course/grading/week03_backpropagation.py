@@ -12,10 +12,10 @@ from groundup.course.checks import Check, Exercise, Wrong, gradient_check
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.problems.activations import LOG3, SHAPES, softmax_of
 from groundup.course.grading.problems.dense import (
-    BACKWARD_GUESSES,
     BACKWARD_HAND,
-    DENSE_GUESSES,
+    BACKWARD_MISTAKES,
     DENSE_HAND,
+    DENSE_MISTAKES,
     backward_arguments,
     dense_arguments,
     dense_gradients,
@@ -23,8 +23,8 @@ from groundup.course.grading.problems.dense import (
 )
 from groundup.course.grading.problems.matrices import SIZES
 from groundup.course.grading.problems.networks import (
-    BACKPROPAGATION_GUESSES,
     BACKPROPAGATION_HAND,
+    BACKPROPAGATION_MISTAKES,
     FORWARD_PROBLEM,
     NETWORKS,
     Problem,
@@ -40,11 +40,11 @@ from groundup.course.grading.problems.optimizer_steps import (
     SGD_SIZES,
     Steps,
     held,
-    sgd_guesses,
+    sgd_mistakes,
     sgd_steps,
     steps_case,
 )
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 FORWARD_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
     (
@@ -65,45 +65,45 @@ def traced(trace: Any, given: Problem) -> dict[str, Any]:
     if not isinstance(trace, list):
         raise Wrong(f"_forward of {given}: no list came back", expected=expected, got=type(trace).__name__)
     if len(trace) != len(wanted):
-        likely = "z and its activation for every hidden layer, and of the last layer z alone"
+        cause = "z and its activation for every hidden layer, and of the last layer z alone"
         raise Wrong(
-            f"_forward of {given}: the trace is not as long", expected=expected, got=str(len(trace)), likely=likely
+            f"_forward of {given}: the trace is not as long", expected=expected, got=str(len(trace)), cause=cause
         )
     return dict(zip(wanted, trace, strict=True))
 
 
-FORWARD_GUESSES = [
-    Guess(
+FORWARD_MISTAKES = [
+    Mistake(
         "the activation is applied after the last layer, too: its raw outputs are wanted, the loss does the rest",
         lambda p, name=name: network_trace(p, last=True).get(name),
         name,
     )
     for name in ("z1", "z2", "z3")
 ]
-FORWARD_GUESSES += [
-    Guess(
+FORWARD_MISTAKES += [
+    Mistake(
         "the activation is left out between the layers: the next layer gets its output, not z",
         lambda p, name=name: network_trace(p, activated=False).get(name),
         name,
     )
     for name in ("output1", "z2", "z3")
 ]
-FORWARD_GUESSES += [
-    Guess(
+FORWARD_MISTAKES += [
+    Mistake(
         "the dropout masks are not used: what the next layer gets is output * mask",
         lambda p, name=name: network_trace(p, masked=False).get(name) if p.masks else None,
         name,
     )
     for name in ("z2", "z3")
 ]
-FORWARD_GUESSES += [
-    Guess(
+FORWARD_MISTAKES += [
+    Mistake(
         "the trace holds the output after dropout: backward needs it as the activation gave it",
         lambda p: network_trace(p)["output1"] * p.masks[0] if p.masks else None,
         "output1",
     ),
-    Guess("output1 is z1 once more: apply the activation", lambda p: network_trace(p)["z1"], "output1"),
-    Guess(
+    Mistake("output1 is z1 once more: apply the activation", lambda p: network_trace(p)["z1"], "output1"),
+    Mistake(
         "every layer gets x: it has to get the output of the layer before",
         lambda p: (
             p.x @ p.parameters[2] + p.parameters[3] if p.layers > 1 and p.x.shape[1] == len(p.parameters[2]) else None
@@ -124,9 +124,9 @@ def dense_forward() -> list[Check]:
         layer = dense(weights.tolist(), bias.tolist())
         y = on_lists(layer.forward, "x")(x)
         if layer._x is None or np.shape(layer._x) != x.shape:
-            raise Wrong("Dense.forward does not remember x", likely=REMEMBER)
+            raise Wrong("Dense.forward does not remember x", cause=REMEMBER)
         if layer.weights != weights.tolist() or layer.bias != bias.tolist():
-            raise Wrong("the layer's weights or bias were changed by forward", likely="forward only reads them")
+            raise Wrong("the layer's weights or bias were changed by forward", cause="forward only reads them")
         return y
 
     return graded(
@@ -140,7 +140,7 @@ def dense_forward() -> list[Check]:
             sizes=SIZES,
             terms=lambda x, w, b: len(w) + 1,
             scale=lambda x, w, b: np.abs(x) @ np.abs(w) + np.abs(b),
-            guesses=DENSE_GUESSES,
+            mistakes=DENSE_MISTAKES,
         )
     )
 
@@ -158,11 +158,11 @@ def dense_backward() -> list[Check]:
         layer = dense(weights.tolist(), [0.5] * weights.shape[1])
         layer.forward(x.tolist())
         if layer.backward(grad.tolist(), needs_grad_input=False) is not None:
-            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", likely=NOT_NEEDED)
+            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=NOT_NEEDED)
         returned = on_lists(layer.backward, "grad_output")(grad)
         if layer.weights != weights.tolist() or layer.bias != [0.5] * weights.shape[1]:
-            likely = "backward only finds the gradients; moving the weights is the optimizer's task"
-            raise Wrong("the layer's weights or bias were changed by backward", likely=likely)
+            cause = "backward only finds the gradients; moving the weights is the optimizer's task"
+            raise Wrong("the layer's weights or bias were changed by backward", cause=cause)
         return {"grad_input": returned, "grad_weights": layer.grad_weights, "grad_bias": layer.grad_bias}
 
     return graded(
@@ -177,7 +177,7 @@ def dense_backward() -> list[Check]:
             terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
             scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
             gradient=dense_slopes(call),
-            guesses=BACKWARD_GUESSES,
+            mistakes=BACKWARD_MISTAKES,
         )
     )
 
@@ -192,23 +192,23 @@ def softmax_backward() -> list[Check]:
     """The derivative of softmax."""
     call = on_lists(stage().activations.softmax_backward, "grad_output", "z", "output")
     grad = np.random.default_rng(6).standard_normal((3, 4))
-    guesses = [
-        Guess(
+    mistakes = [
+        Mistake(
             "this is the sigmoid's rule, s (1 - s): in softmax, every output of a row depends on every z of the row",
             lambda g, z, s: g * s * (1 - s),
         ),
-        Guess("the factor s_i in front is missing", lambda g, z, s: g - (g * s).sum(axis=1, keepdims=True)),
-        Guess("the sum over the row is not subtracted", lambda g, z, s: g * s),
-        Guess(
+        Mistake("the factor s_i in front is missing", lambda g, z, s: g - (g * s).sum(axis=1, keepdims=True)),
+        Mistake("the sum over the row is not subtracted", lambda g, z, s: g * s),
+        Mistake(
             "the sum is over the batch: it runs along the row, over the classes of one sample",
             lambda g, z, s: s * (g - (g * s).sum(axis=0)),
         ),
-        Guess(
+        Mistake(
             "the sum is of g alone: each g_j counts with its share s_j",
             lambda g, z, s: s * (g - g.sum(axis=1, keepdims=True)),
         ),
-        Guess("the wrong order: g minus the sum, not the sum minus g", lambda g, z, s: -softmax_slopes(g, s)),
-        Guess(
+        Mistake("the wrong order: g minus the sum, not the sum minus g", lambda g, z, s: -softmax_slopes(g, s)),
+        Mistake(
             "the sum is of another row: it belongs to one row, and starts at 0 in each",
             lambda g, z, s: s * (g - np.cumsum((g * s).sum(axis=1))[:, np.newaxis]),
         ),
@@ -241,12 +241,12 @@ def softmax_backward() -> list[Check]:
                 lambda z: call(grad, z, softmax_of(z)),
                 lambda rng: rng.standard_normal((3, 4)),
                 "sum(softmax(z) * grad_output) for z (3, 4)",
-                guesses=[
-                    replace(guess, wrong=lambda z, wrong=guess.wrong: wrong(grad, z, softmax_of(z)))
-                    for guess in guesses
+                mistakes=[
+                    replace(mistake, result=lambda z, wrong=mistake.result: wrong(grad, z, softmax_of(z)))
+                    for mistake in mistakes
                 ],
             ),
-            guesses=guesses,
+            mistakes=mistakes,
         )
     )
 
@@ -271,7 +271,7 @@ def network_forward() -> list[Check]:
             sizes=NETWORKS,
             terms=lambda given: 64,
             scale=lambda given: sum(float(np.abs(z).max()) for z in network_trace(given).values()) + 1,
-            guesses=FORWARD_GUESSES,
+            mistakes=FORWARD_MISTAKES,
         )
     )
 
@@ -285,8 +285,8 @@ def network_forward_backward() -> list[Check]:
         masks = None if given.masks is None else [mask.tolist() for mask in given.masks]
         loss = on_lists(made._forward_backward, "x", "y", "dropout_masks")(given.x, given.y, masks)
         if any(np.any(np.asarray(new) != old) for new, old in zip(made.parameters, given.parameters, strict=True)):
-            likely = "backpropagation only finds the gradients; moving the weights is the optimizer's task"
-            raise Wrong("the network's parameters were changed by _forward_backward", likely=likely)
+            cause = "backpropagation only finds the gradients; moving the weights is the optimizer's task"
+            raise Wrong("the network's parameters were changed by _forward_backward", cause=cause)
         return gradients_by_name(loss, made._gradients())
 
     return graded(
@@ -301,7 +301,7 @@ def network_forward_backward() -> list[Check]:
             terms=lambda given: 256,
             scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
             gradient=network_slopes(call),
-            guesses=BACKPROPAGATION_GUESSES,
+            mistakes=BACKPROPAGATION_MISTAKES,
         )
     )
 
@@ -338,7 +338,7 @@ def sgd_step() -> list[Check]:
             typical=((3, 2), SGD_ALL),
             sizes=SGD_SIZES,
             scale=lambda given: 10.0,
-            guesses=sgd_guesses(NOT_IN_PLACE),
+            mistakes=sgd_mistakes(NOT_IN_PLACE),
         )
     )
 

@@ -21,11 +21,11 @@ from groundup.course.grading.calling.on_arrays import (
     twice,
 )
 from groundup.course.grading.problems.activations import (
-    RELU_GUESSES,
     RELU_HAND,
+    RELU_MISTAKES,
     SHAPES,
-    SOFTMAX_GUESSES,
     SOFTMAX_HAND,
+    SOFTMAX_MISTAKES,
     naive_softmax,
     relu_arguments,
     relu_slopes,
@@ -33,16 +33,16 @@ from groundup.course.grading.problems.activations import (
     softmax_of,
 )
 from groundup.course.grading.problems.dense import (
-    BACKWARD_GUESSES,
     BACKWARD_HAND,
-    DENSE_GUESSES,
+    BACKWARD_MISTAKES,
     DENSE_HAND,
+    DENSE_MISTAKES,
     backward_arguments,
     dense_arguments,
     dense_slopes,
 )
-from groundup.course.grading.problems.matrices import MATMUL_GUESSES, MATMUL_HAND, SIZES, matrices
-from groundup.course.likely import Guess
+from groundup.course.grading.problems.matrices import MATMUL_HAND, MATMUL_MISTAKES, SIZES, matrices
+from groundup.course.mistakes import Mistake
 
 
 def outer_products() -> list[Check]:
@@ -58,9 +58,9 @@ def outer_products() -> list[Check]:
         sizes=SIZES,
         terms=lambda a, b: a.shape[1],
         scale=lambda a, b: np.abs(a) @ np.abs(b),
-        guesses=[
-            *MATMUL_GUESSES,
-            Guess(
+        mistakes=[
+            *MATMUL_MISTAKES,
+            Mistake(
                 "out holds whatever was there before, NaN here: set it to 0 before the first product is added",
                 lambda a, b: np.full((len(a), b.shape[1]), np.nan),
             ),
@@ -73,8 +73,8 @@ def outer_products() -> list[Check]:
             total += np.outer(a[:, k], b[k])
         return total
 
-    likely = "a loop over rows, columns or elements of the result: only k is looped over, K times in all"
-    return graded(exercise, speed_check(exercise, function, against, lambda rng: matrices(rng, (120, 4, 120)), likely))
+    cause = "a loop over rows, columns or elements of the result: only k is looped over, K times in all"
+    return graded(exercise, speed_check(exercise, function, against, lambda rng: matrices(rng, (120, 4, 120)), cause))
 
 
 def relu_backward() -> list[Check]:
@@ -90,7 +90,7 @@ def relu_backward() -> list[Check]:
         typical=(4, 5),
         sizes=SHAPES,
         gradient=relu_slopes(call),
-        guesses=RELU_GUESSES,
+        mistakes=RELU_MISTAKES,
     )
     plain = speed_check(
         exercise, function, lambda g, z, o: np.where(z > 0, g, 0), lambda rng: relu_arguments(rng, (3000, 4))
@@ -125,15 +125,15 @@ def softmax() -> list[Check]:
         sizes=SHAPES,
         terms=lambda z: z.shape[1] + 16,
         scale=lambda z: 1.0 + np.abs(z).max(),
-        guesses=[
-            Guess(OVERFLOWED, naive_softmax),
-            *SOFTMAX_GUESSES,
-            Guess(
+        mistakes=[
+            Mistake(OVERFLOWED, naive_softmax),
+            *SOFTMAX_MISTAKES,
+            Mistake(
                 "the maximum of the whole matrix is subtracted, and a row far below it rounds to 0 / 0: each row's own "
                 "maximum, max(axis=1, keepdims=True)",
                 whole_maximum,
             ),
-            Guess(
+            Mistake(
                 "a row's sum is broadcast along the columns: keepdims=True keeps it a column, (batch, 1)",
                 without_keepdims,
             ),
@@ -150,7 +150,7 @@ def dense_forward() -> list[Check]:
         layer = dense(weights, bias)
         found = on_arrays(layer.forward, lambda x: (len(x), len(bias)), "x", scratch=False)(x)
         if layer._x is None or np.shape(layer._x) != x.shape:
-            raise Wrong("Dense.forward does not remember x", likely="backward will ask what x was: self._x = x")
+            raise Wrong("Dense.forward does not remember x", cause="backward will ask what x was: self._x = x")
         unchanged(Tally(), (weights, bias), (layer.weights, layer.bias), ("weights", "bias"))
         return found
 
@@ -167,7 +167,7 @@ def dense_forward() -> list[Check]:
         sizes=SIZES,
         terms=lambda x, w, b: len(w) + 1,
         scale=lambda x, w, b: np.abs(x) @ np.abs(w) + np.abs(b),
-        guesses=DENSE_GUESSES,
+        mistakes=DENSE_MISTAKES,
     )
     return graded(
         exercise,
@@ -191,14 +191,14 @@ def dense_backward() -> list[Check]:
         layer = dense(weights, np.full(weights.shape[1], 0.5, weights.dtype))
         layer.forward(x)
         if layer.backward(grad, needs_grad_input=False) is not None:
-            likely = "the first layer has nobody to hand dL/dx to: return None there, without computing it"
-            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", likely=likely)
+            cause = "the first layer has nobody to hand dL/dx to: return None there, without computing it"
+            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=cause)
         of_weights, of_bias = layer.grad_weights, layer.grad_bias
         of_weights[...], of_bias[...] = np.nan, np.nan
         found = on_arrays(layer.backward, lambda grad: x.shape, "grad_output", scratch=False)(grad)
         for name, there in (("grad_weights", of_weights), ("grad_bias", of_bias)):
             if getattr(layer, name) is not there:
-                raise Wrong(f"{name} is another array than before the call", likely=NEW_ARRAY.format(f"self.{name}"))
+                raise Wrong(f"{name} is another array than before the call", cause=NEW_ARRAY.format(f"self.{name}"))
         unchanged(Tally(), (weights,), (layer.weights,), ("weights",))
         return {
             "grad_input": found[""],
@@ -231,10 +231,10 @@ def dense_backward() -> list[Check]:
         terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
         scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
         gradient=dense_slopes(call),
-        guesses=[
-            *BACKWARD_GUESSES,
-            Guess(added, lambda x, w, g: np.full(w.shape, np.nan), "grad_weights"),
-            Guess(added, lambda x, w, g: np.full(w.shape[1], np.nan), "grad_bias"),
+        mistakes=[
+            *BACKWARD_MISTAKES,
+            Mistake(added, lambda x, w, g: np.full(w.shape, np.nan), "grad_weights"),
+            Mistake(added, lambda x, w, g: np.full(w.shape[1], np.nan), "grad_bias"),
         ],
     )
     return graded(

@@ -23,10 +23,10 @@ from groundup.course.grading.calling.on_arrays import (
 )
 from groundup.course.grading.problems.activations import SHAPES, naive_softmax, softmax_of
 from groundup.course.grading.problems.cross_entropy import (
-    CROSS_ENTROPY_BACKWARD_GUESSES,
     CROSS_ENTROPY_BACKWARD_HAND,
-    CROSS_ENTROPY_GUESSES,
+    CROSS_ENTROPY_BACKWARD_MISTAKES,
     CROSS_ENTROPY_HAND,
+    CROSS_ENTROPY_MISTAKES,
     cross_entropies,
     cross_entropy_gradient,
     cross_entropy_slopes,
@@ -37,8 +37,8 @@ from groundup.course.grading.problems.cross_entropy import (
     one_hot,
 )
 from groundup.course.grading.problems.networks import (
-    BACKPROPAGATION_GUESSES,
     BACKPROPAGATION_HAND,
+    BACKPROPAGATION_MISTAKES,
     NETWORKS,
     Problem,
     gradients_by_name,
@@ -47,8 +47,8 @@ from groundup.course.grading.problems.networks import (
 )
 from groundup.course.grading.problems.optimizer_steps import (
     ADAM_ALL,
-    ADAM_GUESSES,
     ADAM_HAND,
+    ADAM_MISTAKES,
     ADAM_SIZES,
     SGD_ALL,
     SGD_HAND,
@@ -56,11 +56,11 @@ from groundup.course.grading.problems.optimizer_steps import (
     Steps,
     adam_steps,
     held,
-    sgd_guesses,
+    sgd_mistakes,
     sgd_steps,
     steps_case,
 )
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
@@ -97,16 +97,16 @@ def softmax_cross_entropy() -> list[Check]:
         sizes=SHAPES,
         terms=lambda z, labels: z.size + 16,
         scale=loss_scale,
-        guesses=[
-            *CROSS_ENTROPY_GUESSES,
-            Guess(
+        mistakes=[
+            *CROSS_ENTROPY_MISTAKES,
+            Mistake(
                 "a share has rounded to 0, and its logarithm is minus infinity: take the logarithm of the sum of exps, "
                 "as the docstring does",
                 rounded_to_zero,
             ),
-            Guess(OVERFLOWED, naive_cross_entropy),
-            Guess(OVERFLOWED, naive_logarithm),
-            Guess(
+            Mistake(OVERFLOWED, naive_cross_entropy),
+            Mistake(OVERFLOWED, naive_logarithm),
+            Mistake(
                 "[:, labels] takes these columns of every row: each row's own label is [np.arange(rows), labels]",
                 lambda z, labels: float(np.mean(cross_entropies(z)[:, labels])) if len(z) > 1 else None,
             ),
@@ -144,13 +144,13 @@ def softmax_cross_entropy_backward() -> list[Check]:
         gradient=cross_entropy_gradient(call),
         terms=lambda z, labels: z.shape[1] + 16,
         scale=loss_scale,
-        guesses=[
-            Guess(
+        mistakes=[
+            Mistake(
                 "[:, labels] takes these columns of every row: each row's own label is [np.arange(rows), labels]",
                 columns,
             ),
-            *CROSS_ENTROPY_BACKWARD_GUESSES,
-            Guess(OVERFLOWED, lambda z, labels: (naive_softmax(z) - one_hot(labels, z.shape[1])) / len(z)),
+            *CROSS_ENTROPY_BACKWARD_MISTAKES,
+            Mistake(OVERFLOWED, lambda z, labels: (naive_softmax(z) - one_hot(labels, z.shape[1])) / len(z)),
         ],
     )
     return graded(exercise, speed_check(exercise, function, cross_entropy_slopes, lambda rng: labelled(rng, (3000, 4))))
@@ -189,7 +189,7 @@ def network_forward_backward() -> list[Check]:
         terms=lambda given: 256,
         scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
         gradient=network_slopes(call),
-        guesses=[*BACKPROPAGATION_GUESSES, Guess(added, _added, "dL/dW1")],
+        mistakes=[*BACKPROPAGATION_MISTAKES, Mistake(added, _added, "dL/dW1")],
         fresh=True,
     )
     return graded(exercise)
@@ -209,7 +209,7 @@ def optimizer_checks(
     name: str,
     buffers: Mapping[str, Sequence[str]],
     reference: Callable[..., dict[str, Any]],
-    guesses: Sequence[Guess],
+    mistakes: Sequence[Mistake],
     hand: Sequence[tuple[tuple[Steps], dict[str, Any]]],
     typical: dict[str, Any],
     sizes: Sequence[Any],
@@ -248,7 +248,7 @@ def optimizer_checks(
         typical=((3, 2), typical),
         sizes=sizes,
         scale=lambda given: 10.0,
-        guesses=guesses,
+        mistakes=mistakes,
         fresh=True,
     )
 
@@ -266,15 +266,15 @@ def optimizer_checks(
 def sgd_step() -> list[Check]:
     """SGD.step, on arrays that have to change in place."""
     return optimizer_checks(
-        "SGD", {"momentum": ["velocity"]}, sgd_steps, sgd_guesses(NOT_IN_PLACE), SGD_HAND, SGD_ALL, SGD_SIZES
+        "SGD", {"momentum": ["velocity"]}, sgd_steps, sgd_mistakes(NOT_IN_PLACE), SGD_HAND, SGD_ALL, SGD_SIZES
     )
 
 
 def adam_step() -> list[Check]:
     """Adam.step, on arrays that have to change in place."""
-    same = [Guess(NOT_IN_PLACE, lambda s, name=name: getattr(s, name), name) for name in ("weights", "bias")]
+    same = [Mistake(NOT_IN_PLACE, lambda s, name=name: getattr(s, name), name) for name in ("weights", "bias")]
     moments = {"": ["first_moment", "second_moment"]}
-    return optimizer_checks("Adam", moments, adam_steps, [*same, *ADAM_GUESSES], ADAM_HAND, ADAM_ALL, ADAM_SIZES)
+    return optimizer_checks("Adam", moments, adam_steps, [*same, *ADAM_MISTAKES], ADAM_HAND, ADAM_ALL, ADAM_SIZES)
 
 
 GRADES: dict[str, Callable[[], list[Check]]] = {

@@ -20,7 +20,7 @@ from groundup.course.grading.calling.c_functions import (
 )
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.c_products import product
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 # Week 6: pointers and loops
@@ -65,15 +65,17 @@ def relu_backward() -> list[Check]:
                 lambda rng: rng.uniform(0.1, 1, (3, 4)) * np.where(np.arange(4) % 2, 1, -1),
                 "sum(relu(z) * grad_output) for z (3, 4)",
             ),
-            guesses=[
-                Guess("at z = 0 the slope is 0: the gradient stops there", lambda g, z: np.where(z >= 0, g, 0)),
-                Guess("that is the slope alone: the gradient that came in passes where it is 1", lambda g, z: z > 0),
-                Guess("the gradient passes where z was positive, not where it was negative", lambda g, z: (z <= 0) * g),
-                Guess(
+            mistakes=[
+                Mistake("at z = 0 the slope is 0: the gradient stops there", lambda g, z: np.where(z >= 0, g, 0)),
+                Mistake("that is the slope alone: the gradient that came in passes where it is 1", lambda g, z: z > 0),
+                Mistake(
+                    "the gradient passes where z was positive, not where it was negative", lambda g, z: (z <= 0) * g
+                ),
+                Mistake(
                     "0 times infinity is not a number: choose between 0 and the gradient, do not multiply",
                     lambda g, z: quietly(lambda: g * (z > 0)),
                 ),
-                Guess("the sign of z decides, not that of the gradient", lambda g, z: np.where(g > 0, g, 0)),
+                Mistake("the sign of z decides, not that of the gradient", lambda g, z: np.where(g > 0, g, 0)),
             ],
         )
     )
@@ -104,25 +106,25 @@ def add_bias() -> list[Check]:
             arguments=lambda rng, size: (rng.standard_normal(size[1]), matrix(rng, size)),
             typical=(4, 4),
             sizes=SHAPES,
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "only the first row has its bias: does the index move on to row i, at i * columns?",
                     lambda b, v: np.vstack([v[:1] + b, v[1:]]),
                 ),
-                Guess(
+                Mistake(
                     "the first row got every row's bias: does the index move on to row i, at i * columns?",
                     lambda b, v: np.vstack([v[:1] + len(v) * b, v[1:]]),
                 ),
-                Guess("the bias took the values' place: add it to them", lambda b, v: np.broadcast_to(b, v.shape)),
-                Guess("the bias of an output is that of its column j, not of its row i", _bias_of_rows),
-                Guess(
+                Mistake("the bias took the values' place: add it to them", lambda b, v: np.broadcast_to(b, v.shape)),
+                Mistake("the bias of an output is that of its column j, not of its row i", _bias_of_rows),
+                Mistake(
                     "the next row begins `columns` numbers further on, not `rows`: element (i, j) is at "
                     "[i * columns + j]",
                     lambda b, v: _bias_along(b, v, len(v), 1),
                 ),
-                Guess(places, lambda b, v: _bias_along(b, v, 1, len(v))),
-                Guess("every value got the first bias", lambda b, v: v + b[0]),
-                Guess("nothing was changed", lambda b, v: v),
+                Mistake(places, lambda b, v: _bias_along(b, v, 1, len(v))),
+                Mistake("every value got the first bias", lambda b, v: v + b[0]),
+                Mistake("nothing was changed", lambda b, v: v),
             ],
         )
     )
@@ -165,27 +167,27 @@ def column_sums() -> list[Check]:
             sizes=SHAPES,
             terms=lambda values: len(values),
             scale=lambda values: np.abs(values).sum(axis=0),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "a mean was asked of nobody: the bias was added to every row, so its gradient is the sum",
                     lambda v: v.mean(axis=0),
                 ),
-                Guess(
+                Mistake(
                     "the first row counts twice: what starts with row 0 goes on with row 1",
                     lambda v: v.sum(axis=0) + v[0],
                 ),
-                Guess("the last row is left out: does i run to the end?", lambda v: v[:-1].sum(axis=0)),
-                Guess("only the last row is kept: add to the sum, do not assign", lambda v: v[-1]),
-                Guess("only the first row is there: nothing is added to it", lambda v: v[0]),
-                Guess(
+                Mistake("the last row is left out: does i run to the end?", lambda v: v[:-1].sum(axis=0)),
+                Mistake("only the last row is kept: add to the sum, do not assign", lambda v: v[-1]),
+                Mistake("only the first row is there: nothing is added to it", lambda v: v[0]),
+                Mistake(
                     "those are the sums of the rows: the sum of a column runs over i",
                     lambda v: v.sum(axis=1) if v.shape[0] == v.shape[1] else None,
                 ),
-                Guess(
+                Mistake(
                     "the next row begins `columns` numbers further on, not `rows`",
                     lambda v: in_walk(v, v.shape[0], 1),
                 ),
-                Guess(
+                Mistake(
                     "rows and columns have changed places in the index: element (i, j) is at [i * columns + j]",
                     lambda v: in_walk(v, 1, v.shape[0]),
                 ),
@@ -206,8 +208,8 @@ def softmax() -> list[Check]:
         memory, case = changed("z", z), "softmax with output and z one memory"
         tally.trying(case)
         got = fenced_arrays.run("softmax", function, *z.shape, memory, memory)["z"]
-        likely = "output may be z itself: what is read from z after output was written is no z any more"
-        alike(tally, case, got, floor.softmax(z), likely)
+        cause = "output may be z itself: what is read from z after output was written is no z any more"
+        alike(tally, case, got, floor.softmax(z), cause)
 
     def other(sum_axis: int | None, subtract: bool = True) -> Callable[[np.ndarray], np.ndarray]:
         def compute(z: np.ndarray) -> np.ndarray:
@@ -230,16 +232,16 @@ def softmax() -> list[Check]:
             arguments=lambda rng, size: (3 * matrix(rng, size),),
             typical=(4, 4),
             sizes=SHAPES,
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "exp of a very negative number is 0: the largest is one of the row's own, so start with z[0]",
                     lambda z: quietly(lambda: _softmax_from(z, np.maximum(z.max(axis=1, keepdims=True), 0))),
                 ),
-                Guess("exp overflows: subtract the row's largest from each z first", other(1, subtract=False)),
-                Guess("each row adds up to 1, not the whole matrix: the sum starts anew with each row", other(None)),
-                Guess("each row adds up to 1, not each column", other(0)),
-                Guess("the sum is carried from row to row: it starts anew with each", _carried),
-                Guess(
+                Mistake("exp overflows: subtract the row's largest from each z first", other(1, subtract=False)),
+                Mistake("each row adds up to 1, not the whole matrix: the sum starts anew with each row", other(None)),
+                Mistake("each row adds up to 1, not each column", other(0)),
+                Mistake("the sum is carried from row to row: it starts anew with each", _carried),
+                Mistake(
                     "the exponentials are not divided by their sum",
                     lambda z: np.exp(z - z.max(axis=1, keepdims=True)),
                 ),

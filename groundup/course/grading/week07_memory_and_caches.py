@@ -19,7 +19,7 @@ from groundup.course.grading.calling.c_functions import (
 )
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.c_products import factors, product
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 # Week 7: one pass over memory
@@ -71,48 +71,48 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 lambda logits: call(logits, fixed)["grad"],
                 lambda rng: rng.standard_normal((3, 4)),
                 "the loss of logits (3, 4)",
-                guesses=[
-                    Guess(
+                mistakes=[
+                    Mistake(
                         f"{batch}, so its gradient is divided by their number, too",
                         lambda logits: 3 * right(logits, fixed),
                     )
                 ],
             ),
-            guesses=[
-                Guess(f"{batch}, not their sum", lambda z, y: len(z) * reference(z, y)["loss"], "loss"),
-                Guess(f"{batch}, not over all elements", lambda z, y: reference(z, y)["loss"] / z.shape[1], "loss"),
-                Guess("wrong sign: it is minus the logarithm", lambda z, y: -reference(z, y)["loss"], "loss"),
-                Guess(
+            mistakes=[
+                Mistake(f"{batch}, not their sum", lambda z, y: len(z) * reference(z, y)["loss"], "loss"),
+                Mistake(f"{batch}, not over all elements", lambda z, y: reference(z, y)["loss"] / z.shape[1], "loss"),
+                Mistake("wrong sign: it is minus the logarithm", lambda z, y: -reference(z, y)["loss"], "loss"),
+                Mistake(
                     "exp overflows: subtract the row's largest from each logit first",
                     lambda z, y: quietly(lambda: np.mean(np.log(np.exp(z).sum(axis=1)) - z[np.arange(len(y)), y])),
                     "loss",
                 ),
-                Guess(
+                Mistake(
                     "the largest was subtracted in the exponentials only: it belongs to the label's logit, too",
                     lambda z, y: np.mean(np.log(sums(z)[:, 0]) - z[np.arange(len(y)), y]),
                     "loss",
                 ),
-                Guess(
+                Mistake(
                     "the largest was subtracted from the label's logit only: it belongs into the exponentials, too",
                     lambda z, y: reference(z, y)["loss"] + np.mean(z.max(axis=1)),
                     "loss",
                 ),
-                Guess(
+                Mistake(
                     f"{batch}, so its gradient is divided by their number, too",
                     lambda z, y: len(z) * right(z, y),
                     "grad",
                 ),
-                Guess(
+                Mistake(
                     "that is softmax / batch: 1 goes off at the label before the division",
                     lambda z, y: softmax_of(z) / len(z),
                     "grad",
                 ),
-                Guess(
+                Mistake(
                     "1 was taken off before the division by the sum: e / sum - 1 = (e - sum) / sum",
                     lambda z, y: (softmax_of(z) - one_hot(z, y) / sums(z)) / len(z),
                     "grad",
                 ),
-                Guess(
+                Mistake(
                     "1 was taken off after the division by the batch: (softmax - 1) / batch",
                     lambda z, y: softmax_of(z) / len(z) - one_hot(z, y),
                     "grad",
@@ -143,7 +143,7 @@ def sgd() -> list[Check]:
             stepper.step([p], [g])
         return {"p": p, "velocity": stepper.state()["buffers"]["velocity"][0]} if momentum else {"p": p}
 
-    def guess(text: str, velocity: Any, step: Any, slope: Any = lambda g, p, decay: g + decay * p) -> list[Guess]:
+    def mistake(text: str, velocity: Any, step: Any, slope: Any = lambda g, p, decay: g + decay * p) -> list[Mistake]:
         """What comes out where v or the step is another: velocity(v, s, momentum), step(v, before, s, momentum)."""
 
         def wrong(
@@ -156,7 +156,7 @@ def sgd() -> list[Check]:
                 p = p - rate * step(v, before, s, momentum, nesterov)
             return {"p": p, "velocity": v}
 
-        return [Guess(text, lambda *given, name=name: wrong(*given).get(name), name) for name in ("p", "velocity")]
+        return [Mistake(text, lambda *given, name=name: wrong(*given).get(name), name) for name in ("p", "velocity")]
 
     def torch_velocity(v: Any, s: Any, momentum: float) -> Any:
         return momentum * v + s
@@ -193,47 +193,47 @@ def sgd() -> list[Check]:
                 (64, 0.5, True, 0.0),
                 (97, 0.9, True, 0.1),
             ],
-            guesses=[
-                *guess(
+            mistakes=[
+                *mistake(
                     "wrong sign: the parameters go against the gradient",
                     torch_velocity,
                     lambda *given: -torch_step(*given),
                 ),
-                *guess("the weight decay is missing", torch_velocity, torch_step, lambda g, p, decay: g),
-                *guess(
+                *mistake("the weight decay is missing", torch_velocity, torch_step, lambda g, p, decay: g),
+                *mistake(
                     "weight decay pulls towards 0: weight_decay * p is added to the gradient",
                     torch_velocity,
                     torch_step,
                     lambda g, p, decay: g - decay * p,
                 ),
-                *guess(
+                *mistake(
                     "the step takes the velocity as it was before: update it first",
                     torch_velocity,
                     lambda v, before, s, momentum, nesterov: before if momentum else s,
                 ),
-                *guess(
+                *mistake(
                     "nesterov is left out: then the step is learning_rate * (g + momentum * v)",
                     torch_velocity,
                     lambda v, before, s, momentum, nesterov: v,
                 ),
-                *guess(
+                *mistake(
                     "nesterov lacks the gradient itself: the step is learning_rate * (g + momentum * v)",
                     torch_velocity,
                     lambda v, before, s, momentum, nesterov: momentum * v if nesterov else v,
                 ),
-                *guess(
+                *mistake(
                     "nesterov looks ahead with the new velocity, not with the old one",
                     torch_velocity,
                     lambda v, before, s, momentum, nesterov: s + momentum * before if nesterov else v,
                 ),
-                *guess(
+                *mistake(
                     "this velocity is a mean: here v = momentum * v + g, all of g",
                     lambda v, s, momentum: momentum * v + (1 - momentum) * s,
                     torch_step,
                 ),
-                *guess("the velocity forgets: v = momentum * v + g", lambda v, s, momentum: s, torch_step),
-                *guess("momentum 1, it seems: v = momentum * v + g", lambda v, s, momentum: v + s, torch_step),
-                *guess(
+                *mistake("the velocity forgets: v = momentum * v + g", lambda v, s, momentum: s, torch_step),
+                *mistake("momentum 1, it seems: v = momentum * v + g", lambda v, s, momentum: v + s, torch_step),
+                *mistake(
                     "the velocity is not used: p goes by learning_rate * v",
                     torch_velocity,
                     lambda v, before, s, momentum, nesterov: s,
@@ -269,11 +269,11 @@ def along_rows(name: str) -> Check:
 
 def matmul_ikj() -> list[Check]:
     """The two inner loops swapped."""
-    made = checks_of(product("matmul_ikj", guesses=[ONE_ROW_SET]))
+    made = checks_of(product("matmul_ikj", mistakes=[ONE_ROW_SET]))
     return [*made, along_rows("matmul_ikj")]
 
 
-ONE_ROW_SET = Guess(
+ONE_ROW_SET = Mistake(
     "every row of c has the rows before it added in: is it row i that is set to 0, and added to?",
     lambda a, b: np.cumsum(a @ b, axis=0),
 )
@@ -311,21 +311,21 @@ def in_blocks(name: str) -> Exercise:
         return found
 
     whole = "sizes need not be multiples of a block: the last one is as large as what is left"
-    guesses = [
-        Guess(f"the last block of k is left out; {whole}", lambda a, b: _first_products(a, b, _whole(a.shape[1]))),
-        Guess(f"the last block of columns is left out; {whole}", last_columns_left_out),
-        Guess(
+    mistakes = [
+        Mistake(f"the last block of k is left out; {whole}", lambda a, b: _first_products(a, b, _whole(a.shape[1]))),
+        Mistake(f"the last block of columns is left out; {whole}", last_columns_left_out),
+        Mistake(
             "only the last block's sums are kept: c is set to 0 once, before all blocks",
             lambda a, b: a[:, _last(a.shape[1]) :] @ b[_last(a.shape[1]) :],
         ),
-        Guess(
+        Mistake(
             "only the first block of k is there: the loop over the blocks ends after one",
             lambda a, b: _first_products(a, b, BLOCK_DEPTH),
         ),
     ]
     # Within one block, one past one in either direction, and both at once.
     sizes = [(3, BLOCK_DEPTH, BLOCK_WIDTH), (2, BLOCK_DEPTH + 1, 5), (3, 5, BLOCK_WIDTH + 1), (5, 150, 520)]
-    return product(name, sizes, guesses)
+    return product(name, sizes, mistakes)
 
 
 def _whole(k: int) -> int:

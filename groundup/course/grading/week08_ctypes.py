@@ -11,11 +11,11 @@ import numpy as np
 from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check
 from groundup.course.grading.calling.c_functions import c_floor, library, numpy_floor
 from groundup.course.grading.problems.c_products import SIZES, A, B, factors
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def refused(
-    tally: Tally, case: str, call: Callable[[], Any], kind: type[Exception], words: Sequence[str], likely: str
+    tally: Tally, case: str, call: Callable[[], Any], kind: type[Exception], words: Sequence[str], cause: str
 ) -> None:
     """A call that has to raise an error of this kind whose message has these words in it."""
     tally.trying(case)
@@ -25,10 +25,10 @@ def refused(
     except (ValueError, TypeError) as error:
         said = f"{type(error).__name__}: {error}"
         right = isinstance(error, kind) and all(word in str(error) for word in words)
-        tally.holds(right, f"{case}: another error than expected", expected=expected, got=said, likely=likely)
+        tally.holds(right, f"{case}: another error than expected", expected=expected, got=said, cause=cause)
     else:
         tally.holds(
-            False, f"{case}: this has to be refused, and was not", expected=expected, got="no error", likely=likely
+            False, f"{case}: this has to be refused, and was not", expected=expected, got="no error", cause=cause
         )
 
 
@@ -40,9 +40,7 @@ def prepare_nn() -> list[Check]:
     def prepare(a: Any, b: Any, out: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int]]:
         got: Any = matmul._prepare_nn(a, b, out)
         if not isinstance(got, tuple) or len(got) != 4:
-            raise Wrong(
-                "_prepare_nn: expected (a, b, out, (M, K, N))", got=f"{type(got).__name__}", likely="no return?"
-            )
+            raise Wrong("_prepare_nn: expected (a, b, out, (M, K, N))", got=f"{type(got).__name__}", cause="no return?")
         return got
 
     def shape(tally: Tally) -> None:
@@ -51,11 +49,11 @@ def prepare_nn() -> list[Check]:
         a, b, out, sizes = prepare(np.ones((2, 3)), np.ones((3, 4)))
         tally.holds(
             sizes == (2, 3, 4), f"{case}: the sizes are not (M, K, N)", expected="(2, 3, 4)", got=str(sizes),
-            likely="C walks memory by these numbers: M rows of a, K of b, N columns of b",
+            cause="C walks memory by these numbers: M rows of a, K of b, N columns of b",
         )  # fmt: skip
         tally.holds(
             np.shape(out) == (2, 4), f"{case}: out has not the shape of the product", expected="(2, 4)",
-            got=str(np.shape(out)), likely="the product has the rows of a and the columns of b: (m, n)",
+            got=str(np.shape(out)), cause="the product has the rows of a and the columns of b: (m, n)",
         )  # fmt: skip
         tally.holds((a.shape, b.shape) == ((2, 3), (3, 4)), f"{case}: a and b keep their shapes")
 
@@ -73,7 +71,7 @@ def prepare_nn() -> list[Check]:
             tally.holds(
                 isinstance(a, np.ndarray) and a.flags.c_contiguous and a.dtype == dtype,
                 f"{case}: C cannot read a", expected=f"a C-contiguous array of {dtype}", got=_form(a),
-                likely="C reads row after row, without gaps, float32 or float64: _as_pair brings both into that form",
+                cause="C reads row after row, without gaps, float32 or float64: _as_pair brings both into that form",
             )  # fmt: skip
             tally.equal(a, table, case=f"a of {case}")
             tally.holds(
@@ -84,7 +82,7 @@ def prepare_nn() -> list[Check]:
         got = prepare(a, b)
         tally.holds(
             got[0] is a and got[1] is b, "_prepare_nn: arrays that C can read as they are were copied",
-            likely="what _as_pair returns is all there is to do",
+            cause="what _as_pair returns is all there is to do",
         )  # fmt: skip
 
     def agreement(tally: Tally) -> None:
@@ -98,7 +96,7 @@ def prepare_nn() -> list[Check]:
         tally.trying("ikj with out=")
         tally.holds(
             matmul.ikj(a, b, out) is out, "ikj(a, b, out): the result is not in out",
-            likely="out is what C writes to: hand it on to output_like",
+            cause="out is what C writes to: hand it on to output_like",
         )  # fmt: skip
         tally.equal(out, a @ b, case="out of ikj(a, b, out)", terms=7)
 
@@ -120,8 +118,8 @@ def prepare_nn() -> list[Check]:
             ("out = a", a, b, a, ValueError, ("overlaps",), both),
             ("out = b", a, b, b, ValueError, ("overlaps",), both),
         ]
-        for case, x, y, out, kind, words, likely in cases:
-            refused(tally, f"_prepare_nn with {case}", partial(prepare, x, y, out), kind, words, likely)
+        for case, x, y, out, kind, words, cause in cases:
+            refused(tally, f"_prepare_nn with {case}", partial(prepare, x, y, out), kind, words, cause)
 
     def sizes(tally: Tally) -> None:
         for m, k, n in SIZES:
@@ -156,7 +154,7 @@ def dense_forward() -> list[Check]:
         try:
             layer.backward(grad)
         except ValueError as error:
-            raise Wrong(f"backward after forward: {error}", likely="forward keeps x for backward, as self._x") from None
+            raise Wrong(f"backward after forward: {error}", cause="forward keeps x for backward, as self._x") from None
         return layer.grad_weights
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
@@ -181,13 +179,13 @@ def dense_forward() -> list[Check]:
             library.function = original
         tally.holds(
             got is out, f"{case}: the result is not in out",
-            likely="matmul takes where to write as its third argument, and forward returns it",
+            cause="matmul takes where to write as its third argument, and forward returns it",
         )  # fmt: skip
         tally.equal(out, x @ weights + bias, case=f"out of {case}", terms=3)
         tally.holds(
             "add_bias" in called and len(called) == 2, f"{case} is to be two calls into C: the product and add_bias",
             got=", ".join(called) or "none",
-            likely="NumPy holds the memory here; library.function(name, dtype) gives the C function that computes",
+            cause="NumPy holds the memory here; library.function(name, dtype) gives the C function that computes",
         )  # fmt: skip
         refused(
             tally, "Dense.forward of x (5, 4) by weights (3, 4)", lambda: dense(weights, bias).forward(np.ones((5, 4))),
@@ -217,10 +215,10 @@ def dense_forward() -> list[Check]:
             ),
             terms=lambda x, weights, bias: x.shape[1] + 1,
             scale=lambda x, weights, bias: np.abs(x) @ np.abs(weights) + np.abs(bias),
-            guesses=[
-                Guess("the bias is missing", lambda x, w, b: x @ w),
-                Guess("the bias is added twice", lambda x, w, b: x @ w + 2 * b),
-                Guess("the product is missing: only the bias is there", lambda x, w, b: np.tile(b, (len(x), 1))),
+            mistakes=[
+                Mistake("the bias is missing", lambda x, w, b: x @ w),
+                Mistake("the bias is added twice", lambda x, w, b: x @ w + 2 * b),
+                Mistake("the product is missing: only the bias is there", lambda x, w, b: np.tile(b, (len(x), 1))),
             ],
             memory=memory,
         )

@@ -24,8 +24,8 @@ from groundup.course.grading.calling.c_functions import (
     walked,
 )
 from groundup.course.grading.calling.fenced_arrays import filled, read
-from groundup.course.grading.problems.c_products import PRODUCT_GUESSES, factors, product, product_call, times
-from groundup.course.likely import Guess, likely_cause
+from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, factors, product, product_call, times
+from groundup.course.mistakes import Mistake, likely_cause
 
 
 def tile() -> list[Check]:
@@ -47,8 +47,8 @@ def tile() -> list[Check]:
             case = f"matmul_{form}(m={m}, k={k}, n={n})"
             tally.trying(case)
             got = product_call(f"matmul_{form}")(*given)
-            likely = likely_cause(got, a @ b, "", [*guesses, *PRODUCT_GUESSES], (a, b)) or strides
-            alike(tally, case, got, a @ b, likely, scale=np.abs(a) @ np.abs(b))
+            cause = likely_cause(got, a @ b, "", [*mistakes, *PRODUCT_MISTAKES], (a, b)) or strides
+            alike(tally, case, got, a @ b, cause, scale=np.abs(a) @ np.abs(b))
         a, b = (each.astype("float32") for each in factors(rng, (13, 40, 70)))
         case = f"{name}(m=13, k=40, n=70) in float32"
         tally.trying(case)
@@ -63,20 +63,20 @@ def tile() -> list[Check]:
         tally.trying(case)
         arguments = (read("x", x), read("w", w), read("b", bias), RELU, filled("y", (9, 21)))
         got = fenced_arrays.run("dense_forward", function, library.pool(), 9, 600, 21, *arguments)["y"]
-        likely = "put_away needs added, bias and activation as they came: they say what is in c, and what goes on top"
-        alike(tally, case, got, np.maximum(x @ w + bias, 0), likely, scale=np.abs(x) @ np.abs(w) + np.abs(bias))
+        cause = "put_away needs added, bias and activation as they came: they say what is in c, and what goes on top"
+        alike(tally, case, got, np.maximum(x @ w + bias, 0), cause, scale=np.abs(x) @ np.abs(w) + np.abs(bias))
 
-    guesses = [
-        Guess(
+    mistakes = [
+        Mistake(
             "b's rows are b_row numbers apart: where b is read from where it lies, that is not a tile's width",
             lambda a, b: times(a, walked(b, width, 1)),
         ),
-        Guess(
+        Mistake(
             "the second register of a row holds the next LANES columns: load from v * LANES further on", second_register
         ),
     ]
     sizes = [(5, 3, 2 * width), (2, 9, width + 1), (17, 33, 70), (9, 600, 40), (260, 3, width + 3)]
-    made = checks_of(product(name, sizes, guesses))
+    made = checks_of(product(name, sizes, mistakes))
     m, k, n = 32, 256, 256
     a, b = factors(np.random.default_rng(4), (m, k, n))
     c, packed, ikj, handle = np.empty((m, n)), c_function(name), c_function("matmul_ikj"), library.pool()
@@ -132,11 +132,11 @@ def backward() -> list[Check]:
         masks = [2.0 * rng.integers(0, 2, (batch, width)) for width in widths[1:-1]] if dropout else None
         return parameters, rng.standard_normal((batch, widths[0])), rng.standard_normal((batch, widths[-1])), masks
 
-    def guess(text: str, activation: bool = True, masked: bool = True) -> list[Guess]:
+    def mistake(text: str, activation: bool = True, masked: bool = True) -> list[Mistake]:
         def wrong(name: str) -> Callable[..., Any]:
             return lambda parameters, x, y, masks: backpropagated(parameters, x, y, masks, activation, masked).get(name)
 
-        return [Guess(text, wrong(name), name) for name in ("grad W1", "grad b1", "grad W2", "grad b2")]
+        return [Mistake(text, wrong(name), name) for name in ("grad W1", "grad b1", "grad W2", "grad b2")]
 
     p1 = (np.array([[3.0, -3.0]]), np.array([1.0, 1.0]), np.array([[0.5], [2.0]]), np.array([-1.0]))
     parameters, x, y, _ = arguments(np.random.default_rng(5), (4, (3, 5, 2), False))
@@ -181,12 +181,12 @@ def backward() -> list[Check]:
             ),
             terms=lambda *given: 256,
             scale=lambda *given: 10.0,
-            guesses=[
-                *guess(
+            mistakes=[
+                *mistake(
                     "the derivative of the activation is missing between the layers: through_activation brings it in",
                     activation=False,
                 ),
-                *guess("the dropout mask is missing on the way back", masked=False),
+                *mistake("the dropout mask is missing on the way back", masked=False),
             ],
         )
     )

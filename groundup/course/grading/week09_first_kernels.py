@@ -24,7 +24,7 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoch, product
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 COUNTS = (1, 7, 33)
 """One, a prime, one past a warp."""
@@ -52,13 +52,13 @@ def multiply() -> list[Check]:
             typical=(37, Launch(3, 4)),
             sizes=[(count, launch) for count in COUNTS for launch in any_grid(count)],
             dtype="float32",
-            guesses=[*left_out(lambda a, mask, launch: a * mask), *races()],
+            mistakes=[*left_out(lambda a, mask, launch: a * mask), *races()],
             memory=watched(
                 kernel,
                 Launch(2, 32),
                 lambda rng: (random(rng, 256), random(rng, 256), Out((256,))),
                 reads(0, 1, ONE_THREAD, per="launch"),
-                coalesced(likely=RUNS),
+                coalesced(cause=RUNS),
             ),
         )
     )
@@ -67,15 +67,15 @@ def multiply() -> list[Check]:
 def add_bias() -> list[Check]:
     """9.2: z += bias, in place."""
     kernel = module("kernels.dense").add_bias
-    rows_first = Guess(
+    rows_first = Mistake(
         "row and column exchanged: there is a bias for each column",
         lambda z, bias, launch: z + bias[np.arange(len(z)) % bias.size][:, None] if len(z) <= bias.size else None,
     )
-    first_column = Guess(
+    first_column = Mistake(
         f"only the first column has its bias: {ONE_LINE}",
         lambda z, bias, launch: np.hstack([z[:, :1] + bias[:1], z[:, 1:]]),
     )
-    remainder = Guess(
+    remainder = Mistake(
         "row and column exchanged: number i is in row i // columns, column i % columns",
         lambda z, bias, launch: z + bias[np.minimum(np.arange(z.size) // z.shape[1], bias.size - 1)].reshape(z.shape),
     )
@@ -95,16 +95,18 @@ def add_bias() -> list[Check]:
             typical=((5, 7), Launch(3, 4)),
             sizes=[(shape, launch) for shape in ((1, 1), (3, 11), (33, 2)) for launch in any_grid(shape[0] * shape[1])],
             dtype="float32",
-            guesses=[
+            mistakes=[
                 *left_out(lambda z, bias, launch: z + bias, lambda z, bias, launch: z),
                 rows_first,
                 remainder,
-                Guess(
+                Mistake(
                     f"only the first row has its bias: {ONE_LINE}",
                     lambda z, bias, launch: np.vstack([z[:1] + bias, z[1:]]),
                 ),
                 first_column,
-                Guess("z itself is lost: add to what it holds", lambda z, bias, launch: np.broadcast_to(bias, z.shape)),
+                Mistake(
+                    "z itself is lost: add to what it holds", lambda z, bias, launch: np.broadcast_to(bias, z.shape)
+                ),
                 *races(),
             ],
             memory=watched(
@@ -112,7 +114,7 @@ def add_bias() -> list[Check]:
                 Launch(2, 32),
                 lambda rng: (Both(random(rng, 8, 32)), random(rng, 32)),
                 reads(0, 1, ONE_THREAD, per="launch"),
-                coalesced(likely=RUNS),
+                coalesced(cause=RUNS),
             ),
         )
     )
@@ -138,10 +140,10 @@ def gather_labels() -> list[Check]:
             arguments=lambda rng, size: (*epoch(rng, size[0]), *size),
             typical=(13, Launch(2, 4)),
             sizes=[(count, launch) for count in COUNTS for launch in any_grid(count)],
-            guesses=[
+            mistakes=[
                 *left_out(batch),
                 *GATHERED,
-                Guess(
+                Mistake(
                     "that is which sample it is; its label is labels[…] of it",
                     lambda labels, order, position, rows, launch: order[position[0] : position[0] + rows],
                 ),

@@ -21,7 +21,7 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.problems.first_kernels import ALONG, GATHERED, SUM_IN_MEMORY, batch, epoch, product
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def columns_by_thread() -> list[Check]:
@@ -42,18 +42,18 @@ def columns_by_thread() -> list[Check]:
             dtype="float32",
             terms=lambda matrix, launch: len(matrix),
             scale=lambda matrix, launch: np.abs(matrix).sum(axis=0),
-            guesses=[
+            mistakes=[
                 *left_out(lambda matrix, launch: matrix.sum(axis=0)),
-                Guess(
+                Mistake(
                     "the last row is left out: does the loop run to the end?",
                     lambda matrix, launch: matrix[:-1].sum(axis=0),
                 ),
-                Guess("only the last row is there: add, do not assign", lambda matrix, launch: matrix[-1]),
-                Guess(
+                Mistake("only the last row is there: add, do not assign", lambda matrix, launch: matrix[-1]),
+                Mistake(
                     "forgot the batch: the sum over the rows, not their mean",
                     lambda matrix, launch: matrix.mean(axis=0),
                 ),
-                Guess(
+                Mistake(
                     "the sum goes along the rows: one for each column was asked for",
                     lambda matrix, launch: matrix.sum(axis=1) if len(matrix) == matrix.shape[1] else None,
                 ),
@@ -64,7 +64,7 @@ def columns_by_thread() -> list[Check]:
                 Launch(1, 32),
                 lambda rng: (random(rng, 5, 128), Out((128,))),
                 reads(1, 0, SUM_IN_MEMORY),
-                coalesced(likely=RUNS),
+                coalesced(cause=RUNS),
             ),
         )
     )
@@ -114,15 +114,15 @@ def gather_rows() -> list[Check]:
             typical=((5, 7), Launch((1, 2), (4, 2))),
             sizes=[(shape, launch) for shape in ((1, 1), (3, 11), (17, 5)) for launch in grids(*shape)],
             dtype="float32",
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "no grid-stride loop along the columns: go on by the grid's width until the row ends",
                     reached(True, False),
                 ),
-                Guess(
+                Mistake(
                     "no grid-stride loop down the rows: go on by the grid's height until the last", reached(False, True)
                 ),
-                Guess("no grid-stride loop: what lies beyond the grid is left out", reached(False, False)),
+                Mistake("no grid-stride loop: what lies beyond the grid is left out", reached(False, False)),
                 *GATHERED,
                 *races(),
             ],
@@ -135,7 +135,7 @@ def gather_rows() -> list[Check]:
                     np.array([3], np.int64),
                     Out((5, 64)),
                 ),
-                coalesced(likely=ALONG),
+                coalesced(cause=ALONG),
             ),
         )
     )

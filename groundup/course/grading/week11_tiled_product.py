@@ -22,7 +22,7 @@ from groundup.course.grading.calling.kernel_memory import coalesced, races, read
 from groundup.course.grading.calling.line_by_line import line_by_line
 from groundup.course.grading.checkpoints.phase4_forward_pass import FROM_GLOBAL
 from groundup.course.grading.problems.first_kernels import ALONG, matmul_exercise
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 TILE = 16
 
@@ -57,20 +57,20 @@ def tile_of(name: str, side: int) -> list[Check]:
     # From (1, 1) on: 5 6 in the one, and 5 above 6 in the other.
     of_second = np.zeros((side, side))
     of_second[: 2 if turned else 1, : 1 if turned else 2] = [[5], [6]] if turned else [[5, 6]]
-    guesses = [
-        Guess("beyond the edge nothing is written: the tile needs a zero there, which adds nothing to a sum", inside),
-        Guess(
+    mistakes = [
+        Mistake("beyond the edge nothing is written: the tile needs a zero there, which adds nothing to a sum", inside),
+        Mistake(
             "the tile begins at (row, column) of the source, not at (0, 0)",
             lambda source, row, column: part(source, 0, 0),
         ),
-        Guess(
+        Mistake(
             "row and column exchanged: row counts down the tile's matrix",
             lambda source, row, column: part(source, column, row),
         ),
     ]
     if turned:
-        guesses.append(
-            Guess(
+        mistakes.append(
+            Mistake(
                 "not turned around: the tile is of the source transposed",
                 lambda source, row, column: part(source.T, row, column),
             )
@@ -93,13 +93,13 @@ def tile_of(name: str, side: int) -> list[Check]:
                 ((41, 5), 32, 0) if not turned else ((5, 41), 32, 0),
             ],
             dtype="float32",
-            guesses=[*guesses, *races()],
+            mistakes=[*mistakes, *races()],
             memory=watched(
                 kernel,
                 Launch(1, (side, side)),
                 lambda rng: (random(rng, 2 * side, 2 * side), side, 0, Out((side, side))),
                 reads(0, 1, "each thread copies one number"),
-                coalesced(likely="x and y mixed up: threadIdx.x has to run along the columns of the source"),
+                coalesced(cause="x and y mixed up: threadIdx.x has to run along the columns of the source"),
             ),
         )
     )
@@ -157,18 +157,18 @@ def through_tiles(
     return c[: len(a), : b.shape[1]]
 
 
-TILE_GUESSES = [
-    Guess(OWN_NUMBER, partial(through_tiles, own=True)),
-    Guess(OWN_NUMBER, partial(through_tiles, own=True, blocks=True)),
-    Guess(
+TILE_MISTAKES = [
+    Mistake(OWN_NUMBER, partial(through_tiles, own=True)),
+    Mistake(OWN_NUMBER, partial(through_tiles, own=True, blocks=True)),
+    Mistake(
         "x and y mixed up: threadIdx.x runs along the columns of c, threadIdx.y down its rows",
         partial(through_tiles, threads=True),
     ),
-    Guess(
+    Mistake(
         "x and y mixed up: blockIdx.x runs along the columns of c, blockIdx.y down its rows",
         partial(through_tiles, blocks=True),
     ),
-    Guess(
+    Mistake(
         "x and y mixed up: x runs along the columns of c, y down its rows",
         partial(through_tiles, blocks=True, threads=True),
     ),
@@ -206,11 +206,11 @@ def tiled_product() -> list[Check]:
             "tiled(16, 'nn')",
             call,
             sizes=[(1, 1, 1), (33, 7, 2), (17, 33, 18), (5, 40, 3)],  # the last takes several rounds: see races
-            guesses=[
-                *TILE_GUESSES,
-                Guess("off by one tile: K / TILE rounds down, and the last tile is left out", whole_tiles),
-                Guess("loops over gridDim.x instead of ceil(K / TILE)", as_many_as(lambda a, b: b.shape[1])),
-                Guess("loops over a's rows: the sum runs along a's columns", as_many_as(lambda a, b: len(a))),
+            mistakes=[
+                *TILE_MISTAKES,
+                Mistake("off by one tile: K / TILE rounds down, and the last tile is left out", whole_tiles),
+                Mistake("loops over gridDim.x instead of ceil(K / TILE)", as_many_as(lambda a, b: b.shape[1])),
+                Mistake("loops over a's rows: the sum runs along a's columns", as_many_as(lambda a, b: len(a))),
             ],
             memory=watched(
                 kernel,
@@ -218,7 +218,7 @@ def tiled_product() -> list[Check]:
                 lambda rng: (random(rng, 32, 48), random(rng, 48, 32), Out((32, 32))),
                 reads(0, 1, FROM_GLOBAL),
                 reads(1, 1, FROM_GLOBAL),
-                coalesced(likely=ALONG),
+                coalesced(cause=ALONG),
             ),
         )
     )
@@ -249,13 +249,13 @@ def other_form(tally: Tally, form: str, kernel: Any, a: np.ndarray, b: np.ndarra
         dtype="float32",
         terms=inner,
         scale=np.abs(a) @ np.abs(b),
-        guesses=[
-            Guess(
+        mistakes=[
+            Mistake(
                 "the sum runs along the axis `inner` of a: in tn that is a's rows, not its columns",
                 lambda: a[:, :end] @ b[:end] if end < inner else None,
             ),
             *races(got=lambda: got),
-            Guess(
+            Mistake(
                 "it is right as nn: are tiles filled by fill_a and fill_b, which turn them where the form needs it?",
                 lambda: got,
             ),

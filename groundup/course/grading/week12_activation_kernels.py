@@ -23,7 +23,7 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
 from groundup.course.grading.calling.line_by_line import line_by_line
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""
@@ -55,7 +55,7 @@ def named_right(check: Check, kernels: dict[str, Any], suffix: str) -> Check:
                 "a kernel does not have the name that was asked for",
                 expected=name + suffix,
                 got=got,
-                likely="return named(name, kernel), which is a kernel of that name",
+                cause="return named(name, kernel), which is a kernel of that name",
             )
         check.run(tally)
 
@@ -91,13 +91,13 @@ def forward_kernel() -> list[Check]:
                 *((5, name, Launch(1, 4)) for name in NAMES),
             ],
             dtype="float32",
-            guesses=[
+            mistakes=[
                 *left_out(right),
-                Guess("the function is not called: output[i] = function(z[i])", lambda z, name, launch: z),
+                Mistake("the function is not called: output[i] = function(z[i])", lambda z, name, launch: z),
                 *races(),
             ],
             memory=watched(
-                kernels[COMPILED], Launch(1, 32), lambda rng: (random(rng, 128), Out((128,))), coalesced(likely=RUNS)
+                kernels[COMPILED], Launch(1, 32), lambda rng: (random(rng, 128), Out((128,))), coalesced(cause=RUNS)
             ),
         )
     )
@@ -142,17 +142,17 @@ def backward_kernel() -> list[Check]:
                 "sum(weights * tanh(z))",
             ),
             dtype="float32",
-            guesses=[
+            mistakes=[
                 *left_out(right),
-                Guess(
+                Mistake(
                     "the gradient that comes back is forgotten: chain it with the slope",
                     lambda grad, output, name, launch: slope(output, name),
                 ),
-                Guess(
+                Mistake(
                     "gradient and output exchanged: function(grad_output, output)",
                     lambda grad, output, name, launch: output * slope(grad, name),
                 ),
-                Guess(
+                Mistake(
                     "the gradient is passed on as it is: function(grad_output, output)",
                     lambda grad, output, name, launch: grad,
                 ),
@@ -162,7 +162,7 @@ def backward_kernel() -> list[Check]:
                 kernels[COMPILED],
                 Launch(1, 32),
                 lambda rng: (random(rng, 128), random(rng, 128), Out((128,))),
-                coalesced(likely=RUNS),
+                coalesced(cause=RUNS),
             ),
         )
     )
@@ -214,20 +214,20 @@ def sigmoid_error() -> list[Check]:
             typical=37,
             sizes=[1, 7, 33],
             dtype="float32",
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "1 + a very small number is 1 in float32: math.log1p(x) is log(1 + x) without that loss",
                     lambda z, target: np.maximum(z, 0) - z * target + np.log(np.float32(1) + np.exp(-np.abs(z))),
                 ),
-                Guess(OVERFLOW, lambda z, target: quiet(lambda: np.log1p(np.exp(z)) - z * target)),
-                Guess(OVERFLOW, lambda z, target: quiet(lambda: np.log(np.float32(1) + np.exp(z)) - z * target)),
-                Guess(
+                Mistake(OVERFLOW, lambda z, target: quiet(lambda: np.log1p(np.exp(z)) - z * target)),
+                Mistake(OVERFLOW, lambda z, target: quiet(lambda: np.log(np.float32(1) + np.exp(z)) - z * target)),
+                Mistake(
                     "exp(-|z|), with the minus: so written it lies between 0 and 1 for any z",
                     lambda z, target: quiet(lambda: np.maximum(z, 0) - z * target + np.log1p(np.exp(np.abs(z)))),
                 ),
-                Guess("z · target is subtracted, not added", lambda z, target: np.logaddexp(0, z) + z * target),
-                Guess("z · target is missing", lambda z, target: np.logaddexp(0, z)),
-                Guess(
+                Mistake("z · target is subtracted, not added", lambda z, target: np.logaddexp(0, z) + z * target),
+                Mistake("z · target is missing", lambda z, target: np.logaddexp(0, z)),
+                Mistake(
                     "max(z, 0) is missing: log1p(exp(-|z|)) alone is log(1 + exp(z)) for negative z only",
                     lambda z, target: np.log1p(np.exp(-np.abs(z))) - z * target,
                 ),

@@ -28,12 +28,12 @@ from groundup.course.grading.problems.kernel_reductions import (
     BARRIER_MISSING,
     WARP,
     below,
-    block_sum_guesses,
+    block_sum_mistakes,
     f32,
     softmax_of,
     warps,
 )
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def wrong_in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,20 +52,20 @@ def of_own_lane(z: np.ndarray) -> np.ndarray:
     return np.stack([lanes[j % WARP] for j in range(z.shape[1])], axis=1)
 
 
-SOFTMAX_GUESSES = [
-    Guess(
+SOFTMAX_MISTAKES = [
+    Mistake(
         "normalised over the wrong axis: each row adds up to 1, not each column",
         wrong_in_float32(lambda z, launch: softmax_of(z, z.max(axis=0), axis=0)),
     ),
-    Guess(
+    Mistake(
         "forgot to subtract the row's largest number: exp(89) is more than a float32 can hold, and inf / inf is NaN",
         wrong_in_float32(lambda z, launch: softmax_of(z, f32(0))),
     ),
-    Guess(
+    Mistake(
         "the row's first number is taken for the largest: the loop has to look at all of them",
         wrong_in_float32(lambda z, launch: softmax_of(z, z[:, :1])),
     ),
-    Guess(
+    Mistake(
         "never divided by the sum",
         wrong_in_float32(lambda z, launch: np.exp(z - z.max(axis=1, keepdims=True))),
     ),
@@ -79,7 +79,7 @@ SOFTMAX_BY_HAND = [
 """The second has numbers whose exponentials overflow, and a largest that is not the first."""
 
 
-def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], guesses: Sequence[Guess]) -> Exercise:
+def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mistakes: Sequence[Mistake]) -> Exercise:
     """Softmax of every row. launches: for so many rows"""
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
@@ -97,7 +97,7 @@ def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], guess
         dtype="float32",
         terms=lambda z, launch: z.shape[1] + 8,
         scale=lambda z, launch: 1.0,
-        guesses=guesses,
+        mistakes=mistakes,
     )
 
 
@@ -110,7 +110,7 @@ def softmax_thread() -> list[Check]:
         lambda rng: (random(rng, 7, 5), Out((7, 5))),
         race="two threads work on one row: a thread goes on by as many rows as the grid has threads, cuda.gridsize(1)",
     )
-    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_GUESSES), memory=memory))
+    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_MISTAKES), memory=memory))
 
 
 def softmax_warp() -> list[Check]:
@@ -122,15 +122,17 @@ def softmax_warp() -> list[Check]:
         lanes = [exponentials[:, lane::WARP].sum(axis=1) for lane in range(min(WARP, z.shape[1]))]
         return exponentials / np.stack([lanes[j % WARP] for j in range(z.shape[1])], axis=1)
 
-    guesses = [
-        Guess(
+    mistakes = [
+        Mistake(
             "the largest over the own lane only: warp_largest makes it that of all 32",
             wrong_in_float32(lambda z, launch: softmax_of(z, of_own_lane(z))),
         ),
-        Guess("divided by the sum over the own lane only: warp_sum makes it that of all 32", wrong_in_float32(own_sum)),
-        *SOFTMAX_GUESSES,
+        Mistake(
+            "divided by the sum over the own lane only: warp_sum makes it that of all 32", wrong_in_float32(own_sum)
+        ),
+        *SOFTMAX_MISTAKES,
     ]
-    exercise = softmax_exercise(kernel, warps, guesses)
+    exercise = softmax_exercise(kernel, warps, mistakes)
     memory = followed(kernel, Launch(1, (WARP, 2)), lambda rng: (random(rng, 5, 64), Out((5, 64))), side_by_side=[0, 1])
     return checks_of(replace(exercise, memory=memory))
 
@@ -159,9 +161,9 @@ def total_by_tree() -> list[Check]:
             dtype="float32",
             terms=lambda vector: vector.size,
             scale=lambda vector: np.abs(vector).sum(),
-            guesses=[
-                *block_sum_guesses(f"{block} threads", block, places),
-                Guess(
+            mistakes=[
+                *block_sum_mistakes(f"{block} threads", block, places),
+                Mistake(
                     f"only the first {block} numbers are added: a thread takes every {block}th, not one",
                     lambda vector: vector[:block].sum(keepdims=True),
                 ),
@@ -219,20 +221,20 @@ def warp_sum() -> list[Check]:
             dtype="float32",
             terms=lambda values: WARP,
             scale=lambda values: np.repeat(np.abs(values).reshape(-1, WARP).sum(axis=1), WARP),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "the sum is right in lane 0 only: shfl_down looks one way, shfl_xor both, and every lane needs it",
                     shuffled(True, [16, 8, 4, 2, 1]),
                 ),
-                Guess(
+                Mistake(
                     "the last step is left out: offset 1 is one, too",
                     shuffled(False, [16, 8, 4, 2]),
                 ),
-                Guess(
+                Mistake(
                     "the first step is left out: half of 32 lanes is 16",
                     shuffled(False, [8, 4, 2, 1]),
                 ),
-                Guess(
+                Mistake(
                     "each value is asked for, but not added to the own one",
                     lambda values: values[np.arange(values.size) ^ (WARP - 1)],
                 ),

@@ -21,18 +21,18 @@ from groundup.course.grading.problems.kernel_losses import (
     logits_and_labels,
     loss_gradient_check,
     row_launches,
-    slope_guesses,
+    slope_mistakes,
 )
 from groundup.course.grading.problems.kernel_reductions import (
     BARRIER_MISSING,
     WARP,
     below,
-    block_sum_guesses,
+    block_sum_mistakes,
     f32,
     softmax_of,
     warps,
 )
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def softmax_warp_backward() -> list[Check]:
@@ -78,21 +78,21 @@ def softmax_warp_backward() -> list[Check]:
             dtype="float32",
             terms=lambda grad, output, launch: output.shape[1] + 8,
             scale=lambda grad, output, launch: float(np.abs(grad).max()),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "only the slope of each output by its own z, s (1 - s): every output depends on every z of its row",
                     lambda g, s, launch: g * s * (1 - s),
                 ),
-                Guess(
+                Mistake(
                     "the sum of grad_output * output over the row is not subtracted",
                     lambda g, s, launch: g * s,
                 ),
-                Guess("the sum over the own lane only: warp_sum makes it that of all 32", own_lane),
-                Guess(
+                Mistake("the sum over the own lane only: warp_sum makes it that of all 32", own_lane),
+                Mistake(
                     "not multiplied by the output at the end",
                     lambda g, s, launch: g - (g * s).sum(axis=1, keepdims=True),
                 ),
-                Guess(
+                Mistake(
                     "the sum is that of grad_output alone, without the output",
                     lambda g, s, launch: (g - g.sum(axis=1, keepdims=True)) * s,
                 ),
@@ -124,7 +124,7 @@ def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tal
                 each.lineno for each in nodes if isinstance(each, ast.Return) and each.lineno < max(barriers, default=0)
             ]
             what = "a thread may return before a barrier that the others of its block wait at" if early else ""
-            tally.holds(not early, what, likely=NO_EARLY_RETURN, line=early[0] if early else None)
+            tally.holds(not early, what, cause=NO_EARLY_RETURN, line=early[0] if early else None)
         then(tally)
 
     return check
@@ -167,13 +167,13 @@ def columns_by_block() -> list[Check]:
             dtype="float32",
             terms=lambda matrix: matrix.shape[0],
             scale=lambda matrix: np.abs(matrix).sum(axis=0),
-            guesses=[
-                *block_sum_guesses(f"{rows_at_once} rows", rows_at_once, places),
-                Guess(
+            mistakes=[
+                *block_sum_mistakes(f"{rows_at_once} rows", rows_at_once, places),
+                Mistake(
                     f"only the first {rows_at_once} rows are added: a thread takes every {rows_at_once}th row, not one",
                     lambda matrix: matrix[:rows_at_once].sum(axis=0),
                 ),
-                Guess(
+                Mistake(
                     "the mean over the rows: a bias is added to every row, so its gradient is their sum",
                     lambda matrix: matrix.mean(axis=0),
                 ),
@@ -211,7 +211,7 @@ def exponentials_to_slopes() -> list[Check]:
             dtype="float32",
             terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
             scale=lambda logits, labels, lanes, launch: 1 / len(logits),
-            guesses=slope_guesses(),
+            mistakes=slope_mistakes(),
             memory=followed(
                 kernel(WARP),
                 Launch(1, (WARP, 2)),

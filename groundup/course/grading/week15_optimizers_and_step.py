@@ -14,7 +14,7 @@ from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, n
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
 from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
 from groundup.course.grading.problems.kernel_reductions import FLOAT64
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 from shared.contract import STAGES, load_stage
 
 
@@ -89,13 +89,13 @@ def op_by_op() -> list[Check]:
         steps_taken = len(optimizer.given)
         if steps_taken != 1:
             taken = f"optimizer.step was called {steps_taken} times"
-            raise Wrong(taken, expected="once", likely="the parameters move once, when all gradients are known")
+            raise Wrong(taken, expected="once", cause="the parameters move once, when all gradients are known")
         parameters_given, gradients_given, gradients = optimizer.given[0]
         right = _same_arrays(parameters_given, made.parameters) and _same_arrays(gradients_given, made.layer_gradients)
         if not right:
             raise Wrong(
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
-                likely="both lists in their order, the network's own arrays: an optimizer changes them in place",
+                cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
         steps.op_by_op(made, x, y, None, masks)  # where there is no optimizer, there is no step to take
         return {"loss": loss, **dict(zip(slope_names(parameters), gradients, strict=True))}
@@ -115,30 +115,30 @@ def op_by_op() -> list[Check]:
         x, y = rng.standard_normal((rows, widths[0])), rng.integers(0, widths[-1], rows)
         return x, y, parameters, masks, activation
 
-    def mistaken(mistake: str, text: str, place: int) -> Guess:
+    def mistaken(mistake: str, text: str, place: int) -> Mistake:
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
             if place >= len(parameters):
                 return None
             return numpy_gradients(parameters, x, y, masks, activation, mistake)[1 + place]
 
-        return Guess(text, wrong, f"dL/d{'Wb'[place % 2]}{place // 2 + 1}")
+        return Mistake(text, wrong, f"dL/d{'Wb'[place % 2]}{place // 2 + 1}")
 
-    def never_made(place: int) -> Guess:
+    def never_made(place: int) -> Mistake:
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
             return np.full(parameters[place].shape, np.nan) if place < len(parameters) else None
 
-        return Guess(
+        return Mistake(
             "what comes back to this layer was never made: losses.gradient_of fills rows.grad[-1], and from there on "
             "each layer, from the last to the first, fills the rows.grad of the one below",
             wrong,
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
         )
 
-    def never_called(place: int) -> Guess:
+    def never_called(place: int) -> Mistake:
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
             return np.zeros(parameters[place].shape) if place < len(parameters) else None
 
-        return Guess(
+        return Mistake(
             "backward is never called for this layer: it fills its grad_weights and grad_bias",
             wrong,
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
@@ -165,9 +165,9 @@ def op_by_op() -> list[Check]:
             ],
             terms=lambda x, y, parameters, masks, activation: 256,
             scale=lambda x, y, parameters, masks, activation: 100.0,
-            guesses=[
+            mistakes=[
                 *(mistaken(mistake, text, place) for mistake, text in STEP_MISTAKES.items() for place in places),
-                Guess(
+                Mistake(
                     "the mask is applied, but what came out of it is not what the next layer gets",
                     lambda x, y, parameters, masks, activation: numpy_gradients(parameters, x, y, None, activation)[0],
                     "loss",

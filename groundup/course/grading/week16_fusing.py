@@ -19,10 +19,10 @@ from groundup.course.grading.problems.kernel_losses import (
     logits_and_labels,
     loss_gradient_check,
     row_launches,
-    slope_guesses,
+    slope_mistakes,
 )
 from groundup.course.grading.problems.kernel_reductions import WARP, below, f32
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 SIDE = 4
 """Of the tiles here: any side will do, and the smaller, the fewer threads."""
@@ -69,17 +69,17 @@ def tiled_forward() -> list[Check]:
             dtype="float32",
             terms=lambda x, weights, bias, number: x.shape[1] + 16,
             scale=lambda x, weights, bias, number: np.abs(x) @ np.abs(weights) + np.abs(bias),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "a bias per row: each column has one, bias[column]",
                     per_row,
                 ),
-                Guess(
+                Mistake(
                     "the activation comes before the bias: it is activate(xW + b)",
                     lambda x, weights, bias, number: activated(number, x @ weights) + bias,
                 ),
-                Guess("the bias is left out", lambda x, weights, bias, number: activated(number, x @ weights)),
-                Guess("the activation is left out", lambda x, weights, bias, number: x @ weights + bias),
+                Mistake("the bias is left out", lambda x, weights, bias, number: activated(number, x @ weights)),
+                Mistake("the activation is left out", lambda x, weights, bias, number: x @ weights + bias),
             ],
             memory=followed(
                 kernel,
@@ -133,23 +133,23 @@ def softmax_cross_entropy_fused() -> list[Check]:
             dtype="float32",
             terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
             scale=lambda logits, labels, lanes, launch: 10.0 / len(logits),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "forgot the batch mean: each row's loss is divided by the number of rows",
                     mistaken_loss(True, True, False),
                     "row_losses",
                 ),
-                Guess(
+                Mistake(
                     "the largest logit is not subtracted from the label's, as it was from those in the exponentials",
                     mistaken_loss(False, True, True),
                     "row_losses",
                 ),
-                Guess(
+                Mistake(
                     "the label's logit is left out: the loss is log(total) - (logits[row, label] - largest)",
                     mistaken_loss(True, False, True),
                     "row_losses",
                 ),
-                *slope_guesses("grad"),
+                *slope_mistakes("grad"),
             ],
             memory=followed(
                 kernels[WARP],
@@ -175,7 +175,7 @@ def combine() -> list[Check]:
         if not masked and not np.isnan(dropped).all():
             raise Wrong(
                 f"combine{launch} writes dropped, though masked is 0",
-                likely="masked says whether there is a mask: where it is 0, that array holds something else",
+                cause="masked says whether there is a mask: where it is 0, that array holds something else",
             )
         return {"output": output, "dropped": dropped} if masked else {"output": output}
 
@@ -223,33 +223,33 @@ def combine() -> list[Check]:
             dtype="float32",
             terms=lambda parts, bias, number, mask, launch: len(parts) + 16,
             scale=lambda parts, bias, number, mask, launch: 2 * (np.abs(parts).sum(axis=0) + np.abs(bias)),
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "one part is left out, the last",
                     mistaken(lambda parts, bias, number: activated(number, parts[:-1].sum(axis=0) + bias)),
                     "output",
                 ),
-                Guess(
+                Mistake(
                     "one part is left out, the first: start the sum with part 0, or at 0 with all of them",
                     mistaken(lambda parts, bias, number: activated(number, parts[1:].sum(axis=0) + bias)),
                     "output",
                 ),
-                Guess(
+                Mistake(
                     "the first part is added twice: where the sum starts with it, the loop starts with part 1",
                     mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0) + parts[0] + bias)),
                     "output",
                 ),
-                Guess(
+                Mistake(
                     "the bias is added with every part: once is enough",
                     mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0) + len(parts) * bias)),
                     "output",
                 ),
-                Guess(
+                Mistake(
                     "the activation comes before the bias: it is activate(sum + bias)",
                     mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0)) + bias),
                     "output",
                 ),
-                Guess(
+                Mistake(
                     "each part goes through the activation: only their sum is what xW is",
                     mistaken(
                         lambda parts, bias, number: (
@@ -258,12 +258,12 @@ def combine() -> list[Check]:
                     ),
                     "output",
                 ),
-                Guess(
+                Mistake(
                     "dropped is the output without its mask",
                     lambda parts, bias, number, mask, launch: activated(number, parts.sum(axis=0) + bias),
                     "dropped",
                 ),
-                Guess(
+                Mistake(
                     "dropped is what comes before bias and activation: the mask is for the output",
                     lambda parts, bias, number, mask, launch: parts.sum(axis=0) * mask,
                     "dropped",

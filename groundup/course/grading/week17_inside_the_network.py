@@ -12,7 +12,7 @@ from groundup import inside
 from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check, unchanged
 from groundup.course.grading.problems.cross_entropy import one_hot
 from groundup.course.grading.problems.networks import FORWARD_PROBLEM, SLOPES, Problem, column, network_trace, problem
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def confusion_matrix() -> list[Check]:
@@ -49,17 +49,17 @@ def confusion_matrix() -> list[Check]:
             arguments=arguments,
             typical=(50, 4),
             sizes=[(1, 1), (1, 5), (7, 3), (1000, 10)],
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "transposed: the row is the true label, the column what it was taken for",
                     lambda y, p, n: reference(p, y, n),
                 ),
-                Guess(once, lambda y, p, n: np.minimum(reference(y, p, n), 1)),
-                Guess(
+                Mistake(once, lambda y, p, n: np.minimum(reference(y, p, n), 1)),
+                Mistake(
                     "the diagonal is missing: what was right is counted, too",
                     lambda y, p, n: reference(y, p, n) * (1 - np.eye(n)),
                 ),
-                Guess(
+                Mistake(
                     "only the diagonal is counted: what was wrong is, too",
                     lambda y, p, n: reference(y, p, n) * np.eye(n),
                 ),
@@ -73,11 +73,11 @@ def listed_layers(found: Any, wanted: Sequence[str], of: str) -> dict[str, Any]:
     if not isinstance(found, list):
         raise Wrong(f"{of}: no list came back", expected=f"a list of {len(wanted)}", got=type(found).__name__)
     if len(found) != len(wanted):
-        likely = ""
+        cause = ""
         if len(found) == len(wanted) + 1:
-            likely = "the last layer is no hidden one: its output is not asked for here"
+            cause = "the last layer is no hidden one: its output is not asked for here"
         raise Wrong(
-            f"{of}: one array for each hidden layer", expected=str(len(wanted)), got=str(len(found)), likely=likely
+            f"{of}: one array for each hidden layer", expected=str(len(wanted)), got=str(len(found)), cause=cause
         )
     return dict(zip(wanted, found, strict=True))
 
@@ -118,7 +118,7 @@ def hidden_activations() -> list[Check]:
         ("these are the z: the activation comes after each layer", lambda p: outputs_of(p, activated=False)),
         ("the biases are not added", lambda p: outputs_of(p, bias=False)),
     ]
-    every_layer_gets_x = Guess(
+    every_layer_gets_x = Mistake(
         "every layer gets x: it has to get the output of the layer before",
         lambda p: (
             SLOPES[p.activation][0](p.x @ p.parameters[2] + p.parameters[3])
@@ -155,9 +155,9 @@ def hidden_activations() -> list[Check]:
             sizes=HIDDEN,
             terms=lambda given: 64,
             scale=lambda given: 1 + sum(float(np.abs(z).max()) for z in network_trace(given).values()),
-            guesses=[
+            mistakes=[
                 *(
-                    Guess(text, lambda given, wrong=wrong, name=name: wrong(given).get(name), name)
+                    Mistake(text, lambda given, wrong=wrong, name=name: wrong(given).get(name), name)
                     for text, wrong in mistakes
                     for name in ("layer 1", "layer 2")
                 ),
@@ -195,23 +195,23 @@ def active_shares() -> list[Check]:
             arguments=arguments,
             typical=(8, 5),
             sizes=[(1, 1), (1, 7), (13, 1), (31, 17)],
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "this is a share for each sample: each unit has one, over all samples",
                     lambda a: (a != 0).mean(axis=1),
                 ),
-                Guess(
+                Mistake(
                     "these are shares of silence: where a unit is not 0, it is active", lambda a: (a == 0).mean(axis=0)
                 ),
-                Guess(
+                Mistake(
                     "these are counts: a share is divided by the number of samples",
                     lambda a: (a != 0).sum(axis=0) * 1.0 if len(a) > 1 else None,
                 ),
-                Guess(
+                Mistake(
                     "a negative output says something, too: not 0, rather than above 0", lambda a: (a > 0).mean(axis=0)
                 ),
-                Guess("this is the mean output: asked is how often it is not 0", lambda a: a.mean(axis=0)),
-                Guess("this is one share for all units together: each unit has its own", lambda a: (a != 0).mean()),
+                Mistake("this is the mean output: asked is how often it is not 0", lambda a: a.mean(axis=0)),
+                Mistake("this is one share for all units together: each unit has its own", lambda a: (a != 0).mean()),
             ],
         )
     )
@@ -236,27 +236,29 @@ def saliency_of(given: Problem, *, slope: bool = True, start: np.ndarray | None 
     return grad
 
 
-SALIENCY_GUESSES = [
-    Guess(
+SALIENCY_MISTAKES = [
+    Mistake(
         "the activation's derivative is left out: on the way back through a layer the gradient is multiplied by f'(z)",
         lambda p: saliency_of(p, slope=False) if p.layers > 1 else None,
     ),
-    Guess(
+    Mistake(
         "all classes' scores are added up: asked is the label's alone",
         lambda p: (
             saliency_of(p, start=np.ones((len(p.x), p.parameters[-1].size))) if p.parameters[-1].size > 1 else None
         ),
     ),
-    Guess("the sign is lost: where more ink lowers the score, the value is negative", lambda p: np.abs(saliency_of(p))),
-    Guess(
+    Mistake(
+        "the sign is lost: where more ink lowers the score, the value is negative", lambda p: np.abs(saliency_of(p))
+    ),
+    Mistake(
         "the label of the first sample is taken for all: each row has its own",
         lambda p: saliency_of(replace(p, y=np.full(len(p.y), p.y[0]))),
     ),
-    Guess(
+    Mistake(
         "this is the gradient of the largest score: asked is that of the label given",
         lambda p: saliency_of(replace(p, y=network_trace(p)[f"z{p.layers}"].argmax(axis=1))),
     ),
-    Guess(
+    Mistake(
         "a row of the last weights is taken: a score hangs on the label's column of them",
         lambda p: (
             saliency_of(replace(p, parameters=[*p.parameters[:-2], p.parameters[-2].T, p.parameters[-1]]))
@@ -264,7 +266,7 @@ SALIENCY_GUESSES = [
             else None
         ),
     ),
-    Guess("this is gradient times input; asked is the gradient", lambda p: saliency_of(p) * p.x),
+    Mistake("this is gradient times input; asked is the gradient", lambda p: saliency_of(p) * p.x),
 ]
 
 
@@ -311,11 +313,11 @@ def saliency() -> list[Check]:
                 lambda x: call(replace(given, x=x)),
                 lambda rng: given.x,
                 f"the labels' scores of {given}",
-                guesses=[
-                    replace(each, wrong=lambda x, w=each.wrong: w(replace(given, x=x))) for each in SALIENCY_GUESSES
+                mistakes=[
+                    replace(each, result=lambda x, w=each.result: w(replace(given, x=x))) for each in SALIENCY_MISTAKES
                 ],
             ),
-            guesses=SALIENCY_GUESSES,
+            mistakes=SALIENCY_MISTAKES,
         )
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks import STEP, Check, Exercise, Tally, Wrong, checks_of
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 from shared.checks import gradients
 from shared.checks.tolerance import tolerance
 
@@ -28,7 +28,7 @@ def relative_error() -> list[Check]:
         except ZeroDivisionError as error:
             case = f"relative_error({analytic:g}, {numeric:g}, {loss:g})"
             raise Wrong(
-                f"{case}: {error}", likely="where all three are 0, nothing is wrong: 0, before dividing"
+                f"{case}: {error}", cause="where all three are 0, nothing is wrong: 0, before dividing"
             ) from None
 
     def arguments(rng: np.random.Generator, size: tuple[float, float]) -> tuple[float, float, float]:
@@ -55,20 +55,20 @@ def relative_error() -> list[Check]:
             arguments=arguments,
             typical=(1.0, 1.0),
             sizes=[(1e-8, 1.0), (1.0, 1e-8), (1e6, 3.0), (1.0, 100.0)],
-            guesses=[
-                Guess("the sign: an error is never negative", lambda a, n, loss: -reference(a, n, loss)),
-                Guess(
+            mistakes=[
+                Mistake("the sign: an error is never negative", lambda a, n, loss: -reference(a, n, loss)),
+                Mistake(
                     "divided by the two gradients alone: where both are near 0 that is noise, so the loss counts, too",
                     lambda a, n, loss: abs(a - n) / max(abs(a), abs(n)) if a or n else None,
                 ),
-                Guess("divided by the gradient alone", lambda a, n, loss: abs(a - n) / abs(a) if a else None),
-                Guess("divided by the slope alone", lambda a, n, loss: abs(a - n) / abs(n) if n else None),
-                Guess(
+                Mistake("divided by the gradient alone", lambda a, n, loss: abs(a - n) / abs(a) if a else None),
+                Mistake("divided by the slope alone", lambda a, n, loss: abs(a - n) / abs(n) if n else None),
+                Mistake(
                     "divided by the sum of the sizes: the largest is asked",
                     lambda a, n, loss: abs(a - n) / s if (s := abs(a) + abs(n) + abs(loss)) else None,
                 ),
-                Guess("this is the absolute error: it has to be divided by the size", lambda a, n, loss: abs(a - n)),
-                Guess(
+                Mistake("this is the absolute error: it has to be divided by the size", lambda a, n, loss: abs(a - n)),
+                Mistake(
                     "the largest of the numbers is taken with their signs: of -4 and -3 the size is 4",
                     lambda a, n, loss: abs(a - n) / m if (m := max(a, n, loss)) else None,
                 ),
@@ -100,46 +100,46 @@ def slope() -> list[Check]:
         here = loss(at)
         h = STEP * max(1.0, abs(at))
         got = function(loss, at, here)
-        likely = (
+        cause = (
             "a smooth curve bends, too: its right and left slope differ by h times the curvature, which halves with h"
         )
-        tally.holds(got is not None, f"{case}: there is no kink", expected=f"{expected:.9g}", got="None", likely=likely)
+        tally.holds(got is not None, f"{case}: there is no kink", expected=f"{expected:.9g}", got="None", cause=cause)
         allowed = 3 * gradients.LIMIT * max(1.0, abs(here), abs(expected))
         for side, points, wrong in (
             ("right", "(L(p + h) - L(p)) / h", (loss(at + h) - here) / h),
             ("left", "(L(p) - L(p - h)) / h", (here - loss(at - h)) / h),
         ):
             if abs(wrong - expected) > allowed and np.ndim(got) == 0 and math.isclose(got, wrong, rel_tol=1e-9):
-                likely = f"this is the slope to the {side}, {points}: central differences err less"
-                raise Wrong(f"{case}: wrong", expected=f"{expected:.9g}", got=f"{got:.9g}", likely=likely)
+                cause = f"this is the slope to the {side}, {points}: central differences err less"
+                raise Wrong(f"{case}: wrong", expected=f"{expected:.9g}", got=f"{got:.9g}", cause=cause)
         tally.equal(
             got,
             expected,
             case=case,
             terms=1,
             scale=allowed / tolerance("float64", 1, 1.0),
-            guesses=[
-                Guess("the two points are 2h apart, not h", lambda: (loss(at + h) - loss(at - h)) / h),
-                Guess("this is how much the loss changes: divide by 2h", lambda: loss(at + h) - loss(at - h)),
-                Guess("wrong sign: above minus below", lambda: (loss(at - h) - loss(at + h)) / (2 * h)),
-                Guess(
+            mistakes=[
+                Mistake("the two points are 2h apart, not h", lambda: (loss(at + h) - loss(at - h)) / h),
+                Mistake("this is how much the loss changes: divide by 2h", lambda: loss(at + h) - loss(at - h)),
+                Mistake("wrong sign: above minus below", lambda: (loss(at - h) - loss(at + h)) / (2 * h)),
+                Mistake(
                     "this is the bend, right slope minus left slope",
                     lambda: (loss(at + h) - 2 * here + loss(at - h)) / h,
                 ),
             ],
         )
 
-    def kink(tally: Tally, name: str, loss: Callable[[float], float], at: float, where: str, likely: str) -> None:
+    def kink(tally: Tally, name: str, loss: Callable[[float], float], at: float, where: str, cause: str) -> None:
         case = f"slope of {name} at {at:.9g}"
         tally.trying(case)
         got = function(loss, at, loss(at))
-        tally.holds(got is None, f"{case}: {where}", expected="None", got=f"{got}", likely=likely)
+        tally.holds(got is None, f"{case}: {where}", expected="None", got=f"{got}", cause=cause)
 
     def shape(tally: Tally) -> None:
         tally.trying("slope of x² at 3")
         got = function(lambda p: p * p, 3.0, 9.0)
         tally.holds(
-            got is not None, "slope of x² at 3: nothing came back", got="None", likely="no return, or taken for a kink?"
+            got is not None, "slope of x² at 3: nothing came back", got="None", cause="no return, or taken for a kink?"
         )
         tally.holds(np.ndim(got) == 0, "slope of x² at 3: expected a number", got=type(got).__name__)
 

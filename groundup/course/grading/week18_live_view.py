@@ -12,7 +12,7 @@ import numpy as np
 from groundup import live
 from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, unchanged
 from groundup.course.grading.problems.networks import problem
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
@@ -98,16 +98,16 @@ def sparkline() -> list[Check]:
         except (ValueError, OverflowError) as error:
             if not any(word in str(error).lower() for word in ("nan", "inf")):
                 raise
-            likely = "NaN and infinite values are left out of the means, and a group without a number is a space"
-            raise Wrong(f"{case}: {type(error).__name__}: {error}", likely=likely) from None
-        tally.holds(got is not None, f"{case}: nothing came back", got="None", likely="no return?")
-        guesses = (text for text, wrong in SPARKLINE_MISTAKES if got == wrong(values, width) != expected)
+            cause = "NaN and infinite values are left out of the means, and a group without a number is a space"
+            raise Wrong(f"{case}: {type(error).__name__}: {error}", cause=cause) from None
+        tally.holds(got is not None, f"{case}: nothing came back", got="None", cause="no return?")
+        mistakes = (text for text, wrong in SPARKLINE_MISTAKES if got == wrong(values, width) != expected)
         tally.holds(
             got == expected,
             f"{case}: another line",
             expected=repr(expected),
             got=repr(got),
-            likely=next(guesses, ""),
+            cause=next(mistakes, ""),
         )
 
     def shape(tally: Tally) -> None:
@@ -117,9 +117,9 @@ def sparkline() -> list[Check]:
             tally.trying(case)
             got = function(values, width)
             tally.holds(isinstance(got, str), f"{case}: expected text", got=type(got).__name__)
-            likely = "with more values than width there are width groups; with fewer, one character for each value"
+            cause = "with more values than width there are width groups; with fewer, one character for each value"
             tally.holds(
-                len(got) == expected, f"{case}: its length", expected=str(expected), got=str(len(got)), likely=likely
+                len(got) == expected, f"{case}: its length", expected=str(expected), got=str(len(got)), cause=cause
             )
 
     def values(tally: Tally) -> None:
@@ -180,7 +180,7 @@ def gradient_ratios() -> list[Check]:
             with np.errstate(all="ignore"):
                 found = function(parameters, gradients)
         except ZeroDivisionError as error:
-            raise Wrong(f"gradient_ratios where a norm is 0: {error}", likely=ALL_ZERO) from None
+            raise Wrong(f"gradient_ratios where a norm is 0: {error}", cause=ALL_ZERO) from None
         names = ["a parameter"] * len(parameters) + ["a gradient"] * len(gradients)
         unchanged(Tally(), before, [*parameters, *gradients], names)
         return found
@@ -220,35 +220,35 @@ def gradient_ratios() -> list[Check]:
             typical=(4, 5, 3),
             sizes=[(1, 1), (1, 7, 1), (3, 2, 5, 4), (31, 17, 2)],
             terms=lambda p, g: 1024,
-            guesses=[
-                Guess(
+            mistakes=[
+                Mistake(
                     "upside down: the gradient's size is divided by the weights'",
                     lambda p, g: of_each(p, g, lambda gr, w: safe(norm(w), norm(gr))),
                 ),
-                Guess(
+                Mistake(
                     "the roots are missing: a norm is the root of the sum of squares",
                     lambda p, g: of_each(p, g, lambda gr, w: safe(norm(gr) ** 2, norm(w) ** 2)),
                 ),
-                Guess(
+                Mistake(
                     "the sums of absolute values are compared: the norm is the root of the sum of squares",
                     lambda p, g: of_each(p, g, lambda gr, w: safe(float(np.abs(gr).sum()), float(np.abs(w).sum()))),
                 ),
-                Guess(
+                Mistake(
                     "the largest elements are compared: the norm is the root of the sum of squares",
                     lambda p, g: of_each(p, g, lambda gr, w: safe(float(np.abs(gr).max()), float(np.abs(w).max()))),
                 ),
-                Guess(
+                Mistake(
                     "norm(…, 2) of a matrix is its largest singular value: the root of the sum of squares is norm(…)",
                     lambda p, g: of_each(p, g, lambda gr, w: safe(*(float(np.linalg.norm(a, 2)) for a in (gr, w)))),
                 ),
-                Guess(
+                Mistake(
                     ALL_ZERO,
                     lambda p, g: [
                         a / b if b else (math.inf if a else math.nan)
                         for a, b in ((norm(x), norm(w)) for w, x in zip(p[::2], g[::2], strict=True))
                     ],
                 ),
-                Guess(
+                Mistake(
                     "the biases have ratios here, too: only the weights have, one number a layer",
                     lambda p, g: [reference([a, a], [b, b])[0] for a, b in zip(p, g, strict=True)],
                 ),

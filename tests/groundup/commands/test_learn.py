@@ -159,7 +159,9 @@ def test_json_of_check_and_status(learner: Workspace, capsys: pytest.CaptureFixt
     document = json.loads(capsys.readouterr().out)
     verdict = document["verdicts"]["1.1"]
     assert verdict["passed"] is True
-    assert (verdict["rung"], verdict["rungs"][0]) == ("", ["shape", 2]), "these keys are a format that programs read"
+    assert (verdict["rung"], verdict["rungs"][0], verdict["likely"]) == ("", ["shape", 2], ""), (
+        "these keys are a format that programs read"
+    )
     assert run("status", "--json") == 0
     document = json.loads(capsys.readouterr().out)
     assert document["tasks"]["1.1"] == "passed"

@@ -82,7 +82,7 @@ def test_a_wrong_answer_fails_its_check_with_the_likely_cause(learner: Workspace
     verdict = graded(learner, task, right.replace(mutant.old, mutant.new))
     assert not verdict.passed, "the wrong answer passed"
     assert verdict.failed_check == mutant.check, verdict
-    assert mutant.says in f"{verdict.what} {verdict.likely} {verdict.more}", verdict
+    assert mutant.says in f"{verdict.what} {verdict.cause} {verdict.more}", verdict
 
 
 def test_every_exercise_has_at_least_two_wrong_answers() -> None:

@@ -17,8 +17,8 @@ from groundup.course.assembly import Assembly
 from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, times_slower
 from groundup.course.functions import find, replaced
 from groundup.course.grading.calling import on_lists
-from groundup.course.likely import Guess, compile_hint, likely_cause
 from groundup.course.manifest import course
+from groundup.course.mistakes import Mistake, compile_hint, likely_cause
 from groundup.course.workspace import Workspace
 from tests.groundup.course.course_helpers import new_folder, write
 from tests.stages import REASONS
@@ -32,7 +32,7 @@ def learner(tmp_path: Path) -> Workspace:
 
 
 @pytest.mark.parametrize(
-    ("line", "what", "likely"),
+    ("line", "what", "cause"),
     [
         ("import sys; sys.exit(3)", "it called sys.exit(3)", "it does not exit"),
         ("import os; os._exit(0)", "the process ended by itself, with exit code 0", "ends the process"),
@@ -46,12 +46,12 @@ def learner(tmp_path: Path) -> Workspace:
         ("return [[1.0], [1.0, 2.0]]", "the rows do not have one length", ""),
     ],
 )
-def test_what_goes_wrong_is_said_with_its_line(learner: Workspace, line: str, what: str, likely: str) -> None:
+def test_what_goes_wrong_is_said_with_its_line(learner: Workspace, line: str, what: str, cause: str) -> None:
     write(learner, FIRST, "    return c", f"    {line}")
     verdict = judge.judge(learner, FIRST)
     assert not verdict.passed
     assert what in verdict.what
-    assert likely in verdict.likely
+    assert cause in verdict.cause
     assert "index_loops(a (2, 3), b (3, 2))" in verdict.what
     if verdict.line and what != "RecursionError":  # which comes wherever the stack ends
         assert verdict.file == str(learner.folder / FIRST.file)
@@ -63,7 +63,7 @@ def test_a_crash_is_told_by_its_name_and_what_was_being_tried(learner: Workspace
     write(learner, FIRST, "    return c", "    import ctypes; ctypes.string_at(0)")
     verdict = judge.judge(learner, FIRST)
     assert verdict.what == "the process crashed with SIGSEGV while trying index_loops(a (2, 3), b (3, 2))"
-    assert "outside an array" in verdict.likely
+    assert "outside an array" in verdict.cause
 
 
 def test_an_endless_loop_is_ended(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,7 +120,7 @@ def test_a_function_that_was_deleted_is_told_with_the_way_back(learner: Workspac
     path.write_text(path.read_text(encoding="utf-8").replace("def index_loops", "def my_loops"), encoding="utf-8")
     verdict = judge.judge(learner, FIRST)
     assert "has no function index_loops" in verdict.what
-    assert "groundup learn reset 1.1" in verdict.likely
+    assert "groundup learn reset 1.1" in verdict.cause
 
 
 def test_helpers_and_imports_of_the_learners_own_are_used(learner: Workspace) -> None:
@@ -227,8 +227,8 @@ def raised_by(name: str, graded: Exercise) -> Wrong:
 
 def test_an_exercise_says_whether_a_nan_can_have_been_there_before_the_call() -> None:
     made = np.full((2, 3), np.nan)
-    assert raised_by("values", exercise(lambda: made, EXPECTED)).likely.startswith("nothing was written")
-    assert raised_by("values", exercise(lambda: made, EXPECTED, fresh=True)).likely.startswith("NaN was computed")
+    assert raised_by("values", exercise(lambda: made, EXPECTED)).cause.startswith("nothing was written")
+    assert raised_by("values", exercise(lambda: made, EXPECTED, fresh=True)).cause.startswith("NaN was computed")
 
 
 @pytest.mark.parametrize(
@@ -250,7 +250,7 @@ def test_a_result_without_a_shape_is_told_in_short(result: Any, what: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("result", "got", "likely"),
+    ("result", "got", "cause"),
     [
         (EXPECTED, "ndarray", "this floor uses no NumPy"),
         (list(EXPECTED), "ndarray within a list", "this floor uses no NumPy"),
@@ -260,11 +260,11 @@ def test_a_result_without_a_shape_is_told_in_short(result: Any, what: str) -> No
         ([[True] * 3] * 2, "bool within a list", "True and False are no numbers here"),
     ],
 )
-def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, got: str, likely: str) -> None:
+def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, got: str, cause: str) -> None:
     with pytest.raises(Wrong, match=r"^f\(\): expected numbers of Python's own$") as raised:
         on_lists.graded(exercise(lambda: result, EXPECTED))[0].run(Tally())
     assert (raised.value.expected, raised.value.got) == ("a list of lists of floats", got)
-    assert likely in raised.value.likely
+    assert cause in raised.value.cause
 
 
 def test_the_first_floor_takes_whole_numbers_for_floats() -> None:
@@ -323,17 +323,20 @@ def test_a_compilers_first_error_is_told_in_the_courses_words(error: str, hint: 
 
 
 def test_a_guess_is_told_only_where_it_gives_what_came_out() -> None:
-    guesses = [Guess("rows", lambda z: z / z.sum(axis=1, keepdims=True)), Guess("columns", lambda z: z / z.sum(axis=0))]
+    mistakes = [
+        Mistake("rows", lambda z: z / z.sum(axis=1, keepdims=True)),
+        Mistake("columns", lambda z: z / z.sum(axis=0)),
+    ]
     wrong = EXPECTED / EXPECTED.sum(axis=0)
     right = EXPECTED / EXPECTED.sum(axis=1, keepdims=True)
-    assert likely_cause(wrong, right, "", guesses, (EXPECTED,)) == "columns"
-    assert likely_cause(right + 0.1, right, "", guesses, (EXPECTED,)) == ""
+    assert likely_cause(wrong, right, "", mistakes, (EXPECTED,)) == "columns"
+    assert likely_cause(right + 0.1, right, "", mistakes, (EXPECTED,)) == ""
 
 
 def test_a_guess_that_is_right_by_chance_is_not_told() -> None:
     """With one column both axes may agree: then the number is wrong for another reason."""
-    guesses = [Guess("never", lambda z: z)]
-    assert likely_cause(EXPECTED, EXPECTED, "", guesses, (EXPECTED,)) == ""
+    mistakes = [Mistake("never", lambda z: z)]
+    assert likely_cause(EXPECTED, EXPECTED, "", mistakes, (EXPECTED,)) == ""
 
 
 def test_a_tally_counts_each_comparison_and_shows_the_worst_place() -> None:
@@ -348,7 +351,7 @@ def test_numbers_that_read_the_same_are_told_with_all_digits_and_their_distance(
     with pytest.raises(Wrong, match=r"^f\(x\): wrong, by 9.4e-14 where rounding allows 3.6e-15$") as raised:
         Tally().equal(1 - 9.4e-14, 1.0, case="f(x)")
     assert (raised.value.expected, raised.value.got) == ("1", "0.99999999999990596")
-    assert "clamped" in raised.value.likely
+    assert "clamped" in raised.value.cause
 
 
 def test_a_time_is_the_median_of_ratios_taken_in_turn() -> None:

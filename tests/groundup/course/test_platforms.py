@@ -18,7 +18,7 @@ def test_a_crash_on_windows_is_told_like_one_elsewhere() -> None:
     """Windows has no signals: the exit code of a process that touched memory that is not its own is 0xC0000005."""
     verdict = judge._verdict([{"event": "trying", "text": "ijk(a, b)"}], 0xC0000005, "", 1.0, 1.0)
     assert "while trying ijk(a, b)" in verdict.what
-    assert verdict.likely == judge.CRASHES["SIGSEGV"]
+    assert verdict.cause == judge.CRASHES["SIGSEGV"]
 
 
 def test_memory_is_asked_of_windows_by_its_own_call() -> None:

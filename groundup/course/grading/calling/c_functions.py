@@ -54,24 +54,22 @@ def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) ->
 
 
 def alike(
-    tally: Tally, case: str, got: Any, expected: Any, likely: str, dtype: str = "float64", scale: Any = None
+    tally: Tally, case: str, got: Any, expected: Any, cause: str, dtype: str = "float64", scale: Any = None
 ) -> None:
     """One comparison in which a difference has one likely reason."""
     found = compare(case, got, expected, dtype, 64, scale=scale)
     told, wanted, had = apart(found)
-    tally.holds(found.ok, f"{case}: wrong{told}", expected=wanted, got=had, likely=likely)
+    tally.holds(found.ok, f"{case}: wrong{told}", expected=wanted, got=had, cause=cause)
 
 
-def faster(
-    what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, likely: str
-) -> Check:
+def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, cause: str) -> Check:
     """The speed check: `call` takes at most so many times as long as `against`, which is another idea of the same."""
 
     def check(tally: Tally) -> None:
         tally.trying(f"the time of {what}")
         ratio = times_slower(call, against)
         text = f"{what} takes {two_digits(ratio)} times as long as {than}"
-        tally.holds(ratio <= most, text, expected=f"at most {most:g} times", likely=likely)
+        tally.holds(ratio <= most, text, expected=f"at most {most:g} times", cause=cause)
         tally.note(text)
 
     return Check("speed", check)

@@ -83,7 +83,7 @@ def run(name: str, function: Callable[..., Any], *arguments: Any, dtype: str = "
         third = _once(name, function, arguments, dtype, -OUTSIDE, np.nan)
         outside = differing(first, third)
         if outside:
-            raise Wrong(f"{_its(name, outside)} depends on what lies outside the arrays", likely=FROM_OUTSIDE)
+            raise Wrong(f"{_its(name, outside)} depends on what lies outside the arrays", cause=FROM_OUTSIDE)
         raise depends_on_before(name, differing(first, second))
     return first
 
@@ -98,9 +98,9 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
     return ""
 
 
-def depends_on_before(name: str, output: str, likely: str = NEVER_SET) -> Wrong:
+def depends_on_before(name: str, output: str, cause: str = NEVER_SET) -> Wrong:
     """What to say where a result changes with what its memory held before."""
-    return Wrong(f"{_its(name, output)} depends on what was in memory before the call", likely=likely)
+    return Wrong(f"{_its(name, output)} depends on what was in memory before the call", cause=cause)
 
 
 def _its(name: str, output: str) -> str:
@@ -137,13 +137,13 @@ def _check(name: str, memory: Memory, before: np.ndarray, after: np.ndarray) -> 
     behind, ahead = moved[moved >= end], moved[moved < MARGIN]
     if behind.size:
         got = f"{behind.size} written, the first {behind[0] - end + 1} after the last of {memory.name}"
-        raise Wrong(f"{name} writes past the end of {what}", expected="no element", got=got, likely=PAST_THE_END)
+        raise Wrong(f"{name} writes past the end of {what}", expected="no element", got=got, cause=PAST_THE_END)
     if ahead.size:
         got = f"{ahead.size} written, the last {MARGIN - ahead[-1]} before the first of {memory.name}"
-        likely = "an index is negative, which for size_t means huge: does something count below 0?"
-        raise Wrong(f"{name} writes before the beginning of {what}", expected="no element", got=got, likely=likely)
+        cause = "an index is negative, which for size_t means huge: does something count below 0?"
+        raise Wrong(f"{name} writes before the beginning of {what}", expected="no element", got=got, cause=cause)
     if moved.size and not memory.written:
         raise Wrong(
             f"{name} changes {what}, which it is only to read",
-            likely=f"the result goes elsewhere; the caller still needs {memory.name}",
+            cause=f"the result goes elsewhere; the caller still needs {memory.name}",
         )

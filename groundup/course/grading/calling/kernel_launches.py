@@ -42,8 +42,8 @@ from cuda_emulator.runtime import tracing
 from cuda_emulator.runtime.dispatcher import Kernel
 from groundup.course import assembly
 from groundup.course.checks import Wrong
-from groundup.course.likely import Guess
 from groundup.course.manifest import ROOT
+from groundup.course.mistakes import Mistake
 from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 
 MOST_EVENTS = 1_000_000
@@ -193,8 +193,8 @@ def of_the_project(function: Any, device: bool = False) -> None:
         right = isinstance(function, Kernel)
     if not right:
         name = getattr(function, "__name__", repr(function))
-        likely = f"is {how} above `def`, and cuda from ..backend, not from numba?"
-        raise Wrong(f"{name} is not a {what} of this project's cuda", likely=likely)
+        cause = f"is {how} above `def`, and cuda from ..backend, not from numba?"
+        raise Wrong(f"{name} is not a {what} of this project's cuda", cause=cause)
 
 
 def filled(argument: Any) -> Any:
@@ -222,7 +222,7 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
         for number in range(math.prod(configured.griddim)):
             fault = run.block_events(copies.values, number, kernel.source)
             if run.full:
-                raise Wrong(f"it reads and writes more than {MOST_EVENTS:,} times, and was stopped", likely=ENDLESS)
+                raise Wrong(f"it reads and writes more than {MOST_EVENTS:,} times, and was stopped", cause=ENDLESS)
             if fault is not None:
                 raise fault
     except KernelError as error:
@@ -233,7 +233,7 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
 def _single_numbers(not_traced: Sequence[tuple[str, int, str, str]]) -> None:
     """Raises Wrong for an expression on whole arrays, before Numba spends a quarter of a minute on compiling it."""
     for file, line, text, _ in not_traced:
-        raise Wrong(f"every thread computes with whole arrays: {text}", likely=INDEX, line=own_line(file, line))
+        raise Wrong(f"every thread computes with whole arrays: {text}", cause=INDEX, line=own_line(file, line))
 
 
 def own_line(file: str | None, line: int | None) -> int | None:
@@ -243,12 +243,12 @@ def own_line(file: str | None, line: int | None) -> int | None:
 
 def explained(error: Any) -> Wrong:
     """A KernelError of the emulator's as Wrong, with what it mostly comes from."""
-    likely = ""
+    cause = ""
     if "is out of bounds" in error.sentence or "counts from the end" in error.sentence:
-        likely = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
+        cause = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
     elif "live threads of" in error.sentence or "synchronises, and returns" in error.sentence:
-        likely = BARRIER
-    return Wrong(str(error), likely=likely, line=own_line(error.filename, error.line))
+        cause = BARRIER
+    return Wrong(str(error), cause=cause, line=own_line(error.filename, error.line))
 
 
 def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Sequence[bool]) -> list[Any]:
@@ -271,12 +271,12 @@ def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Seque
     for place, wide in around.items():
         flat, size = wide.copy_to_host(), given[place].size
         if (np.delete(flat, slice(MARGIN, MARGIN + size)) != np.array(UNWRITTEN, flat.dtype)).any():
-            raise Wrong("memory beyond the edge of an output was written", likely=NO_GUARD)
+            raise Wrong("memory beyond the edge of an output was written", cause=NO_GUARD)
         after[place] = flat[MARGIN : MARGIN + size].reshape(given[place].shape)
     return after
 
 
-def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None, output: str = "") -> list[Guess]:
+def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None, output: str = "") -> list[Mistake]:
     """Guesses about a kernel of one dimension whose last exercise argument is the Launch: what it has not written.
 
     right: of the exercise's arguments, the right result, its elements numbered as the threads are
@@ -293,9 +293,9 @@ def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None
         return wrong
 
     return [
-        Guess(NO_STRIDE, only(lambda number, grid, block: number < grid), output),
-        Guess(ONE_BLOCK, only(lambda number, grid, block: number < block), output),
-        Guess(ONE_BLOCK, only(lambda number, grid, block: number % grid < block), output),
+        Mistake(NO_STRIDE, only(lambda number, grid, block: number < grid), output),
+        Mistake(ONE_BLOCK, only(lambda number, grid, block: number < block), output),
+        Mistake(ONE_BLOCK, only(lambda number, grid, block: number % grid < block), output),
     ]
 
 

@@ -34,7 +34,7 @@ from groundup.course.grading.calling.kernel_launches import (
     learners_line,
     of_the_project,
 )
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 from groundup.lens import analysis, checks
 
 FIRST_BARRIER = "first barrier missing: shared memory is read before all of it is there"
@@ -46,7 +46,7 @@ SECOND_BARRIER = "second barrier missing: shared memory is filled anew while oth
 UNFILLED = "a part of the shared memory is never written: a thread with nothing to copy still has to write a zero"
 
 
-def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None) -> list[Guess]:
+def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None) -> list[Mistake]:
     """Guesses for wrong numbers that come from a race, which the lens looks for in the very launch that gave them.
 
     output, place: which of several results, by its name and as `launched` counts them
@@ -64,7 +64,7 @@ def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None
 
         return wrong
 
-    return [Guess(text, raced(text), output) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
+    return [Mistake(text, raced(text), output) for text in (FIRST_BARRIER, SECOND_BARRIER, ONE_ELEMENT)]
 
 
 def what_race(profile: Any) -> str:
@@ -84,21 +84,21 @@ class Budget:
     """A question to the lens. ask: of lens.checks and a profile, gives a Finding; likely: what a no comes from."""
 
     ask: Callable[[Any, Any], Any]
-    likely: str
+    cause: str
 
 
-def coalesced(place: int | None = None, likely: str = "", at_least: float = 0.9) -> Budget:
+def coalesced(place: int | None = None, cause: str = "", at_least: float = 0.9) -> Budget:
     """Global memory (of the argument at that place) is reached in few sectors."""
     return Budget(
         lambda checks, profile: checks.coalesced(profile, None if place is None else named(profile, place), at_least),
-        likely or "x and y mixed up: neighbouring threads (threadIdx.x) have to reach neighbouring columns",
+        cause or "x and y mixed up: neighbouring threads (threadIdx.x) have to reach neighbouring columns",
     )
 
 
-def reads(place: int, times: int, likely: str, per: str = "block", count: str = "threads") -> Budget:
+def reads(place: int, times: int, cause: str, per: str = "block", count: str = "threads") -> Budget:
     """An element of the argument there is loaded at most so often in a block, or in the launch; see reads_at_most."""
     return Budget(
-        lambda checks, profile: checks.reads_at_most(profile, named(profile, place), times, per, count), likely
+        lambda checks, profile: checks.reads_at_most(profile, named(profile, place), times, per, count), cause
     )
 
 
@@ -107,9 +107,9 @@ def named(profile: Any, place: int) -> str:
     return str(profile.arguments[place][0])
 
 
-def no_bank_conflicts(likely: str, array: str | None = None) -> Budget:
+def no_bank_conflicts(cause: str, array: str | None = None) -> Budget:
     """Shared memory is reached in one pass."""
-    return Budget(lambda checks, profile: checks.no_bank_conflicts(profile, array), likely)
+    return Budget(lambda checks, profile: checks.no_bank_conflicts(profile, array), cause)
 
 
 COALESCED = coalesced()
@@ -156,14 +156,14 @@ def look(tally: Tally, profile: Any, *budgets: Budget, race: str = "", uninitial
     found(tally, profile, checks.no_races(profile), race or what_race(profile))
     found(tally, profile, checks.no_uninitialised(profile), uninitialised or UNFILLED)
     for budget in budgets:
-        found(tally, profile, budget.ask(checks, profile), budget.likely)
+        found(tally, profile, budget.ask(checks, profile), budget.cause)
 
 
 def same_bits(tally: Tally, kernel: Any, launch: Launch, arguments: Sequence[Any]) -> None:
     """Three launches give the same numbers, bit by bit; what is all that can be asked where nothing is traced."""
     first, *others = ([*_as_tuple(launched(kernel, launch, *arguments))] for _ in range(3))
     same = all(np.array_equal(a, b, equal_nan=True) for other in others for a, b in zip(first, other, strict=True))
-    tally.holds(same, f"{kernel.__name__}{launch}: three launches gave different numbers", likely=SECOND_BARRIER)
+    tally.holds(same, f"{kernel.__name__}{launch}: three launches gave different numbers", cause=SECOND_BARRIER)
     tally.note("races and reads of memory were not traced: only the emulator can (GROUNDUP_CUDA=emulator)")
 
 
@@ -171,14 +171,14 @@ def _as_tuple(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def found(tally: Tally, profile: Any, finding: Any, likely: str) -> None:
+def found(tally: Tally, profile: Any, finding: Any, cause: str) -> None:
     """Count an answer of the lens's, its lines told as those of the learner's file."""
     files = sorted({file for file, _, _ in profile.source if is_assembled(file)})
     here = [file for file in files if finding.line and _lies_in(profile, file, finding.line)]
     message = finding.message
     if files:
         message = re.sub(r"\bline (\d+)", lambda match: learners_line(files[0], int(match[1])), message)
-    tally.holds(finding.passed, message, likely=likely, line=finding.line if here else None)
+    tally.holds(finding.passed, message, cause=cause, line=finding.line if here else None)
 
 
 def _lies_in(profile: Any, file: str, line: int) -> bool:

@@ -108,7 +108,7 @@ class Followed(np.ndarray):
             parts = index if isinstance(index, tuple) else (index,)
             if any(part is None or part is ... or isinstance(part, slice) for part in parts):
                 what = "a thread reaches several elements at once"
-                raise Wrong(what, likely=INDEX, line=own_line(frame.f_code.co_filename, frame.f_lineno))
+                raise Wrong(what, cause=INDEX, line=own_line(frame.f_code.co_filename, frame.f_lineno))
             element = tuple(map(int, parts))
             place = frame.f_code, frame.f_lasti
             self.touches.append(Touch(stores, (thread.block, thread.linear), place, frame.f_lineno, element))
@@ -159,7 +159,7 @@ def followed(
             name, those = touches[place]
             read = next((touch for touch in those if not touch.stores), None)
             what = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
-            tally.holds(read is None, what, likely=READ_AGAIN, line=read.line if read else None)
+            tally.holds(read is None, what, cause=READ_AGAIN, line=read.line if read else None)
         with _explained():
             kernel.emulated_source(*(filled(each) for each in given))
         tally.holds(True, "it compiles")
@@ -174,7 +174,7 @@ def _single_numbers(kernel: Any) -> None:
             index = node.slice
             if any(isinstance(part, ast.Slice) for part in (index.elts if isinstance(index, ast.Tuple) else [index])):
                 what = f"every thread computes with whole arrays: {ast.unparse(node)}"
-                raise Wrong(what, likely=INDEX, line=own_line(kernel.source.filename, node.lineno))
+                raise Wrong(what, cause=INDEX, line=own_line(kernel.source.filename, node.lineno))
 
 
 @contextmanager
@@ -190,7 +190,7 @@ def _explained() -> Iterator[None]:
 
 def _with_mask(wrong: Wrong) -> Wrong:
     if "the mask 0x" in wrong.what or "in its mask" in wrong.what:
-        wrong.likely = WRONG_MASK
+        wrong.cause = WRONG_MASK
     return wrong
 
 
@@ -217,7 +217,7 @@ def _time_limit() -> Iterator[None]:
             trace = trace.tb_next
         place = (last.tb_frame.f_code.co_filename, last.tb_lineno) if last else (None, None)
         wrong = explained(KernelError(f"it did not end within {SECONDS} seconds", filename=place[0], line=place[1]))
-        wrong.likely = ENDLESS
+        wrong.cause = ENDLESS
         raise wrong from None
     finally:
         timer.cancel()
@@ -250,7 +250,7 @@ def _nobody_shares(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
             _apart(tally, name, touch, writers[touch.element], "writes", OTHERS_READ)
 
 
-def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, likely: str) -> None:
+def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, cause: str) -> None:
     same = touch.thread == writer.thread
     what = (
         ""
@@ -258,7 +258,7 @@ def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, like
         else f"race: thread {touch.thread[1]} of block {tuple(touch.thread[0])} touches "
         f"{name}[{_index(touch.element)}], which thread {writer.thread[1]} of block {tuple(writer.thread[0])} {does}"
     )
-    tally.holds(same, what, likely=likely, line=None if same else touch.line)
+    tally.holds(same, what, cause=cause, line=None if same else touch.line)
 
 
 def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
@@ -284,7 +284,7 @@ def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
                 f"lanes {start % WARP} and {other % WARP} of a warp reach {name}[{_index(first.element)}] and "
                 f"{name}[{_index(elements[at])}] at the same time"
             )
-            tally.holds(good, what, likely=NOT_SIDE_BY_SIDE, line=first.line)
+            tally.holds(good, what, cause=NOT_SIDE_BY_SIDE, line=first.line)
 
 
 def _index(element: Sequence[int]) -> str:

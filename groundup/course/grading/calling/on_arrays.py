@@ -58,8 +58,8 @@ def on_arrays(
         if returned is None:
             return {"": None}
         if returned is not out:
-            likely = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
-            raise Wrong(f"{function.__name__}(…, out=out) did not give out back", likely=likely)
+            cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
+            raise Wrong(f"{function.__name__}(…, out=out) did not give out back", cause=cause)
         plain = function(*arguments)
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)
@@ -72,8 +72,8 @@ def check_dtype(name: str, result: Any, dtype: Any) -> None:
     if not isinstance(result, np.ndarray):
         raise Wrong(f"{name}: expected an array", got=type(result).__name__)
     if result.dtype != dtype:
-        likely = "the result's dtype is the arguments': make new arrays with dtype=…, or let out= decide"
-        raise Wrong(f"{name}: {dtype} came in, {result.dtype} came back", likely=likely)
+        cause = "the result's dtype is the arguments': make new arrays with dtype=…, or let out= decide"
+        raise Wrong(f"{name}: {dtype} came in, {result.dtype} came back", cause=cause)
 
 
 def both(expected: Any) -> dict[str, Any]:
@@ -132,10 +132,10 @@ def speed_check(
     call: Callable[..., Any],
     against: Callable[..., Any],
     arguments: Callable[[np.random.Generator], tuple[Any, ...]],
-    likely: str = LOOP,
+    cause: str = LOOP,
 ) -> Check:
     """The time of one plain call beside that of a NumPy expression."""
-    speed = Speed(arguments, MOST, likely, against, "a plain NumPy expression")
+    speed = Speed(arguments, MOST, cause, against, "a plain NumPy expression")
     return checks_of(replace(exercise, call=call, speed=speed))[-1]
 
 

@@ -40,18 +40,18 @@ def on_lists(
         except (OverflowError, ZeroDivisionError, ValueError) as error:
             if isinstance(error, ValueError):
                 # As math.log puts it, until Python 3.13 and from 3.14 on.
-                likely = logarithm if str(error).startswith(("math domain error", "expected a positive input")) else ""
+                cause = logarithm if str(error).startswith(("math domain error", "expected a positive input")) else ""
             else:
-                likely = overflow if isinstance(error, OverflowError) else division
-            if not likely:
+                cause = overflow if isinstance(error, OverflowError) else division
+            if not cause:
                 raise
             called = f"{function.__name__}({', '.join(_short(each) for each in arguments)})"
             what = f"{type(error).__name__}: {error}, in {called}"
-            raise Wrong(what, likely=likely, line=_line_in(function, error)) from None
+            raise Wrong(what, cause=cause, line=_line_in(function, error)) from None
         for name, old, new in zip(names, before, given, strict=False):
             if old != new:
-                likely = f"make a new list, and leave {name} as it is: the caller still needs it"
-                raise Wrong(f"{name} was changed by the call", likely=likely)
+                cause = f"make a new list, and leave {name} as it is: the caller still needs it"
+                raise Wrong(f"{name} was changed by the call", cause=cause)
         return result
 
     return call
@@ -73,7 +73,7 @@ def graded(exercise: Exercise) -> list[Check]:
                     f"{f'{name} of ' if name else ''}{case}: expected numbers of Python's own",
                     expected=dimensions.get(name, MATRIX),
                     got=foreign.__name__ if type(value) is foreign else f"{foreign.__name__} within a list",
-                    likely=FOREIGN.get(foreign, NO_NUMPY),
+                    cause=FOREIGN.get(foreign, NO_NUMPY),
                 )
         return found
 

@@ -26,14 +26,14 @@ def _learns_xor(tally: Tally) -> None:
         "the 2-2-1 network does not learn XOR: its loss does not fall",
         expected=f"below {before:.4g}",
         got=f"{after:.4g}",
-        likely=TOGETHER,
+        cause=TOGETHER,
     )
     tally.holds(
         right == 4,
         f"the 2-2-1 network does not learn XOR within {XOR_EPOCHS} epochs",
         expected="4 of 4 right",
         got=f"{right} of 4, the loss went from {before:.4g} to {after:.4g}",
-        likely=TOGETHER,
+        cause=TOGETHER,
     )
     tally.note(
         f"a 2-2-1 network: 4 of 4 right after {XOR_EPOCHS} epochs, the loss went from {before:.3f} to {after:.5f}"
@@ -48,7 +48,7 @@ def _fails_at_xor(tally: Tally) -> None:
         "a network without a hidden layer gets all of XOR right, which no straight line can",
         expected="at most 3 of 4",
         got=f"{right} of 4",
-        likely="something bends the single layer's output, such as an activation after the last layer",
+        cause="something bends the single layer's output, such as an activation after the last layer",
     )
     tally.note(
         f"a single layer: {right} of 4 right after as many epochs, the loss went from {before:.3f} to {after:.3f}; "

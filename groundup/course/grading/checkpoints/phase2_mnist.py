@@ -34,6 +34,6 @@ def _learns_mnist(tally: Tally) -> None:
         f"784-64-10 does not reach 90 % of the 1,000 test images within {MOST_EPOCHS} epochs",
         expected="over 90 %",
         got=f"{accuracy:.1%}; the test loss went {', '.join(losses)}",
-        likely=TOGETHER,
+        cause=TOGETHER,
     )
     tally.note(f"784-64-10 on the bundled subset: {accuracy:.1%} of 1,000 test images after epoch {epoch}")

@@ -42,7 +42,7 @@ def agrees(tally: Tally) -> None:
             f"{case} differs from stage 1",
             expected=f"at most {CLOSE:g} of the largest number",
             got=f"{found:.2g}",
-            likely="each function has passed alone: groundup learn check WEEK.NUMBER tells whether it still does",
+            cause="each function has passed alone: groundup learn check WEEK.NUMBER tells whether it still does",
         )
         worst = max(worst, found)
 
@@ -97,6 +97,6 @@ def faster_than_numpy(tally: Tally) -> None:
         ratio < 1,
         text,
         expected="less than 1 times",
-        likely="which function is slow? groundup learn check 8.3 times the micro-kernel, which most of a step is",
+        cause="which function is slow? groundup learn check 8.3 times the micro-kernel, which most of a step is",
     )
     tally.note(f"{text} (784-128-10, 64 images, float32, the median of {PAIRS} pairs)")

@@ -131,9 +131,7 @@ def _reads_less(tally: Tally) -> None:
     launch = Launch((2, 2), (TILE, TILE))
     naive, tiled = (_loads(profiled(each, launch, *given)) for each in (basic.naive, basic.tiled(TILE, "nn").multiply))
     text = f"the tiled product reads global memory {tiled:,} times where the naive one does {naive:,} times"
-    tally.holds(
-        tiled * TILE <= naive, text, expected=f"at most {naive // TILE:,}", got=f"{tiled:,}", likely=FROM_GLOBAL
-    )
+    tally.holds(tiled * TILE <= naive, text, expected=f"at most {naive // TILE:,}", got=f"{tiled:,}", cause=FROM_GLOBAL)
     tally.note(text)
     if not recorded_speed():
         tally.note(NOT_RECORDED)
@@ -173,7 +171,7 @@ def _measured(tally: Tally) -> None:
         times["pure Python"] >= FASTER,
         f"{text} as pure Python's on this machine",
         expected=f"at least {FASTER} times",
-        likely="is an array copied between host and device on the way?",
+        cause="is an array copied between host and device on the way?",
     )
     tally.note(f"{text} as pure Python's on this machine's CPU, for 784-512-10 and {batch} images")
     tally.note(

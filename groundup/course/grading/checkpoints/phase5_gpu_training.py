@@ -55,7 +55,7 @@ def _trained(tally: Tally, data: Dataset, missing: str) -> None:
         accuracy > least,
         text,
         expected=f"more than {least:.0%}",
-        likely=f"the loss is {last.train_loss:.3g}, and guessing gives 2.3: groundup learn status tells which of your "
+        cause=f"the loss is {last.train_loss:.3g}, and guessing gives 2.3: groundup learn status tells which of your "
         "functions took part",
     )
     tally.note(f"{text}, in {seconds:.0f} seconds on {_device()}")

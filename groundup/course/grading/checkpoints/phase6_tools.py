@@ -87,13 +87,13 @@ def _dead_neuron(tally: Tally) -> None:
         f"the bias of unit {victim} of layer 1 was set to -1e6: it, and no other, must have gone silent",
         expected=str({victim}),
         got=str(after - before or "none"),
-        likely=TOGETHER,
+        cause=TOGETHER,
     )
     slopes = inside.saliency(inside.host_parameters(floor, network), "relu", x, data.y)
     network.layers[0].weights[:, victim] = 7.0  # whatever a dead unit's weights are, no score hangs on them
     again = inside.saliency(inside.host_parameters(floor, network), "relu", x, data.y)
     tally.holds(
-        np.allclose(slopes, again), f"a score hangs on the weights of unit {victim}, which is dead", likely=TOGETHER
+        np.allclose(slopes, again), f"a score hangs on the weights of unit {victim}, which is dead", cause=TOGETHER
     )
     _, accuracy, predictions = evaluate(floor, network, data)
     counts = inside.confusion_matrix(data.y, predictions, 3)
@@ -102,7 +102,7 @@ def _dead_neuron(tally: Tally) -> None:
         "the confusion matrix does not add up to the accuracy",
         expected=f"{accuracy * len(data):.0f} of {len(data)} on its diagonal",
         got=f"{np.trace(counts)} of {counts.sum()}",
-        likely=TOGETHER,
+        cause=TOGETHER,
     )
     already = f" ({len(before)} had gone silent in training)" if before else ""
     tally.note(
@@ -121,7 +121,7 @@ def _wrong_gradient(tally: Tally) -> None:
     floor = load_stage("numpy")
     tally.trying("the gradient check of a right network")
     right = gradients.check_gradients(floor, "tanh", "softmax_cross_entropy")
-    tally.holds(right.ok, f"the check finds fault with a right gradient: {right}", likely=TOGETHER)
+    tally.holds(right.ok, f"the check finds fault with a right gradient: {right}", cause=TOGETHER)
     planted, name = 2, "W2"
 
     class Planted(floor.network.Network):  # type: ignore[name-defined]
@@ -140,7 +140,7 @@ def _wrong_gradient(tally: Tally) -> None:
         f"dL/d{name} has the wrong sign, and the check does not say so",
         expected=name,
         got=wrong.parameter if not wrong.ok else "all is well",
-        likely=TOGETHER,
+        cause=TOGETHER,
     )
     tally.note(f"right: {right.checked} gradients agree with the slopes to {right.worst:.1e}")
     tally.note(f"planted, found: {wrong}")

@@ -19,4 +19,4 @@ def trained(floor: Any, network: Any, optimizer: Any, data: Split, **settings: A
     except ValueError as error:
         if "diverged" not in str(error):
             raise
-        raise Wrong(f"the training diverged: {str(error).partition(':')[0]}", likely=TOGETHER) from None
+        raise Wrong(f"the training diverged: {str(error).partition(':')[0]}", cause=TOGETHER) from None

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks import Tally, gradient_check
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 SHAPES = [(1, 1), (1, 7), (13, 1), (2, 5), (17, 11), (3, 31)]
 """(batch, features)."""
@@ -47,14 +47,14 @@ RELU_HAND = [
 ]
 
 
-RELU_GUESSES = [
-    Guess("the slope at z = 0: here it is 0, so the gradient stops there, too", lambda g, z, o: g * (z >= 0)),
-    Guess("this is the slope alone: the chain rule multiplies it by grad_output", lambda g, z, o: (z > 0) * 1.0),
-    Guess("this is relu(z) once more: its slope is wanted, times grad_output", lambda g, z, o: o),
-    Guess("the slope of ReLU is 1 where z is positive, not z", lambda g, z, o: g * o),
-    Guess("the sign of grad_output does not matter: it is z that opens and closes", lambda g, z, o: np.maximum(g, 0)),
-    Guess("the wrong way round: the gradient passes where z was positive", lambda g, z, o: g * (z <= 0)),
-    Guess("the gradient passes everywhere: it has to stop where z was not positive", lambda g, z, o: g),
+RELU_MISTAKES = [
+    Mistake("the slope at z = 0: here it is 0, so the gradient stops there, too", lambda g, z, o: g * (z >= 0)),
+    Mistake("this is the slope alone: the chain rule multiplies it by grad_output", lambda g, z, o: (z > 0) * 1.0),
+    Mistake("this is relu(z) once more: its slope is wanted, times grad_output", lambda g, z, o: o),
+    Mistake("the slope of ReLU is 1 where z is positive, not z", lambda g, z, o: g * o),
+    Mistake("the sign of grad_output does not matter: it is z that opens and closes", lambda g, z, o: np.maximum(g, 0)),
+    Mistake("the wrong way round: the gradient passes where z was positive", lambda g, z, o: g * (z <= 0)),
+    Mistake("the gradient passes everywhere: it has to stop where z was not positive", lambda g, z, o: g),
 ]
 
 
@@ -74,9 +74,9 @@ def relu_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
         slope_of,
         at,
         "sum(relu(z) * grad_output) for z (3, 4)",
-        guesses=[
-            replace(guess, wrong=lambda z, wrong=guess.wrong: wrong(grad, z, np.maximum(z, 0)))
-            for guess in RELU_GUESSES
+        mistakes=[
+            replace(mistake, result=lambda z, wrong=mistake.result: wrong(grad, z, np.maximum(z, 0)))
+            for mistake in RELU_MISTAKES
         ],
     )
 
@@ -111,21 +111,21 @@ SOFTMAX_HAND = [
 ]
 
 
-SOFTMAX_GUESSES = [
-    Guess("every column adds up to 1 here; softmax is over each row", lambda z: softmax_of(z, axis=0)),
-    Guess(
+SOFTMAX_MISTAKES = [
+    Mistake("every column adds up to 1 here; softmax is over each row", lambda z: softmax_of(z, axis=0)),
+    Mistake(
         "every column adds up to 1 here; softmax is over each row",
         lambda z: shifted_exps(z) / shifted_exps(z).sum(axis=0),
     ),
     *(
-        Guess("all numbers together add up to 1 here; every row has to by itself", wrong)
+        Mistake("all numbers together add up to 1 here; every row has to by itself", wrong)
         for wrong in (lambda z: softmax_of(z, axis=None), lambda z: shifted_exps(z) / shifted_exps(z).sum())
     ),
-    Guess(
+    Mistake(
         "these are the exponentials of z - max(z): what is missing is to divide each by their row's sum",
         shifted_exps,
     ),
-    Guess(
+    Mistake(
         "each row is divided by its sum without exp: softmax takes exp first",
         lambda z: z / z.sum(axis=1, keepdims=True) if np.all(z.sum(axis=1)) else None,
     ),

@@ -11,7 +11,7 @@ from groundup.course.checks import Exercise
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import c_function, library, walked
 from groundup.course.grading.calling.fenced_arrays import filled, read
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
@@ -23,7 +23,7 @@ A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0,
 AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]
 
 
-def product(name: str, sizes: Sequence[Any] = (), guesses: Sequence[Guess] = ()) -> Exercise:
+def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = ()) -> Exercise:
     """A rung of the matmul ladder: c (m, n) = a (m, k) times b (k, n)."""
     return Exercise(
         call=product_call(name),
@@ -35,7 +35,7 @@ def product(name: str, sizes: Sequence[Any] = (), guesses: Sequence[Guess] = ())
         sizes=[*SIZES, *sizes],
         terms=lambda a, b: a.shape[1],
         scale=lambda a, b: np.abs(a) @ np.abs(b),
-        guesses=[*guesses, *PRODUCT_GUESSES],
+        mistakes=[*mistakes, *PRODUCT_MISTAKES],
     )
 
 
@@ -72,34 +72,34 @@ def times(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
     return None if a is None or b is None else a @ b
 
 
-PRODUCT_GUESSES = [
-    Guess(
+PRODUCT_MISTAKES = [
+    Mistake(
         "the last product is left out: does p run to the end of the row?",
         lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
     ),
-    Guess("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
+    Mistake("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
     *(
-        Guess("a sum goes on from one output to the next: each starts from 0", wrong)
+        Mistake("a sum goes on from one output to the next: each starts from 0", wrong)
         for wrong in (
             lambda a, b: np.cumsum(a @ b, axis=1),
             lambda a, b: np.cumsum(a @ b).reshape(len(a), -1),
         )
     ),
-    Guess(
+    Mistake(
         "b is read as if it were transposed: element (p, j) is at [p * n + j]",
         lambda a, b: times(a, walked(b, 1, len(b))),
     ),
-    Guess("b's rows are n numbers apart, not k", lambda a, b: times(a, walked(b, len(b), 1))),
-    Guess("b's rows are n numbers apart, not m", lambda a, b: times(a, walked(b, len(a), 1))),
-    Guess(
+    Mistake("b's rows are n numbers apart, not k", lambda a, b: times(a, walked(b, len(b), 1))),
+    Mistake("b's rows are n numbers apart, not m", lambda a, b: times(a, walked(b, len(a), 1))),
+    Mistake(
         "a is read as if it were transposed: element (i, p) is at [i * k + p]",
         lambda a, b: times(walked(a, 1, len(a)), b),
     ),
-    Guess("a's rows are k numbers apart, not n", lambda a, b: times(walked(a, b.shape[1], 1), b)),
-    Guess("a's rows are k numbers apart, not m", lambda a, b: times(walked(a, len(a), 1), b)),
-    Guess(
+    Mistake("a's rows are k numbers apart, not n", lambda a, b: times(walked(a, b.shape[1], 1), b)),
+    Mistake("a's rows are k numbers apart, not m", lambda a, b: times(walked(a, len(a), 1), b)),
+    Mistake(
         "c is written as if it were transposed: element (i, j) is at [i * n + j]",
         lambda a, b: (a @ b).T.reshape(len(a), -1),
     ),
-    Guess("only the first row is right: do a and c move on to row i?", lambda a, b: np.tile(a[:1] @ b, (len(a), 1))),
+    Mistake("only the first row is right: do a and c move on to row i?", lambda a, b: np.tile(a[:1] @ b, (len(a), 1))),
 ]

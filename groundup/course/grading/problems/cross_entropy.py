@@ -10,7 +10,7 @@ import numpy as np
 
 from groundup.course.checks import Tally, gradient_check
 from groundup.course.grading.problems.activations import FAR, LOG3, naive_softmax, softmax_of
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def cross_entropy_of(logits: np.ndarray, labels: np.ndarray) -> float:
@@ -52,45 +52,45 @@ CROSS_ENTROPY_HAND = [
 ]
 
 
-CROSS_ENTROPY_GUESSES = [
-    Guess(
+CROSS_ENTROPY_MISTAKES = [
+    Mistake(
         "the label's logit is added: it is subtracted from the logarithm of the sum",
         lambda z, labels: _from_shifted(z, labels, lambda shifted, total: np.log(total) + shifted),
     ),
-    Guess(
+    Mistake(
         "exp has been taken of the label's logit, too: keep z - max(z) as it is for that part",
         lambda z, labels: _from_shifted(z, labels, lambda shifted, total: np.log(total) - np.exp(shifted)),
     ),
-    Guess(
+    Mistake(
         "the logarithm of the sum is missing",
         lambda z, labels: _from_shifted(z, labels, lambda shifted, total: total - shifted),
     ),
-    Guess(
+    Mistake(
         "forgot the mean over the batch: this is the sum over the rows",
         lambda z, labels: len(z) * cross_entropy_of(z, labels) if len(z) > 1 else None,
     ),
-    Guess(
+    Mistake(
         "wrong sign: the loss is minus the logarithm, and never below 0",
         lambda z, labels: -cross_entropy_of(z, labels),
     ),
-    Guess(
+    Mistake(
         "divided by batch times classes: every row has one loss, so the mean is over the rows",
         lambda z, labels: cross_entropy_of(z, labels) / z.shape[1] if z.shape[1] > 1 else None,
     ),
-    Guess(
+    Mistake(
         "every class is counted: only the share of the row's label is",
         lambda z, labels: float(np.mean(cross_entropies(z).sum(axis=1))),
     ),
-    Guess(
+    Mistake(
         "softmax is taken twice: logits are raw outputs, no softmax has seen them yet",
         lambda z, labels: cross_entropy_of(softmax_of(z), labels),
     ),
-    Guess(
+    Mistake(
         "the maximum is subtracted in the sum of exps but not from the label's logit (or the reverse): in both, or it "
         "does not cancel",
         lambda z, labels: cross_entropy_of(z, labels) - float(np.mean(z.max(axis=1))),
     ),
-    Guess(
+    Mistake(
         "softmax over the columns: the classes of a sample stand in a row",
         lambda z, labels: (
             float(np.mean(-np.log(softmax_of(z, axis=0)[np.arange(len(z)), labels]))) if np.abs(z).max() < 700 else None
@@ -130,33 +130,33 @@ CROSS_ENTROPY_BACKWARD_HAND = [
 ]
 
 
-CROSS_ENTROPY_BACKWARD_GUESSES = [
-    Guess(
+CROSS_ENTROPY_BACKWARD_MISTAKES = [
+    Mistake(
         "forgot the batch mean: the loss is the mean over the rows, so its gradient is divided by the batch, too",
         lambda z, labels: cross_entropy_slopes(z, labels) * len(z) if len(z) > 1 else None,
     ),
-    Guess(
+    Mistake(
         "wrong sign: what was predicted minus what should have been",
         lambda z, labels: -cross_entropy_slopes(z, labels),
     ),
-    Guess(
+    Mistake(
         "the 1 at the label is not subtracted: this is softmax, divided by the batch",
         lambda z, labels: softmax_of(z) / len(z),
     ),
-    Guess("the 1 at the label is not subtracted: this is softmax", lambda z, labels: softmax_of(z)),
-    Guess(
+    Mistake("the 1 at the label is not subtracted: this is softmax", lambda z, labels: softmax_of(z)),
+    Mistake(
         "softmax is divided by the batch before the 1 is subtracted: subtract first, then divide all",
         lambda z, labels: softmax_of(z) / len(z) - one_hot(labels, z.shape[1]) if len(z) > 1 else None,
     ),
-    Guess(
+    Mistake(
         "divided by batch times classes: the loss is the mean over the rows alone",
         lambda z, labels: cross_entropy_slopes(z, labels) / z.shape[1] if z.shape[1] > 1 else None,
     ),
-    Guess(
+    Mistake(
         "the logits minus one: softmax has to come first",
         lambda z, labels: (z - one_hot(labels, z.shape[1])) / len(z),
     ),
-    Guess(
+    Mistake(
         "1 is subtracted in a column of every row: each row has its own label",
         lambda z, labels: (softmax_of(z) - one_hot(labels, z.shape[1]).sum(axis=0)) / len(z) if len(z) > 1 else None,
     ),
@@ -171,8 +171,8 @@ def cross_entropy_gradient(call: Callable[..., Any]) -> Callable[[Tally], None]:
         lambda z: call(z, labels),
         lambda rng: 2 * rng.standard_normal((3, 4)),
         "softmax_cross_entropy for logits (3, 4)",
-        guesses=[
-            replace(guess, wrong=lambda z, wrong=guess.wrong: wrong(z, labels))
-            for guess in CROSS_ENTROPY_BACKWARD_GUESSES
+        mistakes=[
+            replace(mistake, result=lambda z, wrong=mistake.result: wrong(z, labels))
+            for mistake in CROSS_ENTROPY_BACKWARD_MISTAKES
         ],
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from groundup.course.checks import Tally, gradient_check
 from groundup.course.grading.problems.matrices import A, B
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def dense_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:
@@ -25,18 +25,18 @@ DENSE_HAND = [
 ]
 
 
-DENSE_GUESSES = [
-    Guess("the bias is not added", lambda x, w, b: x @ w),
-    Guess(
+DENSE_MISTAKES = [
+    Mistake("the bias is not added", lambda x, w, b: x @ w),
+    Mistake(
         "the bias is added down the wrong axis: each output column has one bias, the same for every row of the batch",
         lambda x, w, b: x @ w + b[:, np.newaxis] if len(x) == len(b) else None,
     ),
-    Guess(
+    Mistake(
         "the bias is added once for every input: once for each output, after the sum",
         lambda x, w, b: x @ w + len(w) * b if len(w) > 1 else None,
     ),
-    Guess("the bias is subtracted: y = xW + b", lambda x, w, b: x @ w - b),
-    Guess("the bias is multiplied with: y = xW + b", lambda x, w, b: x @ w * b),
+    Mistake("the bias is subtracted: y = xW + b", lambda x, w, b: x @ w - b),
+    Mistake("the bias is multiplied with: y = xW + b", lambda x, w, b: x @ w * b),
 ]
 
 
@@ -68,40 +68,40 @@ BACKWARD_HAND = [
 ]
 
 
-BACKWARD_GUESSES = [
-    Guess(
+BACKWARD_MISTAKES = [
+    Mistake(
         "forgot the batch: a bias is added to every row, so its gradient is the sum over the rows, not the mean",
         lambda x, w, g: g.mean(axis=0) if len(g) > 1 else None,
         "grad_bias",
     ),
-    Guess(
+    Mistake(
         "summed along the rows: the bias has one number for each output, so sum each column over the batch",
         lambda x, w, g: g.sum(axis=1),
         "grad_bias",
     ),
-    Guess("only the last row of the batch counts: add up all of them", lambda x, w, g: g[-1], "grad_bias"),
-    Guess("only the first row of the batch counts: add up all of them", lambda x, w, g: g[0], "grad_bias"),
-    Guess(
+    Mistake("only the last row of the batch counts: add up all of them", lambda x, w, g: g[-1], "grad_bias"),
+    Mistake("only the first row of the batch counts: add up all of them", lambda x, w, g: g[0], "grad_bias"),
+    Mistake(
         "grad_weights is divided by the batch: that mean is in the loss's gradient already",
         lambda x, w, g: x.T @ g / len(x) if len(x) > 1 else None,
         "grad_weights",
     ),
-    Guess(
+    Mistake(
         "the gradient of the call before is still in it: set grad_weights anew, do not add to it",
         lambda x, w, g: 2 * x.T @ g,
         "grad_weights",
     ),
-    Guess(
+    Mistake(
         "the gradient of the call before is still in it: set grad_bias anew, do not add to it",
         lambda x, w, g: 2 * g.sum(axis=0),
         "grad_bias",
     ),
-    Guess(
+    Mistake(
         "W is not transposed: output j depends on input i by W[i][j], and the gradient goes back the same way",
         lambda x, w, g: g @ w if w.shape[0] == w.shape[1] else None,
         "grad_input",
     ),
-    Guess(
+    Mistake(
         "x is not transposed: each weight's gradient is a sum over the batch",
         lambda x, w, g: x @ g if x.shape[0] == x.shape[1] else None,
         "grad_weights",
@@ -115,8 +115,8 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
     case = "sum(y * grad_output) for x (3, 4), weights (4, 2)"
     bias = np.zeros(2)
 
-    def guesses(of: Callable[[np.ndarray], tuple[np.ndarray, ...]]) -> list[Guess]:
-        return [replace(each, wrong=lambda at, wrong=each.wrong: wrong(*of(at))) for each in BACKWARD_GUESSES]
+    def mistakes(of: Callable[[np.ndarray], tuple[np.ndarray, ...]]) -> list[Mistake]:
+        return [replace(each, result=lambda at, wrong=each.result: wrong(*of(at))) for each in BACKWARD_MISTAKES]
 
     checks = [
         gradient_check(
@@ -125,7 +125,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
             lambda rng: weights,
             case,
             name="grad_weights",
-            guesses=guesses(lambda w: (x, w, grad)),
+            mistakes=mistakes(lambda w: (x, w, grad)),
         ),
         gradient_check(
             lambda b: float(np.sum((x @ weights + b) * grad)),
@@ -133,7 +133,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
             lambda rng: bias,
             case,
             name="grad_bias",
-            guesses=guesses(lambda b: (x, weights, grad)),
+            mistakes=mistakes(lambda b: (x, weights, grad)),
         ),
         gradient_check(
             lambda v: float(np.sum((v @ weights) * grad)),
@@ -141,7 +141,7 @@ def dense_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
             lambda rng: x,
             case,
             name="grad_input",
-            guesses=guesses(lambda v: (v, weights, grad)),
+            mistakes=mistakes(lambda v: (v, weights, grad)),
         ),
     ]
 

@@ -18,7 +18,7 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 SUM_IN_MEMORY = "the sum is kept in global memory: keep it in a variable, which is a register, and write it once"
 
@@ -42,11 +42,11 @@ def batch(data: np.ndarray, order: np.ndarray, position: np.ndarray, rows: int, 
 
 
 GATHERED = [
-    Guess(
+    Mistake(
         "the position is not added: the batch begins at position[0] of the order, not at 0",
         lambda data, order, position, rows, launch: data[order[:rows]],
     ),
-    Guess(
+    Mistake(
         "the order is not asked: it says which sample comes next",
         lambda data, order, position, rows, launch: (
             data[position[0] : position[0] + rows] if position[0] + rows <= len(data) else None
@@ -80,13 +80,13 @@ def product(name: str, x_down: bool) -> list[Check]:
             name,
             call,
             sizes=[(1, 1, 1), (2, 17, 31), (33, 3, 2), (17, 1, 5)],
-            guesses=[Guess(DOWN if x_down else ALONG, exchanged)],
+            mistakes=[Mistake(DOWN if x_down else ALONG, exchanged)],
             memory=watched(
                 kernel,
                 Launch((8, 2) if x_down else (2, 2), (2, 32) if x_down else (32, 4)),
                 lambda rng: (random(rng, 8, 16), random(rng, 16, 64), Out((8, 64))),
                 reads(2, 0, SUM_IN_MEMORY),
-                *([] if x_down else [coalesced(likely=ALONG)]),
+                *([] if x_down else [coalesced(cause=ALONG)]),
             ),
         )
     )
@@ -96,7 +96,7 @@ def matmul_exercise(
     name: str,
     call: Callable[..., Any],
     sizes: Sequence[Any],
-    guesses: Sequence[Guess],
+    mistakes: Sequence[Mistake],
     memory: Callable[[Tally], None],
 ) -> Exercise:
     """ab on sizes (M, K, N), against the floor below. call: of a and b."""
@@ -122,13 +122,13 @@ def matmul_exercise(
         dtype="float32",
         terms=lambda a, b: a.shape[1],
         scale=lambda a, b: np.abs(a) @ np.abs(b),
-        guesses=[
-            *guesses,
-            Guess(
+        mistakes=[
+            *mistakes,
+            Mistake(
                 "the last product is left out: does k run to the end of the row?",
                 lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
             ),
-            Guess("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
+            Mistake("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
             *races(),
         ],
         memory=memory,

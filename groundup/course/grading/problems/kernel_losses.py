@@ -11,7 +11,7 @@ import numpy as np
 from groundup.course.checks import Tally, gradient_check
 from groundup.course.grading.calling.kernel_launches import Launch, random
 from groundup.course.grading.problems.kernel_reductions import WARP, f32
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -60,7 +60,7 @@ SHAPES = [(1, 1), (1, 7), (3, 33), (5, 64), (7, 10)]
 TYPICAL = (4, 37, *row_launches(4)[0])
 
 
-def slope_guesses(output: str = "") -> list[Guess]:
+def slope_mistakes(output: str = "") -> list[Mistake]:
     """What goes wrong between exponentials and the gradient; output: its name, where there are several."""
 
     def exponentials(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,27 +76,27 @@ def slope_guesses(output: str = "") -> list[Guess]:
         return (found - one_hot(labels, logits.shape[1])) / total / len(logits)
 
     return [
-        Guess(
+        Mistake(
             "forgot the batch mean: the loss is the mean over the rows, so every slope is divided by their number",
             lambda logits, labels, *launch: softmax(logits) - one_hot(labels, logits.shape[1]),
             output,
         ),
-        Guess(
+        Mistake(
             "the label's column is not treated: there the slope is softmax - 1",
             lambda logits, labels, *launch: softmax(logits) / len(logits),
             output,
         ),
-        Guess(
+        Mistake(
             "1 is subtracted before the division by the sum: subtract the sum there, or 1 after the division",
             one_too_early,
             output,
         ),
-        Guess(
+        Mistake(
             "divided by the number of elements: the loss is the mean over the rows only",
             lambda logits, labels, *launch: (softmax(logits) - one_hot(labels, logits.shape[1])) / logits.size,
             output,
         ),
-        Guess(
+        Mistake(
             "only the label's column is written as it should be: the others hold exponentials that are not divided yet",
             lambda logits, labels, *launch: np.where(
                 one_hot(labels, logits.shape[1]) == 1,
@@ -105,7 +105,7 @@ def slope_guesses(output: str = "") -> list[Guess]:
             ),
             output,
         ),
-        Guess(
+        Mistake(
             "only each lane's first column is treated: it goes on by cuda.blockDim.x until the row ends",
             lambda logits, labels, *launch: np.where(
                 np.arange(logits.shape[1]) < WARP,
@@ -114,7 +114,7 @@ def slope_guesses(output: str = "") -> list[Guess]:
             ),
             output,
         ),
-        Guess(
+        Mistake(
             "grad still holds the exponentials",
             lambda logits, labels, *launch: exponentials(logits)[0],
             output,
@@ -126,8 +126,8 @@ def loss_gradient_check(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: 
     """A kernel's gradient, in float64, against the slopes of softmax cross-entropy."""
     labels = np.array([2, 0, 34], np.int32)
 
-    def on_these(guess: Guess) -> Guess:
-        return replace(guess, wrong=lambda logits: guess.wrong(logits, labels))
+    def on_these(mistake: Mistake) -> Mistake:
+        return replace(mistake, result=lambda logits: mistake.result(logits, labels))
 
     return gradient_check(
         lambda logits: float(cross_entropy(logits, labels).sum()),
@@ -135,5 +135,5 @@ def loss_gradient_check(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: 
         lambda rng: rng.standard_normal((3, 35)),
         "softmax cross-entropy of logits (3, 35)",
         name=name,
-        guesses=[on_these(guess) for guess in slope_guesses(name)],
+        mistakes=[on_these(mistake) for mistake in slope_mistakes(name)],
     )

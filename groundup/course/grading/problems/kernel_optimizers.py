@@ -11,7 +11,7 @@ from groundup.course.checks import Exercise
 from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 Settings = dict[str, float]
 """What an optimizer multiplies with, by the names that an optimizer of the floor below takes."""
@@ -125,17 +125,17 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
             kept[-1] = kept[-1] ** 2
         return kind, settings_of(kind), 3, launch, random(rng, count), random(rng, count), *kept
 
-    def guess(mistake: str, text: str, output: str) -> Guess:
+    def recognised(mistake: str, text: str, output: str) -> Mistake:
         def wrong(kind: int, settings: Settings, steps: int, launch: Launch, *arrays: np.ndarray) -> Any:
             return named(kind, numpy_step(kind, settings, steps, *arrays, mistake=mistake)).get(output)
 
-        return Guess(text, wrong, output)
+        return Mistake(text, wrong, output)
 
-    def not_kept(place: int, output: str) -> Guess:
+    def not_kept(place: int, output: str) -> Mistake:
         def wrong(kind: int, settings: Settings, steps: int, launch: Launch, *arrays: np.ndarray) -> Any:
             return arrays[2 + place] if output in KEPT[kind] else None
 
-        return Guess(f"the {output} is not kept: write it back, or the next step knows nothing of it", wrong, output)
+        return Mistake(f"the {output} is not kept: write it back, or the next step knows nothing of it", wrong, output)
 
     def beyond_the_grid(kind: int, settings: Settings, steps: int, launch: Any, *arrays: np.ndarray) -> Any:
         moved = numpy_step(kind, settings, steps, *arrays)[0]
@@ -161,9 +161,9 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         dtype="float32",
         terms=lambda *arguments: 32,
         scale=lambda *arguments: 4.0,
-        guesses=[
-            *(guess(mistake, text, output) for mistake, text in OPTIMIZER_MISTAKES.items() for output in outputs),
-            Guess(
+        mistakes=[
+            *(recognised(mistake, text, output) for mistake, text in OPTIMIZER_MISTAKES.items() for output in outputs),
+            Mistake(
                 "what lies beyond the grid is left as it was: a thread goes on by cuda.gridsize(1)",
                 beyond_the_grid,
                 "parameters",

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.grading.calling.kernel_launches import Launch, previous_floor
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 WARP = 32
 
@@ -56,7 +56,7 @@ BARRIER_MISSING = (
 )
 
 
-def block_sum_guesses(reading: str, block: int, terms: Callable[..., np.ndarray]) -> list[Guess]:
+def block_sum_mistakes(reading: str, block: int, terms: Callable[..., np.ndarray]) -> list[Mistake]:
     """What goes wrong in a tree over `block` places of shared memory.
 
     reading: what a place belongs to, for the messages
@@ -72,17 +72,17 @@ def block_sum_guesses(reading: str, block: int, terms: Callable[..., np.ndarray]
 
     powers = [0, *(1 << i for i in range(block.bit_length() - 1))]
     return [
-        Guess(
+        Mistake(
             f"the first level of the tree is left out: it starts with half of all {reading}",
             over(lambda place: place < block // 2),
         ),
-        Guess(
+        Mistake(
             "the last level of the tree is left out: the loop goes on until the halves are one place long",
             over(lambda place: place % 2 == 0),
         ),
-        Guess(
+        Mistake(
             BARRIER_IN_TREE,
             over(lambda place: np.isin(place, powers)),
         ),
-        Guess("no tree: only what the first place holds comes out", over(lambda place: place == 0)),
+        Mistake("no tree: only what the first place holds comes out", over(lambda place: place == 0)),
     ]

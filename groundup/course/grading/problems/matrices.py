@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
@@ -30,13 +30,13 @@ def matrices(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.n
     return rng.standard_normal((m, k)), rng.standard_normal((k, n))
 
 
-MATMUL_GUESSES = [
-    Guess(
+MATMUL_MISTAKES = [
+    Mistake(
         "the last product is left out: does k run to the end of the row?",
         lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
     ),
-    Guess("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
-    Guess(
+    Mistake("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
+    Mistake(
         "these are the products element by element; a matrix product adds up a row times a column",
         lambda a, b: a * b if a.shape == b.shape else None,
     ),

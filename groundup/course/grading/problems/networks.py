@@ -11,7 +11,7 @@ import numpy as np
 
 from groundup.course.checks import Tally, Wrong, gradient_check
 from groundup.course.grading.problems.cross_entropy import cross_entropy_of, cross_entropy_slopes
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,13 +231,13 @@ MISTAKES: list[tuple[str, Callable[[Problem], dict[str, Any] | None]]] = [
 ]
 
 
-BACKPROPAGATION_GUESSES = [
-    Guess(text, lambda given, wrong=wrong, name=name: (wrong(given) or {}).get(name), name)
+BACKPROPAGATION_MISTAKES = [
+    Mistake(text, lambda given, wrong=wrong, name=name: (wrong(given) or {}).get(name), name)
     for text, wrong in MISTAKES
     for name in ("dL/dW1", "dL/dW2", "dL/dW3")
 ]
-BACKPROPAGATION_GUESSES.append(
-    Guess(
+BACKPROPAGATION_MISTAKES.append(
+    Mistake(
         "the dropout masks are not used on the way forward: hand them to _forward",
         lambda given: network_loss(replace(given, masks=None)) if given.masks else None,
         "the loss",
@@ -268,7 +268,7 @@ def _network_slopes(call: Callable[[Problem], Mapping[str, Any]], given: Problem
         lambda theta: flat(call(given.at(theta))),
         lambda rng: given.flat,
         f"the loss of {given}, by all parameters in a row,",
-        guesses=[Guess(text, lambda theta, wrong=wrong: flat(wrong(given.at(theta)))) for text, wrong in MISTAKES],
+        mistakes=[Mistake(text, lambda theta, wrong=wrong: flat(wrong(given.at(theta)))) for text, wrong in MISTAKES],
     )
 
 
@@ -278,5 +278,5 @@ NO_LOSS = "the loss of this batch is to be returned, as a number"
 def gradients_by_name(loss: Any, gradients: Sequence[Any]) -> dict[str, Any]:
     """The loss and the gradients of all parameters."""
     if loss is None:
-        raise Wrong("_forward_backward: no loss came back", got="None", likely=NO_LOSS)
+        raise Wrong("_forward_backward: no loss came back", got="None", cause=NO_LOSS)
     return {"the loss": loss, **{f"dL/d{'Wb'[k % 2]}{k // 2 + 1}": each for k, each in enumerate(gradients)}}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.likely import Guess
+from groundup.course.mistakes import Mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,16 +84,16 @@ def sgd_steps(
     return after
 
 
-def guesses_of(mistakes: Sequence[tuple[str, Callable[[Steps], dict[str, Any] | None]]]) -> list[Guess]:
+def mistakes_of(mistakes: Sequence[tuple[str, Callable[[Steps], dict[str, Any] | None]]]) -> list[Mistake]:
     """Each mistake (what to tell, what it gives) as guesses about the weights and about the bias."""
     return [
-        Guess(text, lambda s, wrong=wrong, name=name: (wrong(s) or {}).get(name), name)
+        Mistake(text, lambda s, wrong=wrong, name=name: (wrong(s) or {}).get(name), name)
         for text, wrong in mistakes
         for name in ("weights", "bias")
     ]
 
 
-def sgd_guesses(in_place: str) -> list[Guess]:
+def sgd_mistakes(in_place: str) -> list[Mistake]:
     """The mistakes of SGD. in_place: what is wrong where the parameters are as they were before."""
     mistakes: list[tuple[str, Callable[[Steps], dict[str, Any] | None]]] = [
         (in_place, lambda s: {"weights": s.weights, "bias": s.bias}),
@@ -120,7 +120,7 @@ def sgd_guesses(in_place: str) -> list[Guess]:
             lambda s: sgd_steps(s, decoupled=True),
         ),
     ]
-    return guesses_of(mistakes)
+    return mistakes_of(mistakes)
 
 
 W, BIAS = np.array([[1.0, -1.0]]), np.array([2.0, 0.0])
@@ -200,7 +200,7 @@ def adam_steps(
     return after
 
 
-ADAM_GUESSES = guesses_of(
+ADAM_MISTAKES = mistakes_of(
     [
         (
             "neither moment is corrected for its start at 0: divide m by 1 - beta1^t and v by 1 - beta2^t",

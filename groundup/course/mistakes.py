@@ -18,7 +18,7 @@ CLOSE = 1e-4
 
 
 @dataclass(frozen=True)
-class Guess:
+class Mistake:
     """text: what to tell the learner
 
     wrong: what the mistake gives with the task's arguments; None where these cannot tell it from what is right
@@ -26,7 +26,7 @@ class Guess:
     """
 
     text: str
-    wrong: Callable[..., Any]
+    result: Callable[..., Any]
     output: str = ""
 
 
@@ -34,7 +34,7 @@ def likely_cause(
     got: np.ndarray,
     expected: np.ndarray,
     output: str,
-    guesses: Sequence[Guess],
+    mistakes: Sequence[Mistake],
     arguments: Sequence[Any],
     fresh: bool = False,
 ) -> str:
@@ -43,11 +43,11 @@ def likely_cause(
     got, expected: the two results; guesses: the task's own, asked first; arguments: what the function was called with
     fresh: whether the function has made the result: else a NaN in it may have been there before the call
     """
-    for guess in guesses:
-        if guess.output == output:
-            wrong = guess.wrong(*arguments)
+    for mistake in mistakes:
+        if mistake.output == output:
+            wrong = mistake.result(*arguments)
             if wrong is not None and _same(got, wrong) and not _same(expected, wrong):
-                return guess.text
+                return mistake.text
     return _general(got, expected, fresh)
 
 
