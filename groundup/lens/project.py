@@ -16,23 +16,17 @@ from typing import Any
 import numpy as np
 
 from groundup.lens.launches import Launch, catch
-from stage4_numba_cuda import (
-    activations,
-    arrays,
-    dense,
-    dropout,
-    gather,
-    launch,
-    losses,
-    matmul,
-    optimizers,
-    reductions,
-    resident,
-    steps,
+from shared.contract import load_part
+
+STAGE = "stage4_numba_cuda"
+activations, arrays, dense, dropout, gather, launch = (
+    load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "gather", "launch")
 )
-from stage4_numba_cuda.backend import BACKEND, cuda
-from stage4_numba_cuda.kernels import matmul_basic
-from stage4_numba_cuda.network import Network
+losses, matmul, optimizers, reductions, resident, steps = (
+    load_part(STAGE, name) for name in ("losses", "matmul", "optimizers", "reductions", "resident", "steps")
+)
+backend, matmul_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_basic")
+BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
 Call = Callable[[tuple[int, int, int], str], object]
 """A function of sizes (rows, columns, inner) and a dtype that launches the kernel; it may launch others before."""
