@@ -9,6 +9,7 @@ check             all stages against a reference, and their gradients
 look, inside      a look inside a trained network; what it has learned
 live, live_view   measures of a running training; the view that shows them
 doctor/           what this machine has and lacks, and the command that mends it
+kernels/          the catalogue of the project's own CUDA kernels
 compiling/        every kernel through a GPU's compiler, without a GPU
 lens/             what a kernel does to memory
 course/           the exercises, their grader and the learner's folder

@@ -2,7 +2,6 @@
 
 show         the command's table; here it starts
 check        compiles the kernels for every architecture, in processes of their own (worker)
-table        what each kernel is compiled for, and what it may cost
 log, sass    the compiler's log and the machine code, read as numbers
 occupancy    how many blocks a multiprocessor holds
 """

@@ -1,6 +1,6 @@
 r"""Every kernel through the compiler that devices use, for every architecture, on a machine that needs no GPU.
 
-    measurements = compile_all(jobs(TABLE, CAPABILITIES))
+    measurements = compile_all(jobs(CATALOGUE, CAPABILITIES))
     print("\n".join(all_faults(measurements)))
 
 It shows what no emulator can: how many registers a thread takes and so how many threads fit, whether any are spilled
@@ -31,9 +31,9 @@ from itertools import groupby
 from typing import Any
 
 from groundup.compiling.log import Usage
-from groundup.compiling.occupancy import LIMITS, Capability, Occupancy, occupancy
+from groundup.compiling.occupancy import LIMITS, Occupancy, occupancy
 from groundup.compiling.sass import HotLoop
-from groundup.compiling.table import DTYPES, NO_DTYPE, Entry
+from groundup.kernels.catalogue import DTYPES, NO_DTYPE, Capability, Entry
 from shared.machine.environment import usable_cores
 
 CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)

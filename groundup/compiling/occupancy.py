@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from groundup.kernels.catalogue import Capability
+
 WARP = 32
 REGISTERS = 65_536
 """32-bit registers of a multiprocessor, and the most that one block can have, on every device listed here."""
@@ -29,8 +31,6 @@ REGISTER_UNIT = 256
 MOST_THREADS = 1024
 MOST_STATIC_SHARED = 48 * 1024
 """Bytes of shared memory that a block has without asking the driver for more."""
-
-Capability = tuple[int, int]
 
 
 @dataclass(frozen=True)

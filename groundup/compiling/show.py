@@ -14,8 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
-from groundup.compiling.occupancy import Capability
-from groundup.compiling.table import DTYPES, TABLE, Entry
+from groundup.kernels.catalogue import CATALOGUE, DTYPES, Capability, Entry
 from shared.bench.results import as_json
 
 SASS = "pip install 'groundup[sass]'"
@@ -51,10 +50,10 @@ def check_kernels(
 
 def _entries(kernels: Sequence[str]) -> list[Entry]:
     for name in kernels:
-        if not any(name in entry.kernel for entry in TABLE):
-            files = sorted({entry.kernel.partition(".")[0] for entry in TABLE})
+        if not any(name in entry.kernel for entry in CATALOGUE):
+            files = sorted({entry.kernel.partition(".")[0] for entry in CATALOGUE})
             raise ValueError(f"no kernel has {name!r} in its name; the files are {', '.join(files)}")
-    return [entry for entry in TABLE if not kernels or any(name in entry.kernel for name in kernels)]
+    return [entry for entry in CATALOGUE if not kernels or any(name in entry.kernel for name in kernels)]
 
 
 def _capabilities(architectures: Sequence[str]) -> list[Capability]:

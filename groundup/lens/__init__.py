@@ -22,8 +22,7 @@ The source of the launch:
 
     command      `groundup lens`
     targets      finds the launch for a name on the command line
-    launches     intercepts a launch of a script; given: arguments made from text
-    project      this project's own kernels, and a launch of each
+    given        arguments made from text
 """
 
 from cuda_emulator.hooks import register_profiler

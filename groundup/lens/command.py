@@ -15,10 +15,10 @@ import typer
 from rich.console import Console
 
 from cuda_emulator import KernelError
+from groundup.kernels.launches import Launch
 from groundup.lens import page, terminal
 from groundup.lens.devices import DEFAULT
 from groundup.lens.devices import device as device_named
-from groundup.lens.launches import Launch
 from groundup.lens.profile import Profile
 from groundup.lens.profiling import profile
 from groundup.lens.targets import ScriptFailed, Wanted, launch_of

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from groundup.compiling.occupancy import Capability
+from groundup.kernels.catalogue import Capability
 
 FMA = 2
 """Floating-point operations of a fused multiply-add."""

@@ -22,8 +22,7 @@ from typing import Any
 from cuda_emulator.compiler.functions import DeviceFunction
 from groundup.compiling.check import FIX, CompilerMissing, Worker
 from groundup.compiling.log import Usage
-from groundup.compiling.occupancy import Capability
-from groundup.compiling.table import PACKAGE, TABLE
+from groundup.kernels.catalogue import CATALOGUE, PACKAGE, Capability
 from groundup.lens.shipping import pack
 
 WORKER = "groundup.lens.registers_worker"
@@ -104,7 +103,7 @@ def _ready_worker() -> Worker:
 
 
 def project_name(kernel: Any, dtype: str) -> str | None:
-    """The name of a kernel of this project in compiling/table.py; None for any other kernel.
+    """The name of a kernel of this project in groundup/kernels/catalogue.py; None for any other kernel.
 
     A kernel of this project is compiled by name: imported for a device, it contains instructions that on the emulator
     are functions in Python.
@@ -113,7 +112,7 @@ def project_name(kernel: Any, dtype: str) -> str | None:
     if package != PACKAGE:
         return None
     names = vars(importlib.import_module(f"{package}.{file}"))
-    for entry in TABLE:
+    for entry in CATALOGUE:
         module, _, expression = entry.kernel.partition(".")
         if module == file and (dtype in entry.dtypes or entry.dtypes == ("",)):
             found = eval(expression, names, {"dtype": dtype})

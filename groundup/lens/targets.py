@@ -1,6 +1,6 @@
 """Find the launch for a target on the command line.
 
-tiled_16, tiled_32:tn, softmax_warp        a kernel of this project (project.py)
+tiled_16, tiled_32:tn, softmax_warp        a kernel of this project (groundup/kernels)
 kernels.py:scale                           a kernel of a script: its first launch, or its N-th
 kernels.py:scale with args                 the same kernel with arguments made from text (given.py)
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import importlib
 import runpy
 import sys
 from dataclasses import dataclass
@@ -18,8 +17,8 @@ from typing import Any
 
 import cuda_emulator as emulator
 from cuda_emulator.runtime.dispatcher import Kernel
+from groundup.kernels.launches import Launch, catch
 from groundup.lens.given import arguments_from
-from groundup.lens.launches import Launch, catch
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,9 @@ def launch_of(target: str, wanted: Wanted) -> Launch:
     if wanted.args is not None:
         raise ValueError(f"args belongs to a kernel of a script, SCRIPT.py:KERNEL; {target} makes its own")
     # Imported here, because only this part of the lens needs stage 4, which selects its backend at import.
-    project = importlib.import_module(".project", __package__)
-    return project.project_launch(target, wanted.size, wanted.dtype)
+    from groundup.kernels.launching import project_launch
+
+    return project_launch(target, wanted.size, wanted.dtype)
 
 
 def _of_script(script: Path, name: str, wanted: Wanted) -> Launch:

@@ -16,8 +16,14 @@ SHARED = (
     "shared.charts",
 )
 TOOLS = (
-    *("groundup", "groundup.doctor", "groundup.compiling", "groundup.lens", "groundup.course", "groundup.commands"),
-    *("groundup.cli",),
+    "groundup",
+    "groundup.doctor",
+    "groundup.kernels",
+    "groundup.compiling",
+    "groundup.lens",
+    "groundup.course",
+    "groundup.commands",
+    "groundup.cli",
 )
 """The rooms of the program in the order of their arrows: a room may import those before it. `groundup` is its
 own files."""

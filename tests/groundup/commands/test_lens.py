@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from groundup import cli
-from groundup.compiling.table import TABLE
+from groundup.kernels.catalogue import CATALOGUE
 from groundup.lens.command import blocks_to_trace, extent, sizes
 from stage4_numba_cuda.backend import BACKEND
 
@@ -178,14 +178,14 @@ def test_a_rung_of_the_ladder_is_known_by_its_name_and_form(capsys: pytest.Captu
 
 @ours
 def test_every_kernel_that_the_compile_check_knows_has_a_launch_here() -> None:
-    from groundup.lens.project import KERNELS, RUNGS, project_launch
+    from groundup.kernels.launching import KERNELS, RUNGS, project_launch
 
-    files = {entry.kernel.partition(".")[0] for entry in TABLE}
+    files = {entry.kernel.partition(".")[0] for entry in CATALOGUE}
     assert files - {name.partition(".")[0] for name in KERNELS} == {
         *("matmul_basic", "matmul_register", "matmul_warp", "matmul_tensor"),  # the rungs
         "interchange",  # launched by PyTorch's tensors only
     }
-    compiled = {entry.kernel for entry in TABLE if "[" not in entry.kernel and "(" not in entry.kernel}
+    compiled = {entry.kernel for entry in CATALOGUE if "[" not in entry.kernel and "(" not in entry.kernel}
     assert {name for name in compiled if not name.startswith(("matmul_", "interchange."))} <= set(KERNELS)
     for name in (*RUNGS, "softmax_warp", "sums.total_by_tree", "hinge_backward", "adam", "gather_labels"):
         launch = project_launch(name, (64, 32, 32))
@@ -196,7 +196,7 @@ def test_every_kernel_that_the_compile_check_knows_has_a_launch_here() -> None:
 @ours
 @pytest.mark.slow
 def test_the_kernels_of_a_training_step_are_caught_in_one() -> None:
-    from groundup.lens.project import KERNELS, project_launch
+    from groundup.kernels.launching import KERNELS, project_launch
 
     for name in KERNELS:
         launch = project_launch(name, (16, 16, 16))

@@ -30,10 +30,9 @@ from groundup.compiling.check import (
     jobs,
     judge,
 )
-from groundup.compiling.occupancy import Capability
 from groundup.compiling.sass import find_nvdisasm
-from groundup.compiling.table import TABLE, Entry, argument_types, entry, words
 from groundup.compiling.worker import find
+from groundup.kernels.catalogue import CATALOGUE, Capability, Entry, argument_types, entry, words
 from stage4_numba_cuda import kernels
 
 # The table
@@ -89,7 +88,7 @@ FILES = [name for _, name, _ in pkgutil.iter_modules(kernels.__path__)]
 
 @pytest.mark.parametrize("file", FILES)
 def test_every_kernel_is_in_the_table(file: str) -> None:
-    listed = [find(line.package, line.kernel, "float32") for line in TABLE if line.kernel.startswith(f"{file}.")]
+    listed = [find(line.package, line.kernel, "float32") for line in CATALOGUE if line.kernel.startswith(f"{file}.")]
     functions = {kernel.py_func for kernel in listed}
     module = importlib.import_module(f"{kernels.__name__}.{file}")
     reachable = [pair for name, value in vars(module).items() for pair in kernels_within(value, name)]
@@ -119,9 +118,9 @@ def decorated(node: ast.AST, within: str) -> Iterator[str]:
 
 
 def test_table_has_every_kernel_once_with_as_many_arguments_as_it_takes() -> None:
-    names = [line.kernel for line in TABLE]
+    names = [line.kernel for line in CATALOGUE]
     assert len(names) == len(set(names))
-    for line in TABLE:
+    for line in CATALOGUE:
         code = find(line.package, line.kernel, "float32").py_func.__code__
         assert len(words(line.arguments)) == code.co_argcount, line.kernel
 
@@ -218,7 +217,7 @@ def test_kernel_that_needs_a_newer_architecture_says_so(
     answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, needs=(8, 0))
-    monkeypatch.setattr(show, "TABLE", (line,))
+    monkeypatch.setattr(show, "CATALOGUE", (line,))
     assert "needs 8.0 75%" in single_spaced(run("--arch", "7.5", "--arch", "8.0").stdout)
     error = run("--arch", "7.5").exception
     assert isinstance(error, ValueError)
@@ -280,12 +279,12 @@ def test_compiler_that_does_not_start_is_an_error_with_its_last_words(monkeypatc
     monkeypatch.setattr(compile_check.importlib.util, "find_spec", lambda name: "here")
     monkeypatch.setattr(compile_check, "WORKER", "no_such_module")
     with pytest.raises(CompilerMissing, match=r"exit code 1; .*No module named no_such_module; compiling the kernels"):
-        compile_all(jobs(TABLE[:1], [(9, 0)]))
+        compile_all(jobs(CATALOGUE[:1], [(9, 0)]))
 
 
 # The real compiler, from here on
 
-MAIN = [line for line in TABLE if not line.variant]
+MAIN = [line for line in CATALOGUE if not line.variant]
 
 
 def compiled(entries: list[Entry], capabilities: tuple[Capability, ...], dtypes: tuple[str, ...]) -> list[Measurement]:

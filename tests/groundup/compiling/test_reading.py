@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from groundup.compiling.log import Usage, float64_lines, read_log
-from groundup.compiling.occupancy import LIMITS, Capability, occupancy
+from groundup.compiling.occupancy import LIMITS, occupancy
 from groundup.compiling.sass import HotLoop, hot_loop
+from groundup.kernels.catalogue import Capability
 
 # The log
 

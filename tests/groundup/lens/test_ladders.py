@@ -14,7 +14,8 @@ from stage4_numba_cuda.backend import BACKEND
 if BACKEND.name != "emulator":
     pytest.skip("launches are traced on the emulator", allow_module_level=True)
 
-from groundup.lens import Profile, profile, project
+from groundup.kernels.launching import KERNELS, RUNGS, project_launch
+from groundup.lens import Profile, profile
 from tests.wide import wide
 
 SIZE = (40, 70, 33)
@@ -26,18 +27,18 @@ OF_LADDERS = ("sums.", "fused.combine", "tiled_16:tn")
 
 def kernels() -> list[Any]:
     """Everything that the lens knows by name."""
-    first = [rung for rung in project.RUNGS if rung not in ("naive", "coalesced")]
+    first = [rung for rung in RUNGS if rung not in ("naive", "coalesced")]
     names = [
         "naive",
         "coalesced",
         *(f"{rung}:{form}" for rung in first for form in ("nn", "tn", "nt")),
-        *project.KERNELS,
+        *KERNELS,
     ]
     return [pytest.param(name, marks=[] if name.startswith(OF_LADDERS) else [wide]) for name in names]
 
 
 def profile_of(name: str) -> Profile:
-    launch = project.project_launch(name, SIZE)
+    launch = project_launch(name, SIZE)
     return profile(launch.kernel, launch.grid, launch.block, *launch.arguments, sharedmem=launch.sharedmem)
 
 

@@ -20,10 +20,10 @@ from cuda_emulator import cuda
 from cuda_emulator.trace import NotTraced, Site
 from groundup.compiling.check import CompilerMissing
 from groundup.compiling.occupancy import LIMITS, occupancy
+from groundup.kernels.launches import catch
 from groundup.lens import checks, profile, registers
 from groundup.lens.devices import DEVICES, device
 from groundup.lens.given import arguments_from, value_from
-from groundup.lens.launches import catch
 from groundup.lens.profile import Access, Branch, LineOperations, Party, Profile, Race, Request, Reuse, Uninitialised
 from groundup.lens.roofline import compulsory_bytes, estimate
 from groundup.lens.static import static

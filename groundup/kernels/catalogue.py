@@ -1,4 +1,4 @@
-"""The table of all kernels: what each is compiled for, how many threads its blocks have, and what it may cost.
+"""The list of all kernels: what each is compiled for, how many threads its blocks have, and what it may cost.
 
 The arguments, in order, one word each:
 
@@ -20,8 +20,10 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from groundup.compiling.occupancy import Capability
 from shared.contract import ACTIVATIONS
+
+Capability = tuple[int, int]
+"""A GPU architecture's compute capability: (8, 0), (9, 0)."""
 
 PACKAGE = "stage4_numba_cuda.kernels"
 
@@ -65,7 +67,7 @@ class Entry:
 
 
 def entry(kernel: str, arguments: str, threads: int, registers: int, registers_float64: int, **more: Any) -> Entry:
-    """A line of the table. A kernel without T among its arguments is compiled once, not for each dtype."""
+    """A line of the catalogue. A kernel without T among its arguments is compiled once, not for each dtype."""
     if not any(element == "T" for element, _ in words(arguments)):
         more.setdefault("dtypes", (NO_DTYPE,))
     return Entry(kernel, arguments, threads, (registers, registers_float64), **more)
@@ -305,4 +307,4 @@ FUSED = (
     ),
 )
 
-TABLE: tuple[Entry, ...] = (*MATMUL, *ELEMENTWISE, *LOSSES, *BATCHES, *SUMS, *OPTIMIZERS, *FUSED)
+CATALOGUE: tuple[Entry, ...] = (*MATMUL, *ELEMENTWISE, *LOSSES, *BATCHES, *SUMS, *OPTIMIZERS, *FUSED)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from groundup.lens.launches import Launch, catch
+from groundup.kernels.launches import Launch, catch
 from shared.contract import load_part
 
 STAGE = "stage4_numba_cuda"
-activations, arrays, dense, dropout, gather, launch = (
+activations, arrays, dense, dropout, gather, grids = (
     load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "gather", "launch")
 )
 losses, matmul, optimizers, reductions, resident, steps = (
@@ -51,10 +51,10 @@ def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtyp
     if rung in RUNGS:
         return _rung(name, rung, form or "nn", size, dtype)
     full = full_name(name)
-    launch_, _ = catch(lambda: KERNELS[full](size, dtype), lambda kernel: _name(kernel) == full.partition(".")[2])
-    if launch_ is None:
+    launch, _ = catch(lambda: KERNELS[full](size, dtype), lambda kernel: _name(kernel) == full.partition(".")[2])
+    if launch is None:
         raise ValueError(f"{name}: stage 4 does not launch it for a size of {size}")
-    return launch_
+    return launch
 
 
 def full_name(name: str) -> str:
@@ -82,7 +82,7 @@ def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: st
         if form != "nn":
             raise ValueError(f"{name}: {rung} knows only ab (nn); tn and nt begin with tiled_16")
         kernel = getattr(matmul_basic, rung)
-        across = launch.tiles(n, m, 16, 16) if rung == "naive" else launch.tiles(m, n, 16, 16)
+        across = grids.tiles(n, m, 16, 16) if rung == "naive" else grids.tiles(m, n, 16, 16)
         configured = kernel[across, (16, 16)]
     else:
         if rung in matmul.TENSOR_CORES and dtype != "float32":
@@ -90,7 +90,7 @@ def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: st
         side, block, choose = matmul.RUNGS[rung]
         wide = all(array.shape[1] % matmul.WIDE == 0 for array in (a, b, out))
         kernel = choose(form, wide, dtype)
-        configured = kernel[launch.tiles(m, n, side, side), block]
+        configured = kernel[grids.tiles(m, n, side, side), block]
     return Launch(name, kernel, configured.griddim, configured.blockdim, (a, b, out))
 
 
@@ -148,12 +148,12 @@ def _loss(part: str, name: str) -> Call:
         targets = _labels(*size[:2]) if name in steps.LABEL_LOSSES else _matrix(size[:2], dtype)
         rows, grad = arrays.zeros(size[:1], dtype), arrays.zeros(size[:2], dtype)
         if part == "_fused":
-            losses.row_losses_and_gradient(name, outputs, targets, rows, grad, launch.WARP)
+            losses.row_losses_and_gradient(name, outputs, targets, rows, grad, grids.WARP)
         elif part == "_backward":
-            kernel = losses.kernels.BACKWARD[launch.WARP][name]
-            kernel[launch.warp_per_row(size[0])](outputs, targets, grad)
+            kernel = losses.kernels.BACKWARD[grids.WARP][name]
+            kernel[grids.warp_per_row(size[0])](outputs, targets, grad)
         else:
-            losses.row_losses(name, outputs, targets, rows, launch.WARP)
+            losses.row_losses(name, outputs, targets, rows, grids.WARP)
 
     return call
 
@@ -163,7 +163,7 @@ def _optimizer(make: Callable[[], Any]) -> Call:
 
 
 def _add_bias(size: tuple[int, int, int], dtype: str) -> None:
-    dense.kernels.add_bias[launch.elementwise(size[0] * size[1])](_matrix(size[:2], dtype), _matrix(size[1:2], dtype))
+    dense.kernels.add_bias[grids.elementwise(size[0] * size[1])](_matrix(size[:2], dtype), _matrix(size[1:2], dtype))
 
 
 def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
@@ -172,7 +172,7 @@ def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
 
 
 def _end_step(size: tuple[int, int, int], dtype: str) -> None:
-    resident.kernels.end_step[1, launch.WARP](cuda.to_device(np.zeros(3, np.int64)), size[0])
+    resident.kernels.end_step[1, grids.WARP](cuda.to_device(np.zeros(3, np.int64)), size[0])
 
 
 def _multiply(size: tuple[int, int, int], dtype: str) -> None:
@@ -208,10 +208,10 @@ def _training(hidden_layers: int = 1, as_bytes: bool = True) -> Call:
 
     def call(size: tuple[int, int, int], dtype: str) -> None:
         batch, hidden, inputs = size
-        network = Network([inputs, *[hidden] * hidden_layers, 10], dtype=dtype)
+        trained = Network([inputs, *[hidden] * hidden_layers, 10], dtype=dtype)
         pixels = np.arange(batch * inputs).reshape(batch, inputs) % 256
         samples = (pixels / np.float32(255) if as_bytes else pixels / 300).astype(np.float32)
-        run = network.resident(samples, np.arange(batch) % 10, optimizers.SGD(0.1), batch, 0.0, SEED)
+        run = trained.resident(samples, np.arange(batch) % 10, optimizers.SGD(0.1), batch, 0.0, SEED)
         run.begin_epoch(np.arange(batch))
         run.take(0, [0.1], 0)
 

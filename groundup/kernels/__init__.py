@@ -1,0 +1,6 @@
+"""The project's own CUDA kernels, all of them, by name: for the compile check, which compiles them, and the lens.
+
+catalogue    every kernel with the types it is compiled for, its block and its budget
+launching    a way to launch each, by the rooms of stage 4, as in training
+launches     a launch of a program, caught on its way
+"""
