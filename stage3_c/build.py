@@ -26,7 +26,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from shared.machine.environment import cpu_name, usable_cores
+from shared.machine import caches
+from shared.machine.hardware import cpu_name, usable_cores
 
 from .compiler import SUFFIX, Compiler, compile_command, find_compiler, first_error, flags, libraries, link_command, run
 from .filelock import locked
@@ -111,13 +112,8 @@ def build(csrc: Path | None = None) -> Build:
 
 
 def cache_folder() -> Path:
-    """Where built libraries are kept: in GROUNDUP_CACHE where that is set, else in the user's cache folder."""
-    chosen = os.environ.get("GROUNDUP_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().absolute() / "stage3"
-    from shared.data import download  # imported where it is needed, for what it imports
-
-    return download.cache_folder() / "stage3"
+    """The folder of the built libraries."""
+    return caches.compiled() / "stage3"
 
 
 def read_sources(csrc: Path) -> dict[str, bytes]:

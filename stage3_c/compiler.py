@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared.contract import StageUnavailable
+from shared.machine import caches
 
 WINDOWS = sys.platform == "win32"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -204,9 +205,8 @@ def _sanitize(sanitizers: str) -> tuple[str, ...]:
 def run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a compiler in a folder. A program that cannot be started at all is one that fails with that message."""
     environment = {**os.environ, "LC_ALL": "C"}  # messages in English, whose form `first_error` knows
-    cache = os.environ.get("GROUNDUP_CACHE")
-    if cache:
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(Path(cache).expanduser().absolute() / "zig"))
+    if os.environ.get(caches.CACHE_VARIABLE):
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(caches.compiled() / "zig"))
     try:
         return subprocess.run(
             list(command),

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 
 from .build import build
 

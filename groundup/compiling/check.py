@@ -34,7 +34,7 @@ from groundup.compiling.log import Usage
 from groundup.compiling.occupancy import LIMITS, Occupancy, occupancy
 from groundup.compiling.sass import HotLoop
 from groundup.kernels.catalogue import DTYPES, NO_DTYPE, Capability, Entry
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 
 CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
 

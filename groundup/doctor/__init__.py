@@ -1,16 +1,17 @@
 """What this machine has, what of groundup will run on it, and the exact command that mends what will not.
 
-    facts.py       what is known of a machine, as plain values
-    look.py        looking at this one, its GPU in look_gpu.py
-    system.py      what is said of Python, packages, compiler, stages and data
-    cuda.py        and of the GPU; libraries.py has what must fit together there
-    remedies.py    the commands
-    trial.py       one kernel on the emulator or the GPU, in a process of its own
-    report.py      all of it as text
-    rescue.py      the way here for a `groundup` that does not start
+    facts.py        everything that is known about a machine, as plain values
+    survey.py       collects the facts of this machine; it asks shared/machine, and tries what must work
+    trial.py        launches one kernel on the emulator or the GPU, in a process of its own
+    system.py       judges Python, packages, compiler, stages and data
+    cuda.py         judges GPU and driver
+    libraries.py    judges whether the CUDA libraries fit the driver, the GPU and each other
+    remedies.py     the commands that mend what was found
+    report.py       the findings as lines of text
+    rescue.py       called by `groundup` where a package is missing that the program is built on
 
-Every check is a small function that returns findings and raises nothing: a doctor that falls ill on a broken machine is
-of no use. `python -m groundup.doctor` needs nothing but Python, so it can say which packages are missing.
+Every function that judges takes facts, returns findings and raises nothing. `python -m groundup.doctor` needs nothing
+but Python's standard library, so it can say which packages are missing.
 """
 
 from __future__ import annotations
@@ -20,14 +21,19 @@ from typing import Any
 
 from groundup.doctor import cuda, system
 from groundup.doctor.facts import DEPENDENCIES, OLDEST_PYTHON, Facts, Finding
-from groundup.doctor.look import gather
+from groundup.doctor.survey import gather
 
 __all__ = ["DEPENDENCIES", "Diagnosis", "Facts", "Finding", "diagnose", "judge"]
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """All findings; runs: what will run here; ok: whether the main job, `groundup race`, is among it."""
+    """The doctor's answer.
+
+    findings: in the order of the report
+    runs: the commands that will run here
+    ok: whether the main job, `groundup race`, will run here
+    """
 
     findings: list[Finding]
     runs: list[str]
@@ -35,21 +41,21 @@ class Diagnosis:
 
     def as_dict(self) -> dict[str, Any]:
         """The diagnosis for JSON, with the environment beside it."""
-        from shared.machine import environment  # it imports NumPy, which may be what is missing
+        from shared.machine import environment  # needs NumPy, and a Python that is not too old
 
         return {"schema": 1, "kind": "groundup doctor", **asdict(self), "environment": environment.environment()}
 
 
 def diagnose() -> Diagnosis:
-    """Look at everything and judge it. Takes some seconds: see look.py."""
+    """Collect the facts of this machine and judge them. Takes some seconds: see survey.gather."""
     return judge(gather())
 
 
 def judge(facts: Facts) -> Diagnosis:
-    """What is to be said of such a machine. Of one whose Python is too old, no more than that."""
+    """All findings about a machine. Where its Python is too old, that is the only one besides the machine's name."""
     if facts.python[:2] < OLDEST_PYTHON:
         return Diagnosis([system.python(facts), system.machine(facts)], [], False)
-    from shared.contract import STAGES  # which needs that Python
+    from shared.contract import STAGES  # imported here, because it does not import on an older Python
 
     findings = [*system.findings(facts), *cuda.findings(facts)]
     ok = not any(finding.status == "problem" for finding in findings)

@@ -1,7 +1,7 @@
-"""What the doctor knows of a machine, and what it says of it: the seam between looking (look.py) and judging.
+"""The two things that pass through the doctor: the facts of a machine (input) and the findings about it (output).
 
-`Facts` holds nothing but plain values, so that a test can write down any machine: Windows without a compiler, WSL2 with
-a stray driver, a GPU that CUDA 13 no longer knows.
+`Facts` holds nothing but plain values. survey.py fills them in for this machine; a test writes down any other machine:
+Windows without a compiler, WSL2 with a stray driver, a GPU that CUDA 13 no longer knows.
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from shared.machine.gpu import Gpu
 
 OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 """The versions of Python that groundup is tested on."""
@@ -38,16 +40,6 @@ class Finding:
     status: str
     text: str
     fix: str | None = None
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """One row of nvidia-smi. capability: the compute capability, (8, 9); None where nvidia-smi is too old to tell."""
-
-    name: str
-    driver: str
-    memory: str = ""
-    capability: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What the doctor says of everything but the GPU: Python and its environment, packages, compiler, stages, data.
+"""The findings about everything but the GPU: Python and its environment, packages, compiler, stages, data.
 
-Each function takes `Facts` and returns findings; nothing here looks at the machine.
+Each function takes `Facts` and returns findings. Nothing here asks the machine.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One small kernel, launched and checked, on the emulator or on the GPU; run by look.py in a process of its own.
+"""One small kernel, launched and checked, on the emulator or on the GPU; started by survey.py in a process of its own.
 
     python -m groundup.doctor.trial emulator
     python -m groundup.doctor.trial gpu

@@ -7,7 +7,6 @@ subset needs no files and no network. The full sets are looked for in a folder, 
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import resources
@@ -16,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.data.download import SOURCES, cache_folder, download
+from shared.data.download import SOURCES, download
 from shared.data.idx import DataError, content_sha256, read_idx
+from shared.machine import caches
 
 __all__ = ["DATASETS", "DataError", "Dataset", "Split", "limited", "load_dataset"]
 
@@ -109,8 +109,7 @@ def _load_full(name: str, root: Path, may_download: bool) -> Dataset:
 
 
 def _data_root(data_dir: str | PathLike[str] | None) -> Path:
-    chosen = data_dir or os.environ.get("GROUNDUP_DATA")
-    return Path(chosen).expanduser() if chosen else cache_folder()
+    return Path(data_dir).expanduser() if data_dir else caches.data()
 
 
 def _find_files(folder: Path) -> dict[str, Path]:

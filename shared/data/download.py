@@ -61,13 +61,6 @@ SOURCES = {
 }
 
 
-def cache_folder() -> Path:
-    """The user's cache folder for groundup's data; where it lies is the operating system's custom."""
-    import pooch  # imported where it is needed: it takes longer to import than the bundled data takes to load
-
-    return Path(pooch.os_cache("groundup"))
-
-
 def download(files: Sequence[str], folder: Path, source: Source) -> None:
     """Fetch IDX files (names without .gz) into folder as .gz, each from the first mirror that has it right.
 
@@ -80,7 +73,7 @@ def download(files: Sequence[str], folder: Path, source: Source) -> None:
 
 
 def _download_one(file: str, folder: Path, source: Source) -> None:
-    import pooch
+    import pooch  # imported where it is needed: it takes longer to import than the bundled data takes to load
 
     pooch.get_logger().setLevel("WARNING")  # its notes on unknown checksums do not apply: fetch_checked has them
     failures = []

@@ -1,15 +1,18 @@
-"""What the operating system says about processor and memory: Linux in files, macOS by `sysctl`, Windows hardly.
+"""Processor and memory, as the operating system describes them: Linux in files, macOS by `sysctl`, Windows hardly.
 
-Each question answers None where nothing tells. root: where the file system begins; the tests bring their own.
+Each function answers None where the system does not tell. root: where the file system begins; the tests bring
+their own.
 """
 
 from __future__ import annotations
 
 import os
-import subprocess
+import platform
 import sys
 from pathlib import Path
 from typing import Any
+
+from shared.machine.processes import output_of
 
 ROOT = Path("/")
 CPU0 = "sys/devices/system/cpu/cpu0"
@@ -20,6 +23,31 @@ MAC_CACHES = {
     "l2cachesize": (2, "unified"),
     "l3cachesize": (3, "unified"),
 }
+
+
+def cpu_name(root: Path = ROOT) -> str | None:
+    """The processor's name as its maker writes it."""
+    for line in content(root / "proc/cpuinfo").splitlines():
+        key, _, value = line.partition(":")
+        if key.strip() == "model name" and value.strip():
+            return " ".join(value.split())
+    if sys.platform == "darwin":
+        return output_of(["sysctl", "-n", "machdep.cpu.brand_string"])
+    return platform.processor() or None
+
+
+def usable_cores() -> int:
+    """The number of cores that this process may use: a container or taskset may allow fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def load_average() -> float | None:
+    """How many processes wanted a core during the last minute, on average; Windows does not count them."""
+    if not hasattr(os, "getloadavg"):
+        return None
+    return round(os.getloadavg()[0], 2)
 
 
 def caches(root: Path = ROOT) -> list[dict[str, Any]] | None:
@@ -85,7 +113,7 @@ def hypervisor(root: Path = ROOT) -> bool | None:
         return None if present is None else bool(present)
     flags = [
         line.partition(":")[2].split()
-        for line in _content(root / "proc/cpuinfo").splitlines()
+        for line in content(root / "proc/cpuinfo").splitlines()
         if line.startswith("flags")
     ]
     return "hypervisor" in flags[0] if flags else None
@@ -100,15 +128,6 @@ def cores_in(text: str | None) -> int | None:
     return sum(part[-1] - part[0] + 1 for part in bounds)
 
 
-def run_quietly(command: list[str]) -> str | None:
-    """What a command prints on its standard output, stripped; None where it is missing, fails or hangs (10 s)."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=10, check=False)
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.strip() if done.returncode == 0 else None
-
-
 def _bytes(text: str | None) -> int | None:
     """Linux's "32K" or "1M" in bytes."""
     if not text:
@@ -118,16 +137,17 @@ def _bytes(text: str | None) -> int | None:
 
 
 def _sysctl(name: str) -> int | None:
-    answer = run_quietly(["sysctl", "-n", name])
+    answer = output_of(["sysctl", "-n", name])
     return int(answer) if answer and answer.isdecimal() else None
 
 
 def _text(path: Path) -> str | None:
-    return _content(path).strip() or None
+    return content(path).strip() or None
 
 
-def _content(path: Path) -> str:
+def content(path: Path) -> str:
+    """The text of a file; "" where the file is missing or may not be read."""
     try:
         return path.read_text(errors="replace")
-    except OSError:  # absent, or there and not to be read
+    except OSError:
         return ""

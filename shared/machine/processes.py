@@ -1,7 +1,8 @@
 """Child processes with limits: the one way in which this project starts another program.
 
-    run      starts a program, waits for its end and returns what it printed
-    start    starts a program and returns at once, for a caller that talks with it; `end` ends it
+    run          starts a program, waits for its end and returns what it printed
+    output_of    the same for a quick question to the system: its answer, or None
+    start        starts a program and returns at once, for a caller that talks with it; `end` ends it
 
 A child leads a process group of its own. So a Ctrl-C in the terminal reaches this process alone, and this process can
 kill the child together with everything that the child started, even where the child itself has already ended. (Windows
@@ -33,6 +34,9 @@ MOST_OUTPUT = 1 << 24
 
 SLICE = 0.5
 """Seconds of one wait. On Windows a wait cannot be interrupted, so a Ctrl-C is noticed after at most this long."""
+
+QUICK = 10.0
+"""Seconds that a program has to answer a quick question."""
 
 DRAIN = 2.0
 """Seconds for which `run` waits for the end of the output after the child has ended. A pipe stays open longer only
@@ -104,6 +108,13 @@ def run(
     last = time.monotonic() + DRAIN
     output, errors = (reader.text(last) for reader in readers)
     return Finished(code, output, errors, f"no answer within {seconds:g} seconds" if code is None else "")
+
+
+def output_of(command: Sequence[str]) -> str | None:
+    """What a program prints on its standard output, without the blanks around it; None where it is missing, fails or
+    takes longer than QUICK seconds."""
+    done = run(command, QUICK)
+    return done.output.strip() if done.code == 0 else None
 
 
 def start(

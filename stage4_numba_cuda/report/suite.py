@@ -12,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from shared.contract import STAGES
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 
 from ..backend import BACKEND, VARIABLE
 from .part import Part

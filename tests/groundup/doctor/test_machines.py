@@ -8,8 +8,9 @@ import pytest
 
 from groundup import doctor
 from groundup.doctor import Facts, Finding
-from groundup.doctor.facts import DEPENDENCIES, DataFound, Gpu, StageFound, Trial
+from groundup.doctor.facts import DEPENDENCIES, DataFound, StageFound, Trial
 from groundup.doctor.report import plain
+from shared.machine.gpu import Gpu
 
 PYTHON = "/home/ada/groundup/.venv/bin/python"
 CU13 = {
@@ -121,6 +122,13 @@ def test_a_gpu_with_libraries_that_fit_is_well(gpu: Gpu, wheels: dict[str, str])
     assert fixes(facts) == {}
     assert said(facts)["GPU trial"].text == f"a small kernel runs on {gpu.name}"
     assert fixes(replace(facts, gpu_trial=None)) == {}
+
+
+def test_every_gpu_is_named_with_its_memory_and_capability() -> None:
+    facts = replace(on(T4, (12, 4)), gpus=(T4, Gpu("NVIDIA L4", "550.54", "23034 MiB", (8, 9))))
+    assert said(facts)["NVIDIA GPU"].text == (
+        "Tesla T4, 15360 MiB, compute capability 7.5; NVIDIA L4, 23034 MiB, compute capability 8.9"
+    )
 
 
 def test_cuda_13s_libraries_go_before_cuda_12s_come_where_the_driver_is_too_old() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.data import datasets
 from shared.data.datasets import DataError, Dataset, limited, load_dataset
 from shared.data.download import SOURCES, Source
 from shared.data.idx import content_sha256, read_idx
+from shared.machine import caches
 from tests.shared.data.idx_files import idx_bytes, small_mnist, write
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +24,7 @@ def no_data_around(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """As on a fresh machine: no GROUNDUP_DATA, and a cache folder (returned) that does not exist."""
     monkeypatch.delenv("GROUNDUP_DATA", raising=False)
     cache = tmp_path / "cache"
-    monkeypatch.setattr(datasets, "cache_folder", lambda: cache)
+    monkeypatch.setattr(caches, "user_cache", lambda: cache)
     return cache
 
 

@@ -101,7 +101,7 @@ def test_macos_is_asked_by_sysctl_and_for_its_fast_cores_first(monkeypatch: pyte
         "kern.hv_vmm_present": "0",
     }
     monkeypatch.setattr(sys, "platform", "darwin")
-    monkeypatch.setattr(hardware, "run_quietly", lambda command: answers.get(command[-1]))
+    monkeypatch.setattr(hardware, "output_of", lambda command: answers.get(command[-1]))
     assert hardware.caches() == [
         {"level": 1, "type": "data", "bytes": 131072, "shared_by": None},
         {"level": 2, "type": "unified", "bytes": 4194304, "shared_by": None},

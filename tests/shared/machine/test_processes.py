@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from shared.machine import processes
-from shared.machine.processes import Finished, end, finding_our_packages, own_group, run, start
+from shared.machine.processes import Finished, end, finding_our_packages, output_of, own_group, run, start
 from tests import interrupts
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and process groups are POSIX's")
@@ -105,6 +105,17 @@ def test_a_missing_program_is_an_answer_that_names_it(tmp_path: Path) -> None:
     assert done.code is None
     assert str(tmp_path / "absent") in done.failure
     assert (done.output, done.errors) == ("", "")
+
+
+def test_a_quick_question_is_answered_or_not() -> None:
+    assert output_of([sys.executable, "-c", "print(' said ')"]) == "said"
+    assert output_of([sys.executable, "-c", "print('said'); raise SystemExit(3)"]) is None
+    assert output_of(["/no/such/program"]) is None
+
+
+def test_a_question_that_is_not_answered_quickly_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "QUICK", 0.5)
+    assert output_of([sys.executable, "-c", "import time; print('said', flush=True); time.sleep(60)"]) is None
 
 
 def test_of_a_flood_of_output_the_end_is_kept() -> None:

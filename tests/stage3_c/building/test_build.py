@@ -15,6 +15,7 @@ import pytest
 import stage3_c
 from groundup import cli
 from shared.contract import StageUnavailable
+from shared.machine import caches
 from stage3_c import build, compiler, library
 from tests.stage3_c.tiny_c import POSIX, TINY, compiler_or_skip, fake_compiler, write_sources
 
@@ -351,10 +352,8 @@ def test_a_cache_that_cannot_be_made_is_named_with_the_variable_that_moves_it(cs
 
 
 def test_without_groundup_cache_the_library_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shared.data.download import cache_folder
-
     monkeypatch.delenv("GROUNDUP_CACHE")
-    assert build.cache_folder() == cache_folder() / "stage3"
+    assert build.cache_folder() == caches.user_cache() / "stage3"
 
 
 def test_a_folder_without_sources_is_named(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from shared.contract import StageUnavailable
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 from stage3_c.build import CSRC, ONCE
 from stage3_c.compiler import WARNINGS, Compiler, DoesNotWork, find_compiler, identify
 from tests.wide import widely

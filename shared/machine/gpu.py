@@ -1,37 +1,76 @@
-"""Looking at the GPU: what nvidia-smi, the bus, the loader and the package manager say. Nothing here raises."""
+"""The NVIDIA GPU and its driver, as nvidia-smi, the bus, the loader and the package manager describe them.
+
+Nothing here raises, and only the standard library is imported: `groundup doctor` asks all of this on broken machines.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from groundup.doctor.facts import Gpu
+from shared.machine.hardware import content
+from shared.machine.processes import QUICK, run
 
 WSL_SMI = "/usr/lib/wsl/lib/nvidia-smi"
 WINDOWS_DRIVER = "System32/nvcuda.dll"
 
 
-def nvidia_smi() -> tuple[tuple[Gpu, ...], tuple[int, int] | None, str]:
-    """(GPUs, the newest CUDA that the driver knows, what went wrong)."""
-    program = shutil.which("nvidia-smi") or (WSL_SMI if Path(WSL_SMI).is_file() else None)
+@dataclass(frozen=True)
+class Gpu:
+    """One row of nvidia-smi. capability: the compute capability, (8, 9); None where nvidia-smi is too old to tell."""
+
+    name: str
+    driver: str
+    memory: str = ""
+    capability: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Driver:
+    """What nvidia-smi says. cuda: the newest CUDA that the driver knows; error: what went wrong, "" for nothing."""
+
+    gpus: tuple[Gpu, ...] = ()
+    cuda: tuple[int, int] | None = None
+    error: str = ""
+
+
+def nvidia_smi() -> Driver:
+    """The driver and its GPUs; an empty answer where there is no nvidia-smi."""
+    program = _program()
     if program is None:
-        return (), None, ""
-    code, said = run([program])
+        return Driver()
+    code, said = _ask([program])
     if code != 0:
-        return (), None, " ".join(said.split())
+        return Driver(error=" ".join(said.split()))
     # Drivers from 610 on write "CUDA UMD Version", for the part of the driver that lies outside the kernel.
     match = re.search(r"CUDA (?:\w+ )?Version:\s*(\d+)\.(\d+)", said)
-    cuda = (int(match[1]), int(match[2])) if match else None
+    gpus, error = _gpus(program)
+    return Driver(gpus, (int(match[1]), int(match[2])) if match else None, error)
+
+
+def nvidia_gpus() -> tuple[Gpu, ...]:
+    """The GPUs that the driver sees; none without nvidia-smi."""
+    program = _program()
+    return _gpus(program)[0] if program else ()
+
+
+def _program() -> str | None:
+    return shutil.which("nvidia-smi") or (WSL_SMI if Path(WSL_SMI).is_file() else None)
+
+
+def _gpus(program: str) -> tuple[tuple[Gpu, ...], str]:
+    """(the GPUs, what went wrong)."""
+    said = ""
     for fields in ("name,driver_version,memory.total,compute_cap", "name,driver_version,memory.total"):
-        code, said = run([program, f"--query-gpu={fields}", "--format=csv,noheader"])
+        code, said = _ask([program, f"--query-gpu={fields}", "--format=csv,noheader"])
         if code == 0:  # older ones refuse to be asked for compute_cap
-            return gpus_of(said), cuda, ""
-    return (), cuda, " ".join(said.split())
+            return gpus_of(said), ""
+    return (), " ".join(said.split())
 
 
 def gpus_of(table: str) -> tuple[Gpu, ...]:
@@ -63,18 +102,18 @@ def libcuda_places(variables: Mapping[str, str]) -> tuple[str, ...]:
     folders = [each for each in variables.get("LD_LIBRARY_PATH", "").split(":") if each]
     found = [path for each in folders if Path(path := f"{each.rstrip('/')}/libcuda.so.1").exists()]
     program = shutil.which("ldconfig") or "/sbin/ldconfig"  # a user's PATH may lack the administrator's folders
-    listed = re.findall(r"libcuda\.so\.1 \([^)]*64[^)]*\) => (\S+)", run([program, "-p"])[1])
+    listed = re.findall(r"libcuda\.so\.1 \([^)]*64[^)]*\) => (\S+)", _ask([program, "-p"])[1])
     return tuple(dict.fromkeys([*found, *(path for path in listed if Path(path).exists())]))
 
 
 def packages_of_libcuda() -> tuple[str, ...]:
     """The packages that own a libcuda.so.1, asked of dpkg, rpm or pacman, whichever is here."""
     if shutil.which("dpkg"):
-        return owners(run(["dpkg", "-S", "*/libcuda.so.1"])[1])
+        return owners(_ask(["dpkg", "-S", "*/libcuda.so.1"])[1])
     path = "/usr/lib64/libcuda.so.1" if shutil.which("rpm") else "/usr/lib/libcuda.so.1"
     for command in (["rpm", "-qf", "--queryformat", "%{NAME}\n", path], ["pacman", "-Qqo", path]):
         if shutil.which(command[0]):
-            code, said = run(command)
+            code, said = _ask(command)
             return tuple(said.splitlines()) if code == 0 else ()
     return ()
 
@@ -122,22 +161,8 @@ def toolkit_version(folder: Path) -> str | None:
     return records[0].split("-")[2] if records else None
 
 
-def run(command: list[str], seconds: int = 10) -> tuple[int | None, str]:
-    """(exit code, what it printed): standard output, or standard error where that is empty. The code is None where
-    the program cannot be started or takes longer."""
-    try:
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=seconds
-        )
-    except subprocess.TimeoutExpired:
-        return None, f"no answer within {seconds} seconds"
-    except OSError as error:
-        return None, str(error)
-    return done.returncode, done.stdout.strip() or done.stderr.strip()
-
-
-def content(path: Path) -> str:
-    try:
-        return path.read_text(errors="replace")
-    except OSError:  # absent, or there and not to be read
-        return ""
+def _ask(command: list[str]) -> tuple[int | None, str]:
+    """(exit code, what the program printed): standard output, or standard error where that is empty. The code is None
+    where the program cannot be started or does not answer."""
+    done = run(command, QUICK)
+    return done.code, done.output.strip() or done.errors.strip() or done.failure

@@ -1,0 +1,66 @@
+"""The folders in which this project keeps files between two runs, and the variables that move them.
+
+    GROUNDUP_CACHE      stage 3's library, the emulator's kernels and what a compiler needs; data does not follow it
+    GROUNDUP_DATA       the full data sets, to be read; without it they are looked for, and downloaded, in `user_cache`
+
+The emulator finds its folder by itself (cuda_emulator/compiler/cache.py), since it imports nothing of this project.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+PACKAGE = "groundup"
+CACHE_VARIABLE = "GROUNDUP_CACHE"
+DATA_VARIABLE = "GROUNDUP_DATA"
+
+
+def user_cache() -> Path:
+    """The user's cache folder for this project, where the operating system has its caches. It need not exist.
+
+    The same folder as pooch.os_cache("groundup") and platformdirs.user_cache_dir("groundup").
+    """
+    home = Path.home()
+    if sys.platform == "win32":
+        local = Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local")
+        return local / PACKAGE / PACKAGE / "Cache"
+    chosen = os.environ.get("XDG_CACHE_HOME", "")
+    if chosen.startswith("/"):  # the standard says that a relative one is to be ignored
+        return Path(chosen) / PACKAGE
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / PACKAGE
+
+
+def compiled() -> Path:
+    """The folder for what is compiled: GROUNDUP_CACHE, else the user's cache."""
+    chosen = os.environ.get(CACHE_VARIABLE)
+    return Path(chosen).expanduser().absolute() if chosen else user_cache()
+
+
+def data() -> Path:
+    """The folder of the full data sets: GROUNDUP_DATA, else the user's cache."""
+    chosen = os.environ.get(DATA_VARIABLE)
+    return Path(chosen).expanduser() if chosen else user_cache()
+
+
+def may_be_written(folder: Path) -> bool:
+    """Whether files can be written into the folder, or the folder can be made where it is missing."""
+    there = _nearest(folder)
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+
+
+def free_bytes(folder: Path) -> int | None:
+    """How much room is left on the folder's disk; None where the system does not tell."""
+    try:
+        return shutil.disk_usage(_nearest(folder)).free
+    except OSError:
+        return None
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest one above it that exists."""
+    while not folder.exists() and folder != folder.parent:
+        folder = folder.parent
+    return folder
