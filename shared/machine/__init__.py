@@ -1,6 +1,12 @@
-"""What this machine is, and what is done with its files and processes: asked and done here, for all the rest.
+"""This machine: its facts, its folders and its processes. Everything else asks here, and nowhere else.
 
-environment    the facts that stand beside every measurement
-hardware       processor, caches and memory, as the operating system tells them
+hardware       processor and memory, as the operating system describes them
+software       operating system, Python, installed packages, the commit of this project
+gpu            the NVIDIA GPU and its driver
+environment    the record of all these facts that stands beside every measurement
+caches         the folders in which files are kept between two runs
+processes      child processes with limits of time and output
 atomic         writes a file whole or not at all
+
+All of them import without NumPy and without any other package, so that `groundup doctor` can use them everywhere.
 """
