@@ -1,4 +1,4 @@
-"""`groundup bench`: everything that is measured, measured properly, with what was measured kept come what may."""
+"""`groundup bench`: measure everything in several passes; an interrupted run keeps the results until then."""
 
 from __future__ import annotations
 
@@ -11,24 +11,20 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
-from groundup.stages import stages_for
-from shared.bench import threads as thread_settings
 from shared.bench.document import Results, as_document
-from shared.bench.plan import PARTS, PASSES, Plan
+from shared.bench.plan import PARTS, PASSES
 from shared.bench.progress import Bar, Guessing
 from shared.bench.results import as_json, results_folder, write_json
 from shared.bench.session import Session
 from shared.bench.tables import tables
 from shared.charts import book, page
-from shared.contract import is_emulated
-from shared.data.datasets import DataError, load_dataset
 from shared.machine.environment import busy, describe, emulation
 from shared.numbers import plural
 
-LARGEST_SIZE = 8192
 UNSTEADY = 0.25
-"""A noise above this share of a ratio is worth a warning."""
+"""A noise above this share of a ratio causes a warning."""
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
 
@@ -89,7 +85,7 @@ def bench(
     """
     if context.invoked_subcommand is not None:
         return
-    plan, unavailable = _plan(stages, only, threads, sizes, quick, passes, data_dir)
+    plan, unavailable = plan_for(stages, only, threads, sizes, quick, passes, data_dir)
     results_folder(out)
     path = out / "results.json"
 
@@ -127,69 +123,8 @@ def compare(
     bench_compare_command(old, new, all_, as_json_)
 
 
-def _plan(
-    stages: str | None,
-    only: str | None,
-    threads: str | None,
-    sizes: str | None,
-    quick: bool,
-    passes: int,
-    data_dir: Path | None,
-) -> tuple[Plan, dict[str, str]]:
-    """The plan, and what it leaves out for which reason; ValueError for what cannot be asked for."""
-    parts, wanted = _parts(only), _sizes(sizes)
-    count = thread_settings.thread_count(threads or ("1" if quick else "all"))
-    if passes < 1:
-        raise ValueError(f"passes: expected at least 1, got {passes}")
-    chosen, unavailable = stages_for(stages)
-    left_out = [stage.name for stage in chosen if is_emulated(stage.name)] if stages is None else []
-    for name in left_out:
-        reason = "its CUDA kernels are emulated here, which says nothing about a GPU; --stages 4 measures it anyway"
-        unavailable[name] = f"{name}: {reason}"
-    folder = None
-    if "training" in parts:
-        try:
-            load_dataset("mnist", data_dir)
-            folder = str(data_dir or "")
-        except DataError as reason:
-            if data_dir is not None:
-                raise
-            what_is_missing = str(reason).partition(". ")[0]
-            unavailable["mnist"] = f"training on MNIST (name its folder with --data-dir): {what_is_missing}"
-    plan = Plan(
-        stages=tuple(stage.name for stage in chosen),
-        parts=tuple(parts),
-        threads=count,
-        quick=quick,
-        passes=passes,
-        sizes=tuple(wanted),
-        mnist=folder,
-        emulated=stages is not None,
-    )
-    return plan, unavailable
-
-
-def _parts(only: str | None) -> list[str]:
-    if only is None:
-        return list(PARTS)
-    chosen = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in chosen if name not in PARTS]
-    if unknown or not chosen:
-        raise ValueError(f"only: expected some of {', '.join(PARTS)} with commas between, got {only!r}")
-    return [name for name in PARTS if name in chosen]
-
-
-def _sizes(text: str | None) -> list[int]:
-    if text is None:
-        return []
-    sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]
-    if not all(1 <= size <= LARGEST_SIZE for size in sizes):
-        raise ValueError(f"sizes: expected whole numbers from 1 to {LARGEST_SIZE} with commas between, got {text!r}")
-    return sorted(set(sizes))
-
-
 def _command() -> str:
-    """What was typed, to be typed again."""
+    """The command line of this run, with quotes where a shell needs them."""
     return shlex.join(["groundup", *sys.argv[1:]])
 
 
