@@ -1,15 +1,14 @@
-"""Do two stages compute the same, and if not, where do they part?
+"""Do two stages compute the same numbers, and if not, which operation differs first?
 
-Four levels, each standing on the one before:
+There are four levels of checks. Each one relies on the level before it:
 
     op           every operation alone, at awkward sizes; every rung of the matmul ladder
-    layer        one training step traced op by op, each fed with the reference's numbers
+    layer        one training step, op by op; each op gets the reference's numbers
     step         the network's own outputs, loss and gradients
     trajectory   the parameters after many steps, for every activation, loss and optimizer
 
-`check_stage` runs them all and returns a Report, which knows the first divergence: the op, the layer, the
-index, both values, and how many tolerances they are apart. How far apart two correct answers may be is
-shared/checks/tolerance.py's subject.
+`check_stage` runs all levels and returns a Report. It names the first divergence: the op, the layer, the index, both
+values, and their distance in tolerances. shared/checks/tolerance.py derives how far apart two correct results may be.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ LEVELS = ("op", "layer", "step", "trajectory")
 
 @dataclass(frozen=True)
 class LevelSummary:
-    """One level of a report: how many checks ran, how many failed, and the comparison that came out worst."""
+    """One level of a report: the number of checks, the number of failed ones, and the worst comparison."""
 
     level: str
     checks: int
@@ -54,7 +53,7 @@ class LevelSummary:
 
 @dataclass(frozen=True)
 class Report:
-    """What `check_stage` found: every comparison, in the order they were made."""
+    """The result of `check_stage`: every comparison, in the order in which they were made."""
 
     stage: str
     reference: str
@@ -63,19 +62,19 @@ class Report:
 
     @property
     def failures(self) -> list[Comparison]:
-        """The comparisons that no rounding explains, first level first."""
+        """The comparisons whose difference is larger than rounding explains, first level first."""
         return [c for c in self.comparisons if not c.ok]
 
     @property
     def ok(self) -> bool:
-        """Whether there are none."""
+        """Whether there are no failures."""
         return not self.failures
 
     @property
     def first_divergence(self) -> Comparison | None:
         """The first comparison that failed; None if none did.
 
-        Where the traced step finds the same op guilty, that finding is returned instead, for it also knows the layer.
+        If the same op also failed at the layer level, that comparison is returned instead, because it names the layer.
         """
         if self.ok:
             return None
@@ -123,13 +122,13 @@ def check_stage(
 ) -> Report:
     """Compare a stage with a reference, which computes in float64, at every level.
 
-    dtype: what the stage under test computes in, "float32" or "float64"
+    dtype: "float32" or "float64", in which the stage under test computes
     full: more and larger sizes, and longer trajectories
-    steps: of the trajectories; 20, or 100 where full, if None
+    steps: length of the trajectories; None: 20, or 100 if full
     seed: of the random numbers; on_level: called with the name of each level before it runs
-    The reference compared with itself has only its matmul ladder to answer for: every rung and both transposed
-    products against the plainest rung.
-    Raises ValueError where the stage does not compute in dtype.
+    If the stage is its own reference, only its matmul is checked: every rung and both transposed products against the
+    first rung.
+    Raises ValueError if the stage does not compute in dtype.
     """
     if not computes_in(stage, dtype):
         raise ValueError(f"check: {stage.name} does not compute in {dtype}; check it in another dtype")
@@ -159,7 +158,7 @@ def check_stage(
 
 
 def computes_in(stage: Stage, dtype: str) -> bool:
-    """Whether the stage rounds to dtype: 0.1 is another number in float32 than in float64."""
+    """Whether the stage rounds to dtype. In float32 0.1 is a different number than in float64."""
     values = np.array([[0.1]], dtype)
     stored = np.asarray(stage.arrays.to_host(stage.arrays.asarray([[0.1]], dtype)), np.float64)
     return bool(stored[0, 0] == values[0, 0])

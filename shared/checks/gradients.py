@@ -1,19 +1,19 @@
-"""Is the gradient the slope of the loss? Measure the slope, and compare.
+"""Is the gradient the slope of the loss? The slope is measured and compared with it.
 
-Move one parameter p by a small step h either way and see how the loss L changes:
+One parameter p moves by a small step h in both directions, and the loss L changes with it:
 
     numeric slope = (L(p + h) - L(p - h)) / 2h
 
-Two errors pull h in opposite directions. The formula itself is wrong by h²/6 times the third derivative
-(truncation: smaller h is better), and each L carries rounding errors of about eps |L|, which dividing by h
-blows up to eps |L| / h (smaller h is worse). Their sum is least near h = cbrt(eps), 6e-6 in float64, where
-both are about eps^(2/3), 4e-11. So a right gradient agrees to some ten digits, and LIMIT allows a hundred
-times that error for third derivatives and losses that are not quite 1.
+The measured slope has two errors. The formula is wrong by h²/6 times the third derivative (truncation: a smaller h
+is better), and each L has a rounding error of about eps |L|, which becomes eps |L| / h in the slope (a smaller h is
+worse). Their sum is least near h = cbrt(eps), 6e-6 in float64, where both are about eps^(2/3), 4e-11. So a right
+gradient agrees with the slope to some ten digits. LIMIT allows a hundred times that error, because third derivatives
+and losses are not exactly 1.
 
-ReLU and the hinge have kinks, where there are two slopes and the formula gives something between them. A kink
-in the measured stretch shows in the losses alone, without asking the gradient: the slopes measured with h and
-with h/2 disagree, or the slope to the right and the slope to the left differ by something other than curvature,
-which would halve when h halves. Such a parameter is skipped and counted; a check that skips many is not ok.
+ReLU and the hinge have kinks, points with two slopes, where the formula gives a value between them. A kink between
+p - h and p + h shows in the losses alone, without the gradient: the slopes measured with h and with h/2 disagree, or
+the slopes to the right and to the left differ by more than curvature explains, which would halve with h. Such a
+parameter is skipped and counted; a check that skips many parameters is not ok.
 """
 
 from __future__ import annotations
@@ -33,17 +33,18 @@ STEP = EPS ** (1 / 3)
 LIMIT = 100 * EPS ** (2 / 3)
 """The largest relative error of a right gradient: 3.7e-9."""
 MOST_SKIPPED = 0.05
-"""The largest share of parameters that may lie on a kink before the check proves too little."""
+"""The largest share of parameters on a kink with which a check is ok; with more it proves too little."""
 
 
 @dataclass(frozen=True)
 class GradientCheck:
     """The gradient of one small network, compared with the slope of its loss.
 
-    checked, skipped: number of single parameters compared, and left out for a kink
-    worst: the largest |analytic - numeric| / max(|analytic|, |numeric|, |loss|); the loss is in there because its
-        rounding sets how small a slope can be measured
-    parameter, index: where, such as "W2" and (3, 1); analytic, numeric: the gradient and the measured slope there
+    checked, skipped: number of single parameters that were compared, and that were skipped because of a kink
+    worst: the largest |analytic - numeric| / max(|analytic|, |numeric|, |loss|); the rounding of the loss decides how
+        small a slope can be measured
+    parameter, index: the place of the worst error, such as "W2" and (3, 1)
+    analytic, numeric: the gradient and the measured slope at this place
     """
 
     stage: str
@@ -59,16 +60,16 @@ class GradientCheck:
 
     @property
     def ok(self) -> bool:
-        """Within LIMIT everywhere, and few enough skipped."""
+        """Whether all errors are within LIMIT and few parameters were skipped."""
         return self.worst <= LIMIT and self.skipped_share <= MOST_SKIPPED
 
     @property
     def skipped_share(self) -> float:
-        """The share of parameters that lay on a kink."""
+        """The share of parameters on a kink."""
         return self.skipped / (self.checked + self.skipped)
 
     def __str__(self) -> str:
-        """One line: where the gradient and the slope differ most, and by how much."""
+        """One line: the place where the gradient and the slope differ most, with both values."""
         return (
             f"{self.activation}, {self.loss}: d loss / d {self.parameter}{list(self.index)} is {self.analytic:.12g} by "
             f"the gradient and {self.numeric:.12g} by the slope; relative error {self.worst:.2g} (limit {LIMIT:.2g}), "
@@ -87,9 +88,9 @@ def check_gradients(
 ) -> GradientCheck:
     """Compare `Network.gradients` with the slope of `Network.loss`, parameter by parameter, in float64.
 
-    layer_sizes, batch: keep them small; every parameter costs four losses
+    layer_sizes, batch: should be small, because every parameter costs four losses
     seed: of the random parameters and data
-    Raises ValueError where a gradient is not shaped like its parameter.
+    Raises ValueError if a gradient is not shaped like its parameter.
     """
     rng = np.random.default_rng(seed)
     parameters = [
@@ -128,20 +129,20 @@ def check_gradients(
         checked += 1
         analytic = float(gradients[i][index])
         error = relative_error(analytic, numeric, here)
-        if not error <= worst:  # also true for NaN, which must not pass unseen
+        if not error <= worst:  # also true for NaN, which is the worst error
             worst, place = error if error == error else np.inf, (f"{'Wb'[i % 2]}{i // 2 + 1}", index, analytic, numeric)
     return GradientCheck(stage.name, activation, loss, checked, skipped, worst, *place)
 
 
 def slope(loss: Callable[[float], float], p: float, here: float) -> float | None:
-    """The derivative of loss at p by central differences, or None where a kink lies within the step.
+    """The derivative of loss at p by central differences, or None if there is a kink between p - h and p + h.
 
-    here: loss(p), which many calls share
+    here: loss(p), which is the same for all parameters
     """
     h = STEP * max(1.0, abs(p))
     wide, narrow = ((loss(p + step), loss(p - step), step) for step in (h, h / 2))
     central = [(above - below) / (2 * step) for above, below, step in (wide, narrow)]
-    # Right slope minus left slope: h times the curvature, so it halves with h, unless there is a kink.
+    # The right slope minus the left slope is h times the curvature. It halves with h unless there is a kink.
     bend = [(above - 2 * here + below) / step for above, below, step in (wide, narrow)]
     noise = LIMIT * max(1.0, abs(here), abs(central[0]))
     if abs(central[0] - central[1]) > noise or abs(bend[0] - 2 * bend[1]) > noise:

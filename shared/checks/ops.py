@@ -4,8 +4,8 @@ Matrix products at awkward sizes (every rung of the ladder, not only the one in 
 losses with their derivatives, the dense layer, the optimizers. Both stages get the same numbers, rounded
 to the dtype beforehand, so that what differs is the operation and nothing else.
 
-Each check supplies k and the scale of its tolerance: how many terms the operation sums, and how large they
-are (shared/checks/scales.py).
+Each check gives the tolerance two numbers: k, how many terms the operation sums, and scale, how large these terms are
+(shared/checks/scales.py).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     "Adam": ("Adam", {"learning_rate": 0.01}),
     "Adam, weight decay": ("Adam", {"learning_rate": 0.01, "weight_decay": 0.01}),
 }
-"""Every optimizer and every one of its options."""
+"""Every optimizer with each of its options."""
 
 FEW = 8
-"""Roundings in an element-wise operation: an exponential accurate to two units, a sum, a quotient, a product or two."""
+"""Roundings in an element-wise operation: an exponential (accurate to two units), a sum, a quotient, two products."""
 
 
 def op_checks(
@@ -60,19 +60,23 @@ def op_checks(
 
 
 def matmul_checks(pair: Pair, rng: np.random.Generator, size: tuple[int, int, int]) -> Iterator[Comparison]:
-    """Every rung, `matmul`, `matmul_tn` and `matmul_nt` against the reference's first rung: its plainest."""
+    """Every rung, `matmul`, `matmul_tn` and `matmul_nt` against the reference's first rung, its simplest loop."""
     m, k, n = size
     a, b = pair.rounded(rng.standard_normal((m, k))), pair.rounded(rng.standard_normal((k, n)))
-    plainest = next(iter(pair.reference.matmul.LADDER.values()))
-    expected = pair.expected(plainest(pair.ask(a), pair.ask(b)))
+    simplest = next(iter(pair.reference.matmul.LADDER.values()))
+    expected = pair.from_reference(simplest(pair.to_reference(a), pair.to_reference(b)))
     scale = np.abs(a) @ np.abs(b)
     room, case = pair.stage.matmul, f"({m}, {k}) times ({k}, {n})"
     for rung, multiply in room.LADDER.items():
-        run = partial(multiply, pair.give(a), pair.give(b))
+        run = partial(multiply, pair.to_stage(a), pair.to_stage(b))
         yield pair.check(f"matmul.LADDER[{rung!r}]", run, expected, k, scale, case=case)
-    yield pair.check("matmul", lambda: room.matmul(pair.give(a), pair.give(b)), expected, k, scale, case=case)
-    yield pair.check("matmul_tn", lambda: room.matmul_tn(pair.give(a.T), pair.give(b)), expected, k, scale, case=case)
-    yield pair.check("matmul_nt", lambda: room.matmul_nt(pair.give(a), pair.give(b.T)), expected, k, scale, case=case)
+    yield pair.check("matmul", lambda: room.matmul(pair.to_stage(a), pair.to_stage(b)), expected, k, scale, case=case)
+    yield pair.check(
+        "matmul_tn", lambda: room.matmul_tn(pair.to_stage(a.T), pair.to_stage(b)), expected, k, scale, case=case
+    )
+    yield pair.check(
+        "matmul_nt", lambda: room.matmul_nt(pair.to_stage(a), pair.to_stage(b.T)), expected, k, scale, case=case
+    )
 
 
 def activation_checks(pair: Pair, rng: np.random.Generator, shape: tuple[int, int]) -> Iterator[Comparison]:
@@ -88,9 +92,9 @@ def activation_checks(pair: Pair, rng: np.random.Generator, shape: tuple[int, in
 def activation_check(pair: Pair, name: str, z: np.ndarray, **where: Any) -> Comparison:
     """One activation, f(z)."""
     ours, theirs = (getattr(side.activations, name) for side in (pair.stage, pair.reference))
-    output = pair.expected(theirs(pair.ask(z)))
+    output = pair.from_reference(theirs(pair.to_reference(z)))
     return pair.check(
-        name, lambda: ours(pair.give(z)), output, _terms(name, z), activation_scale(name, z, output), **where
+        name, lambda: ours(pair.to_stage(z)), output, _terms(name, z), activation_scale(name, z, output), **where
     )
 
 
@@ -98,11 +102,16 @@ def activation_backward_check(pair: Pair, name: str, z: np.ndarray, grad: np.nda
     """One derivative, f_backward(grad, z, f(z)), with the reference's f(z)."""
     op = f"{name}_backward"
     ours, theirs = (getattr(side.activations, op) for side in (pair.stage, pair.reference))
-    output = pair.rounded(pair.expected(getattr(pair.reference.activations, name)(pair.ask(z))))
-    expected = pair.expected(theirs(pair.ask(grad), pair.ask(z), pair.ask(output)))
+    output = pair.rounded(pair.from_reference(getattr(pair.reference.activations, name)(pair.to_reference(z))))
+    expected = pair.from_reference(theirs(pair.to_reference(grad), pair.to_reference(z), pair.to_reference(output)))
     scale = slope_scale(name, grad, output)
     return pair.check(
-        op, lambda: ours(pair.give(grad), pair.give(z), pair.give(output)), expected, _terms(name, z), scale, **where
+        op,
+        lambda: ours(pair.to_stage(grad), pair.to_stage(z), pair.to_stage(output)),
+        expected,
+        _terms(name, z),
+        scale,
+        **where,
     )
 
 
@@ -123,13 +132,15 @@ def loss_check(pair: Pair, name: str, outputs: np.ndarray, y: np.ndarray, **wher
     """One loss and its gradient with respect to the outputs."""
     ours, theirs = (side.losses for side in (pair.stage, pair.reference))
     labels = name in LABEL_LOSSES
-    expected = getattr(theirs, name)(pair.ask(outputs), y if labels else pair.ask(y))
+    expected = getattr(theirs, name)(pair.to_reference(outputs), y if labels else pair.to_reference(y))
     backward = f"{name}_backward"
-    slope = pair.expected(getattr(theirs, backward)(pair.ask(outputs), y if labels else pair.ask(y)))
+    slope = pair.from_reference(
+        getattr(theirs, backward)(pair.to_reference(outputs), y if labels else pair.to_reference(y))
+    )
     value_scale, gradient_scale = loss_scales(name, outputs, y, slope)
     yield pair.check(
         name,
-        lambda: getattr(ours, name)(pair.give(outputs), y if labels else pair.give(y)),
+        lambda: getattr(ours, name)(pair.to_stage(outputs), y if labels else pair.to_stage(y)),
         expected,
         outputs.size + FEW,
         value_scale,
@@ -137,7 +148,7 @@ def loss_check(pair: Pair, name: str, outputs: np.ndarray, y: np.ndarray, **wher
     )
     yield pair.check(
         backward,
-        lambda: getattr(ours, backward)(pair.give(outputs), y if labels else pair.give(y)),
+        lambda: getattr(ours, backward)(pair.to_stage(outputs), y if labels else pair.to_stage(y)),
         slope,
         outputs.shape[1] + FEW,
         gradient_scale,
@@ -151,8 +162,8 @@ def dense_checks(pair: Pair, rng: np.random.Generator, size: tuple[int, int, int
     weights, bias = rng.standard_normal((inputs, outputs)), rng.standard_normal(outputs)
     x, grad = rng.standard_normal((batch, inputs)), rng.standard_normal((batch, outputs))
     weights, bias, x, grad = (pair.rounded(values) for values in (weights, bias, x, grad))
-    ours = pair.stage.dense.Dense(pair.give(weights), pair.give(bias))
-    theirs = pair.reference.dense.Dense(pair.ask(weights), pair.ask(bias))
+    ours = pair.stage.dense.Dense(pair.to_stage(weights), pair.to_stage(bias))
+    theirs = pair.reference.dense.Dense(pair.to_reference(weights), pair.to_reference(bias))
     case = f"batch {batch}, {inputs} to {outputs}"
     yield forward_check(pair, ours, theirs, x, case=case)
     yield from backward_checks(pair, ours, theirs, x, grad, case=case)
@@ -160,64 +171,74 @@ def dense_checks(pair: Pair, rng: np.random.Generator, size: tuple[int, int, int
 
 def forward_check(pair: Pair, ours: Any, theirs: Any, x: np.ndarray, **where: Any) -> Comparison:
     """xW + b: in_features products and a bias."""
-    expected = pair.expected(theirs.forward(pair.ask(x)))
-    weights, bias = pair.expected(theirs.weights), pair.expected(theirs.bias)
+    expected = pair.from_reference(theirs.forward(pair.to_reference(x)))
+    weights, bias = pair.from_reference(theirs.weights), pair.from_reference(theirs.bias)
     scale = np.abs(x) @ np.abs(weights) + np.abs(bias)
-    return pair.check("Dense.forward", lambda: ours.forward(pair.give(x)), expected, x.shape[1] + 1, scale, **where)
+    return pair.check("Dense.forward", lambda: ours.forward(pair.to_stage(x)), expected, x.shape[1] + 1, scale, **where)
 
 
 def backward_checks(
     pair: Pair, ours: Any, theirs: Any, x: np.ndarray, grad: np.ndarray, **where: Any
 ) -> Iterator[Comparison]:
     """The three results of Dense.backward, for the x of the last forward of both."""
-    expected = pair.expected(theirs.backward(pair.ask(grad)))
-    weights = np.abs(pair.expected(theirs.weights))
+    expected = pair.from_reference(theirs.backward(pair.to_reference(grad)))
+    weights = np.abs(pair.from_reference(theirs.weights))
     batch, size = len(x), np.abs(grad)
     op = "Dense.backward"
     result = pair.check(
-        f"{op}: grad_input", lambda: ours.backward(pair.give(grad)), expected, grad.shape[1], size @ weights.T, **where
+        f"{op}: grad_input",
+        lambda: ours.backward(pair.to_stage(grad)),
+        expected,
+        grad.shape[1],
+        size @ weights.T,
+        **where,
     )
-    if result.note:  # an exception or a wrong shape: what backward should have stored tells nothing more
+    if result.note:  # after an exception or a wrong shape the stored gradients mean nothing
         yield result
         return
     yield pair.check(
         f"{op}: grad_weights",
         lambda: ours.grad_weights,
-        pair.expected(theirs.grad_weights),
+        pair.from_reference(theirs.grad_weights),
         batch,
         np.abs(x).T @ size,
         **where,
     )
     yield pair.check(
-        f"{op}: grad_bias", lambda: ours.grad_bias, pair.expected(theirs.grad_bias), batch, size.sum(axis=0), **where
+        f"{op}: grad_bias",
+        lambda: ours.grad_bias,
+        pair.from_reference(theirs.grad_bias),
+        batch,
+        size.sum(axis=0),
+        **where,
     )
     yield result
 
 
 def optimizer_checks(pair: Pair, rng: np.random.Generator, name: str, steps: int = 5) -> Iterator[Comparison]:
-    """A weight matrix and a bias after each of a few steps, and the buffers the optimizer keeps.
+    """A weight matrix and a bias after each of a few steps, and then the buffers of the optimizer.
 
-    Both begin every step from the reference's parameters, so that only the optimizer's own buffers carry errors on.
-    The scale is the size of what a step sums: where the parameter was and by how much it moved.
+    Both stages begin every step with the reference's parameters, so errors accumulate in the optimizer's buffers only.
+    The scale is the size of the terms of a step: the old parameter and its change.
     """
     kind, options = OPTIMIZERS[name]
     ours, theirs = (getattr(side.optimizers, kind)(**options) for side in (pair.stage, pair.reference))
     before = [pair.rounded(rng.standard_normal(shape)) for shape in ((5, 3), (3,))]
     for step in range(1, steps + 1):
         gradients = [pair.rounded(rng.standard_normal(p.shape)) for p in before]
-        got = [pair.give(p.copy()) for p in before]  # a stage may take an array as its own, and a step changes it
-        expected = [pair.ask(p.copy()) for p in before]
-        theirs.step(expected, [pair.ask(g) for g in gradients])
+        got = [pair.to_stage(p.copy()) for p in before]  # a stage may take an array as its own, and a step changes it
+        expected = [pair.to_reference(p.copy()) for p in before]
+        theirs.step(expected, [pair.to_reference(g) for g in gradients])
         case = f"{name}, step {step}"
         try:
-            ours.step(got, [pair.give(g) for g in gradients])
+            ours.step(got, [pair.to_stage(g) for g in gradients])
         except Exception as error:
             yield failed(f"{kind}.step", f"raised {type(error).__name__}: {error}", case=case)
             return
-        after = [pair.expected(p) for p in expected]
+        after = [pair.from_reference(p) for p in expected]
         for i, (p, old, new) in enumerate(zip(got, before, after, strict=True)):
             scale, where = np.abs(old) + np.abs(new - old), f"{case}, parameter {i}"
-            yield compare(f"{kind}.step", pair.got(p), new, pair.dtype, FEW * step, scale=scale, case=where)
+            yield compare(f"{kind}.step", pair.from_stage(p), new, pair.dtype, FEW * step, scale=scale, case=where)
         before = [pair.rounded(p) for p in after]
     state = ours.state()
     buffers = state["buffers"]
@@ -226,7 +247,7 @@ def optimizer_checks(pair: Pair, rng: np.random.Generator, name: str, steps: int
         for i, array in enumerate(arrays):
             op, where = f"{kind}.state: {key}", f"{name}, after step {steps}, parameter {i}"
             entry = partial(_entry, buffers, key, i)
-            yield pair.check(op, entry, pair.expected(array), FEW * steps, None, case=where)
+            yield pair.check(op, entry, pair.from_reference(array), FEW * steps, None, case=where)
 
 
 def _entry(buffers: dict[str, Any], key: str, i: int) -> Any:

@@ -1,7 +1,7 @@
-"""Two stages side by side: the one under test and the one it is compared with.
+"""Two stages side by side: the stage under test and the reference that it is compared with.
 
-Both get the same numbers. They are rounded to the dtype before either sees them, so that a float32 stage
-can be compared with a float64 reference and nothing differs but the computing.
+Both get the same numbers, which are rounded to the dtype beforehand. So a float32 stage can be compared with a float64
+reference, and only the computing differs.
 """
 
 from __future__ import annotations
@@ -25,42 +25,42 @@ class Pair:
         """Values as float64 after rounding to the dtype: numbers that both stages can hold exactly."""
         return np.asarray(values, self.dtype).astype(np.float64)
 
-    def give(self, values: Any) -> Any:
-        """Values as the array of the stage under test."""
+    def to_stage(self, values: Any) -> Any:
+        """Values as an array of the stage under test."""
         return self.stage.arrays.asarray(np.asarray(values, self.dtype), self.dtype)
 
-    def ask(self, values: Any) -> Any:
-        """Values as the reference's array, in float64."""
+    def to_reference(self, values: Any) -> Any:
+        """Values as an array of the reference, in float64."""
         return self.reference.arrays.asarray(np.asarray(values, np.float64), "float64")
 
-    def got(self, array: Any) -> np.ndarray:
-        """A copy of a result of the stage under test, read as float64."""
+    def from_stage(self, array: Any) -> np.ndarray:
+        """A result of the stage under test as a NumPy array in float64, copied."""
         return host(self.stage, array)
 
-    def expected(self, array: Any) -> np.ndarray:
-        """A copy of a result of the reference, read as float64."""
+    def from_reference(self, array: Any) -> np.ndarray:
+        """A result of the reference as a NumPy array in float64, copied."""
         return host(self.reference, array)
 
     def check(self, op: str, run: Callable[[], Any], expected: Any, k: float, scale: Any, **where: Any) -> Comparison:
-        """Run an operation of the stage and compare; an exception is a failed comparison that quotes it.
+        """Run an operation of the stage and compare its result.
 
         where: layer, level and case, as in `Comparison`
-        A check must end with a finding about every operation, also about one that is not written yet.
+        An exception gives a failed comparison that quotes it: one broken operation must not end the whole check.
         """
         try:
-            got = self.got(run())
+            got = self.from_stage(run())
         except Exception as error:
             return failed(op, f"raised {type(error).__name__}: {error}", **where)
         return compare(op, got, expected, self.dtype, k, scale=scale, **where)
 
 
 def host(stage: Stage, array: Any) -> np.ndarray:
-    """A float64 NumPy copy of a stage's array or number."""
+    """A stage's array or number as a NumPy array in float64, copied."""
     return np.array(array if np.ndim(array) == 0 else stage.arrays.to_host(array), np.float64)
 
 
 def random_targets(pair: Pair, rng: np.random.Generator, loss: str, shape: tuple[int, int]) -> np.ndarray:
-    """What a loss compares outputs of this shape with: labels, targets in 0 … 1, or any numbers."""
+    """Random second arguments of a loss for outputs of this shape: labels, targets in 0 … 1, or any numbers."""
     if loss in LABEL_LOSSES:
         return rng.integers(0, shape[1], shape[0])
     return pair.rounded(rng.random(shape) if loss == "sigmoid_cross_entropy" else rng.standard_normal(shape))

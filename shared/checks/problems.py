@@ -1,4 +1,4 @@
-"""Small random networks with something to learn: what the upper levels of the equivalence check work on."""
+"""Small random networks with data: the problems that the upper levels of the equivalence check compute."""
 
 from __future__ import annotations
 
@@ -71,16 +71,16 @@ class Sides:
         self.pair, self.problem = pair, problem
         names = {"activation": problem.activation, "loss": problem.loss}
         self.ours = pair.stage.network.Network.from_parameters(
-            [pair.give(p) for p in problem.parameters], **names, dtype=pair.dtype
+            [pair.to_stage(p) for p in problem.parameters], **names, dtype=pair.dtype
         )
         self.theirs = pair.reference.network.Network.from_parameters(
-            [pair.ask(p) for p in problem.parameters], **names, dtype="float64"
+            [pair.to_reference(p) for p in problem.parameters], **names, dtype="float64"
         )
 
-    def given(self, x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    def for_stage(self, x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
         """A batch for the stage under test."""
-        return self.pair.give(x), y if self.problem.loss in LABEL_LOSSES else self.pair.give(y)
+        return self.pair.to_stage(x), y if self.problem.loss in LABEL_LOSSES else self.pair.to_stage(y)
 
-    def asked(self, x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
+    def for_reference(self, x: np.ndarray, y: np.ndarray) -> tuple[Any, Any]:
         """A batch for the reference."""
-        return self.pair.ask(x), y if self.problem.loss in LABEL_LOSSES else self.pair.ask(y)
+        return self.pair.to_reference(x), y if self.problem.loss in LABEL_LOSSES else self.pair.to_reference(y)

@@ -111,7 +111,7 @@ def products(pair: Pair, multiply: Any, form: str, sizes: Iterable[tuple[int, in
     """One product at every size. form: nn is ab, tn is aᵀb with aᵀ given as a, nt is abᵀ with bᵀ given as b."""
     for m, k, n in sizes:
         a, b = normal(pair, (m, k)), normal(pair, (k, n))
-        left, right = pair.give(a.T if form == "tn" else a), pair.give(b.T if form == "nt" else b)
+        left, right = pair.to_stage(a.T if form == "tn" else a), pair.to_stage(b.T if form == "nt" else b)
         run = partial(written, pair, (m, n), partial(multiply, left, right))
         yield pair.check("matmul", run, a @ b, k, np.abs(a) @ np.abs(b), case=f"{m} x {k} x {n}")
 
@@ -122,8 +122,8 @@ def rounded_products(
     """The product of a tensor core at every size."""
     for m, k, n in sizes:
         a, b = normal(pair, (m, k)), normal(pair, (k, n))
-        left, right = pair.give(a), pair.give(b)
-        got = pair.got(written(pair, (m, n), partial(multiply, left, right)))
+        left, right = pair.to_stage(a), pair.to_stage(b)
+        got = pair.from_stage(written(pair, (m, n), partial(multiply, left, right)))
         yield compare_rounded("matmul", got, a, b, precision, case=f"{m} x {k} x {n}, {precision}")
 
 
@@ -150,8 +150,8 @@ def softmaxes(pair: Pair, softmax: Any, shapes: Iterable[tuple[int, int]]) -> It
     """Softmax of rows of every width."""
     for shape in shapes:
         z = 4 * normal(pair, shape)  # by a power of two, so that the dtype still holds it
-        expected = pair.expected(pair.reference.activations.softmax(pair.ask(z)))
-        own_z, scale = pair.give(z), activation_scale("softmax", z, expected)
+        expected = pair.from_reference(pair.reference.activations.softmax(pair.to_reference(z)))
+        own_z, scale = pair.to_stage(z), activation_scale("softmax", z, expected)
         run = partial(written, pair, shape, partial(softmax, own_z))
         yield pair.check("softmax", run, expected, FEW + shape[1], scale, case=str(shape))
 
@@ -161,9 +161,11 @@ def softmax_slopes(pair: Pair, backward: Any, shapes: Iterable[tuple[int, int]])
     for shape in shapes:
         z, grad = normal(pair, shape), normal(pair, shape)
         theirs = pair.reference.activations
-        output = pair.rounded(pair.expected(theirs.softmax(pair.ask(z))))
-        expected = pair.expected(theirs.softmax_backward(pair.ask(grad), pair.ask(z), pair.ask(output)))
-        given = pair.give(grad), pair.give(z), pair.give(output)
+        output = pair.rounded(pair.from_reference(theirs.softmax(pair.to_reference(z))))
+        expected = pair.from_reference(
+            theirs.softmax_backward(pair.to_reference(grad), pair.to_reference(z), pair.to_reference(output))
+        )
+        given = pair.to_stage(grad), pair.to_stage(z), pair.to_stage(output)
         scale = slope_scale("softmax", grad, output)
         run = partial(written, pair, shape, partial(backward, *given))
         yield pair.check("softmax_backward", run, expected, FEW + shape[1], scale, case=str(shape))
@@ -173,7 +175,7 @@ def sums(pair: Pair, column_sums: Any, shapes: Iterable[tuple[int, int]]) -> Ite
     """The sums over the rows of matrices of every shape."""
     for shape in shapes:
         matrix = normal(pair, shape)
-        run = partial(written, pair, shape[1:], partial(column_sums, pair.give(matrix)))
+        run = partial(written, pair, shape[1:], partial(column_sums, pair.to_stage(matrix)))
         scale = np.abs(matrix).sum(axis=0)
         yield pair.check("column_sums", run, matrix.sum(axis=0), shape[0], scale, case=str(shape))
 
@@ -182,22 +184,22 @@ def totals(pair: Pair, total: Any, shapes: Iterable[tuple[int, int]]) -> Iterato
     """The sums of vectors with as many numbers as matrices of these shapes."""
     for rows, columns in shapes:
         vector = normal(pair, (rows * columns,))
-        run = partial(written, pair, (1,), partial(total, pair.give(vector)))
+        run = partial(written, pair, (1,), partial(total, pair.to_stage(vector)))
         yield pair.check("total", run, [vector.sum()], vector.size, np.abs(vector).sum(), case=str(vector.size))
 
 
 def steps(pair: Pair, step: Any) -> Iterator[Comparison]:
     """The parameters after a few steps with momentum, beside the reference, which takes the same steps."""
     ours = pair.stage.network.Network(list(LAYERS), seed=1, dtype=pair.dtype)
-    start = [pair.ask(pair.got(p)) for p in ours.parameters]
+    start = [pair.to_reference(pair.from_stage(p)) for p in ours.parameters]
     theirs = pair.reference.network.Network.from_parameters(start, dtype="float64")
     optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
     random = np.random.default_rng(2)
     for _ in range(STEPS):
         x, y = pair.rounded(random.random((BATCH, LAYERS[0]))), random.integers(0, LAYERS[-1], BATCH)
-        step(ours, pair.give(x), y, optimizer, None)
-        theirs.train_step(pair.ask(x), y, other)
-    got, expected = [pair.got(p) for p in ours.parameters], [pair.expected(p) for p in theirs.parameters]
+        step(ours, pair.to_stage(x), y, optimizer, None)
+        theirs.train_step(pair.to_reference(x), y, other)
+    got, expected = [pair.from_stage(p) for p in ours.parameters], [pair.from_reference(p) for p in theirs.parameters]
     yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
 
 
@@ -208,6 +210,6 @@ def normal(pair: Pair, shape: tuple[int, ...]) -> np.ndarray:
 
 def written(pair: Pair, shape: tuple[int, ...], call: Callable[..., object]) -> Any:
     """An array of the stage, full of NaN before the call writes into it as its `out`."""
-    out = pair.give(np.full(shape, np.nan))
+    out = pair.to_stage(np.full(shape, np.nan))
     call(out=out)
     return out

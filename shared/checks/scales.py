@@ -1,7 +1,7 @@
-"""The size of what each operation sums: the `scale` of its tolerance.
+"""The size of the terms that each operation sums: the `scale` of its tolerance.
 
-The rule is the same everywhere: write the formula down with every minus made a plus. What cancels in the
-result does not cancel in its rounding errors, so 1 - t² errs like 1 + t² even where t is almost 1.
+The rule is the same everywhere: take the formula and turn every minus into a plus. Terms that cancel in the result do
+not cancel in its rounding errors, so the error of 1 - t² is as large as that of 1 + t², even if t is almost 1.
 docs/numerics.md explains why.
 """
 
@@ -13,8 +13,11 @@ import numpy as np
 
 
 def activation_scale(name: str, z: np.ndarray, output: np.ndarray) -> np.ndarray:
-    """Element-wise functions err relative to their output. softmax subtracts the row's largest z first, and the
-    rounding of that difference, up to u |z - largest|, becomes a relative error once it is exponentiated."""
+    """The scale of an activation: the errors of element-wise functions are relative to their output.
+
+    softmax first subtracts the row's largest z. The rounding of that difference, up to u |z - largest|, becomes a
+    relative error of the exponential.
+    """
     if name == "softmax":
         return output * (1.0 + np.abs(z - z.max(axis=1, keepdims=True)))
     return np.abs(output)

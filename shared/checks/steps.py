@@ -1,11 +1,10 @@
 """The second and third level of the equivalence check: each layer of a training step, then the step as a whole.
 
-`trace_step` goes forward and backward through a network op by op, and hands every op the reference's inputs.
-So an op that is wrong disagrees where it stands, and those after it, fed with right numbers, do not: the
-first disagreement is the guilty one and not a later victim.
+`trace_step` goes forward and backward through a network op by op and gives every op the reference's inputs. So only a
+wrong op disagrees, and the ops after it do not: the first disagreement is the cause.
 
-`whole_step` asks the network itself for its outputs, loss, predictions and gradients, for how it puts its
-ops together may be wrong where no op is.
+`whole_step` compares the outputs, loss, predictions and gradients of the network itself. Its ops may be right and still
+be put together in a wrong way.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from shared.contract import LABEL_LOSSES
 
 @dataclass(frozen=True)
 class Walk:
-    """What the reference computed in one step of a problem; one entry for each layer.
+    """The intermediate results of the reference in one step of a problem; one entry for each layer.
 
-    inputs: what the layer got (after dropout); zs: xW + b, the last being the outputs
-    grad_zs: dL/dz; grad_outputs: dL/d(the layer's activation), None for the last, which has none
+    inputs: the layer's x, after dropout; zs: xW + b, the last of them being the network's outputs
+    grad_zs: dL/dz; grad_outputs: dL/d(activation of the layer), None for the last layer, which has no activation
     """
 
     inputs: list[np.ndarray]
@@ -46,28 +45,28 @@ def reference_walk(pair: Pair, problem: Problem) -> Walk:
     room, name = pair.reference.activations, problem.activation
     activate, activate_backward = getattr(room, name), getattr(room, f"{name}_backward")
 
-    def computed(result: Any) -> np.ndarray:
-        return pair.rounded(pair.expected(result))
+    def computed(function: Callable[..., Any], *arrays: np.ndarray) -> np.ndarray:
+        return pair.from_reference(function(*map(pair.to_reference, arrays)))
 
     x, y = problem.batches[0]
     inputs, zs = [x], []
     for layer, mask in zip(layers, [*problem.masks, None], strict=True):
-        zs.append(computed(layer.forward(pair.ask(inputs[-1]))))
+        zs.append(pair.rounded(computed(layer.forward, inputs[-1])))
         if mask is not None:
-            inputs.append(pair.rounded(pair.expected(activate(pair.ask(zs[-1]))) * mask))
+            inputs.append(pair.rounded(computed(activate, zs[-1]) * mask))
     backward = getattr(pair.reference.losses, f"{problem.loss}_backward")
-    grad_zs = [computed(backward(*sides.asked(zs[-1], y)))]
+    grad_zs = [pair.rounded(pair.from_reference(backward(*sides.for_reference(zs[-1], y))))]
     grad_outputs: list[np.ndarray | None] = [None]
     for i in reversed(range(1, len(layers))):
-        grad = pair.rounded(pair.expected(layers[i].backward(pair.ask(grad_zs[0]))) * problem.masks[i - 1])
-        output = computed(activate(pair.ask(zs[i - 1])))
+        grad = pair.rounded(computed(layers[i].backward, grad_zs[0]) * problem.masks[i - 1])
+        output = pair.rounded(computed(activate, zs[i - 1]))
         grad_outputs.insert(0, grad)
-        grad_zs.insert(0, computed(activate_backward(pair.ask(grad), pair.ask(zs[i - 1]), pair.ask(output))))
+        grad_zs.insert(0, pair.rounded(computed(activate_backward, grad, zs[i - 1], output)))
     return Walk(inputs, zs, grad_zs, grad_outputs)
 
 
 def trace_step(pair: Pair, problem: Problem) -> Iterator[Comparison]:
-    """Every op of one training step in its order, in the network's own layers, fed with the reference's numbers."""
+    """Every op of one training step in order, by the network's own layers, each with the reference's numbers."""
     walk, sides = reference_walk(pair, problem), Sides(pair, problem)
     where: dict[str, Any] = {"level": "layer", "case": problem.name}
     last = len(walk.zs) - 1
@@ -89,18 +88,18 @@ def whole_step(pair: Pair, problem: Problem) -> Iterator[Comparison]:
     ladder, on a stage that has one."""
     sides = Sides(pair, problem)
     x, y = problem.batches[0]
-    # The longest path a rounding error can take: down through every layer, and back up over the batch.
+    # The longest path of a rounding error: forward through every layer, and backward over the batch.
     k = 2 * sum(len(w) + 1 for w in problem.parameters[::2]) + len(x)
     where: dict[str, Any] = {"level": "step", "case": problem.name}
 
     def check(
         op: str, result: Callable[..., Sequence[Any]], scales: Sequence[Any], masks: Sequence[np.ndarray] | None
     ) -> Iterator[Comparison]:
-        for_theirs = None if masks is None else [pair.ask(mask) for mask in masks]
-        expected = [pair.expected(r) for r in result(sides.theirs, *sides.asked(x, y), for_theirs)]
+        for_theirs = None if masks is None else [pair.to_reference(mask) for mask in masks]
+        expected = [pair.from_reference(r) for r in result(sides.theirs, *sides.for_reference(x, y), for_theirs)]
         try:
-            for_ours = None if masks is None else [pair.give(mask) for mask in masks]
-            got = [pair.got(r) for r in result(sides.ours, *sides.given(x, y), for_ours)]
+            for_ours = None if masks is None else [pair.to_stage(mask) for mask in masks]
+            got = [pair.from_stage(r) for r in result(sides.ours, *sides.for_stage(x, y), for_ours)]
         except Exception as error:
             yield failed(op, f"raised {type(error).__name__}: {error}", **where)
             return
@@ -120,12 +119,12 @@ def whole_step(pair: Pair, problem: Problem) -> Iterator[Comparison]:
         for name, rung in getattr(pair.stage.network, "STEP_LADDER", {}).items():
             both = partial(_loss_and_gradients, sides.ours, rung)
             yield from check(f"step ladder, {name}{dropout}", both, [loss, *gradients], masks)
-    # Classes are whole numbers: within any tolerance below 1 they are the same or not.
+    # Classes are whole numbers: any tolerance below 1 tells whether they are equal.
     yield from check("Network.predict", lambda n, x, y, m: [n.predict(x)], [1.0], None)
 
 
 def _loss_and_gradients(ours: Any, rung: Callable[..., float], network: Any, x: Any, y: Any, masks: Any) -> list[Any]:
-    """What a rung of the step ladder computes, which the reference has no ladder for."""
+    """The loss and the gradients by a rung of the step ladder; by the network's own methods on the reference."""
     if network is not ours:
         return [network.loss(x, y, masks), *network.gradients(x, y, masks)]
     loss = rung(network, x, y, None, masks)
@@ -133,10 +132,10 @@ def _loss_and_gradients(ours: Any, rung: Callable[..., float], network: Any, x: 
 
 
 def step_scales(pair: Pair, problem: Problem, masks: Sequence[np.ndarray] | None) -> tuple[Any, Any, list[Any]]:
-    """(outputs, loss, [each gradient]): a whole step with every minus made a plus, as check_scales does for one op.
+    """The scales of a whole step, (outputs, loss, [each gradient]): its formulas with every minus made a plus.
 
-    Errors pass from layer to layer as values do, but they never cancel: through |W| forward and |Wᵀ| back. An
-    activation makes none of them larger, for no activation here is steeper than 1.
+    Errors go from layer to layer as values do, forward through |W| and backward through |Wᵀ|, but they never cancel. An
+    activation makes no error larger, because no activation here has a slope above 1.
     """
     x, y = problem.batches[0]
     weights, biases = ([np.abs(p) for p in problem.parameters[i::2]] for i in (0, 1))
@@ -145,9 +144,13 @@ def step_scales(pair: Pair, problem: Problem, masks: Sequence[np.ndarray] | None
     for w, b, mask in zip(weights, biases, keep, strict=True):
         sizes.append((sizes[-1] @ w + b + 1.0) * mask)  # + 1: sigmoid and softmax are not 0 at z = 0
     network = Sides(pair, problem).theirs
-    outputs = pair.expected(network.forward(pair.ask(x), None if masks is None else [pair.ask(m) for m in masks]))
+    outputs = pair.from_reference(
+        network.forward(pair.to_reference(x), None if masks is None else [pair.to_reference(m) for m in masks])
+    )
     backward = getattr(pair.reference.losses, f"{problem.loss}_backward")
-    slope = pair.expected(backward(pair.ask(outputs), y if problem.loss in LABEL_LOSSES else pair.ask(y)))
+    slope = pair.from_reference(
+        backward(pair.to_reference(outputs), y if problem.loss in LABEL_LOSSES else pair.to_reference(y))
+    )
     loss, size = loss_scales(problem.loss, outputs, y, slope)
     loss = loss + np.sum(np.abs(slope) * sizes[-1])
     size = size + np.max(sizes[-1]) / len(x)  # the outputs' own errors move the slope: by less than 1 / batch each

@@ -1,7 +1,7 @@
 """How far apart two correct answers may be, and how far apart these two are.
 
-Two stages add the same numbers in different orders, and every addition rounds; so equal bits cannot be
-asked for, and "close enough" has to be derived instead of guessed. The whole rule is one line:
+Two stages add the same numbers in different orders, and every addition rounds. So their results need not have equal
+bits, and how close is close enough must be derived instead of guessed. The rule is one line:
 
     |got - expected|  <=  C * eps(dtype) * sqrt(k) * scale
 
@@ -9,8 +9,8 @@ asked for, and "close enough" has to be derived instead of guessed. The whole ru
     scale    the size of what is summed: for a matmul, |a| @ |b|, element by element
     C        4; docs/numerics.md derives it and the square root
 
-`compare` measures a difference in units of that tolerance: 0.1 is ordinary, 1 is the limit, and a wrong
-sign is usually billions.
+`compare` measures a difference in units of that tolerance: 0.1 is common, 1 is the limit, and a wrong sign usually
+gives billions.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ import numpy as np
 from shared.numbers import three_digits
 
 C = 4.0
-"""Up to 16 terms no correct result can be further off; beyond, it is ten standard deviations. See docs/numerics.md."""
+"""Up to 16 terms no correct result has a larger error; with more it is ten standard deviations (docs/numerics.md)."""
 
 
 def eps(dtype: str) -> float:
-    """The gap between 1 and the next number: 1.2e-7 in float32, 2.2e-16 in float64. One rounding errs by half of it."""
+    """The gap between 1 and the next number: 1.2e-7 in float32, 2.2e-16 in float64. A rounding error is half of it."""
     return float(np.finfo(dtype).eps)
 
 
 def tolerance(dtype: str, k: float, scale: Any) -> Any:
-    """C * eps(dtype) * sqrt(k) * scale: what rounding alone may make two stages differ by.
+    """C * eps(dtype) * sqrt(k) * scale: the largest difference between two stages that rounding explains.
 
     k: number of accumulated terms, at least 1
-    scale: size of what is summed, at least 0: a float (a float comes back) or an array (an array comes back)
-    Never below the smallest normal number of dtype, under which floats lose their relative precision.
+    scale: size of these terms, at least 0; a float gives a float, an array gives an array
+    The tolerance is at least the smallest normal number of dtype, below which floats lose their relative precision.
     """
     if not k >= 1:
         raise ValueError(f"tolerance: k is {k}; expected at least 1 accumulated term")
@@ -47,15 +47,15 @@ def tolerance(dtype: str, k: float, scale: Any) -> Any:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One result of one stage against the reference, at the place where they differ most.
+    """One result of a stage beside the reference's, at the index where they differ most.
 
-    op: what was computed, such as "relu_backward" or "Dense.backward: grad_bias"
-    layer: which layer of the network, from 1; None for an operation on its own
-    index: where in the array, from 0; empty for a single number, or where shapes differ
-    got, expected: the two values there
-    tolerances: |got - expected| in units of the tolerance there; inf where no rounding can explain it
-    level: "op", "layer", "step" or "trajectory"; case: which sizes, data or hyperparameters
-    note: what else went wrong, such as a shape or an exception
+    op: name of the result, such as "relu_backward" or "Dense.backward: grad_bias"
+    layer: number of the network's layer, from 1; None for an operation on its own
+    index: index in the array, from 0; empty for a single number, or if the shapes differ
+    got, expected: the two values at the index
+    tolerances: |got - expected| in units of the tolerance at the index; inf if no rounding can explain it
+    level: "op", "layer", "step" or "trajectory"; case: the sizes, data or hyperparameters
+    note: another reason for a failure, such as a wrong shape or an exception; else ""
     """
 
     op: str
@@ -109,14 +109,13 @@ def compare(
     level: str = "op",
     case: str = "",
 ) -> Comparison:
-    """Compare two arrays of the same shape and return the worst place.
+    """Compare two arrays and return the place where they differ most.
 
-    got, expected: anything numpy.asarray takes; both are read as float64
-    dtype: what `got` was computed in; expected values beyond its range count as infinite
-    k, scale: as in `tolerance`; scale may be an array that broadcasts to the shape of expected,
-        and is the largest finite |expected| where it is None
-    Shapes must be equal, not merely broadcastable. NaN matches only NaN and an infinity only the same
-    infinity: anything else is infinitely many tolerances apart.
+    got, expected: anything that numpy.asarray takes; both are read as float64 and must have equal shapes
+    dtype: the dtype in which `got` was computed; expected values beyond its range count as infinite
+    k, scale: as in `tolerance`; scale may be an array that broadcasts to the shape of expected; None: the largest
+        finite |expected|
+    NaN equals NaN only, and an infinity equals the same infinity only: other pairs differ by inf tolerances.
     """
     got = np.asarray(got, np.float64)
     expected = np.asarray(expected, np.float64)
@@ -133,12 +132,12 @@ def compare(
 
 
 def failed(op: str, note: str, *, layer: int | None = None, level: str = "op", case: str = "") -> Comparison:
-    """A comparison that failed before there were numbers to compare; note says how."""
+    """A failed comparison without numbers; note is the reason."""
     return Comparison(op, layer, (), math.nan, math.nan, math.inf, level, case, note)
 
 
 def in_tolerances(got: np.ndarray, expected: np.ndarray, allowed: Any) -> np.ndarray:
-    """|got - expected| / allowed for each element; 0 where both are the same infinity or both NaN, else inf there."""
+    """|got - expected| / allowed for each element. For NaN and infinities: 0 if both are the same, else inf."""
     with np.errstate(invalid="ignore", over="ignore"):
         apart = np.abs(got - expected) / np.where(np.isfinite(allowed), allowed, np.finfo(np.float64).max)
     odd = ~(np.isfinite(got) & np.isfinite(expected))

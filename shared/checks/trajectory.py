@@ -1,9 +1,9 @@
 """The last level of the equivalence check: many training steps, and then the parameters.
 
-What one step rounds, the next ones carry on. In training that settles down, a step makes the differences of
-the steps before it no larger, and roundings add up as a random walk does: k is the number of steps times the
-longest sum of a step. docs/numerics.md has the derivation and what breaks it: a learning rate so high that
-training diverges, and an optimizer that divides by a gradient which is nothing but rounding error.
+The rounding errors of one step go on into the next ones. In a training that converges, a step does not enlarge the
+differences of earlier steps, and the errors add up like a random walk: k is the number of steps times the longest sum
+of a step. docs/numerics.md derives this, and says when it does not hold: if the learning rate is so high that training
+diverges, or if an optimizer divides by a gradient that consists of rounding errors only.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from shared.checks.tolerance import Comparison, compare, failed
 from shared.contract import Stage
 
 EPSILON = 1e-3
-"""RMSProp's and Adam's epsilon here. Their usual 1e-8 is smaller than the rounding error of a float32 gradient, so a
-gradient that should cancel to zero would still become a step. (The first level checks their arithmetic at 1e-8.)"""
+"""Epsilon of RMSProp and Adam in the trajectories. Their usual 1e-8 is smaller than the rounding error of a float32
+gradient, so a gradient that should cancel to zero would still cause a step. (The first level uses 1e-8.)"""
 
 
 def trajectory_optimizer(stage: Stage, name: str) -> Any:
@@ -39,16 +39,16 @@ def trajectory(pair: Pair, problem: Problem, optimizer: str, steps: int) -> list
     for step in range(steps):
         batch = problem.batches[step % len(problem.batches)]
         try:
-            sides.ours.train_step(*sides.given(*batch), ours)
+            sides.ours.train_step(*sides.for_stage(*batch), ours)
         except Exception as error:
             note = f"raised {type(error).__name__} in step {step + 1}: {error}"
             return [failed("Network.train_step", note, level="trajectory", case=case)]
-        sides.theirs.train_step(*sides.asked(*batch), theirs)
-    if not all(np.isfinite(pair.expected(p)).all() for p in sides.theirs.parameters):
+        sides.theirs.train_step(*sides.for_reference(*batch), theirs)
+    if not all(np.isfinite(pair.from_reference(p)).all() for p in sides.theirs.parameters):
         note = "the reference itself diverged, so there is nothing to compare; use another seed"
         return [failed("Network.train_step", note, level="trajectory", case=case)]
-    got = [pair.got(p) for p in sides.ours.parameters]
-    expected = [pair.expected(p) for p in sides.theirs.parameters]
+    got = [pair.from_stage(p) for p in sides.ours.parameters]
+    expected = [pair.from_reference(p) for p in sides.theirs.parameters]
     return compare_parameters(got, expected, pair.dtype, steps=steps, case=case)
 
 
@@ -63,11 +63,11 @@ def compare_parameters(
 ) -> list[Comparison]:
     """Two networks' parameters [W1, b1, …] after the same `steps` training steps, one comparison for each.
 
-    got, expected: arrays that numpy.asarray takes; dtype: what `got` was trained in
-    longest_sum: the most terms that one step adds up; the most in_features of any layer where it is None
-        (give the batch size where that is larger)
+    got, expected: arrays that numpy.asarray takes; dtype: the dtype in which `got` was trained
+    longest_sum: the largest number of terms that one step adds; None: the largest in_features of all layers (give the
+        batch size if it is larger)
     The scale of each parameter is its largest expected value.
-    Raises ValueError where the numbers of parameters or steps make no sense.
+    Raises ValueError if the numbers of parameters differ, or for less than one step.
     """
     if len(got) != len(expected):
         raise ValueError(f"compare_parameters: got {len(got)} parameters but {len(expected)} are expected")

@@ -89,11 +89,11 @@ def test_every_parameter_agrees_to_1e_10_after_100_steps_in_float64(
     ours, theirs = (getattr(stage.optimizers, optimizer)(0.01, **options) for stage in (other, REFERENCE))
     for step in range(100):
         batch = problem.batches[step % len(problem.batches)]
-        sides.ours.train_step(*sides.given(*batch), ours)
-        sides.theirs.train_step(*sides.asked(*batch), theirs)
+        sides.ours.train_step(*sides.for_stage(*batch), ours)
+        sides.theirs.train_step(*sides.for_reference(*batch), theirs)
     for start, got, expected in zip(problem.parameters, sides.ours.parameters, sides.theirs.parameters, strict=True):
-        assert not np.array_equal(pair.expected(expected), start)
-        np.testing.assert_allclose(pair.got(got), pair.expected(expected), rtol=1e-10, atol=0)
+        assert not np.array_equal(pair.from_reference(expected), start)
+        np.testing.assert_allclose(pair.from_stage(got), pair.from_reference(expected), rtol=1e-10, atol=0)
 
 
 def test_a_stage_is_not_checked_in_a_dtype_that_it_has_not() -> None:
@@ -286,12 +286,12 @@ def test_the_scale_of_a_gradient_is_never_below_the_gradient() -> None:
     for loss in contract.LOSSES:
         problem = random_problem(pair, np.random.default_rng(3), "relu", loss)
         sides = Sides(pair, problem)
-        x, y = sides.asked(*problem.batches[0])
+        x, y = sides.for_reference(*problem.batches[0])
         outputs, value, gradients = step_scales(pair, problem, None)
-        assert np.all(np.abs(pair.expected(sides.theirs.forward(x))) <= outputs)
+        assert np.all(np.abs(pair.from_reference(sides.theirs.forward(x))) <= outputs)
         assert abs(sides.theirs.loss(x, y)) <= value
         for gradient, scale in zip(sides.theirs.gradients(x, y), gradients, strict=True):
-            assert np.max(np.abs(pair.expected(gradient))) <= scale
+            assert np.max(np.abs(pair.from_reference(gradient))) <= scale
 
 
 @pytest.mark.parametrize("loss", contract.LABEL_LOSSES)

@@ -134,6 +134,6 @@ def test_results_are_written_into_arrays_full_of_nan(stage: contract.Stage) -> N
         pytest.skip("stage 1 writes into no given array")
     for dtype in ("float32", "float64"):
         pair = Pair(stage, REFERENCE, dtype)
-        assert np.isnan(pair.got(written(pair, (3, 2), lambda out: None))).all()
+        assert np.isnan(pair.from_stage(written(pair, (3, 2), lambda out: None))).all()
         values = normal(pair, (5, 4))
-        np.testing.assert_array_equal(pair.got(pair.give(values)), values)
+        np.testing.assert_array_equal(pair.from_stage(pair.to_stage(values)), values)
