@@ -10,8 +10,9 @@ parameter. `learning_rate` may be set between steps; that is how schedules work.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from numbers import Real
+from operator import index
 from typing import Any
 
 from .arrays import asarray, matrix_shape
@@ -28,13 +29,20 @@ class SGD:
     def __init__(
         self, learning_rate: float, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.momentum = _fraction("momentum", momentum)
-        if nesterov and momentum == 0.0:
-            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
+        self._state = OptimizerState("velocity") if _fraction("momentum", momentum) else OptimizerState()
+        self.learning_rate = learning_rate
+        self.momentum = momentum
         self.nesterov = nesterov
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self._state = _State("velocity") if momentum else _State()
+        self.weight_decay = weight_decay
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        value = _checked(name, value)
+        if name == "momentum" and value and not self._state.names:
+            raise ValueError(f"momentum: was 0 when this SGD was made and is {value} now; make a new SGD")
+        if name == "nesterov" and value and not self.momentum:
+            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
+        super().__setattr__(name, value)
 
     def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
@@ -69,11 +77,15 @@ class RMSProp:
     def __init__(
         self, learning_rate: float = 0.01, alpha: float = 0.99, epsilon: float = 1e-8, weight_decay: float = 0.0
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.alpha = _fraction("alpha", alpha)
-        self.epsilon = _at_least_zero("epsilon", epsilon)
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self._state = _State("square_average")
+        self.learning_rate = learning_rate
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self._state = OptimizerState("square_average")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        super().__setattr__(name, _checked(name, value))
 
     def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
@@ -113,12 +125,16 @@ class Adam:
         epsilon: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.beta1 = _fraction("beta1", beta1)
-        self.beta2 = _fraction("beta2", beta2)
-        self.epsilon = _at_least_zero("epsilon", epsilon)
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self._state = _State("first_moment", "second_moment")
+        self.learning_rate = learning_rate
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self._state = OptimizerState("first_moment", "second_moment")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        super().__setattr__(name, _checked(name, value))
 
     def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes."""
@@ -145,7 +161,7 @@ class Adam:
         self._state.load(state)
 
 
-class _State:
+class OptimizerState:
     """What an optimizer remembers between steps: how many there were, and named buffers shaped like the parameters."""
 
     def __init__(self, *names: str) -> None:
@@ -178,15 +194,43 @@ class _State:
         return {"steps": self.steps, "buffers": buffers}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        if not {"steps", "buffers"} <= set(state) or int(state["steps"]) < 0:
-            raise ValueError(f'load_state: expected {{"steps": at least 0, "buffers": …}}, got {dict(state)}')
-        if state["buffers"] and set(state["buffers"]) != set(self.names):
+        if not isinstance(state, Mapping):
+            raise TypeError(f"load_state: expected what state() returns, got {type(state).__name__}")
+        if not {"steps", "buffers"} <= set(state):
+            raise ValueError(f"load_state: expected the keys steps and buffers, got {sorted(map(str, state))}")
+        steps, buffers = state["steps"], state["buffers"]
+        if not _is_count(steps):
+            raise ValueError(f"load_state: steps: expected a whole number of at least 0, got {steps!r}")
+        if not isinstance(buffers, Mapping):
+            raise ValueError(f"load_state: buffers: expected lists of arrays by name, got {type(buffers).__name__}")
+        if buffers and set(buffers) != set(self.names):
             raise ValueError(
-                f"load_state: expected buffers {sorted(self.names)}, got {sorted(state['buffers'])}: "
+                f"load_state: expected buffers {sorted(self.names)}, got {sorted(map(str, buffers))}: "
                 "this state is another optimizer's"
             )
-        self.steps = int(state["steps"])
-        self.buffers = {name: [asarray(array) for array in arrays] for name, arrays in state["buffers"].items()}
+        self.buffers = {name: _loaded(name, arrays) for name, arrays in buffers.items()}
+        self.steps = int(steps)
+
+
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number of at least 0: Python's, NumPy's, or a NumPy array of one."""
+    try:
+        return index(value) >= 0
+    except TypeError:
+        return False
+
+
+def _loaded(name: str, arrays: Any) -> list[Any]:
+    """Copies of one name's buffers, whatever stage wrote them."""
+    if not isinstance(arrays, Iterable) or isinstance(arrays, (str, Mapping)):
+        raise TypeError(f"load_state: {name}: expected a list of arrays, got {type(arrays).__name__}")
+    copies = []
+    for i, values in enumerate(arrays):
+        try:
+            copies.append(asarray(values))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"load_state: number {i} of {name}: {error}") from error
+    return copies
 
 
 def _divide(a: float, b: float) -> float:
@@ -200,31 +244,59 @@ def _zeros_like(array: Any) -> Any:
     return [[0.0] * len(row) for row in array] if isinstance(array[0], list) else [0.0] * len(array)
 
 
-def _shape(array: Any) -> tuple[int, ...]:
-    return matrix_shape("step", array) if isinstance(array[0], list) else (len(array),)
+def _shape(name: str, array: Any) -> tuple[int, ...]:
+    if not isinstance(array, list):
+        raise TypeError(f"step: {name} is a {type(array).__name__}, expected an array; see asarray")
+    if not array:
+        raise ValueError(f"step: {name} is (0,), expected at least one value")
+    return matrix_shape(f"step: {name}", array) if isinstance(array[0], list) else (len(array),)
 
 
 def _check_same_shapes(what: str, arrays: Sequence[Any], parameters: Sequence[Any]) -> None:
+    for name, given in (("parameters", parameters), (what, arrays)):
+        if not isinstance(given, Sized):
+            raise TypeError(f"step: {name} is a {type(given).__name__}, expected a list of arrays")
     if len(arrays) != len(parameters):
         raise ValueError(f"step: there are {len(parameters)} parameters but {len(arrays)} arrays in {what}")
     for i, (array, p) in enumerate(zip(arrays, parameters, strict=True)):
-        if _shape(array) != _shape(p):
-            raise ValueError(f"step: parameter {i} is {_shape(p)} but number {i} of {what} is {_shape(array)}")
+        shape, expected = _shape(f"number {i} of {what}", array), _shape(f"parameter {i}", p)
+        if shape != expected:
+            raise ValueError(f"step: parameter {i} is {expected} but number {i} of {what} is {shape}")
 
 
-def _at_least_zero(name: str, value: float) -> float:
-    if not (math.isfinite(_number(name, value)) and value >= 0.0):
+def _checked(name: str, value: Any) -> Any:
+    """The value of an optimizer's attribute; if it is a hyperparameter, its type and range were checked."""
+    check = CHECKS.get(name)
+    return value if check is None else check(name, value)
+
+
+def _at_least_zero(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not (math.isfinite(number) and number >= 0.0):
         raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")
-    return value
+    return number
 
 
-def _fraction(name: str, value: float) -> float:
-    if not 0.0 <= _number(name, value) < 1.0:
+def _fraction(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not 0.0 <= number < 1.0:
         raise ValueError(f"{name}: expected a number of at least 0 and below 1, got {value}")
-    return value
+    return number
 
 
-def _number(name: str, value: float) -> float:
+def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected a number, got {value!r}")
     return float(value)
+
+
+CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "learning_rate": _at_least_zero,
+    "momentum": _fraction,
+    "alpha": _fraction,
+    "beta1": _fraction,
+    "beta2": _fraction,
+    "epsilon": _at_least_zero,
+    "weight_decay": _at_least_zero,
+}
+"""By its name, the check of each hyperparameter."""

@@ -16,7 +16,7 @@ import numpy as np
 from . import library
 from .arrays import Array, aligned_empty, check_dtype, check_writable
 from .dense import Dense
-from .optimizers import Kept
+from .optimizers import OptimizerState
 
 ARRAYS = ("weights", "bias", "grad_weights", "grad_bias")
 
@@ -122,17 +122,17 @@ class Buffers:
             c.weights, c.bias, c.grad_weights, c.grad_bias = (next(addresses) for _ in ARRAYS)
         self._network, self._optimizer = _Seen(arrays), None
 
-    def point_to_optimizer(self, kept: Kept, parameters: Sequence[Array]) -> None:
+    def point_to_optimizer(self, state: OptimizerState, parameters: Sequence[Array]) -> None:
         """Write where the optimizer keeps what it keeps: for up to two names one array for each parameter.
 
         Raises ValueError where one of them has another shape than its parameter, is read-only, or overlaps another
         or the network's memory.
         """
         if self._optimizer is not None and self._optimizer.still(
-            [a for name in kept.names for a in kept.buffers.get(name, ())]
+            [a for name in state.names for a in state.buffers.get(name, ())]
         ):
             return
-        memory = kept.memory(parameters)
+        memory = state.memory(parameters)
         arrays = {
             f"number {i} of the optimizer's {name}": array
             for name, each in memory.items()

@@ -13,14 +13,15 @@ array for every operation. All parameters are checked before the first one moves
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from numbers import Integral, Real
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
+from numbers import Real
+from operator import index
 from typing import Any
 
 import numpy as np
 
 from . import library
-from .arrays import Array, aligned_copy, aligned_zeros, check_writable, overlap, packed
+from .arrays import Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
 
 DTYPES = (np.dtype("float32"), np.dtype("float64"))
 
@@ -36,13 +37,20 @@ class SGD:
     def __init__(
         self, learning_rate: float, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.momentum = _fraction("momentum", momentum)
-        if nesterov and momentum == 0.0:
-            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
+        self._state = OptimizerState("velocity") if _fraction("momentum", momentum) else OptimizerState()
+        self.learning_rate = learning_rate
+        self.momentum = momentum
         self.nesterov = nesterov
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self.kept = Kept("velocity") if momentum else Kept()
+        self.weight_decay = weight_decay
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        value = _checked(name, value)
+        if name == "momentum" and value and not self._state.names:
+            raise ValueError(f"momentum: was 0 when this SGD was made and is {value} now; make a new SGD")
+        if name == "nesterov" and value and not self.momentum:
+            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
+        super().__setattr__(name, value)
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. Both lists have the same order and shapes, and for each pair one dtype.
@@ -51,17 +59,15 @@ class SGD:
         overlaps its gradient; nothing has moved then.
         """
         numbers = self.numbers()
-        slopes = self.kept.begin_step(parameters, gradients)
-        velocities = self.kept.buffers.get("velocity", [None] * len(parameters))
+        slopes = self._state.begin_step(parameters, gradients)
+        velocities = self._state.buffers.get("velocity", [None] * len(parameters))
         for p, slope, v in zip(parameters, slopes, velocities, strict=True):
             library.function("sgd", p.dtype)(p.size, p, slope, v, *numbers.values())
 
     def numbers(self) -> dict[str, float]:
         """What the next step multiplies with, in the order that C takes them."""
-        if self.momentum and not self.kept.names:
-            raise ValueError(f"momentum: was 0 when this SGD was made and is {self.momentum} now; make a new SGD")
         return {
-            "learning_rate": _number("learning_rate", self.learning_rate),
+            "learning_rate": self.learning_rate,
             "momentum": self.momentum,
             "nesterov": bool(self.nesterov),
             "weight_decay": self.weight_decay,
@@ -69,11 +75,11 @@ class SGD:
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"velocity": [one array per parameter]}}."""
-        return self.kept.save()
+        return self._state.save()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state()`, of this stage or another."""
-        self.kept.load(state)
+        self._state.load(state)
 
 
 class RMSProp:
@@ -85,23 +91,27 @@ class RMSProp:
     def __init__(
         self, learning_rate: float = 0.01, alpha: float = 0.99, epsilon: float = 1e-8, weight_decay: float = 0.0
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.alpha = _fraction("alpha", alpha)
-        self.epsilon = _at_least_zero("epsilon", epsilon)
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self.kept = Kept("square_average")
+        self.learning_rate = learning_rate
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self._state = OptimizerState("square_average")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        super().__setattr__(name, _checked(name, value))
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
         numbers = self.numbers()
-        slopes = self.kept.begin_step(parameters, gradients)
-        for p, slope, s in zip(parameters, slopes, self.kept.buffers["square_average"], strict=True):
+        slopes = self._state.begin_step(parameters, gradients)
+        for p, slope, s in zip(parameters, slopes, self._state.buffers["square_average"], strict=True):
             library.function("rmsprop", p.dtype)(p.size, p, slope, s, *numbers.values())
 
     def numbers(self) -> dict[str, float]:
         """What the next step multiplies with, in the order that C takes them."""
         return {
-            "learning_rate": _number("learning_rate", self.learning_rate),
+            "learning_rate": self.learning_rate,
             "alpha": self.alpha,
             "epsilon": self.epsilon,
             "weight_decay": self.weight_decay,
@@ -109,11 +119,11 @@ class RMSProp:
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"square_average": [one array per parameter]}}."""
-        return self.kept.save()
+        return self._state.save()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state()`, of this stage or another."""
-        self.kept.load(state)
+        self._state.load(state)
 
 
 class Adam:
@@ -132,26 +142,30 @@ class Adam:
         epsilon: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.beta1 = _fraction("beta1", beta1)
-        self.beta2 = _fraction("beta2", beta2)
-        self.epsilon = _at_least_zero("epsilon", epsilon)
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self.kept = Kept("first_moment", "second_moment")
+        self.learning_rate = learning_rate
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self._state = OptimizerState("first_moment", "second_moment")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        super().__setattr__(name, _checked(name, value))
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
         numbers = self.numbers()
-        slopes = self.kept.begin_step(parameters, gradients)
-        moments = self.kept.buffers["first_moment"], self.kept.buffers["second_moment"]
+        slopes = self._state.begin_step(parameters, gradients)
+        moments = self._state.buffers["first_moment"], self._state.buffers["second_moment"]
         for p, slope, m, v in zip(parameters, slopes, *moments, strict=True):
             library.function("adam", p.dtype)(p.size, p, slope, m, v, *numbers.values())
 
     def numbers(self) -> dict[str, float]:
         """What the next step multiplies with, in the order that C takes them."""
-        t = self.kept.steps + 1
+        t = self._state.steps + 1
         return {
-            "step_size": _number("learning_rate", self.learning_rate) / (1.0 - self.beta1**t),
+            "step_size": self.learning_rate / (1.0 - self.beta1**t),
             "beta1": self.beta1,
             "beta2": self.beta2,
             "root_correction": math.sqrt(1.0 - self.beta2**t),
@@ -161,14 +175,14 @@ class Adam:
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"first_moment": […], "second_moment": […]}}, one array per parameter."""
-        return self.kept.save()
+        return self._state.save()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state()`, of this stage or another."""
-        self.kept.load(state)
+        self._state.load(state)
 
 
-class Kept:
+class OptimizerState:
     """What an optimizer remembers between steps: how many there were, and named buffers shaped like the parameters."""
 
     def __init__(self, *names: str) -> None:
@@ -214,9 +228,13 @@ class Kept:
     def load(self, state: Mapping[str, Any]) -> None:
         if not isinstance(state, Mapping):
             raise TypeError(f"load_state: expected what state() returns, got {type(state).__name__}")
-        steps, buffers = state.get("steps"), state.get("buffers")
-        if not isinstance(steps, Integral) or steps < 0 or not isinstance(buffers, Mapping):
-            raise ValueError(f'load_state: expected {{"steps": at least 0, "buffers": …}}, got {dict(state)}')
+        if not {"steps", "buffers"} <= set(state):
+            raise ValueError(f"load_state: expected the keys steps and buffers, got {sorted(map(str, state))}")
+        steps, buffers = state["steps"], state["buffers"]
+        if not _is_count(steps):
+            raise ValueError(f"load_state: steps: expected a whole number of at least 0, got {steps!r}")
+        if not isinstance(buffers, Mapping):
+            raise ValueError(f"load_state: buffers: expected lists of arrays by name, got {type(buffers).__name__}")
         if buffers and set(buffers) != set(self.names):
             raise ValueError(
                 f"load_state: expected buffers {sorted(self.names)}, got {sorted(map(str, buffers))}: "
@@ -226,17 +244,25 @@ class Kept:
         self.steps = int(steps)
 
 
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number of at least 0: Python's, NumPy's, or a NumPy array of one."""
+    try:
+        return index(value) >= 0
+    except TypeError:
+        return False
+
+
 def _loaded(name: str, arrays: Any) -> list[Array]:
     """Copies of one name's buffers, whatever stage wrote them."""
+    if not isinstance(arrays, Iterable) or isinstance(arrays, (str, Mapping)):
+        raise TypeError(f"load_state: {name}: expected a list of arrays, got {type(arrays).__name__}")
     copies = []
-    for i, values in enumerate(arrays if isinstance(arrays, Iterable) else [arrays]):
+    for i, values in enumerate(arrays):
+        dtype = "float32" if getattr(values, "dtype", None) == "float32" else "float64"
         try:
-            array = np.asarray(values)
-        except ValueError as error:
-            raise ValueError(f"load_state: number {i} of {name} is ragged, expected rows of equal length") from error
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"load_state: number {i} of {name} holds {array.dtype}, expected real numbers")
-        copies.append(aligned_copy(array, array.dtype if array.dtype in DTYPES else np.float64))
+            copies.append(aligned_copy(asarray(values, dtype), dtype))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"load_state: number {i} of {name}: {error}") from error
     return copies
 
 
@@ -271,19 +297,39 @@ def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[
             raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {array.shape}")
 
 
-def _at_least_zero(name: str, value: float) -> float:
-    if not (math.isfinite(_number(name, value)) and value >= 0.0):
+def _checked(name: str, value: Any) -> Any:
+    """The value of an optimizer's attribute; if it is a hyperparameter, its type and range were checked."""
+    check = CHECKS.get(name)
+    return value if check is None else check(name, value)
+
+
+def _at_least_zero(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not (math.isfinite(number) and number >= 0.0):
         raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")
-    return value
+    return number
 
 
-def _fraction(name: str, value: float) -> float:
-    if not 0.0 <= _number(name, value) < 1.0:
+def _fraction(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not 0.0 <= number < 1.0:
         raise ValueError(f"{name}: expected a number of at least 0 and below 1, got {value}")
-    return value
+    return number
 
 
-def _number(name: str, value: float) -> float:
+def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected a number, got {value!r}")
     return float(value)
+
+
+CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "learning_rate": _at_least_zero,
+    "momentum": _fraction,
+    "alpha": _fraction,
+    "beta1": _fraction,
+    "beta2": _fraction,
+    "epsilon": _at_least_zero,
+    "weight_decay": _at_least_zero,
+}
+"""By its name, the check of each hyperparameter."""

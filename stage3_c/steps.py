@@ -77,7 +77,7 @@ def one_call(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence
         c.kind = OPTIMIZERS.index(type(optimizer))
         for name, number in optimizer.numbers().items():
             setattr(c, name, number)
-        buffers.point_to_optimizer(optimizer.kept, network.parameters)
+        buffers.point_to_optimizer(optimizer._state, network.parameters)
     loss = ctypes.c_double()
     library.function("network_step", network.dtype)(
         library.pool(), len(network.layers), buffers.layers,
@@ -86,7 +86,7 @@ def one_call(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence
         ctypes.byref(buffers.optimizer_step) if ours else None, ctypes.byref(loss),
     )  # fmt: skip
     if ours:
-        optimizer.kept.steps += 1
+        optimizer._state.steps += 1
     elif optimizer is not None:
         optimizer.step(network.parameters, network.layer_gradients)
     return loss.value

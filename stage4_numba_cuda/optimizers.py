@@ -16,14 +16,14 @@ kernels/optimizers.py. All parameters are checked before the first one moves.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
 from . import launch
 from .arrays import Array
-from .kept import Kept
 from .kernels import optimizers as kernels
+from .optimizer_state import OptimizerState
 
 
 class SGD:
@@ -37,13 +37,20 @@ class SGD:
     def __init__(
         self, learning_rate: float, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.momentum = _fraction("momentum", momentum)
-        if nesterov and momentum == 0.0:
-            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
+        self._state = OptimizerState("velocity") if _fraction("momentum", momentum) else OptimizerState()
+        self.learning_rate = learning_rate
+        self.momentum = momentum
         self.nesterov = nesterov
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self.kept = Kept("velocity") if momentum else Kept()
+        self.weight_decay = weight_decay
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        value = _checked(name, value)
+        if name == "momentum" and value and not self._state.names:
+            raise ValueError(f"momentum: was 0 when this SGD was made and is {value} now; make a new SGD")
+        if name == "nesterov" and value and not self.momentum:
+            raise ValueError("nesterov: needs a momentum above 0, got momentum 0")
+        super().__setattr__(name, value)
 
     @property
     def kind(self) -> int:
@@ -62,10 +69,8 @@ class SGD:
 
     def numbers(self, ahead: int = 0) -> dict[str, float]:
         """What the next step multiplies with, and the one `ahead` steps after it."""
-        if self.momentum and not self.kept.names:
-            raise ValueError(f"momentum: was 0 when this SGD was made and is {self.momentum} now; make a new SGD")
         return {
-            "learning_rate": _number("learning_rate", self.learning_rate),
+            "learning_rate": self.learning_rate,
             "momentum": self.momentum,
             "nesterov": bool(self.nesterov),
             "weight_decay": self.weight_decay,
@@ -73,15 +78,15 @@ class SGD:
 
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
-        return self.kept.device_numbers(self.numbers(), dtype)
+        return self._state.device_numbers(self.numbers(), dtype)
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"velocity": [one NumPy array per parameter]}}."""
-        return self.kept.save()
+        return self._state.save()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state()`, of this stage or another."""
-        self.kept.load(state)
+        self._state.load(state)
 
 
 class RMSProp:
@@ -95,11 +100,15 @@ class RMSProp:
     def __init__(
         self, learning_rate: float = 0.01, alpha: float = 0.99, epsilon: float = 1e-8, weight_decay: float = 0.0
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.alpha = _fraction("alpha", alpha)
-        self.epsilon = _at_least_zero("epsilon", epsilon)
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self.kept = Kept("square_average")
+        self.learning_rate = learning_rate
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self._state = OptimizerState("square_average")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        super().__setattr__(name, _checked(name, value))
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
@@ -108,7 +117,7 @@ class RMSProp:
     def numbers(self, ahead: int = 0) -> dict[str, float]:
         """What the next step multiplies with, and the one `ahead` steps after it."""
         return {
-            "learning_rate": _number("learning_rate", self.learning_rate),
+            "learning_rate": self.learning_rate,
             "alpha": self.alpha,
             "epsilon": self.epsilon,
             "weight_decay": self.weight_decay,
@@ -116,15 +125,15 @@ class RMSProp:
 
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
-        return self.kept.device_numbers(self.numbers(), dtype)
+        return self._state.device_numbers(self.numbers(), dtype)
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"square_average": [one NumPy array per parameter]}}."""
-        return self.kept.save()
+        return self._state.save()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state()`, of this stage or another."""
-        self.kept.load(state)
+        self._state.load(state)
 
 
 class Adam:
@@ -145,12 +154,16 @@ class Adam:
         epsilon: float = 1e-8,
         weight_decay: float = 0.0,
     ) -> None:
-        self.learning_rate = _at_least_zero("learning_rate", learning_rate)
-        self.beta1 = _fraction("beta1", beta1)
-        self.beta2 = _fraction("beta2", beta2)
-        self.epsilon = _at_least_zero("epsilon", epsilon)
-        self.weight_decay = _at_least_zero("weight_decay", weight_decay)
-        self.kept = Kept("first_moment", "second_moment")
+        self.learning_rate = learning_rate
+        self.beta1 = beta1
+        self.beta2 = beta2
+        self.epsilon = epsilon
+        self.weight_decay = weight_decay
+        self._state = OptimizerState("first_moment", "second_moment")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a hyperparameter whenever it is set: when the optimizer is made, and between two steps."""
+        super().__setattr__(name, _checked(name, value))
 
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
@@ -158,9 +171,9 @@ class Adam:
 
     def numbers(self, ahead: int = 0) -> dict[str, float]:
         """What the next step multiplies with, or the one `ahead` steps after it: the corrections depend on t."""
-        t = self.kept.steps + 1 + ahead
+        t = self._state.steps + 1 + ahead
         return {
-            "step_size": _number("learning_rate", self.learning_rate) / (1.0 - self.beta1**t),
+            "step_size": self.learning_rate / (1.0 - self.beta1**t),
             "beta1": self.beta1,
             "beta2": self.beta2,
             "root_correction": math.sqrt(1.0 - self.beta2**t),
@@ -170,40 +183,60 @@ class Adam:
 
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
-        return self.kept.device_numbers(self.numbers(), dtype)
+        return self._state.device_numbers(self.numbers(), dtype)
 
     def state(self) -> dict[str, Any]:
         """{"steps": int, "buffers": {"first_moment": […], "second_moment": […]}}, one NumPy array per parameter."""
-        return self.kept.save()
+        return self._state.save()
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Continue from a `state()`, of this stage or another."""
-        self.kept.load(state)
+        self._state.load(state)
 
 
 def take_step(optimizer: SGD | RMSProp | Adam, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
     """One launch for each parameter, after all of them were checked."""
-    kind, kept, numbers = optimizer.kind, optimizer.kept, optimizer.numbers()
-    slopes = kept.begin_step(parameters, gradients)
-    buffers = kept.memory(parameters).values() if kind != kernels.SGD else ()
+    kind, state, numbers = optimizer.kind, optimizer._state, optimizer.numbers()
+    slopes = state.begin_step(parameters, gradients)
+    buffers = state.memory(parameters).values() if kind != kernels.SGD else ()
     for p, slope, *mine in zip(parameters, slopes, *buffers, strict=True):
         kernel = kernels.KERNELS[kind][launch.elementwise(p.size)]
-        kernel(*(array.reshape(p.size) for array in (p, slope, *mine)), kept.device_numbers(numbers, p.dtype))
+        kernel(*(array.reshape(p.size) for array in (p, slope, *mine)), state.device_numbers(numbers, p.dtype))
 
 
-def _at_least_zero(name: str, value: float) -> float:
-    if not (math.isfinite(_number(name, value)) and value >= 0.0):
+def _checked(name: str, value: Any) -> Any:
+    """The value of an optimizer's attribute; if it is a hyperparameter, its type and range were checked."""
+    check = CHECKS.get(name)
+    return value if check is None else check(name, value)
+
+
+def _at_least_zero(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not (math.isfinite(number) and number >= 0.0):
         raise ValueError(f"{name}: expected a finite number of at least 0, got {value}")
-    return value
+    return number
 
 
-def _fraction(name: str, value: float) -> float:
-    if not 0.0 <= _number(name, value) < 1.0:
+def _fraction(name: str, value: Any) -> float:
+    number = _number(name, value)
+    if not 0.0 <= number < 1.0:
         raise ValueError(f"{name}: expected a number of at least 0 and below 1, got {value}")
-    return value
+    return number
 
 
-def _number(name: str, value: float) -> float:
+def _number(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}: expected a number, got {value!r}")
     return float(value)
+
+
+CHECKS: dict[str, Callable[[str, Any], float]] = {
+    "learning_rate": _at_least_zero,
+    "momentum": _fraction,
+    "alpha": _fraction,
+    "beta1": _fraction,
+    "beta2": _fraction,
+    "epsilon": _at_least_zero,
+    "weight_decay": _at_least_zero,
+}
+"""By its name, the check of each hyperparameter."""

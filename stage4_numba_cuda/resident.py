@@ -23,10 +23,10 @@ from .arrays import Array, checked_labels, empty, zeros
 from .backend import cuda
 from .buffers import READ_EVERY, Rows, Trainable
 from .dropout import threshold_and_scale
-from .kept import in_order
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
+from .optimizer_state import in_order
 from .steps import LABEL_LOSSES, OPTIMIZERS, TILE, Move, has_few_kernels, launch_few, launch_fused
 
 MASK64 = (1 << 64) - 1

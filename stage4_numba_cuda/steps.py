@@ -141,8 +141,9 @@ class Move:
         if self.ours:
             self.kind = optimizer.kind
             self.numbers = optimizer.device_numbers(network.dtype) if numbers is None else numbers
-            memory = [[buffers.flat(a) for a in kept] for kept in optimizer.kept.memory(network.parameters).values()]
-            self.first, self.second = [*memory, nothing, nothing][:2]
+            memory = optimizer._state.memory(network.parameters).values()
+            flat = [[buffers.flat(a) for a in arrays] for arrays in memory]
+            self.first, self.second = [*flat, nothing, nothing][:2]
 
     def key(self) -> tuple[Any, ...]:
         """Changes when a captured graph no longer fits: another optimizer, or arrays put in the place of others."""
@@ -152,7 +153,7 @@ class Move:
     def done(self, steps: int = 1) -> None:
         """The kernels of so many steps were launched."""
         if self.ours:
-            self.optimizer.kept.steps += steps
+            self.optimizer._state.steps += steps
         elif self.optimizer is not None:
             self.optimizer.step(self.network.parameters, self.network.layer_gradients)
 

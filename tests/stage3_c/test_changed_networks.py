@@ -112,7 +112,7 @@ def test_an_input_in_the_networks_own_memory_gives_what_a_copy_gives(step: Calla
 def test_an_optimizers_memory_that_is_read_only_is_refused(step: Callable[..., float]) -> None:
     optimizer = STAGE.optimizers.SGD(0.1, momentum=0.9)
     network = after_a_first_step(step, optimizer)
-    optimizer.kept.buffers["velocity"][0].flags.writeable = False  # type: ignore[attr-defined]
+    optimizer._state.buffers["velocity"][0].flags.writeable = False  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="velocity is read-only"):
         step(network, *batch(), optimizer)
 
@@ -121,7 +121,7 @@ def test_an_optimizers_memory_that_is_read_only_is_refused(step: Callable[..., f
 def test_an_optimizers_memory_that_is_a_parameter_is_refused(step: Callable[..., float]) -> None:
     optimizer = STAGE.optimizers.SGD(0.1, momentum=0.9)
     network = after_a_first_step(step, optimizer)
-    optimizer.kept.buffers["velocity"][0] = network.layers[0].weights  # type: ignore[attr-defined]
+    optimizer._state.buffers["velocity"][0] = network.layers[0].weights  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match="overlaps"):
         step(network, *batch(), optimizer)
 

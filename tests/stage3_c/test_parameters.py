@@ -166,7 +166,7 @@ def test_a_saved_state_shares_no_memory_with_the_optimizer_or_the_parameters() -
     other.step([p.copy()], [A])
     for name, (buffer,) in state["buffers"].items():
         for owner in (optimizer, other):
-            assert not np.shares_memory(buffer, owner.kept.buffers[name][0])
+            assert not np.shares_memory(buffer, owner._state.buffers[name][0])
     assert other.state()["steps"] == 2
 
 

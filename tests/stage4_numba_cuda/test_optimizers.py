@@ -13,8 +13,8 @@ from shared.training.checkpoints import hyperparameters
 from stage2_numpy import optimizers as reference
 from stage4_numba_cuda import optimizers
 from stage4_numba_cuda.arrays import address, asarray, on_device, to_host
-from stage4_numba_cuda.kept import in_order
 from stage4_numba_cuda.kernels import optimizers as kernels
+from stage4_numba_cuda.optimizer_state import in_order
 
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "plain": ("SGD", {"learning_rate": 0.1}, kernels.SGD),
@@ -107,8 +107,8 @@ def test_a_state_goes_over_to_stage_2_and_back(case: str, ours_first: bool, dtyp
 @pytest.mark.parametrize("case", WITH_BUFFERS)
 def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
     optimizer, parameters = make(case), device(0, "float32")
-    memory = optimizer.kept.memory(parameters)
-    assert list(memory) == list(optimizer.kept.names)
+    memory = optimizer._state.memory(parameters)
+    assert list(memory) == list(optimizer._state.names)
     places = []
     for buffers in memory.values():
         for buffer, p in zip(buffers, parameters, strict=True):
@@ -118,7 +118,7 @@ def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
             assert not to_host(buffer).any()
             places.append(address(buffer))
     optimizer.step(parameters, device(1, "float32"))
-    after = optimizer.kept.memory(parameters)
+    after = optimizer._state.memory(parameters)
     assert [address(buffer) for buffers in after.values() for buffer in buffers] == places
 
 
@@ -127,7 +127,7 @@ def test_a_state_of_another_dtype_becomes_the_parameters_own() -> None:
     buffers = {name: numbers(seed, "float64") for seed, name in enumerate(("first_moment", "second_moment"))}
     optimizer.load_state({"steps": 3, "buffers": buffers})
     assert optimizer.state()["buffers"]["first_moment"][0].dtype == "float64"
-    for name, arrays in optimizer.kept.memory(parameters).items():
+    for name, arrays in optimizer._state.memory(parameters).items():
         for array, values in zip(arrays, buffers[name], strict=True):
             assert np.array_equal(to_host(array), values.astype(np.float32))
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Sized
-from numbers import Integral
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from .arrays import Array, is_packed, on_device, overlap, to_host, zeros
+from .arrays import Array, checked_array, is_packed, on_device, overlap, to_host, zeros
 from .backend import cuda
 from .kernels import optimizers as kernels
 
@@ -28,7 +28,7 @@ PLACES = {
 """Which of the eight numbers on the device each hyperparameter is."""
 
 
-class Kept:
+class OptimizerState:
     """What an optimizer remembers between steps: how many there were, and named buffers shaped like the parameters.
 
     After the first step the buffers lie on the device, each in its parameter's dtype. What `load` took stays on the
@@ -85,9 +85,13 @@ class Kept:
     def load(self, state: Mapping[str, Any]) -> None:
         if not isinstance(state, Mapping):
             raise TypeError(f"load_state: expected what state() returns, got {type(state).__name__}")
-        steps, buffers = state.get("steps"), state.get("buffers")
-        if not isinstance(steps, Integral) or steps < 0 or not isinstance(buffers, Mapping):
-            raise ValueError(f'load_state: expected {{"steps": at least 0, "buffers": …}}, got {dict(state)}')
+        if not {"steps", "buffers"} <= set(state):
+            raise ValueError(f"load_state: expected the keys steps and buffers, got {sorted(map(str, state))}")
+        steps, buffers = state["steps"], state["buffers"]
+        if not _is_count(steps):
+            raise ValueError(f"load_state: steps: expected a whole number of at least 0, got {steps!r}")
+        if not isinstance(buffers, Mapping):
+            raise ValueError(f"load_state: buffers: expected lists of arrays by name, got {type(buffers).__name__}")
         if buffers and set(buffers) != set(self.names):
             raise ValueError(
                 f"load_state: expected buffers {sorted(self.names)}, got {sorted(map(str, buffers))}: "
@@ -97,17 +101,25 @@ class Kept:
         self.steps = int(steps)
 
 
+def _is_count(value: Any) -> bool:
+    """Whether it is a whole number of at least 0: Python's, NumPy's, or a NumPy array of one."""
+    try:
+        return index(value) >= 0
+    except TypeError:
+        return False
+
+
 def _loaded(name: str, arrays: Any) -> list[np.ndarray]:
-    """Copies of one name's buffers on the host, whatever stage wrote them."""
+    """Copies of one name's buffers, whatever stage wrote them."""
+    if not isinstance(arrays, Iterable) or isinstance(arrays, (str, Mapping)):
+        raise TypeError(f"load_state: {name}: expected a list of arrays, got {type(arrays).__name__}")
     copies = []
-    for i, values in enumerate(arrays if isinstance(arrays, Iterable) else [arrays]):
+    for i, values in enumerate(arrays):
+        dtype = "float32" if getattr(values, "dtype", None) == "float32" else "float64"
         try:
-            array = np.asarray(to_host(values))
-        except ValueError as error:
-            raise ValueError(f"load_state: number {i} of {name} is ragged, expected rows of equal length") from error
-        if array.dtype.kind not in "fiub":
-            raise TypeError(f"load_state: number {i} of {name} holds {array.dtype}, expected real numbers")
-        copies.append(np.array(array, array.dtype if array.dtype in DTYPES else np.float64))
+            copies.append(np.array(checked_array(to_host(values) if on_device(values) else values, dtype)))
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"load_state: number {i} of {name}: {error}") from error
     return copies
 
 
