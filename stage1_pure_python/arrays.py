@@ -6,6 +6,7 @@ are 64-bit, so this floor is also the most exact one: the others are checked aga
 """
 
 from collections.abc import Sequence
+from numbers import Real
 from operator import index
 from typing import Any
 
@@ -32,8 +33,10 @@ def asarray(values: Any, dtype: str = "float32") -> Any:
     check_dtype("asarray", dtype)
     if hasattr(values, "tolist"):
         values = values.tolist()
+    if isinstance(values, Real):
+        raise ValueError("asarray: expected 1 or 2 dimensions, got 0")
     if not _is_sequence(values):
-        raise TypeError(f"asarray: expected a sequence of numbers or of rows, got {type(values).__name__}")
+        raise TypeError(f"asarray: expected real numbers, got {type(values).__name__}")
     if len(values) == 0:
         raise ValueError("asarray: expected at least one value, got an empty sequence")
     if not any(_is_sequence(value) or hasattr(value, "tolist") for value in values):
@@ -41,12 +44,24 @@ def asarray(values: Any, dtype: str = "float32") -> Any:
     rows = [value.tolist() if hasattr(value, "tolist") else value for value in values]
     for i, row in enumerate(rows):
         if not _is_sequence(row):
-            raise ValueError(f"asarray: row {i} is {row!r}, expected a row of numbers like the others (ragged)")
+            raise ValueError(f"asarray: expected rows of equal length, got {row!r} as row {i} (ragged)")
         if len(row) != len(rows[0]):
-            raise ValueError(f"asarray: row {i} has {len(row)} values but row 0 has {len(rows[0])} (ragged)")
+            raise ValueError(
+                "asarray: expected rows of equal length, "
+                f"got {len(row)} values in row {i} but {len(rows[0])} in row 0 (ragged)"
+            )
     if len(rows[0]) == 0:
-        raise ValueError("asarray: expected at least one column, got rows without values")
+        raise ValueError("asarray: expected at least one value, got rows without values")
     return [[_number(value) for value in row] for row in rows]
+
+
+def as_list(values: Any) -> Any:
+    """The values as `asarray` makes them; the same list where it is a matrix of this floor already."""
+    try:
+        matrix_shape("as_list", values)
+    except (TypeError, ValueError):
+        return asarray(values)
+    return values
 
 
 def to_host(array: Any) -> Any:
@@ -91,20 +106,28 @@ def check_dtype(function: str, dtype: str) -> None:
 
 def check_labels(function: str, labels: Any, rows: int, classes: int) -> list[int]:
     """Labels as a list of ints, one a row and each in 0 … classes - 1, or an error that says which is not."""
-    if not hasattr(labels, "__len__") or not hasattr(labels, "__iter__"):
-        raise TypeError(f"{function}: labels must be a sequence of whole numbers, got {type(labels).__name__}")
+    if hasattr(labels, "tolist"):
+        labels = labels.tolist()
+    if _is_whole(labels):
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got a single number")
+    if not _is_sequence(labels):
+        raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__}")
+    if any(map(_is_sequence, labels)):
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got rows of them")
+    for i, label in enumerate(labels):
+        if not _is_whole(label):
+            raise TypeError(f"{function}: labels must be whole numbers, got {label!r} as labels[{i}]")
     if len(labels) != rows:
         raise ValueError(f"{function}: expected {rows} labels, one a row, got {len(labels)}")
-    checked = []
-    for i, label in enumerate(labels):
-        try:
-            label = index(label)
-        except TypeError:
-            raise TypeError(f"{function}: labels[{i}] is {label!r}, expected a whole number") from None
+    checked = [index(label) for label in labels]
+    for i, label in enumerate(checked):
         if not 0 <= label < classes:
             raise ValueError(f"{function}: labels[{i}] is {label}, expected 0 to {classes - 1} ({classes} classes)")
-        checked.append(label)
     return checked
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -115,7 +138,7 @@ def _number(value: Any) -> float:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
         if _is_sequence(value):
             raise ValueError("asarray: expected 1 or 2 dimensions, got more")
-        raise TypeError(f"asarray: expected numbers, got {value!r}")
+        raise TypeError(f"asarray: expected real numbers, got {value!r}")
     try:
         return float(value)
     except OverflowError:

@@ -17,7 +17,7 @@ class Dense:
     def __init__(self, weights: Any, bias: Any) -> None:
         weights, bias = asarray(weights), asarray(bias)
         if not isinstance(weights[0], list):
-            raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got 1-D of {len(weights)}")
+            raise ValueError(f"Dense: weights must be 2-D (in_features, out_features), got shape ({len(weights)},)")
         self.in_features, self.out_features = len(weights), len(weights[0])
         if isinstance(bias[0], list) or len(bias) != self.out_features:
             given = f"({len(bias)}, {len(bias[0])})" if isinstance(bias[0], list) else f"({len(bias)},)"

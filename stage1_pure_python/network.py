@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from shared.initialize import initialize_parameters
 
 from . import activations, losses
-from .arrays import Matrix, asarray, check_dtype, check_same_shape
+from .arrays import Matrix, as_list, asarray, check_dtype, check_same_shape
 from .dense import Dense
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
@@ -99,7 +99,7 @@ class Network:
 
         dropout_masks: None, or one matrix for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
         """
-        return self._forward(x, dropout_masks)[-1]
+        return self._forward(self._checked_x(x), dropout_masks)[-1]
 
     def loss(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None) -> float:
         """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
@@ -107,12 +107,14 @@ class Network:
 
     def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None) -> list[Any]:
         """dL/dparameter for every parameter, in the order of `parameters`."""
-        self._forward_backward(x, y, dropout_masks)
+        self._forward_backward(self._checked_x(x), y, dropout_masks)
         return self._gradients()
 
     def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Matrix] | None = None) -> float:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
-        loss = self._forward_backward(x, y, dropout_masks)
+        if not hasattr(optimizer, "step"):
+            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
+        loss = self._forward_backward(self._checked_x(x), y, dropout_masks)
         optimizer.step(self.parameters, self._gradients())
         return loss
 
@@ -159,15 +161,38 @@ class Network:
     def _gradients(self) -> list[Any]:
         return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
 
+    def _checked_x(self, x: Any) -> Matrix:
+        x = as_list(x)
+        if not isinstance(x[0], list):
+            raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got 1 with shape ({len(x)},)")
+        first = self.layers[0]
+        if len(x[0]) != first.in_features:
+            raise ValueError(
+                f"Network: x is {(len(x), len(x[0]))} but weights are {(first.in_features, first.out_features)}; "
+                "x's columns must equal the first layer's in_features"
+            )
+        return x
+
     def _targets(self, y: Any) -> Any:
-        return y if self.loss_name in LABEL_LOSSES or isinstance(y, list) else asarray(y)
+        if self.loss_name in LABEL_LOSSES:
+            return y
+        targets = as_list(y)
+        if not isinstance(targets[0], list):
+            raise ValueError(
+                f"{self.loss_name}: targets: expected 2 dimensions (rows, columns), got 1 with shape ({len(targets)},)"
+            )
+        return targets
 
     def _check_masks(self, dropout_masks: Sequence[Matrix] | None) -> Sequence[Matrix] | None:
-        if dropout_masks is not None and len(dropout_masks) != len(self.layers) - 1:
+        if dropout_masks is None:
+            return None
+        if not hasattr(dropout_masks, "__len__"):
+            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
+        if len(dropout_masks) != len(self.layers) - 1:
             raise ValueError(
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
             )
-        return dropout_masks and [mask if isinstance(mask, list) else asarray(mask) for mask in dropout_masks]
+        return [as_list(mask) for mask in dropout_masks]
 
 
 def _largest(row: list[float]) -> int:
@@ -176,5 +201,8 @@ def _largest(row: list[float]) -> int:
 
 
 def _multiply(a: Matrix, mask: Matrix) -> Matrix:
+    if not isinstance(mask[0], list):
+        shape = (len(a), len(a[0]))
+        raise ValueError(f"dropout: mask is ({len(mask)},) but outputs is {shape}; they must have the same shape")
     check_same_shape("dropout", outputs=a, mask=mask)
     return [[v * m for v, m in zip(row, m_row, strict=True)] for row, m_row in zip(a, mask, strict=True)]

@@ -20,16 +20,18 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     values: nested sequences of numbers, or anything numpy.asarray takes
     dtype: "float32" or "float64"
     Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
-    something is not a real number.
+    something is not a real number or hides behind a mask.
 
     >>> asarray([(1, 2), (3, 4)]).dtype
     dtype('float32')
     """
     check_dtype("asarray", dtype)
     try:
-        array = np.asarray(values)
+        array = _unmasked(values)
     except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length (the values are ragged)") from error
+        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
+    except TypeError as error:
+        raise TypeError(f"asarray: {error}") from error
     if array.dtype.kind not in "fiub":
         raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
     if array.ndim not in (1, 2):
@@ -119,10 +121,12 @@ def check_dtype(function: str, dtype: str) -> None:
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     """Labels as an integer array, one a row and each in 0 … classes - 1, or an error that says which is not."""
     try:
-        array = np.asarray(labels)
+        array = _unmasked(labels)
     except ValueError:
-        raise TypeError(f"{function}: labels must be a flat sequence of whole numbers") from None
-    if array.dtype.kind not in "iu":
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got ragged rows of them") from None
+    except TypeError as error:
+        raise TypeError(f"{function}: labels: {error}") from error
+    if array.ndim < 2 and array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
     if array.shape != (rows,):
         raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
@@ -130,3 +134,10 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
         i = int(np.argmax((array < 0) | (array >= classes)))
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
     return array
+
+
+def _unmasked(values: Any) -> Array:
+    """numpy.asarray, but a masked array is an error and not its values with the mask forgotten."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")
+    return np.asarray(values)

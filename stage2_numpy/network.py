@@ -106,27 +106,30 @@ class Network:
 
         dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
         """
-        return self._forward(x, dropout_masks)[-1].copy()
+        return self._forward(self._checked_x(x), dropout_masks)[-1].copy()
 
     def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> float:
         """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
-        return self._loss(self._forward(x, dropout_masks)[-1], self._targets(y), scratch=self._scratch)
+        outputs = self._forward(self._checked_x(x), dropout_masks)[-1]
+        return self._loss(outputs, self._targets(y), scratch=self._scratch)
 
     def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
         """dL/dparameter for every parameter, in the order of `parameters`."""
-        self._forward_backward(x, y, dropout_masks)
+        self._forward_backward(self._checked_x(x), y, self._check_masks(dropout_masks))
         return [grad.copy() for grad in self._gradients()]
 
     def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
-        loss = self._forward_backward(x, y, dropout_masks)
+        if not hasattr(optimizer, "step"):
+            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
+        loss = self._forward_backward(self._checked_x(x), y, self._check_masks(dropout_masks))
         optimizer.step(self.parameters, self._gradients())
         return loss
 
     def predict(self, x: Any) -> Array:
         """The class of each row: the column of its largest output. With a single output column, 1 where it
         is above 0 (for mean_squared_error: above 0.5), else 0."""
-        outputs = self._forward(x, None)[-1]
+        outputs = self._forward(self._checked_x(x), None)[-1]
         if outputs.shape[1] == 1:
             threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
             return (outputs[:, 0] > threshold).astype(np.int64)
@@ -171,15 +174,31 @@ class Network:
     def _gradients(self) -> list[Array]:
         return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
 
+    def _checked_x(self, x: Any) -> Array:
+        x = asarray(x, self.dtype)
+        if x.ndim != 2:
+            raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
+        weights = self.layers[0].weights
+        if len(weights) != x.shape[1]:
+            raise ValueError(
+                f"Network: x is {x.shape} but weights are {weights.shape}; "
+                "x's columns must equal the first layer's in_features"
+            )
+        return x
+
     def _targets(self, y: Any) -> Any:
         return y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
 
     def _check_masks(self, dropout_masks: Sequence[Array] | None) -> Sequence[Array] | None:
-        if dropout_masks is not None and len(dropout_masks) != len(self.layers) - 1:
+        if dropout_masks is None:
+            return None
+        if not hasattr(dropout_masks, "__len__"):
+            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
+        if len(dropout_masks) != len(self.layers) - 1:
             raise ValueError(
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
             )
-        return dropout_masks
+        return [asarray(mask, self.dtype) for mask in dropout_masks]
 
 
 def _multiply(a: Array, mask: Array, out: Array) -> Array:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import Array, Scratch, asarray
+from .arrays import DTYPES, Array, Scratch, asarray
 
 
 class SGD:
@@ -192,6 +192,8 @@ class OptimizerState:
     def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> int:
         """Check the shapes, make the buffers on the first step, count the step. Returns its number, from 1."""
         _check_same_shapes("gradients", gradients, parameters)
+        for i, (p, gradient) in enumerate(zip(parameters, gradients, strict=True)):
+            _check_pair(i, p, gradient)
         for name in self.names:
             if name not in self.buffers:
                 self.buffers[name] = [np.zeros_like(p) for p in parameters]
@@ -252,6 +254,20 @@ def _loaded(name: str, arrays: Any) -> list[Array]:
         except (TypeError, ValueError) as error:
             raise type(error)(f"load_state: number {i} of {name}: {error}") from error
     return copies
+
+
+def _check_pair(i: int, p: Array, gradient: Array) -> None:
+    """TypeError or ValueError where this gradient cannot change this parameter in place."""
+    if p.dtype not in DTYPES:
+        raise TypeError(f"step: parameter {i} is {p.dtype}, expected float32 or float64; see asarray")
+    if p.size == 0:
+        raise ValueError(f"step: parameter {i} is {p.shape}, expected at least one value")
+    if not p.flags.writeable:
+        raise ValueError(f"step: parameter {i} is read-only; pass an array that may be written to")
+    if gradient.dtype.newbyteorder("=") != p.dtype:
+        raise TypeError(
+            f"step: parameter {i} is {p.dtype} but number {i} of gradients is {gradient.dtype}; convert one of them"
+        )
 
 
 def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[Array]) -> None:

@@ -38,7 +38,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     try:
         array = _unmasked(values)
     except ValueError as error:
-        raise ValueError("asarray: expected rows of equal length (the values are ragged)") from error
+        raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
     except TypeError as error:
         raise TypeError(f"asarray: {error}") from error
     if array.dtype.kind not in "fiub":
@@ -201,10 +201,10 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     try:
         array = _unmasked(labels)
     except ValueError:
-        raise TypeError(f"{function}: labels must be a flat sequence of whole numbers") from None
+        raise ValueError(f"{function}: expected {rows} labels, one a row, got ragged rows of them") from None
     except TypeError as error:
         raise TypeError(f"{function}: labels: {error}") from error
-    if array.dtype.kind not in "iu":
+    if array.ndim < 2 and array.size and array.dtype.kind not in "iu":
         raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
     if array.shape != (rows,):
         raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")

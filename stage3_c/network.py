@@ -125,6 +125,8 @@ class Network:
 
     def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        if not hasattr(optimizer, "step"):
+            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
         return one_call(self, x, y, optimizer, dropout_masks)
 
     def predict(self, x: Any) -> Array:
@@ -144,9 +146,15 @@ class Network:
         if self.loss_name in LABEL_LOSSES:
             return x, as_labels(self.loss_name, y, *shape), masks
         targets = asarray(y, self.dtype)
-        if targets.shape != shape:
+        if targets.ndim != 2:
             raise ValueError(
-                f"{self.loss_name}: targets is {targets.shape} but outputs is {shape}; they must have the same shape"
+                f"{self.loss_name}: targets: expected 2 dimensions (rows, columns), "
+                f"got {targets.ndim} with shape {targets.shape}"
+            )
+        if targets.shape != shape:
+            outputs = "logits" if self.loss_name == "sigmoid_cross_entropy" else "outputs"
+            raise ValueError(
+                f"{self.loss_name}: targets is {targets.shape} but {outputs} is {shape}; they must have the same shape"
             )
         return x, targets, masks
 
@@ -188,6 +196,8 @@ class Network:
         """One array for each hidden layer, or none at all."""
         if dropout_masks is None:
             return []
+        if not hasattr(dropout_masks, "__len__"):
+            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
         if len(dropout_masks) != len(self.layers) - 1:
             raise ValueError(
                 f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"

@@ -126,6 +126,8 @@ class Network:
 
     def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
+        if not hasattr(optimizer, "step"):
+            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
         return graph(self, x, y, optimizer, dropout_masks)
 
     def predict(self, x: Any) -> Array:
@@ -149,9 +151,15 @@ class Network:
         if self.loss_name in LABEL_LOSSES:
             return x, checked_labels(self.loss_name, y, *shape), masks
         targets = checked_array(y, self.dtype)
-        if targets.shape != shape:
+        if targets.ndim != 2:
             raise ValueError(
-                f"{self.loss_name}: targets is {targets.shape} but outputs is {shape}; they must have the same shape"
+                f"{self.loss_name}: targets: expected 2 dimensions (rows, columns), "
+                f"got {targets.ndim} with shape {targets.shape}"
+            )
+        if targets.shape != shape:
+            outputs = "logits" if self.loss_name == "sigmoid_cross_entropy" else "outputs"
+            raise ValueError(
+                f"{self.loss_name}: targets is {targets.shape} but {outputs} is {shape}; they must have the same shape"
             )
         return x, targets, masks
 

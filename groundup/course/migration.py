@@ -1,8 +1,9 @@
 """A learner's folder from an earlier version, brought to where the project's files are now.
 
 The folder holds copies of the project's files. When the project moves one of them, `migrate` moves the learner's copy
-to the same place, and has the import lines of all copies name the modules by their new places. Both happen once, when
-the folder is opened; every file that is changed is copied first. PLACES is the only list of old places.
+to the same place, and has the import lines of all copies name the modules by their new places; attributes that have
+another name get that. All of it happens once, when the folder is opened; every file that is changed is copied first.
+PLACES is the only list of old places, and ATTRIBUTES of old attributes.
 """
 
 from __future__ import annotations
@@ -56,6 +57,9 @@ PLACES = {
 }
 """Old place -> new place of files and of whole folders, from the folder that holds the stages."""
 
+ATTRIBUTES = {"stage4_numba_cuda/steps.py": {"optimizer.kept.": "optimizer._state."}}
+"""By file, what stands in an old copy -> what the rest of the project calls it now."""
+
 MODULES = {
     old.removesuffix(".py").replace("/", "."): new.removesuffix(".py").replace("/", ".") for old, new in PLACES.items()
 }
@@ -94,7 +98,7 @@ def migrate(folder: Path, course: Course, progress: Progress, keep: Callable[[Pa
                 f"{file}: {error}; nothing is lost: mend that and try again"
             ) from None
     if mended_files:
-        done.append(f"imports of modules that have moved were mended in {', '.join(mended_files)}")
+        done.append(f"names of what has moved were mended in {', '.join(mended_files)}")
     if not done:
         return ""
     earlier = "the files as they were are in .groundup/old"
@@ -102,7 +106,7 @@ def migrate(folder: Path, course: Course, progress: Progress, keep: Callable[[Pa
 
 
 def mended(text: str, file: str, now: str) -> str:
-    """The text of a Python file with the new names of modules in its import lines.
+    """The text of a Python file with the new names of modules in its import lines, and of attributes anywhere.
 
     file, now: where the text stood and where it will stand, from the folder that holds the stages
     """
@@ -138,6 +142,8 @@ def mended(text: str, file: str, now: str) -> str:
     for old, new in uses:
         already = re.escape(new.removeprefix(old))  # shared.training.loop begins with the old name, shared.training
         text = re.sub(rf"(?<![\w.]){re.escape(old)}(?=\.)(?!{already}\b)", new, text)
+    for old, new in ATTRIBUTES.get(now, {}).items():
+        text = text.replace(old, new)
     return text
 
 

@@ -211,12 +211,6 @@ def test_a_hyperparameter_that_is_no_number_is_named(stage: Stage) -> None:
             stage.optimizers.SGD(**arguments)
 
 
-@pytest.mark.parametrize("state", [{}, {"steps": 1}, {"steps": -1, "buffers": {}}])
-def test_load_state_refuses_what_is_no_state(stage: Stage, state: dict) -> None:
-    with pytest.raises(ValueError, match="load_state: expected"):
-        stage.optimizers.Adam().load_state(state)
-
-
 def test_a_ragged_gradient_is_refused_before_anything_moves(stage: Stage) -> None:
     weights = stage.arrays.asarray([[1.0, 2.0], [3.0, 4.0]])
     first, second = stage.arrays.asarray([0.5]), weights

@@ -168,36 +168,3 @@ def test_a_saved_state_shares_no_memory_with_the_optimizer_or_the_parameters() -
         for owner in (optimizer, other):
             assert not np.shares_memory(buffer, owner._state.buffers[name][0])
     assert other.state()["steps"] == 2
-
-
-def test_momentum_set_after_the_fact_is_refused_because_there_is_no_velocity() -> None:
-    optimizer = optimizers.SGD(0.1)
-    optimizer.momentum = 0.9
-    with pytest.raises(ValueError, match=r"momentum: was 0 when this SGD was made and is 0\.9 now; make a new SGD"):
-        optimizer.step([A.copy()], [A])
-
-
-@pytest.mark.parametrize("name", OPTIMIZERS)
-def test_lists_of_arrays_that_are_no_lists_are_named(name: str) -> None:
-    for parameters, gradients, what in [(None, [A], "parameters"), ([A], None, "gradients"), ([A], iter([A]), "gradi")]:
-        with pytest.raises(TypeError, match=f"step: {what}.* expected a list of arrays"):
-            OPTIMIZERS[name]().step(parameters, gradients)
-
-
-@pytest.mark.parametrize(
-    ("state", "error", "message"),
-    [
-        (None, TypeError, "load_state: expected what state() returns, got NoneType"),
-        ({"steps": "many", "buffers": {}}, ValueError, "load_state: expected"),
-        ({"steps": 1, "buffers": []}, ValueError, "load_state: expected"),
-        ({"steps": 1, "buffers": {"velocity": [[[1.0], [2.0, 3.0]]]}}, ValueError, "number 0 of velocity is ragged"),
-        ({"steps": 1, "buffers": {"velocity": [["x"]]}}, TypeError, "number 0 of velocity holds <U1, expected real"),
-        ({"steps": 1, "buffers": {"velocity": None}}, TypeError, "number 0 of velocity holds object, expected real"),
-    ],
-)
-def test_a_state_that_is_none_is_refused_and_the_old_one_kept(state: Any, error: type[Exception], message: str) -> None:
-    optimizer = optimizers.SGD(0.1, momentum=0.9)
-    optimizer.step([A.copy()], [A])
-    with pytest.raises(error, match=re.escape(message)):
-        optimizer.load_state(state)
-    assert optimizer.state()["steps"] == 1

@@ -98,7 +98,7 @@ REFUSED = {
     "an empty row": ([[]], ValueError, "asarray: expected at least one value, got shape (1, 0)"),
     "a number": (1.0, ValueError, "asarray: expected 1 or 2 dimensions, got 0"),
     "three dimensions": (np.ones((2, 2, 2)), ValueError, "asarray: expected 1 or 2 dimensions, got 3"),
-    "ragged": ([[1.0], [1.0, 2.0]], ValueError, "asarray: expected rows of equal length (the values are ragged)"),
+    "ragged": ([[1.0], [1.0, 2.0]], ValueError, "asarray: expected rows of equal length, got ragged ones"),
     "text": (["1.5"], TypeError, "asarray: expected real numbers, got list of <U3"),
     "complex": ([1j], TypeError, "asarray: expected real numbers, got list of complex128"),
     "None": (None, TypeError, "asarray: expected real numbers, got NoneType of object"),
@@ -241,7 +241,7 @@ WRONG_LABELS = {
     "a matrix": ([[0, 1, 2]], ValueError, "f: expected 3 labels, one a row, got shape (1, 3)"),
     "floats": ([0.0, 1.0, 2.0], TypeError, "f: labels must be whole numbers, got list of float64"),
     "truth": ([True, False, True], TypeError, "f: labels must be whole numbers, got list of bool"),
-    "ragged": ([[0], [1, 2]], TypeError, "f: labels must be a flat sequence of whole numbers"),
+    "ragged": ([[0], [1, 2]], ValueError, "f: expected 3 labels, one a row, got ragged rows of them"),
     "masked": (
         np.ma.masked_equal([0, 1, 2], 1),
         TypeError,

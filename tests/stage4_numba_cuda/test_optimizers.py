@@ -237,32 +237,3 @@ def test_nothing_moves_where_a_later_parameter_is_refused() -> None:
         optimizers.SGD(0.1).step(parameters, gradients)
     for p, start in zip(parameters, numbers(0, "float32"), strict=True):
         assert np.array_equal(to_host(p), start)
-
-
-def test_momentum_cannot_be_switched_on_later() -> None:
-    optimizer = optimizers.SGD(0.1)
-    optimizer.momentum = 0.9
-    with pytest.raises(ValueError, match=r"momentum: was 0 when this SGD was made and is 0\.9 now; make a new SGD"):
-        optimizer.step(device(0, "float32"), device(1, "float32"))
-
-
-NO_STATES: list[tuple[Any, type[Exception], str]] = [
-    (3, TypeError, "load_state: expected what state() returns, got int"),
-    ({"steps": 1, "buffers": {"velocity": []}}, ValueError, "load_state: expected buffers ['first_moment', "),
-    (
-        {"steps": 1, "buffers": {"first_moment": [["a"]], "second_moment": []}},
-        TypeError,
-        "load_state: number 0 of first_moment holds",
-    ),
-    (
-        {"steps": 1, "buffers": {"first_moment": [[[1.0], [1.0, 2.0]]], "second_moment": []}},
-        ValueError,
-        "load_state: number 0 of first_moment is ragged, expected rows of equal length",
-    ),
-]
-
-
-@pytest.mark.parametrize(("state", "error", "message"), NO_STATES)
-def test_what_is_no_state_is_refused(state: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=re.escape(message)):
-        optimizers.Adam().load_state(state)

@@ -73,6 +73,12 @@ def test_all_other_lines_stay(text: str) -> None:
     assert mended(text, "stage4_numba_cuda/steps.py", "stage4_numba_cuda/steps.py") == text
 
 
+def test_an_attribute_gets_its_new_name_in_the_file_that_uses_it() -> None:
+    before, after = "self.optimizer.kept.steps += steps\n", "self.optimizer._state.steps += steps\n"
+    assert mended(before, "stage4_numba_cuda/steps.py", "stage4_numba_cuda/steps.py") == after
+    assert mended(before, "stage2_numpy/network.py", "stage2_numpy/network.py") == before
+
+
 def test_a_relative_import_still_means_the_same_module_in_another_folder() -> None:
     before = "from .datasets import a\nfrom .contract import b\nfrom . import inside, contract\n"
     after = (
