@@ -8,7 +8,7 @@ Beside the rooms that every floor has:
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
     resident                     training with the data set on the device
-    kept                         the state that an optimizer keeps on the device
+    optimizer_state              what an optimizer remembers between steps, on the device
     interchange                  the kernels as PyTorch layers
     gpu_report, report/          everything that is to be known on a GPU, in one command
 """
