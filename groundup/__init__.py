@@ -9,6 +9,7 @@ check             all stages against a reference, and their gradients
 bench_plan        the options of `groundup bench` as a plan
 look, inside      a look inside a trained network; what it has learned
 live, live_view   measures of a running training; the view that shows them
+gpu_report        everything that is to be known of stage 4 on a GPU; gpu_parts are its parts
 doctor/           what this machine has and lacks, and the command that mends it
 kernels/          the catalogue of the project's own CUDA kernels
 compiling/        every kernel through a GPU's compiler, without a GPU

@@ -258,11 +258,6 @@ def load_stage(name: str) -> Stage:
     return Stage(name=full, **rooms, ceilings=importlib.import_module(f"{full}.ceilings") if has_ceilings else None)
 
 
-def load_device_clock() -> Any:
-    """How long a GPU works on something by its own clock, and how fast it could be at best: no other stage has one."""
-    return importlib.import_module(f"{STAGES[3]}.report.timing")
-
-
 def load_part(stage: str, name: str) -> Any:
     """Import one module of a stage that is not a room. The only way to load a part of a stage.
 

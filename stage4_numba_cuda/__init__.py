@@ -10,7 +10,6 @@ Beside the rooms that every floor has:
     resident                     training with the data set on the device
     optimizer_state              what an optimizer remembers between steps, on the device
     interchange                  the kernels as PyTorch layers
-    gpu_report, report/          everything that is to be known on a GPU, in one command
 """
 
 from __future__ import annotations

@@ -31,6 +31,15 @@ How it is run, kept and read:
     tables       what was measured, for a terminal
     results      JSON in and out
 
+On a GPU:
+
+    gpu_plan     what the GPU report measures, and its rows
+    device_clock, device_roofs
+                 the GPU's own clock; kernels that show its peak and its bandwidth
+    launches     what a launch costs
+    resident_steps
+                 steps over a data set that lies on the device
+
     pytorch, gpu opponents and clocks that may be missing
     threads      how many cores, settled before NumPy is imported
     children     code in a process of its own, for what can be measured only once

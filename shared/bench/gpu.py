@@ -20,7 +20,7 @@ import numpy as np
 
 from shared.bench import pytorch
 from shared.bench.timing import Name, Sampler
-from shared.contract import Stage, load_device_clock, stage_facts
+from shared.contract import Stage, stage_facts
 
 PRECISIONS = ("float32", "float64", "tf32", "bf16")
 NO_REFERENCE = "nothing: emulated on the CPU"
@@ -55,8 +55,9 @@ def sampler(stage: Stage) -> Sampler | None:
     """
     if not on_gpu(stage):
         return None
-    take: Sampler = load_device_clock().sampler()
-    return take
+    from shared.bench import device_clock  # here, because it makes a kernel for the stage's device
+
+    return device_clock.sampler()
 
 
 def samplers(stage: Stage, names: Iterable[Name]) -> dict[Name, Sampler]:
@@ -67,7 +68,11 @@ def samplers(stage: Stage, names: Iterable[Name]) -> dict[Name, Sampler]:
 
 def roofs(stage: Stage) -> Any | None:
     """Of a stage on a real GPU: peak(dtype) -> a call, and triad(b, c, scale, out). None elsewhere."""
-    return load_device_clock().roofs if on_gpu(stage) else None
+    if not on_gpu(stage):
+        return None
+    from shared.bench import device_roofs  # here, because it makes kernels for the stage's device
+
+    return device_roofs
 
 
 def torch_steppers(

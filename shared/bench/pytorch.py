@@ -122,11 +122,54 @@ def captured(torch: Any, step: Callable[[], Any], parameters: Sequence[Any]) -> 
         for parameter, old in zip(parameters, before, strict=True):
             parameter.copy_(old)
 
-    def replay() -> Any:
+    def replay(kept: object = step) -> Any:
+        # kept: the graph reads and writes arrays that only `step` still refers to
         graph.replay()
         return loss
 
     return replay
+
+
+def resident_steps(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    images: np.ndarray,
+    labels: np.ndarray,
+    batch: int,
+    learning_rate: float,
+    graph: bool = False,
+    device: str = "cuda",
+) -> Callable[[int], float]:
+    """A call that takes so many plain SGD steps, one batch after the other, and returns their mean loss.
+
+    images: (n, features) uint8, which lie on the device as bytes; labels: (n,). Each step picks its batch by index.
+    graph: a whole step, the picking included, is captured in a CUDA graph
+    """
+    torch.set_float32_matmul_precision("highest")
+    model = network(torch, parameters).to(device)
+    take = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    own_images, own_labels = (torch.from_numpy(each).to(device) for each in (images, labels))
+    order, offsets = (torch.arange(count, device=device) for count in (len(images), batch))
+    position, total = torch.zeros(1, dtype=torch.int64, device=device), torch.zeros((), device=device)
+
+    def step() -> Any:
+        rows = order.index_select(0, position + offsets)
+        position.add_(batch)
+        x, y = own_images.index_select(0, rows).float().div_(255), own_labels.index_select(0, rows)
+        loss = take(x, y)
+        total.add_(loss.detach())
+        return loss
+
+    ready = captured(torch, step, list(model.parameters())) if graph else step
+
+    def steps(count: int) -> float:
+        position.zero_()
+        total.zero_()
+        for _ in range(count):
+            ready()
+        return float(total.item()) / count
+
+    return steps
 
 
 class Trained(NamedTuple):

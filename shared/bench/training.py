@@ -250,6 +250,6 @@ def _expected_seconds(stage: Stage, recipe: Recipe, data: Dataset) -> float:
 
 def _first(data: Dataset, recipe: Recipe) -> Dataset:
     """The first few batches, and one test image."""
-    count = WARM_UP_BATCHES * recipe.batch
+    count = WARM_UP_BATCHES * recipe.batch + len(data.train) % recipe.batch  # the last batch as short as in an epoch
     train, test = Split(data.train.x[:count], data.train.y[:count]), Split(data.test.x[:1], data.test.y[:1])
     return Dataset(data.name, train, test, data.classes)

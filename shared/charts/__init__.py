@@ -20,6 +20,8 @@
     phases         import, compile, copy in, compute, copy out
     inside         what a trained network looks for and confuses; of Findings, not Results
 
+    gpu_report     the four figures of the GPU report
+
     book           all of them, in reading order
     page           one HTML file of figures, tables and environment. Its parts: page_figures and page_pictures,
                    page_tables, page_machine, page_numbers at its head, page_style

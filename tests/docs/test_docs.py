@@ -31,7 +31,7 @@ SHORTER_COMMANDS = {"groundup check": ["2"]}
 
 SHORTER_MODULES = {
     "shared.bench.emulator_speed": ["--quick"],
-    "stage4_numba_cuda.gpu_report": ["--quick", "--only", "device"],
+    "groundup.gpu_report": ["--quick", "--only", "device"],
 }
 """The same for `python -m MODULE`."""
 

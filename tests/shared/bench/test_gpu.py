@@ -1,13 +1,11 @@
 """shared.bench.gpu: when there is another clock and who is beaten, as far as a machine without a GPU can tell."""
 
-import importlib
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from shared.bench import gpu, pytorch
+from shared.bench import device_clock, device_roofs, gpu, pytorch
 from shared.bench.timing import measure
 from tests.fake_stages import fake_stage, say_of_stage_4
 
@@ -31,10 +29,10 @@ def test_on_a_gpu_all_of_a_stages_candidates_share_a_clock(monkeypatch: pytest.M
         made.append(0)
         return lambda call, calls: 0.25
 
-    monkeypatch.setattr(gpu, "load_device_clock", lambda: SimpleNamespace(sampler=sampler, roofs="roofs"))
+    monkeypatch.setattr(device_clock, "sampler", sampler)
     stage = fake_stage({}, "stage4_numba_cuda")
     samplers = gpu.samplers(stage, ["a", "b"])
-    assert gpu.roofs(stage) == "roofs"
+    assert gpu.roofs(stage) is device_roofs
     assert len(made) == 1
     calls: dict[str, Any] = {"a": lambda: None, "b": lambda: None, "host": lambda: None}
     measured = measure(calls, repeats=2, minimum_sample=0.0, samplers=samplers)
@@ -43,16 +41,15 @@ def test_on_a_gpu_all_of_a_stages_candidates_share_a_clock(monkeypatch: pytest.M
 
 
 def test_the_device_clock_takes_many_calls_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    timing = importlib.import_module("stage4_numba_cuda.report.timing")
     taken: list[int] = []
 
     def device_sample(call: Any, calls: int, sleeper: Any) -> float:
         taken.append(calls)
-        return 1.0 if calls == timing.MOST_CALLS else 4.0
+        return 1.0 if calls == device_clock.MOST_CALLS else 4.0
 
-    monkeypatch.setattr(timing, "device_sample", device_sample)
-    assert timing.sampler()(lambda: None, 2 * timing.MOST_CALLS) == 1.0
-    assert timing.sampler()(lambda: None, 400 + 50) == (400 * 1.0 + 50 * 4.0) / 450
+    monkeypatch.setattr(device_clock, "device_sample", device_sample)
+    assert device_clock.sampler()(lambda: None, 2 * device_clock.MOST_CALLS) == 1.0
+    assert device_clock.sampler()(lambda: None, 400 + 50) == (400 * 1.0 + 50 * 4.0) / 450
     assert taken == [200, 200, 200, 200, 50]
 
 

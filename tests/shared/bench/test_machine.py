@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import gpu, machine, timing
+from shared.bench import device_clock, device_roofs, gpu, machine, timing
 from shared.bench.timing import Measurement
 from tests.fake_stages import fake_stage, say_of_stage_4
 from tests.stages import REASONS, USABLE_STAGES
@@ -176,7 +176,8 @@ def test_a_gpu_is_measured_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> 
         return take
 
     roofs = SimpleNamespace(peak=lambda dtype: lambda: 10.0, triad=triad)
-    monkeypatch.setattr(gpu, "load_device_clock", lambda: SimpleNamespace(sampler=sampler, roofs=roofs))
+    monkeypatch.setattr(device_clock, "sampler", sampler)
+    monkeypatch.setattr(gpu, "roofs", lambda stage: roofs)
     stage = fake_stage({}, "stage4_numba_cuda")
     stage.arrays.to_host = lambda array: array  # type: ignore[method-assign]
     (peak,) = machine.peak_rows([stage], dtypes=["float32"], repeats=2)
@@ -187,7 +188,7 @@ def test_a_gpu_is_measured_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_roofs_kernels_compute_what_they_say() -> None:
-    roofs = importlib.import_module("stage4_numba_cuda.report.roofs")
+    roofs = device_roofs
     arrays = contract.load_stage("4").arrays
     for dtype in timing.DTYPES:
         assert roofs.peak(dtype, rounds=3, blocks=1)() == 2 * 8 * 16 * 256 * 3

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.bench import children, gpu, phases
+from shared.bench import children, device_clock, phases
 from shared.bench.rows import BenchRow
 from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage, product, say_of_stage_4
@@ -131,8 +131,7 @@ def test_a_real_process_times_the_first_product_and_the_second() -> None:
 def test_a_gpus_copies_are_waited_for_and_its_products_timed_by_its_own_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     say_of_stage_4(monkeypatch, "gpu")
     waited: list[int] = []
-    clock = SimpleNamespace(sampler=lambda: lambda call, calls: 0.125)
-    monkeypatch.setattr(gpu, "load_device_clock", lambda: clock)
+    monkeypatch.setattr(device_clock, "sampler", lambda: lambda call, calls: 0.125)
     stage = copying("stage4_numba_cuda")
     stage.arrays.cuda = SimpleNamespace(synchronize=lambda: waited.append(1))  # type: ignore[attr-defined]
     found = by_part(list(phases.phase_rows([stage], sizes=[8], processes=False, **QUICK)))

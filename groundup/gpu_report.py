@@ -1,29 +1,28 @@
 """Everything that is to be known of stage 4 on a GPU, in one command and one file.
 
-    python3 -m stage4_numba_cuda.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER]
+    python3 -m groundup.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER]
 
-From the repository root, with nothing installed but numba, numba-cuda and numpy. PyTorch or CuPy, matplotlib and
-pytest add what needs them, and the training needs rich and safetensors. The parts, in this order, so that whoever
-stops it early has the numbers:
+From the repository root, with numba, numba-cuda and the packages that groundup depends on. PyTorch or CuPy and pytest
+add the parts that need them. The parts, most important first, so that a report that is stopped early has the numbers:
 
-    device         what it runs on: GPU, driver, versions, revision, day
-    correctness    every rung against float64                                     report/correctness.py
-    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096                 report/ladder.py
-    launches       what a launch costs, and a CUDA graph's replay                 report/launches.py
-    steps          the training step beside PyTorch, eager and captured           report/steps.py
-    training       MNIST and Fashion-MNIST, accuracy and time to 97 %             report/training.py
-    sanitizer      compute-sanitizer over every kernel                            report/sanitizer.py
-    suite          the tests of stage 4                                           report/suite.py
+    device         a trial kernel; the GPU, driver, versions, revision, day
+    correctness    every rung against float64
+    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096
+    launches       the cost of a launch, and of a CUDA graph's replay
+    steps          the training step beside PyTorch, eager and captured
+    training       MNIST and Fashion-MNIST, accuracy and time to 97 %
+    sanitizer      compute-sanitizer over every kernel
+    suite          the tests of stage 4
 
-Each part is a process of its own with a share of the time; one that fails, crashes or hangs costs only itself. The
-results are written after every part. Without a GPU (or with GROUNDUP_CUDA=emulator) all of it runs on the emulator at
-tiny sizes: to see that it works. Whatever was measured there is marked so, and drawn in no chart of times.
+Each part is a process of its own with a share of the time; a part that fails, crashes or hangs costs only itself. The
+results are written after every part. Where the trial kernel fails, the report ends with one sentence. Without a GPU (or
+with GROUNDUP_CUDA=emulator) everything runs on the emulator at tiny sizes, to see that it works. Such results are
+marked as emulated, and no chart shows their times.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import shutil
 import sys
@@ -36,10 +35,12 @@ from pathlib import Path
 from typing import Any
 
 from shared.bench.results import results_folder, write_json
+from shared.machine import processes
 
-from .report.process import ROOT, run_limited
+SCHEMA = 2
+"""From 2 on ladder, steps and training are measured by shared/bench: an epoch's row has the fields that a curve of
+`groundup bench` has, and cuBLAS's own row only its median. Everything else is as in 1."""
 
-SCHEMA = 1
 SHARES = {
     "device": 20,
     "correctness": 110,
@@ -50,13 +51,12 @@ SHARES = {
     "sanitizer": 100,
     "suite": 110,
 }
-"""Of the time: what a part leaves over goes to those after it. They add up to less than 10 minutes."""
+"""Seconds of 10 minutes for each part. The parts after it get what a part leaves over."""
 
-MODULES = {"device": "facts"}
 GRACE = 3.0
 """Seconds that a part may take to end by itself before it is stopped."""
 
-RECORDED = ROOT / "docs" / "benchmarks" / "gpu"
+RECORDED = processes.ROOT / "docs" / "benchmarks" / "gpu"
 JSON_NAME = "gpu_report.json"
 
 
@@ -109,16 +109,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_part(given: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
     try:
-        from .report.part import Part, Plan  # chooses the backend, which the process that starts the parts need not
+        from groundup.gpu_parts import BACKEND, PARTS, Part  # chooses the backend, which the process above need not
+        from shared.bench.gpu_plan import GpuPlan
     except RuntimeError as error:
         print(f"{given.part}: {error}", file=sys.stderr)
         if given.result:
             write_json(given.result, {"status": "error", "error": str(error), "rows": []})
         return 2
-    plan = Plan(given.seconds, given.quick, given.data_dir, **({"tiny": True} if given.tiny else {}))
-    part = Part(given.part, plan, given.result)
+    part = Part(GpuPlan(given.seconds, given.quick, given.tiny or BACKEND.emulated, given.data_dir), given.result)
     try:
-        importlib.import_module(f".report.{MODULES.get(given.part, given.part)}", __package__).run(part)
+        PARTS[given.part](part)
     except ModuleNotFoundError as error:
         part.finish("skipped", f"it needs the package {error.name}, which is not installed")
     except Exception as error:  # whatever it is, it is what the report has to tell
@@ -133,11 +133,11 @@ def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str
     """What a part found, in a process of its own, however that ends."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "part.json"
-        command = [sys.executable, "-m", "stage4_numba_cuda.gpu_report", "--part", name, "--result", str(result)]
+        command = [sys.executable, "-m", "groundup.gpu_report", "--part", name, "--result", str(result)]
         command += ["--seconds", f"{max(budget - GRACE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
         command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
         begin = time.monotonic()
-        code = run_limited(command, budget)
+        code = processes.run(command, budget, folder=processes.ROOT, shown=True).code
         found: dict[str, Any] = {"status": "running", "error": "", "rows": []}
         if result.is_file():
             found = json.loads(result.read_text(encoding="utf-8"))
@@ -151,7 +151,7 @@ def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str
 def _charts(document: dict[str, Any], out: Path) -> None:
     """Draw what there is to draw; without matplotlib, or where a chart fails, the numbers are there all the same."""
     try:
-        from .report.charts import draw
+        from shared.charts.gpu_report import draw
 
         document["charts"] = draw(document, out)
     except Exception as error:
@@ -181,7 +181,7 @@ def _parts(only: str | None) -> list[str]:
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python3 -m stage4_numba_cuda.gpu_report", description="Stage 4 on this machine's GPU, all of it."
+        prog="python3 -m groundup.gpu_report", description="Stage 4 on this machine's GPU, all of it."
     )
     parser.add_argument("--only", metavar="PART,...", help=f"some of {', '.join(SHARES)}")
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: to see that it works")

@@ -1,9 +1,11 @@
-"""The two roofs of a device: multiply-adds with nothing to fetch, and numbers fetched with next to nothing to do.
+"""The two roofs of a GPU: multiply-adds with nothing to fetch, and numbers fetched with next to nothing to compute.
 
     multiply_add    every thread keeps CHAINS sums in registers, none of which waits for another
     triad           b + s c -> a over arrays of any size: one multiply-add for three numbers moved (STREAM)
 
-Launched here, timed by whoever calls; on the emulator the numbers come out right and the times mean nothing.
+The functions here only launch; `shared.bench.machine` times them. On the emulator the numbers come out right and the
+times mean nothing. Import this module only where a stage runs on a GPU, or to test it: it makes kernels for the backend
+of stage 4.
 """
 
 from __future__ import annotations
@@ -13,19 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from .. import launch
-from ..arrays import Array, asarray
-from ..backend import cuda
+from shared.contract import STAGES, Array, load_part
+
+arrays, launch = (load_part(STAGES[3], name) for name in ("arrays", "launch"))
+cuda = load_part(STAGES[3], "backend").cuda
 
 CHAINS = 8
-"""A multiply-add takes four cycles or so, and a scheduler has more than one warp to choose from: more than enough."""
+"""More than enough: a multiply-add takes four cycles or so, and a scheduler has more than one warp to choose from."""
 
 UNROLLED = 16
-"""Multiply-adds of each chain in one turn of the loop, written out by the compiler: counting turns takes time, too."""
+"""Multiply-adds of each chain in one turn of the loop. The compiler writes them out, because counting turns takes time,
+too."""
 
 ROUNDS = 256
 BLOCKS_EACH, THREADS = 8, 256
-"""Eight blocks of 256 threads are all 2,048 threads that a multiprocessor keeps."""
+"""Eight blocks of 256 threads are the 2,048 threads that a multiprocessor holds at most."""
 
 
 @cuda.jit
@@ -67,11 +71,11 @@ def triad_kernel(b: Any, c: Any, scale: Any, a: Any) -> None:
 def peak(dtype: str, rounds: int = ROUNDS, blocks: int | None = None) -> Callable[[], float]:
     """A call that launches multiply_add, waits for nothing, and returns the floating-point operations it asked for.
 
-    blocks: None for as many as the device keeps at once.
+    blocks: None for as many as the device holds at once
     """
     blocks = blocks or BLOCKS_EACH * cuda.get_current_device().MULTIPROCESSOR_COUNT
     threads = blocks * THREADS
-    numbers, sums = asarray([0.5, 1.0], dtype), asarray(np.zeros(threads), dtype)
+    numbers, sums = arrays.asarray([0.5, 1.0], dtype), arrays.asarray(np.zeros(threads), dtype)
     configured, turns = multiply_add[blocks, THREADS], np.int64(rounds)
 
     def call() -> float:
@@ -82,6 +86,6 @@ def peak(dtype: str, rounds: int = ROUNDS, blocks: int | None = None) -> Callabl
 
 
 def triad(b: Array, c: Array, scale: float, out: Array) -> Array:
-    """out = b + scale c: device arrays (n,) of one dtype; waits for nothing."""
+    """Launch out = b + scale c and wait for nothing: device arrays (n,) of one dtype. Returns out."""
     triad_kernel[launch.elementwise(b.size)](b, c, b.dtype.type(scale), out)
     return out

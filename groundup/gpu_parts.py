@@ -1,0 +1,304 @@
+"""The parts of the GPU report: each in a process of its own, its rows in a file that is written after every row.
+
+    device         the GPU, its driver and the versions; begins with a trial kernel
+    correctness    every rung against float64, and on a GPU all operations against stage 2
+    ladder, launches, steps, training
+                   measured by shared/bench; shared/bench/gpu_plan.py says at which sizes
+    sanitizer      compute-sanitizer over every kernel
+    suite          the tests of stage 4
+
+A kernel that reads where it must not takes the whole process's device with it. A part that crashes or runs out of time
+loses only the row that it was at.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from groundup.doctor.look import trial
+from shared.bench import gpu_plan
+from shared.bench.gpu_plan import NO_GPU, GpuPlan
+from shared.bench.results import write_json
+from shared.checks.equivalence import check_stage
+from shared.checks.rungs import SIZES, SMALL_SIZES, RungCheck, rung_checks
+from shared.checks.tolerance import describe_tolerances
+from shared.contract import STAGES, load_part, load_stage
+from shared.machine import processes
+from shared.machine.environment import environment, nvidia_gpus, usable_cores
+
+BACKEND = load_part(STAGES[3], "backend").BACKEND
+DISTRIBUTIONS = (
+    *("numba", "numba-cuda", "llvmlite", "cuda-bindings", "cuda-core", "nvidia-cublas", "nvidia-cuda-nvvm"),
+    *("nvidia-nvvm", "nvidia-nvjitlink", "numpy", "torch", "cupy-cuda13x", "cupy-cuda12x", "matplotlib", "pytest"),
+)
+ATTRIBUTES = {
+    "multiprocessors": "MULTIPROCESSOR_COUNT",
+    "clock_khz": "CLOCK_RATE",
+    "memory_clock_khz": "MEMORY_CLOCK_RATE",
+    "memory_bus_bits": "GLOBAL_MEMORY_BUS_WIDTH",
+    "l2_bytes": "L2_CACHE_SIZE",
+    "shared_bytes_per_multiprocessor": "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR",
+    "registers_per_multiprocessor": "MAX_REGISTERS_PER_MULTIPROCESSOR",
+}
+"""What is asked of the device, by the names of cuDeviceGetAttribute."""
+
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+FOUND = 86
+"""The exit code that compute-sanitizer is asked for where it finds something."""
+
+SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*")
+TESTS = ("tests", "-k", "stage4 or compiling", "-m", "not slow")
+MOST_WORKERS = 8
+"""Each has a context on the device of its own, of about half a gigabyte."""
+
+MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
+OURS = ("shared", "groundup", "cuda_emulator", "tests", *STAGES)
+SHOWN = 40
+"""Lines of a program's output that are kept where something failed."""
+
+
+class Part:
+    """The rows of one part, kept in a file of JSON. file: None keeps them in memory."""
+
+    def __init__(self, plan: GpuPlan, file: Path | None = None) -> None:
+        self.plan, self.file = plan, file
+        self.rows: list[dict[str, Any]] = []
+        self.facts: dict[str, Any] = {}
+        self.skipped: list[str] = []
+        self.status, self.error = "running", ""
+
+    def add(self, line: str = "", **row: Any) -> None:
+        """Keep a row. line: the same for the screen."""
+        self.rows.append(row | ({"emulated": True} if BACKEND.emulated else {}))
+        if line:
+            print(f"  {line}{'  (emulated on the CPU)' if BACKEND.emulated else ''}", flush=True)
+        self.write()
+
+    def skip(self, what: str, reason: str) -> None:
+        """Keep that something was left out, and why."""
+        self.skipped.append(f"{what}: skipped: {reason}")
+        print(f"  {self.skipped[-1]}", flush=True)
+        self.write()
+
+    def finish(self, status: str, error: str = "") -> None:
+        """How it ended: ok, failed (something was computed wrongly), skipped or error, with its text."""
+        self.status, self.error = status, error
+        self.write()
+
+    def write(self) -> None:
+        """Bring the file up to date."""
+        if self.file is not None:
+            write_json(self.file, self.as_dict())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The part as the report has it."""
+        plan = {name: getattr(self.plan, name) for name in ("seconds", "quick", "tiny")}
+        own = {"status": self.status, "error": self.error, "taken": round(self.plan.seconds - self.plan.left, 2)}
+        return own | plan | {"emulated": BACKEND.emulated} | self.facts | {"skipped": self.skipped, "rows": self.rows}
+
+
+def device(part: Part) -> None:
+    """Try a kernel; then the device, its driver, versions, the machine, the revision, the day."""
+    tried = trial("emulator" if BACKEND.emulated else "gpu")
+    if not tried.works:
+        part.finish("error", f"a trial kernel does not run on {BACKEND.reason}: {tried.said}")
+        return
+    found = BACKEND.cuda.get_current_device()
+    name = found.name.decode() if isinstance(found.name, bytes) else str(found.name)
+    facts: dict[str, Any] = {"name": name, "compute_capability": ".".join(map(str, found.compute_capability))}
+    if not BACKEND.emulated:
+        facts |= {key: getattr(found, attribute, None) for key, attribute in ATTRIBUTES.items()}
+        facts["cards"] = nvidia_gpus()
+    part.facts = {"backend": BACKEND.name, "reason": BACKEND.reason, "device": facts, "versions": versions()}
+    part.facts["environment"] = environment()
+    part.add(BACKEND.line(), **facts)
+    part.finish("ok")
+
+
+def versions() -> dict[str, str]:
+    """The versions of the installed libraries that matter, by distribution."""
+    found = {}
+    for name in DISTRIBUTIONS:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def correctness(part: Part) -> None:
+    """A row for each rung and dtype: how many comparisons, and the worst in units of the tolerance."""
+    stage, reference = load_stage(STAGES[3]), load_stage(STAGES[1])
+    tiny, quick = part.plan.tiny, part.plan.quick
+    sizes = SMALL_SIZES if tiny else SIZES
+    for dtype in ("float32", "float64"):
+        for check in rung_checks(stage, reference, dtype, sizes):
+            few = tiny and check.rung.startswith("in use")
+            if few or (dtype == "float64" and (tiny or quick) and check.what != "step"):
+                continue
+            _compared(part, check)
+    if tiny:
+        part.skip("equivalence", "`groundup check 4` makes these comparisons, on the emulator, too")
+    elif not quick:
+        for dtype in ("float64", "float32"):
+
+            def everything(dtype: str = dtype) -> Any:
+                return check_stage(stage, reference, dtype, steps=10).comparisons
+
+            _compared(part, RungCheck("equivalence", "all", dtype, everything))
+    wrong = [row for row in part.rows if not row["ok"]]
+    part.finish("failed" if wrong else "ok", "; ".join(f"{row['what']} {row['rung']}: {row['worst']}" for row in wrong))
+
+
+def _compared(part: Part, check: RungCheck) -> None:
+    found = check.run()
+    worst = max(found, key=lambda comparison: comparison.tolerances)
+    said = describe_tolerances(worst.tolerances) if worst.ok else str(worst)
+    part.add(
+        f"{check.what}, {check.rung}, {check.dtype}: {'ok' if worst.ok else 'WRONG'}, {len(found)} comparisons, {said}",
+        what=check.what, rung=check.rung, dtype=check.dtype, ok=worst.ok, comparisons=len(found),
+        tolerances=worst.tolerances, worst=str(worst),
+    )  # fmt: skip
+
+
+def measured(name: str) -> Callable[[Part], None]:
+    """The part of that name of shared.bench.gpu_plan."""
+
+    def run(part: Part) -> None:
+        wrong = []
+        for found in gpu_plan.PARTS[name](part.plan):
+            if isinstance(found, gpu_plan.LeftOut):
+                part.skip(found.what, found.reason)
+            elif found.wrong:
+                wrong.append(found.wrong)
+            elif found.row is not None:
+                part.add(found.line, **found.row)
+        part.finish("failed" if wrong else "ok", "; ".join(wrong))
+
+    return run
+
+
+def find_sanitizer() -> str | None:
+    """The program: on the PATH, or in the usual places of a CUDA toolkit; None where it is in neither."""
+    on_path = shutil.which("compute-sanitizer")
+    if on_path:
+        return on_path
+    toolkits = sorted(Path("/usr/local").glob("cuda*"), reverse=True)
+    places = [toolkit / folder / "compute-sanitizer" for toolkit in toolkits for folder in ("bin", "compute-sanitizer")]
+    return next((str(place) for place in places if place.is_file()), None)
+
+
+def sanitizer(part: Part) -> None:
+    """The correctness part at its smallest sizes under each tool of compute-sanitizer: a row for each tool.
+
+    The tools run side by side, so that each has all of the part's time.
+    """
+    program = find_sanitizer()
+    if BACKEND.emulated or program is None:
+        reason = NO_GPU if BACKEND.emulated else "compute-sanitizer is neither on the PATH nor in /usr/local/cuda*/bin"
+        part.skip("compute-sanitizer", reason)
+        part.finish("skipped", reason)
+        return
+    seconds = part.plan.left
+    job = [
+        sys.executable,
+        "-m",
+        "groundup.gpu_report",
+        "--part",
+        "correctness",
+        "--tiny",
+        "--seconds",
+        f"{seconds:.0f}",
+    ]
+
+    def watch(tool: str) -> processes.Finished:
+        command = [program, "--tool", tool, "--error-exitcode", str(FOUND), *job]
+        return processes.run(command, seconds, folder=processes.ROOT, together=True)
+
+    wrong = []
+    with ThreadPoolExecutor(len(TOOLS)) as pool:
+        for tool, done in zip(TOOLS, pool.map(watch, TOOLS), strict=True):
+            summary = next(iter(SUMMARY.findall(done.output)), "no summary")
+            clean, lines = done.code == 0, done.output.splitlines()
+            ending = summary if done.code is not None else f"stopped after {seconds:.0f} s"
+            kept = [] if clean else lines[:SHOWN] + lines[-SHOWN:]
+            said = f"{tool}: {'clean' if clean else ending}"
+            part.add(said, tool=tool, clean=clean, exit_code=done.code, summary=ending, output=kept)
+            wrong += [] if clean else [f"{tool}: {ending}"]
+    part.finish("failed" if wrong else "ok", "; ".join(wrong))
+
+
+def suite(part: Part, tests: Sequence[str] = TESTS) -> None:
+    """How many tests passed, failed and were skipped; the names of the failed ones, and the reasons of the skips."""
+    missing = [name for name in ("pytest",) if importlib.util.find_spec(name) is None]
+    missing += [] if (processes.ROOT / "tests").is_dir() else ["the folder tests of a checkout"]
+    if missing:
+        part.skip("the suite", f"{missing[0]} is not here")
+        part.finish("skipped", f"{missing[0]} is not here")
+        return
+    variables = os.environ | {"GROUNDUP_CUDA": BACKEND.name}  # so that pytest's workers do not choose again
+    with tempfile.TemporaryDirectory() as folder:
+        results = Path(folder) / "results.xml"
+        workers = min(usable_cores() // 2, MOST_WORKERS)
+        parallel = ["-n", str(workers)] if workers > 1 and importlib.util.find_spec("xdist") else []
+        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", f"--junitxml={results}"]
+        command = [sys.executable, "-m", "pytest", *tests, *options, *parallel]
+        done = processes.run(command, part.plan.left, folder=processes.ROOT, variables=variables, together=True)
+        counts, failures, reasons = read_results(results)
+    last = done.output.splitlines()[-SHOWN:]
+    if done.code is None:
+        error = f"stopped after {part.plan.seconds:.0f} s"
+        part.add(f"suite: {error}", **counts, failures=failures, skips=reasons, output=last)
+        part.finish("out of time", error)
+        return
+    said = ", ".join(f"{count} {what}" for what, count in counts.items()) or f"pytest ended with code {done.code}"
+    well = counts.get("passed", 0) > 0 and counts["failed"] == 0
+    part.add(f"suite: {said}", **counts, failures=failures, skips=reasons, output=[] if well else last)
+    part.finish("ok" if well else "failed", "" if well else said)
+
+
+def read_results(results: Path) -> tuple[dict[str, int], list[str], dict[str, int]]:
+    """(passed, failed, skipped), the names of the failed tests, and for each reason to skip how many tests gave it."""
+    if not results.is_file():
+        return {}, [], {}
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    failures: list[str] = []
+    reasons: dict[str, int] = {}
+    for case in ElementTree.parse(results).getroot().iter("testcase"):
+        skipped, error = case.find("skipped"), case.find("error")
+        missing = MISSING.search(error.text or "") if error is not None else None
+        reason = ""
+        if missing and missing[1] not in OURS:
+            # a file of tests that cannot even be read without a package of the development tools
+            reason = f"needs the package {missing[1]}"
+        elif case.find("failure") is not None or error is not None:
+            counts["failed"] += 1
+            failures.append(f"{case.get('classname')}::{case.get('name')}")
+        elif skipped is not None:
+            reason = skipped.get("message") or "no reason"
+        else:
+            counts["passed"] += 1
+        if reason:
+            counts["skipped"] += 1
+            reasons[reason] = reasons.get(reason, 0) + 1
+    return counts, failures, reasons
+
+
+PARTS: dict[str, Callable[[Part], None]] = {
+    "device": device,
+    "correctness": correctness,
+    **{name: measured(name) for name in gpu_plan.PARTS},
+    "sanitizer": sanitizer,
+    "suite": suite,
+}

@@ -1,0 +1,79 @@
+"""shared.charts.gpu_report: the four figures of the GPU report, and that no time of the emulator is drawn."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.image import imread
+
+from shared.charts import gpu_report as report_charts
+
+
+def step(who: str, median: float, batch: int, **against: float) -> dict[str, Any]:
+    return {
+        "network": [784, 128, 10], "batch": batch, "who": who, "resident": "resident" in who, "median": median,
+        "against": against,
+    }  # fmt: skip
+
+
+def made_up(emulated: bool = False) -> dict[str, Any]:
+    """A document with numbers that nobody measured."""
+    ladder = [
+        {"size": size, "precision": precision, "rung": rung, "tflops": 48 * share, "share_of_cublas": share}
+        for size in (1024, 4096)
+        for precision, rung, share in (("float32", "cuBLAS", 1.0), ("float32", "naive", 0.01),
+                                       ("float32", "warp_tiled", 0.93), ("bf16", "mma", 0.5))
+    ]  # fmt: skip
+    steps = [
+        each
+        for batch in (64, 1024)
+        for each in (
+            step("graph", 7e-5, batch, eager=4.4, graph=1.2),
+            step("PyTorch eager", 3.1e-4, batch),
+            step("resident", 1.3e-5, batch, eager=27.0, graph=4.5),
+            step("PyTorch graph, resident", 6e-5, batch),
+        )
+    ]
+    training = [
+        {"kind": "epoch", "dataset": name, "epoch": i, "test_accuracy": top - 0.1 / i, "training_seconds": 0.02 * i}
+        for name, top in (("mnist", 0.98), ("fashion-mnist", 0.89))
+        for i in (1, 2, 3)
+    ]
+    launches = [{"kind": kind, "host": {"median": us * 1e-6}} for kind, us in (("empty", 4.0), ("six arrays", 28.0),
+                                                                            ("replay of 20", 0.3))]  # fmt: skip
+    rows = {"ladder": ladder, "steps": steps, "launches": launches, "training": training}
+    return {
+        "emulated": emulated,
+        "date": "2026-01-31T00:00:00",
+        "device": {"name": "NVIDIA T4", "cards": [{"driver": "580.1"}]},
+        "versions": {"numba": "0.68.1"},
+        "parts": {name: {"rows": each} for name, each in rows.items()},
+    }
+
+
+def test_charts_come_with_titles_and_a_sentence_for_who_cannot_see_them(tmp_path: Path) -> None:
+    charts = {chart["file"]: chart for chart in report_charts.draw(made_up(), tmp_path)}
+    assert set(charts) == {
+        f"gpu_{name}.{kind}" for name in ("ladder", "steps", "launches", "training") for kind in ("png", "svg")
+    }
+    assert charts["gpu_ladder.png"]["title"] == "The matmul ladder: warp_tiled reaches 93% of cuBLAS at 4,096"
+    assert charts["gpu_ladder.png"]["alt"] == (
+        "Share of cuBLAS's speed at 4,096 by 4,096: naive 1.0%, warp_tiled 93.0%, mma bf16 50.0%."
+    )
+    assert charts["gpu_steps.png"]["title"] == "A step at batch 64: 27 times PyTorch's speed, 4.5 times its graph's"
+    assert "resident 13 µs" in charts["gpu_steps.png"]["alt"]
+    assert "six arrays 28 µs" in charts["gpu_launches.png"]["alt"]
+    assert "mnist ends at 94.67%" in charts["gpu_training.png"]["alt"]
+    for name in charts:
+        if name.endswith(".png"):
+            pixels = imread(tmp_path / name)[..., :3]
+            edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
+            assert (edges == 1).all(), f"ink at the edge of {name}"
+
+
+def test_no_time_of_the_emulator_is_drawn(tmp_path: Path) -> None:
+    (png, _) = report_charts.draw(made_up(emulated=True), tmp_path)
+    assert png["file"] == "gpu_training.png"
+    assert png["title"] == "mnist: 94.7% after 3 epochs"
+    assert png["alt"].startswith("Test accuracy against epochs, emulated on the CPU: ")
+    assert "emulated on the CPU" in (tmp_path / "gpu_training.svg").read_text()
