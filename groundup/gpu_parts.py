@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from groundup.doctor.look import trial
+from groundup.doctor.survey import trial
 from shared.bench import gpu_plan
 from shared.bench.gpu_plan import NO_GPU, GpuPlan
 from shared.bench.results import write_json
@@ -35,7 +35,8 @@ from shared.checks.rungs import SIZES, SMALL_SIZES, RungCheck, rung_checks
 from shared.checks.tolerance import describe_tolerances
 from shared.contract import STAGES, load_part, load_stage
 from shared.machine import processes
-from shared.machine.environment import environment, nvidia_gpus, usable_cores
+from shared.machine.environment import environment, nvidia_gpus
+from shared.machine.hardware import usable_cores
 
 BACKEND = load_part(STAGES[3], "backend").BACKEND
 DISTRIBUTIONS = (
@@ -58,7 +59,7 @@ FOUND = 86
 """The exit code that compute-sanitizer is asked for where it finds something."""
 
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*")
-TESTS = ("tests", "-k", "stage4 or compiling", "-m", "not slow")
+TESTS = ("tests", "-k", "stage4 or compiling", "-m", "not slow and not wide")
 MOST_WORKERS = 8
 """Each has a context on the device of its own, of about half a gigabyte."""
 

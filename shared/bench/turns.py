@@ -16,7 +16,7 @@ from shared.bench import gpu
 from shared.bench.machine import flops_per_second, peak_call
 from shared.bench.timing import MINIMUM_SAMPLE, REST, Measurement, Sampler, measure, times_as_fast
 from shared.contract import Stage, is_emulated
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 
 Key = TypeVar("Key", bound=tuple[Any, ...])
 PEAK = ("", "peak")
