@@ -27,10 +27,10 @@ from typing import Any
 from . import launch
 from .arrays import Array, address, as_matrix, element_count, output_like
 from .backend import BACKEND, BackendError, cuda
-from .kernels import matmul_basic as basic
-from .kernels import matmul_register as register
-from .kernels import matmul_tensor as tensor
-from .kernels import matmul_warp as warp
+from .kernels import matmul_1_basic as basic
+from .kernels import matmul_2_register as register
+from .kernels import matmul_3_warp as warp
+from .kernels import matmul_4_tensor as tensor
 from .kernels.matmul_tiles import SIDE, THREADS, WIDE
 from .kernels.ptx import BYTES, MOST_NUMBERS
 

@@ -76,7 +76,7 @@ class Job:
 
     @property
     def title(self) -> str:
-        """'matmul_basic.naive, float32, sm_90'."""
+        """'matmul_1_basic.naive, float32, sm_90'."""
         return f"{_title(self.entry.kernel, self.dtype)}, {architecture(self.capability)}"
 
     def question(self, ptx: bool) -> dict[str, Any]:

@@ -53,6 +53,10 @@ PLACES = {
     "shared/training.py": "shared/training/loop.py",
     "stage4_numba_cuda/compiling": "groundup/compiling",
     "stage4_numba_cuda/emulator": "cuda_emulator",
+    "stage4_numba_cuda/kernels/matmul_basic.py": "stage4_numba_cuda/kernels/matmul_1_basic.py",
+    "stage4_numba_cuda/kernels/matmul_register.py": "stage4_numba_cuda/kernels/matmul_2_register.py",
+    "stage4_numba_cuda/kernels/matmul_warp.py": "stage4_numba_cuda/kernels/matmul_3_warp.py",
+    "stage4_numba_cuda/kernels/matmul_tensor.py": "stage4_numba_cuda/kernels/matmul_4_tensor.py",
     "stage4_numba_cuda/lens": "groundup/lens",
 }
 """Old place -> new place of files and of whole folders, from the folder that holds the stages."""

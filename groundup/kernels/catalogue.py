@@ -7,7 +7,7 @@ The arguments, in order, one word each:
     int32[1]    a vector of int32, whatever the dtype; int64 one such number, as Python's whole numbers become
 
 A kernel is named by its file in kernels/ and an expression in that file: `sums.total_by_tree`, or for what a function
-makes, `matmul_basic.tiled(32, 'nn').multiply`; `dtype` in it is the dtype that it is compiled for.
+makes, `matmul_1_basic.tiled(32, 'nn').multiply`; `dtype` in it is the dtype that it is compiled for.
 
 The budget is the most registers that a thread may take on any architecture. It is chosen by what it leaves room for:
 a multiprocessor has 65,536 registers, so 32 a thread let 2,048 threads live there, 64 let 1,024, 128 let 512. float64
@@ -109,11 +109,11 @@ RELU, SOFTMAX = ACTIVATIONS.index("relu"), ACTIVATIONS.index("softmax")
 """Activations by number; softmax, the last, is none that a product ends in."""
 
 MATMUL = (
-    entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
-    entry("matmul_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
+    entry("matmul_1_basic.naive", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
+    entry("matmul_1_basic.coalesced", "T[2] T[2] T[2]", 256, 40, 48, share=0.12),
     *(
         entry(
-            f"matmul_basic.tiled({tile}, '{form}').{name}",
+            f"matmul_1_basic.tiled({tile}, '{form}').{name}",
             arguments,
             tile * tile,
             64,
@@ -130,7 +130,7 @@ MATMUL = (
     ),
     *(
         entry(
-            f"matmul_register.{rung}('{form}')",
+            f"matmul_2_register.{rung}('{form}')",
             "T[2] T[2] T[2]",
             threads,
             *registers,
@@ -145,7 +145,7 @@ MATMUL = (
     ),
     *(
         entry(
-            f"matmul_register.{rung}('{form}', {vector}, dtype)",
+            f"matmul_2_register.{rung}('{form}', {vector}, dtype)",
             "T[2] T[2] T[2]",
             256,
             168,
@@ -160,7 +160,7 @@ MATMUL = (
     ),
     *(
         entry(
-            f"matmul_warp.{call}",
+            f"matmul_3_warp.{call}",
             arguments,
             256,
             128 if vector else 208,
@@ -196,7 +196,7 @@ MATMUL = (
     ),
     *(
         entry(
-            f"matmul_tensor.multiply('{form}', {vector}, '{precision}')",
+            f"matmul_4_tensor.multiply('{form}', {vector}, '{precision}')",
             "T[2] T[2] T[2]",
             256,
             168,

@@ -25,7 +25,7 @@ activations, arrays, dense, dropout, gather, grids = (
 losses, matmul, optimizers, reductions, resident, steps = (
     load_part(STAGE, name) for name in ("losses", "matmul", "optimizers", "reductions", "resident", "steps")
 )
-backend, matmul_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_basic")
+backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
 Call = Callable[[tuple[int, int, int], str], object]
@@ -81,7 +81,7 @@ def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: st
     if rung in ("naive", "coalesced"):
         if form != "nn":
             raise ValueError(f"{name}: {rung} knows only ab (nn); tn and nt begin with tiled_16")
-        kernel = getattr(matmul_basic, rung)
+        kernel = getattr(matmul_1_basic, rung)
         across = grids.tiles(n, m, 16, 16) if rung == "naive" else grids.tiles(m, n, 16, 16)
         configured = kernel[across, (16, 16)]
     else:

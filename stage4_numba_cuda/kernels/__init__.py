@@ -3,7 +3,7 @@
 A kernel checks only that its thread has something to do; shapes, dtypes and overlap are checked in the room of the same
 name. docs/cuda.md goes through the kernels.
 
-    matmul_basic, matmul_register, matmul_warp, matmul_tensor
+    matmul_1_basic, matmul_2_register, matmul_3_warp, matmul_4_tensor
                          the matmul ladder, in three forms: ab, aᵀb, abᵀ
     matmul_tiles         how its upper rungs move a tile, and what they do with it
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python

@@ -14,7 +14,7 @@ from shared.contract import ACTIVATIONS
 from stage4_numba_cuda import matmul as products
 from stage4_numba_cuda.arrays import asarray, empty, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
-from stage4_numba_cuda.kernels import matmul_tensor, matmul_warp
+from stage4_numba_cuda.kernels import matmul_3_warp, matmul_4_tensor
 from stage4_numba_cuda.launch import tiles
 from tests.wide import WIDE, wide, widely
 
@@ -212,12 +212,12 @@ def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
         x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
         bias = np.random.default_rng(n).normal(size=n).astype(dtype)
         out = poisoned((m, n), dtype)
-        kernel = matmul_warp.forward(vector, dtype, activation)
+        kernel = matmul_3_warp.forward(vector, dtype, activation)
         kernel[tiles(m, n, 128, 128), 256](given_x, given_w, asarray(bias, dtype), out)
         assert_forward(out, x, w, bias, activation, dtype)
     for masked in (False, True) if WIDE else (True,):
         grad, w_t, output, mask, given, out = backward_case(m, k, n, dtype, masked)
-        kernel = matmul_warp.backward(vector, dtype, 4, masked)
+        kernel = matmul_3_warp.backward(vector, dtype, 4, masked)
         kernel[tiles(m, k, 128, 128), 256](*given, out)
         assert_backward(out, grad, w_t, output, mask, 4, dtype)
 
@@ -225,7 +225,7 @@ def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
 def assert_on_tensor_cores(precision: str, got: Any, a: np.ndarray, b: np.ndarray) -> None:
     """Either factor of each product is rounded by its own eps; the products are then summed in float32."""
     k, scale = a.shape[1], np.abs(a) @ np.abs(b)
-    unit = matmul_tensor.EPSILON[precision]
+    unit = matmul_4_tensor.EPSILON[precision]
     bound = (2 * unit + unit**2) * scale + 4 * eps("float32") * np.sqrt(k) * scale
     error = np.abs(to_host(got) - a @ b)
     assert (error <= bound).all(), f"{precision}: off by up to {(error / bound).max()} times what rounding explains"

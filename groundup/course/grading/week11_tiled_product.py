@@ -33,7 +33,7 @@ cuda = module("backend").cuda
 
 def tile_of(name: str, side: int) -> list[Check]:
     """11.1 and 11.2: fill and fill_transposed, called by a kernel of the grader's that shows the tile."""
-    fill = getattr(module("kernels.matmul_basic"), name)
+    fill = getattr(module("kernels.matmul_1_basic"), name)
     of_the_project(fill, device=True)
     kernel = tile_kernel(fill, side)
     turned = name == "fill_transposed"
@@ -177,7 +177,7 @@ TILE_MISTAKES = [
 
 def tiled_product() -> list[Check]:
     """11.3: the product through shared tiles; as nn throughout, and once each as tn and nt."""
-    tiled = module("kernels.matmul_basic").tiled
+    tiled = module("kernels.matmul_1_basic").tiled
     kernel = tiled(TILE, "nn").multiply
     turned = {form: tiled(4, form).multiply for form in ("tn", "nt")}
 

@@ -35,7 +35,7 @@ def activated(number: int, z: np.ndarray) -> np.ndarray:
 
 def tiled_forward() -> list[Check]:
     """The product with bias and activation at its end, of tiles of 4 x 4."""
-    kernel = module("kernels.matmul_basic").tiled(SIDE, "nn").forward
+    kernel = module("kernels.matmul_1_basic").tiled(SIDE, "nn").forward
 
     def launch(x: np.ndarray, weights: np.ndarray) -> Launch:
         return Launch((-(-weights.shape[1] // SIDE), -(-len(x) // SIDE)), (SIDE, SIDE))

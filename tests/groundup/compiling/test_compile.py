@@ -207,16 +207,16 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_table_shows_registers_spills_shared_memory_occupancy_and_the_inner_loop(answers: dict[str, Any]) -> None:
     answers["registers"], answers["shared"] = 24, 4224
-    result = run("--kernel", "matmul_basic.naive", "--arch", "8.0", "--arch", "sm_75", "--dtype", "float32")
+    result = run("--kernel", "matmul_1_basic.naive", "--arch", "8.0", "--arch", "sm_75", "--dtype", "float32")
     assert result.exit_code == 0, result.output
-    assert "matmul_basic.naive float32 24/40 0 4224 100% 100% 90%, 32" in single_spaced(result.stdout)
+    assert "matmul_1_basic.naive float32 24/40 0 4224 100% 100% 90%, 32" in single_spaced(result.stdout)
     assert "All 2 compile and stay within their budgets." in result.stdout
 
 
 def test_kernel_that_needs_a_newer_architecture_says_so(
     answers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = entry("matmul_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, needs=(8, 0))
+    line = entry("matmul_1_basic.naive", "T[2] T[2] T[2]", 256, 40, 40, needs=(8, 0))
     monkeypatch.setattr(show, "CATALOGUE", (line,))
     assert "needs 8.0 75%" in single_spaced(run("--arch", "7.5", "--arch", "8.0").stdout)
     error = run("--arch", "7.5").exception

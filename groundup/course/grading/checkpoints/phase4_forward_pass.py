@@ -68,7 +68,7 @@ class Forward:
         self.images = random(np.random.default_rng(8), 2 * batch, LAYERS[0])
         self.data = [self.cuda.to_device(each) for each in (self.images, self.order, np.array([batch // 2], np.int64))]
         self.x, self.hidden, self.outputs = (self.cuda.to_device(np.zeros((batch, n), np.float32)) for n in LAYERS)
-        self.tiled = module("kernels.matmul_basic").tiled(TILE, "nn").multiply
+        self.tiled = module("kernels.matmul_1_basic").tiled(TILE, "nn").multiply
 
     def run(self, product: str) -> None:
         """Launch it all, and wait for nothing."""
@@ -87,7 +87,7 @@ class Forward:
         rows, columns = c.shape
         across, down = (rows, columns) if product == "naive" else (columns, rows)
         grid = -(-across // TILE), -(-down // TILE)
-        kernel = self.tiled if product == "tiled" else getattr(module("kernels.matmul_basic"), product)
+        kernel = self.tiled if product == "tiled" else getattr(module("kernels.matmul_1_basic"), product)
         kernel[grid, (TILE, TILE)](a, b, c)
 
     def forget(self) -> None:
@@ -125,7 +125,7 @@ def _forward_agrees(tally: Tally) -> None:
 
 def _reads_less(tally: Tally) -> None:
     """Loads of a and b in a product of 32 x 64 and 64 x 32, counted by the lens."""
-    basic = module("kernels.matmul_basic")
+    basic = module("kernels.matmul_1_basic")
     rng = np.random.default_rng(6)
     given = random(rng, 32, 64), random(rng, 64, 32), Out((32, 32))
     launch = Launch((2, 2), (TILE, TILE))

@@ -57,7 +57,7 @@ GATHERED = [
 
 def product(name: str, x_down: bool) -> list[Check]:
     """9.4 and 10.1: a thread for each number of ab. x_down: whether the launch has x down the rows."""
-    kernel = getattr(module("kernels.matmul_basic"), name)
+    kernel = getattr(module("kernels.matmul_1_basic"), name)
 
     def blocks(rows: int, columns: int) -> tuple[int, int]:
         """Of 8 x 4 threads, and more of them than the result has room for."""

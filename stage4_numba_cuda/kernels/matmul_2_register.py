@@ -73,7 +73,7 @@ def register_1d(form: str) -> Any:
             fill_b(tile_b, b, start, column)
             cuda.syncthreads()
             for step in range(DEPTH):
-                k = uint32(step)  # unsigned, as in matmul_basic.py
+                k = uint32(step)  # unsigned, as in matmul_1_basic.py
                 right = tile_b[k, x]
                 for i in range(each):
                     sums[i] += tile_a[y + i, k] * right
@@ -196,7 +196,7 @@ def _wide(form: str, vector: bool, each: int, gap: int, pitch: int) -> Any:
             unload_b(tile_b, i_b, k_b, staged_b)
             cuda.syncthreads()
             start += int32(DEPTH)
-        if count > 0:  # see matmul_warp.py
+        if count > 0:  # see matmul_3_warp.py
             eight(tile_a, tile_b, sums, left, right, 0, y, x)
         for i in range(8):
             target = row + y + (i & 3) + (i >> 2) * gap
