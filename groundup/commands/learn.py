@@ -14,12 +14,15 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from groundup.course import progress as progress_file
-from groundup.course.functions import FunctionMissing, dedented, find
-from groundup.course.judge import Verdict, judge, judge_checkpoint
+from groundup.course.judging.judge import judge, judge_checkpoint
+from groundup.course.judging.verdict import Verdict
+from groundup.course.learner import record as record_file
+from groundup.course.learner.finding import DEFAULT, VARIABLE, commit_first, locate
+from groundup.course.learner.finding import start as start_folder
+from groundup.course.learner.functions import FunctionMissing, dedented, find
+from groundup.course.learner.project_files import solution
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Course, Phase, Task, course
-from groundup.course.workspace import DEFAULT, VARIABLE, Workspace, commit_first, locate, solution
-from groundup.course.workspace import start as start_folder
 from shared.bench.results import as_json
 
 WIDTH = 100
@@ -78,7 +81,7 @@ def start(
       groundup learn start ~/my-network
     """
     chosen = folder or context.obj or _found()
-    new = not (chosen / progress_file.NAME).exists()
+    new = not (chosen / record_file.NAME).exists()
     workspace, written = start_folder(chosen, course())
     weeks = course().weeks
     if new:
@@ -110,10 +113,10 @@ def check(
     if all_ and task is not None:
         raise ValueError(f"check: name a task or give --all, not both; got {task} and --all")
     tasks = [each for each in course().tasks if _begun(workspace, each)] if all_ else [_task(workspace, task)]
-    current = workspace.progress.current
+    current = workspace.record.current
     verdicts = {each.id: _grade(workspace, each, quiet=as_json_) for each in tasks}
     if all_:
-        workspace.progress.current = current
+        workspace.record.current = current
         workspace.save()
     if as_json_:
         told = {name: verdict.document() for name, verdict in verdicts.items()}
@@ -186,9 +189,9 @@ def hint(
     """
     workspace = locate(context.obj, course())
     chosen = _task(workspace, task)
-    record = workspace.progress.of(chosen.id)
-    asked = level or min(record.hints + 1, 3)
-    record.hints = max(record.hints, asked)
+    entry = workspace.record.of(chosen.id)
+    asked = level or min(entry.hints + 1, 3)
+    entry.hints = max(entry.hints, asked)
     workspace.save()
     names = ("a nudge", "a plan", "nearly the code")
     typer.echo(f"{chosen.id}, hint {asked} of 3, {names[asked - 1]}:\n")
@@ -218,9 +221,9 @@ def show_solution(
     if not passed and not reveal:
         typer.echo(f"{chosen.id} has not passed yet: groundup learn hint {chosen.id} helps, --reveal opens it now")
         raise typer.Exit(1)
-    record = workspace.progress.of(chosen.id)
-    if not passed and not record.revealed:
-        record.revealed = True
+    entry = workspace.record.of(chosen.id)
+    if not passed and not entry.revealed:
+        entry.revealed = True
         workspace.save()
     theirs = dedented(solution(chosen))
     try:
@@ -263,11 +266,11 @@ def skip(context: typer.Context, task: TaskName = None) -> None:
     """
     workspace = locate(context.obj, course())
     chosen = _task(workspace, task)
-    record = workspace.progress.of(chosen.id)
+    entry = workspace.record.of(chosen.id)
     if workspace.passed(chosen):
         typer.echo(f"{chosen.id} has passed, so there is nothing to skip")
         return
-    record.state, record.on, record.digest = "skipped", _today(), ""
+    entry.state, entry.on, entry.digest = "skipped", _today(), ""
     workspace.save()
     typer.echo(f"{chosen.id} skipped; groundup learn check {chosen.id} takes it up again")
     if _next(workspace, chosen) is not None:
@@ -295,7 +298,7 @@ def reset(
         kept = workspace.reset(chosen, whole_file=file)
     except FunctionMissing as missing:
         raise ValueError(f"{missing}; groundup learn reset {chosen.id} --file brings back all of the file") from None
-    workspace.progress.current = chosen.id
+    workspace.record.current = chosen.id
     workspace.save()
     copy = f"; the file as it was: {kept}" if kept else ""
     typer.echo(f"{_place(workspace, chosen)} is a stub again{copy}")
@@ -317,7 +320,7 @@ def status(
     workspace = locate(context.obj, course())
     if as_json_:
         states = {task.id: _state(workspace, task) for task in course().tasks}
-        document = {"schema": 1, "kind": "groundup learn status", "current": workspace.progress.current}
+        document = {"schema": 1, "kind": "groundup learn status", "current": workspace.record.current}
         typer.echo(as_json({**document, "tasks": states}), nl=False)
         return
     _show_status(workspace, course(), all_)
@@ -346,9 +349,9 @@ def checkpoint(
     _show_verdict(verdict, workspace, None)
     if not verdict.passed:
         raise typer.Exit(1)
-    record = workspace.progress.of(f"checkpoint {chosen.number}")
+    entry = workspace.record.of(f"checkpoint {chosen.number}")
     if len(mine) == there:
-        record.state, record.on = "passed", _today()
+        entry.state, entry.on = "passed", _today()
         workspace.save()
     else:
         typer.echo("reached; it counts as yours once all of the phase's functions are")
@@ -365,15 +368,15 @@ def _grade(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:
         typer.echo(f"{task.id} {task.title}\n{_place(workspace, task)}: {task.function}")
     graded = _digest(workspace, task)
     verdict = judge(workspace, task)
-    workspace.progress = progress_file.load(workspace.folder / progress_file.NAME)  # others may have written meanwhile
-    record = workspace.progress.of(task.id)
-    workspace.progress.current = task.id
+    workspace.record = record_file.load(workspace.folder / record_file.NAME)  # others may have written meanwhile
+    entry = workspace.record.of(task.id)
+    workspace.record.current = task.id
     changed = _digest(workspace, task) != graded
     if verdict.passed and not changed and graded is not None:
-        if record.state != "passed" or record.digest != graded:
-            record.state, record.on, record.digest = "passed", _today(), graded
-    elif not verdict.passed and not verdict.stub and (record.state == "skipped" or record.digest == graded):
-        record.state, record.on, record.digest = "", "", ""  # taken up again, or something around it does not hold
+        if entry.state != "passed" or entry.digest != graded:
+            entry.state, entry.on, entry.digest = "passed", _today(), graded
+    elif not verdict.passed and not verdict.stub and (entry.state == "skipped" or entry.digest == graded):
+        entry.state, entry.on, entry.digest = "", "", ""  # taken up again, or something around it does not hold
     if not quiet:
         _show_verdict(verdict, workspace, task)
     following = _next(workspace, task) if verdict.passed and not changed else None
@@ -389,7 +392,7 @@ def _grade(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:
 def _digest(workspace: Workspace, task: Task) -> str | None:
     """Of the task's function as it is now; None where it cannot be found."""
     try:
-        return progress_file.digest(workspace.function(task))
+        return record_file.digest(workspace.function(task))
     except ValueError:
         return None
 
@@ -484,20 +487,20 @@ def _show_task(console: Console, task: Task, state: str, current: bool) -> None:
 
 
 def _show_checkpoint(console: Console, workspace: Workspace, phase: Phase) -> None:
-    record = workspace.progress.of(f"checkpoint {phase.number}")
-    reached = f"reached {record.on}" if record.state == "passed" else ""
+    entry = workspace.record.of(f"checkpoint {phase.number}")
+    reached = f"reached {entry.on}" if entry.state == "passed" else ""
     console.print(f"    checkpoint: {phase.checkpoint}  {reached}", soft_wrap=True)
 
 
 def _state(workspace: Workspace, task: Task) -> str:
     """In words: what has become of a task."""
-    record = workspace.progress.of(task.id)
-    if record.state == "passed":
+    entry = workspace.record.of(task.id)
+    if entry.state == "passed":
         if not workspace.passed(task):
             return "changed since it passed"
-        helped = [f"{record.hints} hint{'' if record.hints == 1 else 's'}"] if record.hints else []
-        return ", ".join(["passed", *helped, *(["solution seen"] if record.revealed else [])])
-    if record.state == "skipped":
+        helped = [f"{entry.hints} hint{'' if entry.hints == 1 else 's'}"] if entry.hints else []
+        return ", ".join(["passed", *helped, *(["solution seen"] if entry.revealed else [])])
+    if entry.state == "skipped":
         return "skipped"
     return "begun" if _begun(workspace, task) else ""
 
@@ -521,7 +524,7 @@ def _task(workspace: Workspace, name: str | None) -> Task:
     if name is not None:
         return course().task(name)
     known = {task.id: task for task in course().tasks}
-    return known.get(workspace.progress.current, course().tasks[0])
+    return known.get(workspace.record.current, course().tasks[0])
 
 
 def _next(workspace: Workspace, after: Task, itself: bool = False) -> Task | None:
@@ -532,12 +535,8 @@ def _next(workspace: Workspace, after: Task, itself: bool = False) -> Task | Non
     tasks = course().tasks
     place = tasks.index(after) + (0 if itself else 1)
     for task in [*tasks[place:], *tasks[:place]]:
-        if (
-            (itself or task != after)
-            and not workspace.passed(task)
-            and workspace.progress.of(task.id).state != "skipped"
-        ):
-            workspace.progress.current = task.id
+        if (itself or task != after) and not workspace.passed(task) and workspace.record.of(task.id).state != "skipped":
+            workspace.record.current = task.id
             workspace.save()
             return task
     return None

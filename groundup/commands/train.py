@@ -14,7 +14,7 @@ import typer
 
 from groundup import train as training
 from groundup.commands import train_options as options
-from groundup.course.mine import place_in, prepare, put_in_place, told
+from groundup.course.learners_stage import place_in, prepare, put_in_place, told
 from shared import contract
 from shared.data.datasets import Dataset
 from shared.machine.environment import environment

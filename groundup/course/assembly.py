@@ -23,9 +23,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from groundup.course.functions import find, function_text, is_c, lines_of
+from groundup.course.learner.functions import find, function_text, is_c, lines_of
+from groundup.course.learner.project_files import files, solution_file
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task
-from groundup.course.workspace import Workspace, files, solution_file
 from shared.machine.atomic import write_atomically
 
 C_FOLDER = "stage3_c/csrc"

@@ -25,7 +25,7 @@ import importlib
 from pathlib import Path
 from types import ModuleType
 
-from groundup.course.checks import Check
+from groundup.course.checks.check import Check
 
 
 def task_checks(task: str) -> list[Check]:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.problems.matrices import MATMUL_HAND, MATMUL_MISTAKES, SIZES, B, matrices
-from groundup.course.mistakes import Mistake
 
 ONE_ROW = (
     "all rows are one and the same list: [row] * m does not copy the row; make each row anew, [... for _ in range(m)]"

@@ -8,7 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, gradient_check
+from groundup.course.checks.check import Check
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.problems.activations import (
     FAR,
@@ -35,13 +38,10 @@ from groundup.course.grading.problems.cross_entropy import (
     labelled,
     loss_scale,
 )
-from groundup.course.mistakes import Mistake
 
 OVERFLOW = "exp of more than 709 is beyond every float: subtract {} first, which cancels and changes nothing else"
 
-
 UNDERFLOW = "every exp of a row has rounded to 0: subtract the largest of each row, not of the whole matrix"
-
 
 LOGARITHM = "a share has rounded to 0, and the logarithm of 0 is no number: work with z - max(z), as the docstring does"
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Wrong, gradient_check
+from groundup.course.checks.check import Check, Wrong
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
 from groundup.course.grading.problems.activations import LOG3, SHAPES, softmax_of
 from groundup.course.grading.problems.dense import (
@@ -44,7 +47,6 @@ from groundup.course.grading.problems.optimizer_steps import (
     sgd_steps,
     steps_case,
 )
-from groundup.course.mistakes import Mistake
 
 FORWARD_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
     (

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, Wrong, unchanged
+from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_arrays import (
     NO_OUT,
     OVERFLOWED,
@@ -42,7 +44,6 @@ from groundup.course.grading.problems.dense import (
     dense_slopes,
 )
 from groundup.course.grading.problems.matrices import MATMUL_HAND, MATMUL_MISTAKES, SIZES, matrices
-from groundup.course.mistakes import Mistake
 
 
 def outer_products() -> list[Check]:

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, unchanged
+from groundup.course.checks.check import Check, Tally, unchanged
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_arrays import (
     OVERFLOWED,
     below,
@@ -60,7 +62,6 @@ from groundup.course.grading.problems.optimizer_steps import (
     sgd_steps,
     steps_case,
 )
-from groundup.course.mistakes import Mistake
 
 
 def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., Any]:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     SHAPES,
@@ -20,7 +23,6 @@ from groundup.course.grading.calling.c_functions import (
 )
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.c_products import product
-from groundup.course.mistakes import Mistake
 
 
 # Week 6: pointers and loops

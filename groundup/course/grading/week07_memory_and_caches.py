@@ -7,7 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, checks_of, gradient_check
+from groundup.course.checks.check import Check
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     SHAPES,
@@ -19,7 +22,6 @@ from groundup.course.grading.calling.c_functions import (
 )
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.c_products import factors, product
-from groundup.course.mistakes import Mistake
 
 
 # Week 7: one pass over memory
@@ -245,7 +247,6 @@ def sgd() -> list[Check]:
 
 BLOCK_DEPTH, BLOCK_WIDTH = 64, 256
 """DEPTH and WIDTH of matmul_loops.c."""
-
 
 WALK = (8, 512, 512)
 """A product in which walking down b's columns costs several times as much as walking along its rows: every number is

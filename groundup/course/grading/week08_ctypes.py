@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check
+from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.c_functions import c_floor, library, numpy_floor
 from groundup.course.grading.problems.c_products import SIZES, A, B, factors
-from groundup.course.mistakes import Mistake
 
 
 def refused(

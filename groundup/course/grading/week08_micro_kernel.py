@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake, likely_cause
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     alike,
@@ -25,7 +28,6 @@ from groundup.course.grading.calling.c_functions import (
 )
 from groundup.course.grading.calling.fenced_arrays import filled, read
 from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, factors, product, product_call, times
-from groundup.course.mistakes import Mistake, likely_cause
 
 
 def tile() -> list[Check]:

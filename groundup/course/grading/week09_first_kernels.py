@@ -9,7 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, checks_of
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     RUNS,
     Both,
@@ -24,14 +26,11 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoch, product
-from groundup.course.mistakes import Mistake
 
 COUNTS = (1, 7, 33)
 """One, a prime, one past a warp."""
 
-
 ONE_THREAD = "several threads do the same number: blockIdx is a part of a thread's number, and gridsize of its step"
-
 
 ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * columns numbers"
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, checks_of
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     RUNS,
     Launch,
@@ -21,7 +23,6 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.problems.first_kernels import ALONG, GATHERED, SUM_IN_MEMORY, batch, epoch, product
-from groundup.course.mistakes import Mistake
 
 
 def columns_by_thread() -> list[Check]:

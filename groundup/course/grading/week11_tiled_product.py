@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, checks_of
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
@@ -22,10 +24,8 @@ from groundup.course.grading.calling.kernel_memory import coalesced, races, read
 from groundup.course.grading.calling.line_by_line import line_by_line
 from groundup.course.grading.checkpoints.phase4_forward_pass import FROM_GLOBAL
 from groundup.course.grading.problems.first_kernels import ALONG, matmul_exercise
-from groundup.course.mistakes import Mistake
 
 TILE = 16
-
 
 cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     RUNS,
     Launch,
@@ -23,18 +26,14 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
 from groundup.course.grading.calling.line_by_line import line_by_line
-from groundup.course.mistakes import Mistake
 
 cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""
 
-
 COMPILED = "leaky_relu"
 """The activation whose kernels are compiled. Those of the others are stepped through: the factory is the same."""
 
-
 NAMES = ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
-
 
 OVERFLOW = "exp overflows where z is large: write max(z, 0) + log1p(exp(-|z|)) for log(1 + exp(z))"
 

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, checks_of
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
@@ -33,7 +35,6 @@ from groundup.course.grading.problems.kernel_reductions import (
     softmax_of,
     warps,
 )
-from groundup.course.mistakes import Mistake
 
 
 def wrong_in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:

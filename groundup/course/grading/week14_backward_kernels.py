@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, checks_of, gradient_check
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, launched, module, random
 from groundup.course.grading.calling.kernel_memory import COALESCED, watched
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
@@ -32,7 +35,6 @@ from groundup.course.grading.problems.kernel_reductions import (
     softmax_of,
     warps,
 )
-from groundup.course.mistakes import Mistake
 
 
 def softmax_warp_backward() -> list[Check]:

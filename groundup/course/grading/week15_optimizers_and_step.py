@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Wrong, checks_of
+from groundup.course.checks.check import Check, Wrong
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import module
 from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
 from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
 from groundup.course.grading.problems.kernel_reductions import FLOAT64
-from groundup.course.mistakes import Mistake
 from shared.contract import STAGES, load_stage
 
 

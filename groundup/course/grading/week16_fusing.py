@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Wrong, checks_of
+from groundup.course.checks.check import Check, Wrong
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.kernel_losses import (
@@ -22,7 +24,6 @@ from groundup.course.grading.problems.kernel_losses import (
     slope_mistakes,
 )
 from groundup.course.grading.problems.kernel_reductions import WARP, below, f32
-from groundup.course.mistakes import Mistake
 
 SIDE = 4
 """Of the tiles here: any side will do, and the smaller, the fewer threads."""

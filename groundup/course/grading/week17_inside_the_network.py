@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
-from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, gradient_check, unchanged
+from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.cross_entropy import one_hot
 from groundup.course.grading.problems.networks import FORWARD_PROBLEM, SLOPES, Problem, column, network_trace, problem
-from groundup.course.mistakes import Mistake
 
 
 def confusion_matrix() -> list[Check]:

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import STEP, Check, Exercise, Tally, Wrong, checks_of
-from groundup.course.mistakes import Mistake
+from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.derivatives import STEP
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from shared.checks import gradients
 from shared.checks.tolerance import tolerance
 

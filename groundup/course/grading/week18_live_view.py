@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from groundup import live
-from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, unchanged
+from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.networks import problem
-from groundup.course.mistakes import Mistake
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 
@@ -158,7 +159,6 @@ def sparkline() -> list[Check]:
 
 
 ALL_ZERO = "where the weights are all 0, the ratio is inf, or 0 if the gradient is 0, too"
-
 
 Pair = tuple[list[np.ndarray], list[np.ndarray]]
 

@@ -8,9 +8,12 @@ import pytest
 
 from groundup.cli import main
 from groundup.commands import learn
-from groundup.course.judge import Verdict, run_limited
+from groundup.course.judging.judge import run_limited
+from groundup.course.judging.verdict import Verdict
+from groundup.course.learner.finding import locate
+from groundup.course.learner.project_files import solution
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
-from groundup.course.workspace import Workspace, locate, solution
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 from tests.stages import STAGE_PARAMS
 
@@ -60,7 +63,7 @@ def test_the_first_exercise_from_stub_to_pass(learner: Workspace, capsys: pytest
     shown = capsys.readouterr().out
     assert "passed" in shown
     assert "next: 1.2" in shown
-    assert locate(None, course()).progress.current == "1.2"
+    assert locate(None, course()).record.current == "1.2"
     assert run("status") == 0
     assert "1 of 4" in capsys.readouterr().out
 
@@ -71,7 +74,7 @@ def test_hints_come_one_after_the_other_and_are_counted(learner: Workspace, caps
         shown = capsys.readouterr().out
         assert f"1.1, hint {level} of 3, {name}:" in shown
         assert FIRST.hints[level - 1].strip() in shown
-    assert locate(None, course()).progress.of("1.1").hints == 3
+    assert locate(None, course()).record.of("1.1").hints == 3
 
 
 def test_the_solution_opens_on_a_pass_or_when_revealed(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +84,7 @@ def test_the_solution_opens_on_a_pass_or_when_revealed(learner: Workspace, capsy
     shown = capsys.readouterr().out
     assert "-    raise NotImplementedError" in shown
     assert "+    return c" in shown
-    assert locate(None, course()).progress.of("1.1").revealed
+    assert locate(None, course()).record.of("1.1").revealed
     write(learner, FIRST)
     assert run("check") == 0
     capsys.readouterr()
@@ -102,7 +105,7 @@ def test_skip_and_next_go_on_and_check_comes_back(learner: Workspace, capsys: py
     assert "now: 1.3" in capsys.readouterr().out
     write(learner, FIRST)
     assert run("check", "index_loops") == 0
-    assert locate(None, course()).progress.of("1.1").state == "passed"
+    assert locate(None, course()).record.of("1.1").state == "passed"
     capsys.readouterr()
     assert run("skip", "1.1") == 0
     assert "nothing to skip" in capsys.readouterr().out
@@ -110,7 +113,7 @@ def test_skip_and_next_go_on_and_check_comes_back(learner: Workspace, capsys: py
 
 def test_when_nothing_is_left_it_says_so(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     for task in course().tasks:
-        learner.progress.of(task.id).state = "skipped"
+        learner.record.of(task.id).state = "skipped"
     learner.save()
     assert run("next") == 0
     assert "every task has passed or was skipped" in capsys.readouterr().out
@@ -203,7 +206,7 @@ def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
     monkeypatch.setattr(learn, "judge", slow)
     assert run("check") == 0
     assert "saved anew while it was graded" in capsys.readouterr().out
-    assert locate(None, course()).progress.of("1.1").state == ""
+    assert locate(None, course()).record.of("1.1").state == ""
 
 
 def test_a_pass_is_taken_back_when_what_it_leans_on_breaks(
@@ -216,7 +219,7 @@ def test_a_pass_is_taken_back_when_what_it_leans_on_breaks(
     assert run("check") == 0
     path.write_text(text + "\n\ndef helped(c):\n    return None\n", encoding="utf-8")
     assert run("check", "1.1") == 1
-    assert locate(None, course()).progress.of("1.1").state == ""
+    assert locate(None, course()).record.of("1.1").state == ""
 
 
 def test_what_another_terminal_writes_meanwhile_is_kept(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,8 +232,8 @@ def test_what_another_terminal_writes_meanwhile_is_kept(learner: Workspace, monk
 
     monkeypatch.setattr(learn, "judge", slow)
     assert run("check", "1.1") == 0
-    progress = locate(None, course()).progress
-    assert (progress.of("1.1").state, progress.of("1.3").state) == ("passed", "skipped")
+    record = locate(None, course()).record
+    assert (record.of("1.1").state, record.of("1.3").state) == ("passed", "skipped")
 
 
 def test_start_inside_the_folder_brings_back_what_is_missing(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groundup.course import progress
-from groundup.course.functions import replaced
+from groundup.course.learner import record
+from groundup.course.learner.finding import start
+from groundup.course.learner.functions import replaced
+from groundup.course.learner.project_files import solution
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
-from groundup.course.workspace import Workspace, solution, start
 
 
 def new_folder(folder: Path) -> Workspace:
@@ -27,6 +29,6 @@ def write(learner: Workspace, task: Task, old: str = "", new: str = "") -> None:
 
 def mark_passed(learner: Workspace, task: Task) -> None:
     """As if what stands in the file now had passed."""
-    record = learner.progress.of(task.id)
-    record.state, record.digest = "passed", progress.digest(learner.function(task))
+    entry = learner.record.of(task.id)
+    entry.state, entry.digest = "passed", record.digest(learner.function(task))
     learner.save()

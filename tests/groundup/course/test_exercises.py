@@ -6,10 +6,14 @@ from typing import Any
 
 import pytest
 
-from groundup.course.functions import find, function_text, replaced
-from groundup.course.judge import Verdict, judge
+from groundup.course import grading
+from groundup.course.judging.judge import judge
+from groundup.course.judging.verdict import Verdict
+from groundup.course.learner.finding import start
+from groundup.course.learner.functions import find, function_text, replaced
+from groundup.course.learner.project_files import solution
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
-from groundup.course.workspace import Workspace, solution, start
 from tests.groundup.course.course_mutants import Mutant
 from tests.stages import REASONS
 from tests.wide import widened
@@ -88,6 +92,11 @@ def test_a_wrong_answer_fails_its_check_with_the_likely_cause(learner: Workspace
 def test_every_exercise_has_at_least_two_wrong_answers() -> None:
     counts = Counter(mutant.task for mutant in MUTANTS)
     assert [task.id for task in course().tasks if counts[task.id] < 2] == []
+
+
+def test_a_task_that_no_week_grades_is_named() -> None:
+    with pytest.raises(KeyError, match=r"no file of week 1 grades task 1\.99"):
+        grading.task_checks("1.99")
 
 
 def test_there_are_at_least_forty_exercises_and_every_week_has_some() -> None:

@@ -4,10 +4,10 @@ import ast
 
 import pytest
 
-from groundup.course.c_source import c_function
-from groundup.course.functions import FunctionMissing, find, function_text, lines_of, replaced, stub, stub_line
+from groundup.course.learner.c_source import c_function
+from groundup.course.learner.functions import FunctionMissing, find, function_text, lines_of, replaced, stub, stub_line
+from groundup.course.learner.project_files import files, solution, solution_file, stubbed
 from groundup.course.manifest import course
-from groundup.course.workspace import files, solution, solution_file, stubbed
 
 PYTHON = '''\
 import math

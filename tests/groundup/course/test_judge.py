@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup.course import child, judge, limits
 from groundup.course.assembly import Assembly
-from groundup.course.checks import Check, Exercise, Tally, Wrong, checks_of, times_slower
-from groundup.course.functions import find, replaced
+from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake, likely_cause
+from groundup.course.checks.speed import times_slower
 from groundup.course.grading.calling import on_lists
+from groundup.course.judging import child, judge, memory_limit
+from groundup.course.judging.compiler_hints import compile_hint
+from groundup.course.learner.functions import find, replaced
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
-from groundup.course.mistakes import Mistake, compile_hint, likely_cause
-from groundup.course.workspace import Workspace
 from tests.groundup.course.course_helpers import new_folder, write
 from tests.stages import REASONS
 
@@ -369,7 +372,7 @@ def test_a_time_is_the_median_of_ratios_taken_in_turn() -> None:
 
 
 def test_what_a_process_holds_is_known() -> None:
-    assert limits.resident_bytes() > 10 * limits.MEGABYTE
+    assert memory_limit.resident_bytes() > 10 * memory_limit.MEGABYTE
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
-from groundup.course.functions import replaced
-from groundup.course.judge import judge
+from groundup.course.judging.judge import judge
+from groundup.course.learner.finding import start
+from groundup.course.learner.functions import replaced
+from groundup.course.learner.project_files import solution
 from groundup.course.manifest import course
-from groundup.course.workspace import solution, start
 from shared.contract import STAGES
 from tests.stages import REASONS
 

@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from groundup.cli import main
+from groundup.course.learner.finding import locate
+from groundup.course.learner.migration import PLACES, mended
+from groundup.course.learner.project_files import stubbed
+from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, course
-from groundup.course.migration import PLACES, mended
-from groundup.course.workspace import Workspace, locate, stubbed
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 
 OLD, NEW = "shared/inside.py", "groundup/inside.py"

@@ -5,9 +5,11 @@ from pathlib import Path, PureWindowsPath
 from types import SimpleNamespace
 from typing import Any
 
-from groundup.course import assembly, judge, limits
+from groundup.course import assembly
+from groundup.course.judging import judge, memory_limit
+from groundup.course.judging.verdict import CRASHES, verdict_of
+from groundup.course.learner.finding import start
 from groundup.course.manifest import course
-from groundup.course.workspace import start
 from tests.groundup.course.course_helpers import new_folder, write
 
 FIRST = course().task("1.1")
@@ -16,16 +18,16 @@ WINDOWS_FILE = str(PureWindowsPath("C:/Users/Jörg Å/groundup-course/stage3_c/c
 
 def test_a_crash_on_windows_is_told_like_one_elsewhere() -> None:
     """Windows has no signals: the exit code of a process that touched memory that is not its own is 0xC0000005."""
-    verdict = judge._verdict([{"event": "trying", "text": "ijk(a, b)"}], 0xC0000005, "", 1.0, 1.0)
+    verdict = verdict_of([{"event": "trying", "text": "ijk(a, b)"}], 0xC0000005, "", 1.0, 1.0)
     assert "while trying ijk(a, b)" in verdict.what
-    assert verdict.cause == judge.CRASHES["SIGSEGV"]
+    assert verdict.cause == CRASHES["SIGSEGV"]
 
 
 def test_memory_is_asked_of_windows_by_its_own_call() -> None:
     def tell(process: Any, counters: Any, size: int) -> int:
         assert process == 42
-        assert size == counters._obj.size == ctypes.sizeof(limits._Counters)
-        counters._obj.working_set = 123 * limits.MEGABYTE
+        assert size == counters._obj.size == ctypes.sizeof(memory_limit._Counters)
+        counters._obj.working_set = 123 * memory_limit.MEGABYTE
         return 1
 
     class Call:
@@ -39,7 +41,7 @@ def test_memory_is_asked_of_windows_by_its_own_call() -> None:
         GetCurrentProcess=Call(lambda: 42),
         K32GetProcessMemoryInfo=Call(lambda process, counters, size: tell(process, counters, size)),
     )
-    assert limits.working_set(kernel) == 123 * limits.MEGABYTE
+    assert memory_limit.working_set(kernel) == 123 * memory_limit.MEGABYTE
 
 
 def test_a_windows_path_survives_a_line_directive() -> None:

@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groundup.course import manifest, progress
-from groundup.course.functions import FunctionMissing
+from groundup.course import manifest
+from groundup.course.learner import record
+from groundup.course.learner.finding import commit_first, locate, start
+from groundup.course.learner.functions import FunctionMissing
+from groundup.course.learner.project_files import files, solution
 from groundup.course.manifest import course
-from groundup.course.workspace import commit_first, files, locate, solution, start
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
@@ -21,7 +23,7 @@ def test_a_new_folder_has_every_file_with_stubs_and_starts_at_the_first_task(tmp
     for file in files(course()):
         assert (learner.folder / file).is_file()
     assert all(learner.is_stub(task) for task in course().tasks)
-    assert learner.progress.current == "1.1"
+    assert learner.record.current == "1.1"
 
 
 def test_starting_again_brings_back_what_is_missing_and_touches_nothing_else(tmp_path: Path) -> None:
@@ -106,7 +108,7 @@ def test_a_mark_at_the_beginning_of_a_file_is_no_matter(tmp_path: Path) -> None:
     assert learner.is_stub(FIRST)
     state = learner.folder / "progress.toml"
     state.write_bytes(b"\xef\xbb\xbf" + state.read_bytes())
-    assert progress.load(state).current == "1.1"
+    assert record.load(state).current == "1.1"
 
 
 def test_a_pass_holds_only_for_the_function_that_passed(tmp_path: Path) -> None:
@@ -149,9 +151,9 @@ def test_without_git_the_folder_is_made_all_the_same(tmp_path: Path, monkeypatch
     assert commit_first(new_folder(tmp_path / "course").folder) == ""
 
 
-records = st.builds(
-    progress.Record,
-    state=st.sampled_from(progress.STATES),
+entries = st.builds(
+    record.TaskRecord,
+    state=st.sampled_from(record.STATES),
     on=st.sampled_from(["", "2026-11-22"]),
     digest=st.sampled_from(["", "0123456789abcdef"]),
     hints=st.integers(0, 3),
@@ -159,16 +161,16 @@ records = st.builds(
 )
 
 
-@given(st.dictionaries(st.sampled_from(["1.1", "1.2", "10.2", "checkpoint 1"]), records))
-def test_progress_comes_back_as_it_was_saved(saved: dict[str, progress.Record]) -> None:
+@given(st.dictionaries(st.sampled_from(["1.1", "1.2", "10.2", "checkpoint 1"]), entries))
+def test_progress_comes_back_as_it_was_saved(saved: dict[str, record.TaskRecord]) -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "progress.toml"
-        progress.save(progress.Progress("1.2", saved), path)
-        back = progress.load(path)
+        record.save(record.LearnersRecord("1.2", saved), path)
+        back = record.load(path)
     assert back.current == "1.2"
-    assert back.records == {name: record for name, record in saved.items() if record != progress.Record()}
+    assert back.entries == {name: entry for name, entry in saved.items() if entry != record.TaskRecord()}
 
 
 @pytest.mark.parametrize(
@@ -188,22 +190,22 @@ def test_a_progress_file_that_was_edited_wrongly_is_told_and_left_alone(
     path = tmp_path / "progress.toml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message) as raised:
-        progress.load(path)
+        record.load(path)
     assert str(path) in str(raised.value)
     assert path.read_text(encoding="utf-8") == text
 
 
 def test_progress_is_readable_text(tmp_path: Path) -> None:
     path = tmp_path / "progress.toml"
-    passed = progress.Record("passed", "2026-11-22", "0123456789abcdef", 2)
-    progress.save(progress.Progress("1.2", {"10.1": passed, "2.1": progress.Record("skipped", "2026-11-22")}), path)
-    assert path.read_text(encoding="utf-8") == progress.HEADING + (
+    passed = record.TaskRecord("passed", "2026-11-22", "0123456789abcdef", 2)
+    record.save(record.LearnersRecord("1.2", {"10.1": passed, "2.1": record.TaskRecord("skipped", "2026-11-22")}), path)
+    assert path.read_text(encoding="utf-8") == record.HEADING + (
         'current = "1.2"\n\n[tasks."2.1"]\nstate = "skipped"\non = "2026-11-22"\n\n'
         '[tasks."10.1"]\nstate = "passed"\non = "2026-11-22"\ndigest = "0123456789abcdef"\nhints = 2\n'
     )
 
 
-PHASE = '[[phases]]\nnumber = 1\ntitle = "t"\ngrading = "g"\nseconds = 1\nmegabytes = 1\ncheckpoint = "c"\n'
+PHASE = '[[phases]]\nnumber = 1\ntitle = "t"\nseconds = 1\nmegabytes = 1\ncheckpoint = "c"\n'
 WEEK = '[[phases.weeks]]\nnumber = 1\ntitle = "t"\nhours = [1, 2]\n'
 TASK = (
     '[[phases.weeks.tasks]]\nid = "1.1"\ntitle = "t"\nfile = "stage1_pure_python/matmul.py"\n'
@@ -216,7 +218,7 @@ TASK = (
     [
         ("phases = 3", "TypeError"),
         ("phases", "course.toml"),
-        (PHASE.replace('grading = "g"\n', "") + WEEK, "grading"),
+        (PHASE.replace('checkpoint = "c"\n', "") + WEEK, "checkpoint"),
         (PHASE + WEEK.replace("number = 1", "number = 2"), r"expected weeks numbered from 1, got \[2\]"),
         (PHASE + WEEK + TASK.replace('"1.1"', '"1.2"'), "task 1.2 stands where 1.1 is expected"),
         (PHASE + WEEK + TASK.replace(', "c"', ""), "task 1.1: expected three hints, got 2"),

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Tally, apart, times_slower
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.results import apart
+from groundup.course.checks.speed import times_slower
 from shared.checks.tolerance import compare
 from shared.contract import load_part, load_stage
 from shared.numbers import two_digits
 
 library: Any = load_part("stage3_c", "library")
-
 
 SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 64)]
 """(rows, columns)."""

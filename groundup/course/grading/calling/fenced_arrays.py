@@ -14,24 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Wrong
+from groundup.course.checks.check import Wrong
 
 MARGIN = 4096
 """Elements before and after each array: wrong row lengths go far beyond an end."""
 
-
 OUTSIDE = 1000.0
 """What the margins hold in one call; minus that in the other."""
-
 
 HELD = 0.125
 """What an array to be written holds before the second call; before the first it is NaN."""
 
-
 PAST_THE_END = (
     "an index goes too far: does every loop stop before its size (<, not <=), and is every row as long as you think?"
 )
-
 
 NEVER_SET = "something is added to that was never set: write it with =, or start the sum from 0"
 

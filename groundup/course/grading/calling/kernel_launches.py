@@ -41,31 +41,25 @@ from cuda_emulator.errors import KernelError
 from cuda_emulator.runtime import tracing
 from cuda_emulator.runtime.dispatcher import Kernel
 from groundup.course import assembly
-from groundup.course.checks import Wrong
+from groundup.course.checks.check import Wrong
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.manifest import ROOT
-from groundup.course.mistakes import Mistake
 from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 
 MOST_EVENTS = 1_000_000
 """Of one launch: reads, writes, branches. Right ones have a few thousand; a loop that never ends gets here soon."""
 
-
 UNWRITTEN = -(2**31) + 7
 """The poison of whole numbers, which have no NaN."""
-
 
 MARGIN = 1024
 """Numbers before and behind each output on a GPU, where nothing else would notice a write beyond the edge."""
 
-
 NO_GUARD = "no guard: threads beyond the edge read or write, too; ask first whether there is a number for this thread"
-
 
 NO_STRIDE = "no grid-stride loop: what lies beyond the grid is left out; go on by cuda.gridsize(1) until the end"
 
-
 ONE_BLOCK = "only one block's part is there: threadIdx.x counts within a block, cuda.grid(1) through the whole grid"
-
 
 RUNS = "each thread has a run of neighbours to itself, so a warp reaches far apart: thread i takes i, i + gridsize, …"
 
@@ -78,9 +72,7 @@ BARRIER = (
 
 INDEX = "a thread works on single numbers: index the arrays"
 
-
 ENDLESS = "a loop that never ends: does what it waits for change in every round?"
-
 
 ONE_ELEMENT = "two threads write one element: each must have an index of its own, and the block's number is part of it"
 

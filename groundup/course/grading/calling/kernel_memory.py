@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from cuda_emulator.runtime import tracing
-from groundup.course.checks import Tally
+from groundup.course.checks.check import Tally
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     MOST_EVENTS,
     NO_GUARD,
@@ -34,14 +35,11 @@ from groundup.course.grading.calling.kernel_launches import (
     learners_line,
     of_the_project,
 )
-from groundup.course.mistakes import Mistake
 from groundup.lens import analysis, checks
 
 FIRST_BARRIER = "first barrier missing: shared memory is read before all of it is there"
 
-
 SECOND_BARRIER = "second barrier missing: shared memory is filled anew while other threads still read it"
-
 
 UNFILLED = "a part of the shared memory is never written: a thread with nothing to copy still has to write a zero"
 

@@ -31,7 +31,6 @@ class OnHost:
 
 FUNCTIONS: dict[str, Callable[..., np.ndarray]] = {"relu": lambda z: np.maximum(z, 0), "tanh": np.tanh}
 
-
 SLOPES: dict[str, Callable[..., np.ndarray]] = {"relu": lambda output: output > 0, "tanh": lambda output: 1 - output**2}
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import cuda_emulator as emulator
 from cuda_emulator.errors import KernelError
 from cuda_emulator.stepping import step, step_rewrite
-from groundup.course.checks import Tally, Wrong
+from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.calling.kernel_launches import (
     ENDLESS,
     INDEX,
@@ -46,9 +46,7 @@ from groundup.course.grading.calling.kernel_memory import same_bits
 SECONDS = 8
 """A right launch takes a few hundredths of one."""
 
-
 WARP = 32
-
 
 WRONG_MASK = (
     "the mask of a shuffle says which lanes take part, and all 32 do: 0xffffffff. Each of these has to reach the call"

@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Speed, Tally, Wrong, checks_of, unchanged
+from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.speed import Speed
 from groundup.course.grading.problems.networks import Problem
 from groundup.course.grading.problems.optimizer_steps import Steps
 from shared.contract import load_stage
@@ -20,9 +22,7 @@ from shared.contract import load_stage
 MOST = 20.0
 """Times as long as a plain NumPy expression: a loop in Python over elements or rows takes hundreds of times as long."""
 
-
 LOOP = "a loop in Python over elements or rows: one call of NumPy does a whole array"
-
 
 NO_OUT = "the result without out="
 

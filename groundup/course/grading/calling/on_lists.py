@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Wrong, checks_of, outputs
+from groundup.course.checks.check import Check, Wrong
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.results import outputs
 from shared.contract import load_stage
 
 
@@ -85,9 +87,7 @@ def graded(exercise: Exercise) -> list[Check]:
 
 MATRIX = "a list of lists of floats"
 
-
 LISTS = ("a float", "a list of floats", MATRIX)
-
 
 NO_NUMPY = "this floor uses no NumPy: rows are lists, and their elements floats"
 

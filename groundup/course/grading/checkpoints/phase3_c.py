@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Tally
+from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.c_functions import c_floor, numpy_floor
 from groundup.course.grading.problems.c_products import factors
 from shared.contract import load_stage
@@ -17,7 +17,6 @@ from shared.numbers import duration, two_digits
 
 CLOSE = 1e-5
 """What the phase promises: C's numbers are Python's to so much, relative to the largest of them."""
-
 
 STEPS, PAIRS, PER_PAIR = 10, 31, 3
 

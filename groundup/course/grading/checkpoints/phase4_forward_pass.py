@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from cuda_emulator.errors import KernelError
-from groundup.course.checks import Check, Tally
+from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, explained, module, random
 from groundup.course.grading.calling.kernel_memory import profiled
 from groundup.course.manifest import ROOT
@@ -27,12 +27,9 @@ from shared.numbers import three_digits
 
 TILE = 16
 
-
 FROM_GLOBAL = "a round fetches each number of a and b once, into the tiles; the inner loop reads the tiles alone"
 
-
 LAYERS = (784, 512, 10)
-
 
 FASTER = 20
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from groundup.course import mine
-from groundup.course.checks import Check, Tally
+from groundup.course import learners_stage
+from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.calling.kernel_launches import module
 from shared.contract import STAGES, load_stage
 from shared.data.datasets import DataError, Dataset, load_dataset
@@ -12,9 +12,7 @@ from shared.training.settings import QUIET, TrainingSettings
 
 LAYERS = [784, 128, 10]
 
-
 FULL_EPOCHS, FULL_LEAST = 1, 0.92
-
 
 SMALL_EPOCHS, SMALL_LEAST = 3, 0.90
 
@@ -32,7 +30,7 @@ def checkpoint() -> list[Check]:
 def _trained(tally: Tally, data: Dataset, missing: str) -> None:
     epochs, least = (SMALL_EPOCHS, SMALL_LEAST) if missing else (FULL_EPOCHS, FULL_LEAST)
     stage = load_stage(STAGES[3])
-    mine.prepare(stage, [])  # the step is op_by_op: every operation is a kernel of its own
+    learners_stage.prepare(stage, [])  # the step is op_by_op: every operation is a kernel of its own
     network = stage.network.Network(LAYERS, seed=0)
     tally.trying(f"training {LAYERS} on {len(data.train):,} images, {epochs} epoch{'s' * (epochs > 1)}")
     result = train(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from groundup import inside, live
-from groundup.course.checks import Check, Tally
+from groundup.course.checks.check import Check, Tally
 from groundup.course.grading.checkpoints.together import TOGETHER
 from shared.checks import gradients
 from shared.contract import load_stage
@@ -19,7 +19,6 @@ from shared.training.metrics import evaluate
 from shared.training.settings import Hooks, TrainingSettings
 
 SPIRALS = 150
-
 
 UNITS = 8
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from groundup.course.checks import Wrong
+from groundup.course.checks.check import Wrong
 from shared.data.datasets import Split
 from shared.training.loop import train
 from shared.training.settings import QUIET, TrainingSettings

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Tally, gradient_check
-from groundup.course.mistakes import Mistake
+from groundup.course.checks.check import Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.mistakes import Mistake
 
 SHAPES = [(1, 1), (1, 7), (13, 1), (2, 5), (17, 11), (3, 31)]
 """(batch, features)."""
 
-
 LOG2, LOG3 = math.log(2.0), math.log(3.0)
-
 
 FAR = 1e4
 """A logit so large that exp of it is beyond every float."""

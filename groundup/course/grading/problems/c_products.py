@@ -7,18 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Exercise
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import c_function, library, walked
 from groundup.course.grading.calling.fenced_arrays import filled, read
-from groundup.course.mistakes import Mistake
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
 
-
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
-
 
 AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Tally, gradient_check
+from groundup.course.checks.check import Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.activations import FAR, LOG3, naive_softmax, softmax_of
-from groundup.course.mistakes import Mistake
 
 
 def cross_entropy_of(logits: np.ndarray, labels: np.ndarray) -> float:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Tally, gradient_check
+from groundup.course.checks.check import Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.matrices import A, B
-from groundup.course.mistakes import Mistake
 
 
 def dense_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, ...]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Check, Exercise, Tally, checks_of
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
@@ -18,13 +20,10 @@ from groundup.course.grading.calling.kernel_launches import (
     random,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
-from groundup.course.mistakes import Mistake
 
 SUM_IN_MEMORY = "the sum is kept in global memory: keep it in a variable, which is a register, and write it once"
 
-
 DOWN = "x and y mixed up: in this launch x runs down the rows, y along the columns"
-
 
 ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Tally, gradient_check
+from groundup.course.checks.check import Tally
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, random
 from groundup.course.grading.problems.kernel_reductions import WARP, f32
-from groundup.course.mistakes import Mistake
 
 
 def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -45,17 +46,13 @@ def row_launches(rows: int) -> list[tuple[int, Launch]]:
 
 LOGITS_BY_HAND = f32([[0.0, np.log(3.0)], [0.0, 0.0]]), np.array([1, 0], np.int32)
 
-
 SLOPES_BY_HAND = [[0.125, -0.125], [-0.25, 0.25]]
 """Their softmax is (1/4, 3/4) and (1/2, 1/2); minus 1 at the label; divided by two rows."""
-
 
 LOSSES_BY_HAND = [0.143841036, 0.346573590]
 """ln(4/3) / 2 and ln(2) / 2."""
 
-
 SHAPES = [(1, 1), (1, 7), (3, 33), (5, 64), (7, 10)]
-
 
 TYPICAL = (4, 37, *row_launches(4)[0])
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Exercise
+from groundup.course.checks.exercise import Exercise
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
-from groundup.course.mistakes import Mistake
 
 Settings = dict[str, float]
 """What an optimizer multiplies with, by the names that an optimizer of the floor below takes."""
@@ -40,12 +40,10 @@ def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
 
 CLASSES = ("SGD", "SGD", "SGD", "RMSProp", "Adam")
 
-
 KEPT: tuple[tuple[str, ...], ...] = (
     (), ("velocity",), ("velocity",), ("square_average",), ("first_moment", "second_moment")
 )  # fmt: skip
 """By kind, what the floor below calls it, and what it keeps for each parameter."""
-
 
 NAMES = ("sgd", "momentum", "nesterov", "rmsprop", "adam")
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.kernel_launches import Launch, previous_floor
-from groundup.course.mistakes import Mistake
 
 WARP = 32
-
 
 FLOAT64 = "float64"
 

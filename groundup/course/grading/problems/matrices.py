@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from groundup.course.mistakes import Mistake
+from groundup.course.checks.mistakes import Mistake
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
 
-
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
-
 
 MATMUL_HAND = [((A, B), [[7.0, -1.0], [16.0, -1.0]]), ((B, A), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]])]
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks import Tally, Wrong, gradient_check
+from groundup.course.checks.check import Tally, Wrong
+from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.cross_entropy import cross_entropy_of, cross_entropy_slopes
-from groundup.course.mistakes import Mistake
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.mistakes import Mistake
+from groundup.course.checks.mistakes import Mistake
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +124,6 @@ def sgd_mistakes(in_place: str) -> list[Mistake]:
 
 
 W, BIAS = np.array([[1.0, -1.0]]), np.array([2.0, 0.0])
-
 
 G = (np.array([[10.0, 20.0]]), np.array([-20.0, 5.0]))
 

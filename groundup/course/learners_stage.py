@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from groundup.course import assembly
+from groundup.course.learner.finding import locate
 from groundup.course.manifest import Task, course
-from groundup.course.workspace import locate
 from shared.contract import Stage, stage_name
 
 FIRST_STEP = "op_by_op"
@@ -29,7 +29,7 @@ def put_in_place(stage: str, folder: Path | None = None) -> tuple[list[Task], as
     tasks = [task for task in course().tasks if task.stage == name]
     mine = [task for task in tasks if workspace.passed(task)]
     if not mine:
-        changed = [task.id for task in tasks if workspace.progress.of(task.id).state == "passed"]
+        changed = [task.id for task in tasks if workspace.record.of(task.id).state == "passed"]
         again = f"; {', '.join(changed)} changed since they passed: groundup learn check grades them again"
         raise ValueError(
             f"no function of {name} in {workspace.folder} has passed yet{again if changed else ''}; "

@@ -1,12 +1,12 @@
-"""What a wrong result looks like: the misconceptions that can be told from the numbers alone, or a compiler's words.
+"""Known mistakes, recognised by their results.
 
-A misconception is a function: what would have come out, had the learner thought that. Where that is what did come out,
-the message says so. The general ones need only the right result; a task adds its own, computed from the arguments.
+A mistake is a function: it computes the result that a learner with this misconception would get. Where the learner's
+result is the same, the message names the mistake. The general mistakes need only the right result; a task adds its own,
+computed from its arguments.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 CLOSE = 1e-4
-"""Relative: a guess is about the idea, and float32 rounds."""
+"""Relative: a mistake is recognised by its idea, not by its rounding in float32."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """text: what to tell the learner
+    """A known mistake.
 
-    wrong: what the mistake gives with the task's arguments; None where these cannot tell it from what is right
-    output: of several outputs, the name of the one it is about; "" for a single one
+    text: the message for the learner
+    result: computes the mistaken result from the task's arguments; None where it would equal the right one
+    output: the name of the output that it changes, "" for a function with a single one
     """
 
     text: str
@@ -38,10 +39,11 @@ def likely_cause(
     arguments: Sequence[Any],
     fresh: bool = False,
 ) -> str:
-    """What may have gone wrong, in words; "" where the numbers do not say.
+    """The likely cause of a wrong result, as a message; "" where the numbers do not show one.
 
-    got, expected: the two results; guesses: the task's own, asked first; arguments: what the function was called with
-    fresh: whether the function has made the result: else a NaN in it may have been there before the call
+    got, expected: the learner's result and the right one; arguments: those of the call
+    mistakes: the task's own, which are tried before the general ones
+    fresh: as Exercise.fresh
     """
     for mistake in mistakes:
         if mistake.output == output:
@@ -83,7 +85,7 @@ def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
 
 
 def _factor(got: np.ndarray, expected: np.ndarray) -> str:
-    """Where every element is the same number of times too large, that number."""
+    """The message for a result whose elements are all too large, or too small, by one whole factor; else ""."""
     sizes = np.abs(expected)
     if expected.size < 2 or not np.isfinite(got).all() or not np.isfinite(expected).all() or sizes.max() == 0:
         return ""
@@ -104,54 +106,3 @@ def _same(a: Any, b: Any) -> bool:
         return False
     largest = np.max(np.abs(b), where=np.isfinite(b), initial=0.0)
     return bool(np.allclose(a, b, rtol=CLOSE, atol=CLOSE * largest * 1e-2, equal_nan=True))
-
-
-def compile_hint(text: str) -> str:
-    """What the first error of a C compiler most likely means, in words; "" where it is none of those known here.
-
-    text: what gcc or clang wrote, or any part of it that begins with the first error
-    """
-    text = text.replace("\u2018", "'").replace("\u2019", "'")  # gcc's quotes, where the language is not C
-    first = next((line for line in text.splitlines() if "error:" in line), text)
-    for pattern, hint in COMPILE_HINTS:
-        found = re.search(pattern, first)
-        if found:
-            return hint(found)
-    return ""
-
-
-def _undeclared(name: str) -> str:
-    """A call of a function that the compiler has not heard of."""
-    header = next((header for header, names in HEADERS.items() if name in names), "")
-    if header:
-        return f"{name} is declared in {header}: write #include <{header}> at the top of the file"
-    return f"no function {name} is declared above this line: is its name spelled right, its #include at the top?"
-
-
-HEADERS = {
-    "stdio.h": ("printf", "fprintf", "puts", "putchar", "fflush"),
-    "stdlib.h": ("malloc", "calloc", "free", "abs", "abort", "exit"),
-    "string.h": ("memcpy", "memmove", "memset"),
-    "math.h": ("exp", "expf", "log", "logf", "sqrt", "sqrtf", "pow", "fabs", "fabsf", "fmax", "fmaxf", "fmin", "fminf"),
-}
-"""What learners call of the standard library, by where it is declared."""
-
-COMPILE_HINTS: list[tuple[str, Callable[[re.Match[str]], str]]] = [
-    (
-        r"\[-W[^\]]*sign-(?:compare|conversion)\]|'size_t'.* to 'int'",
-        lambda found: "count with size_t, as the sizes are: an int may be negative, and holds smaller numbers",
-    ),
-    (
-        r" to '(?:real|float)'.*float-conversion\]",
-        lambda found: "`real` may be float: (real)s says that you mean it, or keep the sum in real",
-    ),
-    (
-        r"(?:implicit declaration of|call to undeclared(?: library)?) function '(\w+)'",
-        lambda found: _undeclared(found[1]),
-    ),
-    (
-        r"unused parameter '(\w+)'",
-        lambda found: f"your code never looks at the argument {found[1]}: is a part of the task missing?",
-    ),
-]
-"""What a line with an error looks like, gcc's or clang's, and what to say. All compiles with -Wconversion -Werror."""

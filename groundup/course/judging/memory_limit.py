@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 1 << 20
+
 LOOK_EVERY = 0.05
 """Seconds."""
 

@@ -1,4 +1,4 @@
-"""The process in which a learner's code runs: `python -m groundup.course.child REQUEST`. judge.py starts it.
+"""The process in which a learner's code runs: `python -m groundup.course.judging.child REQUEST`. judge.py starts it.
 
 What happens is written to a file, a JSON object a line, as soon as it happens: a process that dies of the learner's C
 has told until then. stdout and stderr are the learner's own.
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from groundup.course import assembly, grading
-from groundup.course.checks import ORDER, Check, Tally, Wrong
-from groundup.course.limits import LOOK_EVERY, limit_memory
+from groundup.course.checks.check import ORDER, Check, Tally, Wrong
+from groundup.course.judging.memory_limit import LOOK_EVERY, limit_memory
 
 GRACE = 5.0
 """Seconds that the parent may take to end this process, once its time is over."""

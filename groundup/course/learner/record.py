@@ -16,16 +16,20 @@ from typing import Any
 from shared.machine.atomic import write_atomically
 
 NAME = "progress.toml"
+
+
 HEADING = """\
 # What you have done, written by `groundup learn`. It is plain text: read it, keep it in git, edit it if you must.
 # What is written anew are the entries that groundup knows; comments do not survive.
 
 """
+
+
 STATES = ("", "passed", "skipped")
 
 
 @dataclass
-class Record:
+class TaskRecord:
     """Of one task. state: "passed", "skipped", or "" for neither; on: the date of that, ISO
 
     digest: of the function's text when it passed; hints: levels seen; revealed: the solution was seen before it passed
@@ -39,35 +43,37 @@ class Record:
 
 
 @dataclass
-class Progress:
+class LearnersRecord:
     """current: the task that commands mean where none is named; records: by the task's id, or "checkpoint N"."""
 
     current: str
-    records: dict[str, Record] = field(default_factory=dict)
+    entries: dict[str, TaskRecord] = field(default_factory=dict)
 
-    def of(self, name: str) -> Record:
+    def of(self, name: str) -> TaskRecord:
         """The record of a task, a fresh one where nothing is known."""
-        return self.records.setdefault(name, Record())
+        return self.entries.setdefault(name, TaskRecord())
 
 
-def load(path: Path) -> Progress:
+def load(path: Path) -> LearnersRecord:
     """Read the file. Raises ValueError naming the file and the place where it is not what `save` writes."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        progress = Progress(_field(document, "current", str, "the file"))
+        record = LearnersRecord(_field(document, "current", str, "the file"))
         for name, table in _field(document, "tasks", dict, "the file").items():
             where = f"task {name}"
             if not isinstance(table, dict):
                 raise ValueError(f"{where}: expected a table, got {table!r}")
-            record = Record(**{key: _field(table, key, type(value), where) for key, value in vars(Record()).items()})
-            if record.state not in STATES:
-                raise ValueError(f"{where}: state is {record.state!r}, expected one of {', '.join(map(repr, STATES))}")
-            progress.records[name] = record
+            entry = TaskRecord(
+                **{key: _field(table, key, type(value), where) for key, value in vars(TaskRecord()).items()}
+            )
+            if entry.state not in STATES:
+                raise ValueError(f"{where}: state is {entry.state!r}, expected one of {', '.join(map(repr, STATES))}")
+            record.entries[name] = entry
     except ValueError as error:  # tomllib's and the decoder's, too
         raise ValueError(
             f"{path}: {error}. Mend that line, or move the file away and run groundup learn start"
         ) from None
-    return progress
+    return record
 
 
 def _field(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
@@ -78,11 +84,11 @@ def _field(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
     return value
 
 
-def save(progress: Progress, path: Path) -> None:
+def save(record: LearnersRecord, path: Path) -> None:
     """Write the file, as a whole or not at all. Records in which nothing stands are left out."""
-    lines = [HEADING, f"current = {_toml(progress.current)}\n"]
-    for name, record in sorted(progress.records.items(), key=lambda each: _order(each[0])):
-        told = {key: value for key, value in vars(record).items() if value}
+    lines = [HEADING, f"current = {_toml(record.current)}\n"]
+    for name, entry in sorted(record.entries.items(), key=lambda each: _order(each[0])):
+        told = {key: value for key, value in vars(entry).items() if value}
         if told:
             lines.append(f"\n[tasks.{_toml(name)}]\n")
             lines += [f"{key} = {_toml(value)}\n" for key, value in told.items()]

@@ -12,10 +12,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
-from groundup.course import progress as progress_file
-from groundup.course.functions import find, function_text, is_c, stub_line
+from groundup.course.learner import record as record_file
+from groundup.course.learner.functions import find, function_text, is_c, stub_line
+from groundup.course.learner.record import LearnersRecord
 from groundup.course.manifest import ROOT, Course, Task
-from groundup.course.progress import Progress
 from shared.machine.atomic import write_atomically
 
 PLACES = {
@@ -67,11 +67,13 @@ ATTRIBUTES = {"stage4_numba_cuda/steps.py": {"optimizer.kept.": "optimizer._stat
 MODULES = {
     old.removesuffix(".py").replace("/", "."): new.removesuffix(".py").replace("/", ".") for old, new in PLACES.items()
 }
+
 FROM = re.compile(r"^([ \t]*from[ \t]+)(\.*)([\w.]*)([ \t]+import[ \t]+)([^\r\n]*)", re.MULTILINE)
+
 IMPORT = re.compile(r"^([ \t]*import[ \t]+)([\w., \t]+)", re.MULTILINE)
 
 
-def migrate(folder: Path, course: Course, progress: Progress, keep: Callable[[Path], Path | None]) -> str:
+def migrate(folder: Path, course: Course, record: LearnersRecord, keep: Callable[[Path], Path | None]) -> str:
     """Move the learner's files to their new places and mend their imports. Returns what was done, "" for nothing.
 
     progress: a pass stays one, although the function may have an import line in it that was mended
@@ -86,14 +88,14 @@ def migrate(folder: Path, course: Course, progress: Progress, keep: Callable[[Pa
         source, target = folder / (old or file), folder / file
         try:
             if not old or not source.is_file():
-                if _write(target, file, target, tasks, progress, keep):
+                if _write(target, file, target, tasks, record, keep):
                     mended_files.append(file)
             elif target.is_file() and _is_written(target, tasks):
                 done.append(f"{old} went to {keep(source)}, because there is a {file}, too")
                 source.unlink()
             else:
                 keep(source)
-                _write(source, old, target, tasks, progress, keep)
+                _write(source, old, target, tasks, record, keep)
                 source.unlink()
                 done.append(f"{old} is {file} now")
         except OSError as error:
@@ -191,7 +193,12 @@ def _are_submodules(names: str) -> bool:
 
 
 def _write(
-    source: Path, stood: str, target: Path, tasks: list[Task], progress: Progress, keep: Callable[[Path], Path | None]
+    source: Path,
+    stood: str,
+    target: Path,
+    tasks: list[Task],
+    record: LearnersRecord,
+    keep: Callable[[Path], Path | None],
 ) -> bool:
     """Write a file to its new place, its imports mended. Returns whether there was something to write.
 
@@ -209,19 +216,19 @@ def _write(
         after = before if is_c(stood) else mended(before, stood, tasks[0].file)
     if source == target and after == before:
         return False
-    passed = [task for task in tasks if progress.of(task.id).digest == _digest(before, task)]
+    passed = [task for task in tasks if record.of(task.id).digest == _digest(before, task)]
     keep(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(target, after.encode() if after else content)
     for task in passed:
-        progress.of(task.id).digest = _digest(after, task)
+        record.of(task.id).digest = _digest(after, task)
     return True
 
 
 def _digest(text: str, task: Task) -> str:
     """Of the task's function; "" where it is not there, or the text is no program."""
     try:
-        return progress_file.digest(function_text(text, find(text, task.function, task.file)))
+        return record_file.digest(function_text(text, find(text, task.function, task.file)))
     except ValueError:
         return ""
 

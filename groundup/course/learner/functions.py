@@ -16,7 +16,7 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from groundup.course.c_source import c_function
+from groundup.course.learner.c_source import c_function
 
 
 class FunctionMissing(ValueError):

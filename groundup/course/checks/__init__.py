@@ -1,0 +1,9 @@
+"""How an answer is graded: one check after the other, until the first that fails.
+
+check.py            what a check is, and what it reports
+exercise.py         how one function is graded, and the checks that follow from it
+results.py          the numbers of a result, and how they read in a message
+derivatives.py      the check of a derivative against central differences
+speed.py            the check of a time
+mistakes.py         known mistakes, recognised by their results
+"""

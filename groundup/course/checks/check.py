@@ -1,0 +1,134 @@
+"""One check of an answer, and what it reports.
+
+    Check    a name, and a function that compares and raises Wrong
+    Tally    counts the comparisons of a check, and reports what is being tried
+    Wrong    the first thing that is not right, in the learner's words
+
+A task has the checks that make sense for it, in the order of ORDER; the first that fails ends the grading. A check that
+compared nothing fails, too: a test that tests nothing must not pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks.mistakes import Mistake, likely_cause
+from groundup.course.checks.results import apart, numbers, shown
+from shared.checks.tolerance import compare, failed
+
+ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "speed")
+
+
+class Wrong(Exception):
+    """The first thing that is not right, as the learner reads it.
+
+    what: a sentence
+    expected, got: the two values as text, "" where the sentence compares none
+    cause: the likely cause, "" where it is not known
+    line: the line of the cause in the learner's assembled file, None where it has none
+    """
+
+    def __init__(
+        self, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
+    ) -> None:
+        super().__init__(what)
+        self.what, self.expected, self.got, self.cause, self.line = what, expected, got, cause, line
+
+
+class Tally:
+    """Counts the comparisons of a check, and reports what is being tried to the function `tell`."""
+
+    def __init__(self, tell: Callable[[str, str], None] = lambda event, text: None) -> None:
+        self._tell = tell
+        self.count = 0
+        self.fresh = False  # as Exercise.fresh
+
+    def trying(self, case: str) -> None:
+        """Report what is tried next. If the process crashes while it runs, the verdict names this case."""
+        self._tell("trying", case)
+
+    def note(self, text: str) -> None:
+        """Report something that is worth knowing after a pass, such as a measured time."""
+        self._tell("note", text)
+
+    def holds(
+        self, holds: Any, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
+    ) -> None:
+        """Count one comparison. Raises Wrong(what, …) if `holds` is not true."""
+        self.count += 1
+        if not holds:
+            raise Wrong(what, expected=expected, got=got, cause=cause, line=line)
+
+    def finding(self, finding: Any, cause: str = "") -> None:
+        """Count one finding of groundup.lens.checks. Raises Wrong if it has not passed."""
+        self.holds(finding.passed, finding.message, cause=cause, line=finding.line)
+
+    def equal(
+        self,
+        got: Any,
+        expected: Any,
+        *,
+        case: str,
+        name: str = "",
+        dtype: str = "float64",
+        terms: float = 16,
+        scale: Any = None,
+        mistakes: Sequence[Mistake] = (),
+        arguments: Sequence[Any] = (),
+    ) -> None:
+        """Count one comparison of two arrays. Raises Wrong if they differ by more than rounding explains.
+
+        case: how the call reads in a message; name: which of several outputs is compared
+        dtype: the dtype in which `got` was computed
+        terms, scale: as shared.checks.tolerance takes k and scale
+        mistakes, arguments: the known mistakes, and the arguments of the call, from which they compute their results
+        """
+        self.count += 1
+        of = f"{name} of {case}" if name else case
+        expected = np.asarray(expected, np.float64)
+        if got is None:
+            raise Wrong(f"{of}: nothing came back", expected=shown(expected), got="None", cause="no return?")
+        try:
+            values = numbers(got)
+        except (TypeError, ValueError):
+            raise Wrong(f"{of}: expected numbers", expected=shown(expected), got=shown(got)) from None
+        if values.shape != expected.shape:
+            raise Wrong(
+                f"{of}: the shape is not right",
+                expected=str(expected.shape),
+                got=str(values.shape),
+                cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
+            )
+        found = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
+        if not found.ok:
+            at = f" at index {list(found.index)}" if found.index else ""
+            told, wanted, had = apart(found)
+            raise Wrong(
+                f"{of}: wrong{at}{told}",
+                expected=wanted,
+                got=had,
+                cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
+            )
+
+
+@dataclass(frozen=True)
+class Check:
+    """One step of grading. name: one of ORDER; run: compares, counts on the tally it is given, and raises Wrong."""
+
+    name: str
+    run: Callable[[Tally], None]
+
+
+def unchanged(tally: Tally, before: Sequence[Any], after: Sequence[Any], names: Sequence[str]) -> None:
+    """Raises Wrong if a function has changed one of its arguments."""
+    for name, old, new in zip(names, before, after, strict=True):
+        found = compare(name, new, old, "float64", 1) if np.shape(old) == np.shape(new) else failed(name, "reshaped")
+        tally.holds(
+            found.ok,
+            f"{name} was changed by the call",
+            cause=f"write into a new array, not into {name}: the caller still needs it",
+        )

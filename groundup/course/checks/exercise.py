@@ -1,0 +1,142 @@
+"""How one function is graded, and the checks that follow from it.
+
+    shape       the result has the right shape and type
+    values      numbers computed by hand
+    gradient    a derivative against central differences
+    agreement   random numbers, against the floor below (or NumPy in float64, where there is none)
+    sizes       ones, primes, one past a tile
+    memory      races, uninitialised reads, how often memory is read: the lens reports them of a kernel
+    speed       a time beside the project's own, in the same run
+
+An `Exercise` says how the learner's function is called on NumPy arrays, which results are right, and for which
+arguments. `checks_of` makes its checks. What else a task asks for is a Check of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.mistakes import Mistake, likely_cause
+from groundup.course.checks.results import Outputs, numbers, outputs, shown
+from groundup.course.checks.speed import Speed, time_check
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """How one function is graded.
+
+    call: the learner's function; it takes NumPy arrays and returns one, or a mapping of several by name
+    reference: the same function, written right: the floor below, or NumPy in float64
+    show: how a call with these arguments reads in a message: "matmul of (2, 3) and (3, 4)"
+    hand: (arguments, expected) computed by hand; the check `shape` uses the first
+    arguments: makes random arguments of a size; typical: the size for `agreement`; sizes: those for `sizes`
+    gradient, memory: the checks of these names, None where the task has none; speed: the limit for the check `speed`
+    dtype, terms, scale: of the comparison, as shared.checks.tolerance has them; terms and scale are functions of the
+        arguments
+    mistakes: the known mistakes of this task; the general ones are recognised in every task
+    fresh: True if the function itself makes its result, so that a NaN in it was computed. False if the function fills
+        an array that was full of NaN: then a NaN can also mean that nothing was written
+    """
+
+    call: Callable[..., Any]
+    reference: Callable[..., Any]
+    show: Callable[..., str]
+    hand: Sequence[tuple[tuple[Any, ...], Any]]
+    arguments: Callable[[np.random.Generator, Any], tuple[Any, ...]]
+    typical: Any
+    sizes: Sequence[Any]
+    gradient: Callable[[Tally], None] | None = None
+    dtype: str = "float64"
+    terms: Callable[..., float] = field(default=lambda *arguments: 16)
+    scale: Callable[..., Any] = field(default=lambda *arguments: None)
+    mistakes: Sequence[Mistake] = ()
+    memory: Callable[[Tally], None] | None = None
+    speed: Speed | None = None
+    fresh: bool = False
+
+
+def checks_of(exercise: Exercise) -> list[Check]:
+    """The checks of an exercise, in the order of ORDER."""
+
+    def one(tally: Tally, arguments: tuple[Any, ...], expected: Outputs) -> None:
+        case = exercise.show(*arguments)
+        tally.trying(case)
+        given = tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
+        got = outputs(exercise.call(*given))
+        for name, value in expected.items():
+            tally.equal(
+                got.get(name),
+                value,
+                case=case,
+                name=name,
+                dtype=exercise.dtype,
+                terms=exercise.terms(*arguments),
+                scale=exercise.scale(*arguments),
+                mistakes=exercise.mistakes,
+                arguments=arguments,
+            )
+
+    def shape(tally: Tally) -> None:
+        arguments, expected = exercise.hand[0]
+        case = exercise.show(*arguments)
+        tally.trying(case)
+        result = exercise.call(*arguments)
+        got = outputs(result)
+        for name, value in outputs(expected).items():
+            of = f"{name} of {case}" if name else case
+            given: Any = got.get(name) if name or name in got else result
+            wanted = np.shape(value)
+            tally.holds(given is not None, f"{of}: nothing came back", got="None", cause="no return?")
+            try:
+                found = np.shape(given)
+                numbers(given)
+            except (TypeError, ValueError) as error:
+                ragged = "inhomogeneous" in str(error)
+                what = "the rows do not have one length" if ragged else "expected numbers"
+                raise Wrong(f"{of}: {what}", expected=f"numbers of shape {wanted}", got=shown(given)) from None
+            tally.holds(
+                found == wanted,
+                f"{of}: the shape is not right",
+                expected=str(wanted),
+                got=str(found),
+                cause=likely_cause(np.asarray(given), np.asarray(value), name, exercise.mistakes, arguments)
+                if found != wanted
+                else "",
+            )
+
+    def values(tally: Tally) -> None:
+        for arguments, expected in exercise.hand:
+            one(tally, arguments, outputs(expected))
+
+    def agreement(tally: Tally) -> None:
+        arguments = exercise.arguments(np.random.default_rng(1), exercise.typical)
+        one(tally, arguments, outputs(exercise.reference(*arguments)))
+
+    def sizes(tally: Tally) -> None:
+        rng = np.random.default_rng(2)
+        for size in exercise.sizes:
+            arguments = exercise.arguments(rng, size)
+            one(tally, arguments, outputs(exercise.reference(*arguments)))
+
+    made = [Check("shape", shape), Check("values", values)]
+    if exercise.gradient is not None:
+        made.append(Check("gradient", exercise.gradient))
+    made += [Check("agreement", agreement), Check("sizes", sizes)]
+    if exercise.memory is not None:
+        made.append(Check("memory", exercise.memory))
+    if exercise.speed is not None:
+        made.append(Check("speed", time_check(exercise.speed, exercise.call, exercise.reference, exercise.show)))
+    return [Check(each.name, _with_fresh(each.run, exercise.fresh)) for each in made]
+
+
+def _with_fresh(run: Callable[[Tally], None], fresh: bool) -> Callable[[Tally], None]:
+    def run_with_fresh(tally: Tally) -> None:
+        tally.fresh = fresh
+        run(tally)
+
+    return run_with_fresh

@@ -1,0 +1,58 @@
+"""What the first error of a C compiler most likely means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+
+def compile_hint(text: str) -> str:
+    """What the first error of a C compiler most likely means, in words; "" where it is none of those known here.
+
+    text: what gcc or clang wrote, or any part of it that begins with the first error
+    """
+    text = text.replace("\u2018", "'").replace("\u2019", "'")  # gcc's quotes, where the language is not C
+    first = next((line for line in text.splitlines() if "error:" in line), text)
+    for pattern, hint in COMPILE_HINTS:
+        found = re.search(pattern, first)
+        if found:
+            return hint(found)
+    return ""
+
+
+def _undeclared(name: str) -> str:
+    """A call of a function that the compiler has not heard of."""
+    header = next((header for header, names in HEADERS.items() if name in names), "")
+    if header:
+        return f"{name} is declared in {header}: write #include <{header}> at the top of the file"
+    return f"no function {name} is declared above this line: is its name spelled right, its #include at the top?"
+
+
+HEADERS = {
+    "stdio.h": ("printf", "fprintf", "puts", "putchar", "fflush"),
+    "stdlib.h": ("malloc", "calloc", "free", "abs", "abort", "exit"),
+    "string.h": ("memcpy", "memmove", "memset"),
+    "math.h": ("exp", "expf", "log", "logf", "sqrt", "sqrtf", "pow", "fabs", "fabsf", "fmax", "fmaxf", "fmin", "fminf"),
+}
+"""What learners call of the standard library, by where it is declared."""
+
+
+COMPILE_HINTS: list[tuple[str, Callable[[re.Match[str]], str]]] = [
+    (
+        r"\[-W[^\]]*sign-(?:compare|conversion)\]|'size_t'.* to 'int'",
+        lambda found: "count with size_t, as the sizes are: an int may be negative, and holds smaller numbers",
+    ),
+    (
+        r" to '(?:real|float)'.*float-conversion\]",
+        lambda found: "`real` may be float: (real)s says that you mean it, or keep the sum in real",
+    ),
+    (
+        r"(?:implicit declaration of|call to undeclared(?: library)?) function '(\w+)'",
+        lambda found: _undeclared(found[1]),
+    ),
+    (
+        r"unused parameter '(\w+)'",
+        lambda found: f"your code never looks at the argument {found[1]}: is a part of the task missing?",
+    ),
+]
+"""What a line with an error looks like, gcc's or clang's, and what to say. All compiles with -Wconversion -Werror."""

@@ -1,0 +1,122 @@
+"""Grading, seen from outside: start child.py, give it so much time and memory, and say what became of it.
+
+The learner's code can loop for ever, end the process, or crash it in C. Whatever it does, there is a verdict, and no
+process is left behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from groundup.course.assembly import Assembly, assemble
+from groundup.course.judging.verdict import Verdict, verdict_of
+from groundup.course.learner.functions import FunctionMissing, is_c, lines_of, stub, stub_line
+from groundup.course.learner.project_files import solution_file
+from groundup.course.learner.workspace import Workspace
+from groundup.course.manifest import Phase, Task
+from shared.machine import processes
+
+SECONDS_VARIABLE = "GROUNDUP_LEARN_SECONDS"
+
+MOST_PRINTED = 2000
+"""Characters of what the learner's code printed, the last ones."""
+
+
+def judge(workspace: Workspace, task: Task) -> Verdict:
+    """Grade the learner's function of one task, all other functions being the project's."""
+    phase = workspace.course.phase_of(task)
+    file = str(workspace.folder / task.file)
+    try:
+        place = workspace.place(task)
+        function = workspace.function(task)
+        left = stub_line(function, task.week, task.number)
+        if left:
+            line = place.first + left - 1
+            pristine = stub(solution_file(task.file), task.function, task.file, task.message, task.keep)
+            if len(lines_of(function)) > len(lines_of(pristine)):
+                error = "#error" if is_c(task.file) else "raise NotImplementedError"
+                what = f"the stub's line with {error} is still there: take it out"
+                return Verdict(False, "import", what=what, file=file, line=line)
+            return Verdict(False, what=f"not written yet: {task.message}", file=file, line=line, stub=True)
+        folder = workspace.built / "check" / task.id
+        assembly = assemble(workspace, [task], folder)
+    except FunctionMissing as missing:
+        return Verdict(False, "import", what=str(missing), cause=_where_it_went(missing, task), file=file)
+    return _run(workspace, assembly, folder, phase, task)
+
+
+def _where_it_went(missing: FunctionMissing, task: Task) -> str:
+    """What to do about a function that is not found in the file, which may be another task's."""
+    if missing.line:
+        return ""
+    how = "" if is_c(task.file) else " (a lambda will not do, nor a def inside an if)"
+    back = f"groundup learn reset {task.id} --file brings back every stub of the file, and keeps a copy"
+    return f"every exercise of the file has to be there, as a function of its name{how}; {back}"
+
+
+def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
+    """What ends a phase, with every function of the learner's that passes in place."""
+    mine = [task for task in workspace.course.tasks if workspace.passed(task)]
+    folder = workspace.built / "checkpoint"
+    try:
+        assembly = assemble(workspace, mine, folder, training=True)
+    except FunctionMissing as missing:
+        return Verdict(False, "import", what=str(missing))
+    return _run(workspace, assembly, folder, phase, None)
+
+
+def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, task: Task | None) -> Verdict:
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = _seconds() or phase.seconds * (1 if task else 10)
+    with tempfile.TemporaryDirectory(prefix="groundup-learn-") as scratch:
+        report, request = Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
+        report.touch()
+        place = workspace.place(task) if task else None
+        asked = {
+            "lines": [place.first, place.last] if place else [0, 0],
+            "task": task.id if task else "",
+            "phase": phase.number,
+            "megabytes": phase.megabytes,
+            "assembly": str(assembly.save(folder)),
+            "report": str(report),
+            "seconds": seconds,
+        }
+        request.write_text(json.dumps(asked), encoding="utf-8")
+        (Path(scratch) / "empty").mkdir()
+        start = time.perf_counter()
+        code, printed = run_limited(
+            [sys.executable, "-m", "groundup.course.judging.child", str(request)], Path(scratch) / "empty", seconds
+        )
+        took = time.perf_counter() - start
+        events = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    return verdict_of(events, code, assembly.told(printed), seconds, took)
+
+
+def _seconds() -> float | None:
+    """What GROUNDUP_LEARN_SECONDS asks for; ValueError where that is no time."""
+    chosen = os.environ.get(SECONDS_VARIABLE)
+    try:
+        seconds = float(chosen) if chosen else None
+    except ValueError:
+        seconds = -1.0
+    if seconds is not None and not seconds > 0:
+        raise ValueError(f"{SECONDS_VARIABLE}: expected a number of seconds above 0, got {chosen!r}")
+    return seconds
+
+
+def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[int | None, str]:
+    """Run a command in a folder. Returns its exit code, None where it ran out of time, and the end of what it printed.
+
+    Its whole process group is killed when the time is over, and when we are interrupted.
+    """
+    # PYTHONBREAKPOINT: nobody is there to talk to a debugger.
+    settings = {"GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1", "PYTHONBREAKPOINT": "0"}
+    variables = processes.finding_our_packages(os.environ) | settings
+    done = processes.run(command, seconds, folder=folder, variables=variables, together=True, most=4 * MOST_PRINTED)
+    return done.code, done.output[-MOST_PRINTED:]

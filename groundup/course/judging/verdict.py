@@ -1,0 +1,116 @@
+"""The result of a grading, made from what the child process reported before it ended."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from groundup.course.judging.compiler_hints import compile_hint
+
+MOST_SAID = 500
+"""Characters of an exception's text."""
+
+MOST_SHOWN_NOTES = 40
+"""Lines of a compiler's own words."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What grading a task came to.
+
+    passed: every check; failed_check: the first that failed, "" where all passed or nothing is written yet
+    passed_checks: (name, number of comparisons) of those that passed
+    what: one sentence; expected, got, likely: as checks.Wrong has them
+    file, line: the place in the learner's file, "" and 0 where there is none; source: that line
+    more: a compiler's words, or a traceback without a line of the learner's
+    notes: such as a measured time; printed: the end of what the learner's code printed
+    """
+
+    passed: bool
+    failed_check: str = ""
+    passed_checks: tuple[tuple[str, int], ...] = ()
+    what: str = ""
+    expected: str = ""
+    got: str = ""
+    cause: str = ""
+    file: str = ""
+    line: int = 0
+    source: str = ""
+    more: str = ""
+    notes: tuple[str, ...] = ()
+    printed: str = ""
+    seconds: float = 0.0
+    stub: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """The verdict as `groundup learn check --json` prints it: other programs read these keys, so they stay."""
+        keys = {"failed_check": "rung", "passed_checks": "rungs", "cause": "likely"}
+        return {keys.get(name, name): value for name, value in asdict(self).items()}
+
+
+def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, limit: float, took: float) -> Verdict:
+    passed = tuple((each["name"], each["comparisons"]) for each in events if each["event"] == "passed")
+    check = next((each["name"] for each in reversed(events) if each["event"] == "check"), "import")
+    trying = next((each["text"] for each in reversed(events) if each["event"] == "trying"), "")
+    notes = tuple(each["text"] for each in events if each["event"] == "note")
+    common: dict[str, Any] = {"passed_checks": passed, "notes": notes, "printed": printed.strip(), "seconds": took}
+    by_name = {each["event"]: each for each in events}
+    if "done" in by_name:
+        return Verdict(True, **common)
+    failed: dict[str, Any] = {"passed": False, "failed_check": check, **common}
+    if "wrong" in by_name:
+        found = by_name["wrong"]
+        return Verdict(**failed, **{name: found[name] for name in ("what", "expected", "got", "cause", "line")})
+    if "raised" in by_name:
+        return Verdict(**{**failed, **_raised(by_name["raised"], trying)})
+    at = f" while trying {trying}" if trying else ""
+    if "memory" in by_name:
+        what = f"it took more memory than a right answer needs{at}, and was stopped"
+        return Verdict(**failed, what=what, cause="something grows with every round of a loop")
+    if code is None:
+        what = f"it did not end within {limit:g} seconds{at}, and was stopped"
+        return Verdict(**failed, what=what, cause="a loop that never ends: does what it waits for ever come?")
+    if code < 0:
+        name = signal.Signals(-code).name
+        return Verdict(**failed, what=f"the process crashed with {name}{at}", cause=CRASHES.get(name, ""))
+    return Verdict(**failed, what=f"the process ended by itself, with exit code {code}{at}", cause=_ended(code))
+
+
+CRASHES = {
+    "SIGSEGV": "a read or write outside an array: is every index below its size, every row as long as you think?",
+    "SIGBUS": "a read or write outside an array: is every index below its size?",
+    "SIGFPE": "a whole number was divided by zero",
+    "SIGABRT": "memory was damaged by a write outside an array, or the C called abort",
+    "SIGILL": "the C reached a place that the compiler takes for impossible: does every path return?",
+    "SIGKILL": "the system ended it, most likely for lack of memory",
+}
+
+
+def _ended(code: int) -> str:
+    # Windows has no signals: an access violation is this exit code.
+    return (
+        CRASHES["SIGSEGV"]
+        if code & 0xFFFFFFFF == 0xC0000005
+        else "something in it ends the process: os._exit, or exit in C"
+    )
+
+
+def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
+    kind, text = found["type"], found["text"][:MOST_SAID]
+    at = f" while trying {trying}" if trying else ""
+    place = {"file": found["file"], "line": found["line"], "source": found["source"]}
+    said = "\n".join(found["notes"]).splitlines()[:MOST_SHOWN_NOTES]
+    more = "\n".join([*said, found["traceback"]]).strip()
+    if kind == "SystemExit":
+        return {**place, "what": f"it called sys.exit({text}){at}", "cause": "a function returns; it does not exit"}
+    if kind == "MemoryError":
+        cause = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
+        return {**place, "what": f"it asked for more memory than there is for it{at}", "cause": cause}
+    if kind == "CompileError":
+        return {**place, "failed_check": "compile", "what": text, "more": "\n".join(said), "cause": compile_hint(text)}
+    if kind == "ModuleNotFoundError":
+        cause = "put helpers into this file: only the files that came with the course are used"
+        return {**place, "what": f"{kind}: {text}{at}", "cause": cause}
+    said_so = f"{kind}: {text}" if text else kind
+    return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else ""}

@@ -1,0 +1,116 @@
+"""The learner's folder: copies of the stages' own files, in which the exercises are stubs.
+
+    groundup-course/
+        README.md           what this is, and the three commands that matter
+        progress.toml       what is done
+        stage1_pure_python/matmul.py, …     the files with exercises in them, the learner's to write in
+        .groundup/          what groundup builds from them; may be deleted at any time
+
+The files are the project's, whole, so an exercise is written where it belongs: among its neighbours, under the
+docstring that says what it owes. Nothing in here is ever overwritten without a copy in .groundup/old.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from groundup.course.learner import record as record_file
+from groundup.course.learner.functions import Place, find, function_text, replaced, stub, stub_line
+from groundup.course.learner.project_files import solution_file, stubbed
+from groundup.course.learner.record import LearnersRecord
+from groundup.course.manifest import Course, Task
+from shared.machine.atomic import write_atomically
+
+BUILT = ".groundup"
+
+
+@dataclass
+class Workspace:
+    """A learner's folder, opened. Call `save` after changing `progress`."""
+
+    folder: Path
+    course: Course
+    record: LearnersRecord
+
+    def save(self) -> None:
+        """Write progress.toml."""
+        record_file.save(self.record, self.folder / record_file.NAME)
+
+    @property
+    def built(self) -> Path:
+        """Where what is made of the learner's files goes."""
+        return self.folder / BUILT
+
+    def text(self, file: str) -> str:
+        """The learner's text of a file. Raises ValueError where it is gone, or is no text."""
+        path = self.folder / file
+        try:
+            return path.read_text(encoding="utf-8-sig")  # Windows' editors put a mark at the beginning
+        except FileNotFoundError:
+            fix = "groundup learn start brings back files that are missing, and touches no other"
+            raise ValueError(f"{path} is not there any more; {fix}") from None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is not UTF-8 text: {error}; save it as UTF-8") from None
+
+    def place(self, task: Task) -> Place:
+        """Where the task's function stands in the learner's file. Raises FunctionMissing where it does not."""
+        return find(self.text(task.file), task.function, task.file, 0)
+
+    def function(self, task: Task) -> str:
+        """The learner's text of the task's function."""
+        return function_text(self.text(task.file), self.place(task))
+
+    def is_stub(self, task: Task) -> bool:
+        """Whether the stub's error still stands in the task's function."""
+        return bool(stub_line(self.function(task), task.week, task.number))
+
+    def passed(self, task: Task) -> bool:
+        """Whether the task has passed, and its function is still what passed."""
+        entry = self.record.of(task.id)
+        if entry.state != "passed":
+            return False
+        try:
+            return entry.digest == record_file.digest(self.function(task)) and not self.is_stub(task)
+        except ValueError:  # the function, or its file, is gone or cannot be read: not what passed
+            return False
+
+    def reset(self, task: Task, whole_file: bool = False) -> Path | None:
+        """Put the task's stub back, or every stub of its file with whole_file.
+
+        Returns where the old file was copied, None where there was none.
+        Raises FunctionMissing where the file cannot be parsed or lacks the function: then whole_file helps.
+        """
+        path = self.folder / task.file
+        kept = self.keep(path)
+        if whole_file:
+            text = stubbed(task.file, self.course)
+        else:
+            original = solution_file(task.file)
+            text = replaced(
+                self.text(task.file),
+                self.place(task),
+                stub(original, task.function, task.file, task.message, task.keep),
+            )
+        write_atomically(path, text.encode())
+        for each in self.course.tasks:
+            if each.id == task.id or (whole_file and each.file == task.file):
+                self.record.entries.pop(each.id, None)
+        return kept
+
+    def keep(self, path: Path) -> Path | None:
+        """Copy a file to .groundup/old. Returns the copy, None where there is no such file."""
+        if not path.is_file():
+            return None
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        for again in itertools.count(1):
+            folder = self.built / "old" / (stamp if again == 1 else f"{stamp}-{again}")
+            target = folder / path.relative_to(self.folder)
+            if not target.exists():
+                break
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, target)
+        return target
