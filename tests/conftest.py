@@ -25,7 +25,10 @@ COMPILED_TWICE = ("floors", "shared/checks", "stage4_numba_cuda")
 FLOAT64_SUFFICES = ("floors", "shared/checks", "stage4_numba_cuda")
 """Folders whose tests of stage 4 compile each kernel for both dtypes: those for float32 are wide."""
 
-WIDE_FOLDERS = ("browser",)
+STAGE_4_AGAIN = ("docs", "promises", "groundup/commands")
+"""Folders whose tests of stage 4 compile many kernels, and find what the floors' tests find: those are wide."""
+
+WIDE_FOLDERS = ("browser", "cuda_emulator/compatibility")
 """Folders whose tests `make test` leaves to `make test-wide`; tests/wide.py says what else it leaves."""
 
 
@@ -38,7 +41,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if _in(item, SLOW) or (_in(item, COMPILED_TWICE) and "stage4" in item.nodeid):
             item.add_marker(pytest.mark.slow)
         twice = _in(item, FLOAT64_SUFFICES) and "stage4" in item.nodeid and "float32" in item.nodeid
-        if twice or _in(item, WIDE_FOLDERS):
+        again = _in(item, STAGE_4_AGAIN) and "[stage4_numba_cuda" in item.nodeid
+        if twice or again or _in(item, WIDE_FOLDERS):
             item.add_marker(pytest.mark.wide)
     if not WIDE and "wide" not in config.getoption("markexpr"):
         left_out = [item for item in items if item.get_closest_marker("wide")]

@@ -10,6 +10,7 @@ from tests.cuda_emulator.fuzz_emulator import SHRUNK, Worker, failed, run_seeds,
 from tests.cuda_emulator.fuzz_kernels import kernel_text
 from tests.cuda_emulator.fuzz_modes import MODES, STEP_MODES, Outcome, examine
 from tests.cuda_emulator.fuzz_shrink import shrunk
+from tests.wide import wide
 
 KEPT = sorted(SHRUNK.glob("*_*.py"))
 
@@ -25,7 +26,7 @@ def test_generated_kernels_give_the_same_in_every_order_of_threads(seed: int, tm
     assert examine(written(tmp_path, kernel_text(seed)), seed, STEP_MODES) == Outcome("ok")
 
 
-@pytest.mark.slow
+@wide
 def test_generated_kernels_give_the_same_in_every_mode(tmp_path: Path) -> None:
     told: list[str] = []
     outcomes = run_seeds(range(1), 1, 90.0, tuple(MODES), tmp_path, told.append)
@@ -33,7 +34,7 @@ def test_generated_kernels_give_the_same_in_every_mode(tmp_path: Path) -> None:
     assert summary(outcomes, 1.0).startswith("1 kernels in 1 s: ")
 
 
-@pytest.mark.slow
+@wide
 @pytest.mark.parametrize("path", KEPT, ids=[path.stem for path in KEPT])
 def test_kernels_that_once_failed_are_right_now(path: Path) -> None:
     seed = int(path.stem.rsplit("_", 1)[1])
@@ -87,7 +88,7 @@ def test_kernels_hold_what_they_are_meant_to_hold() -> None:
     assert [text for text in wanted if text not in everything] == []
 
 
-@pytest.mark.slow
+@wide
 def test_a_kernel_without_its_barriers_is_found_to_race(tmp_path: Path) -> None:
     """Not every kernel needs its barriers; among these some do."""
     kinds = []

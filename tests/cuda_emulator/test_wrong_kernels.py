@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.wide import wide
+
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPT = "tests.cuda_emulator.emulator_wrong_kernels"
 OUT_OF_BOUNDS = r"KernelError: .*emulator_wrong_kernels\.py:\d+: .* is out of bounds"
@@ -35,7 +37,7 @@ def answers() -> dict[str, str]:
     return json.loads(finished.stdout.splitlines()[-1])
 
 
-@pytest.mark.slow
+@wide
 def test_every_wrong_kernel_is_told_what_is_wrong(answers: dict[str, str]) -> None:
     unexpected = {
         name: said

@@ -13,6 +13,7 @@ from groundup.commands.check import check
 from shared import contract
 from shared.checks.equivalence import check_stage
 from tests.stages import USABLE_STAGES
+from tests.wide import wide
 
 app = typer.Typer(rich_markup_mode=None)
 app.command()(check)
@@ -113,7 +114,7 @@ def test_stage_2_can_be_the_reference() -> None:
     assert json.loads(result.stdout)["reference"] == "stage2_numpy"
 
 
-@pytest.mark.slow
+@wide
 def test_the_full_check_passes_and_checks_more() -> None:
     quick, full = (json.loads(run("2", "--dtype", "float64", "--json", *extra).stdout) for extra in ((), ("--full",)))
     counts = [[level["checks"] for level in document["equivalence"][0]["levels"]] for document in (quick, full)]

@@ -21,7 +21,7 @@ from tests.wide import wide
 SIZE = (40, 70, 33)
 """Of a product: one block and a piece of another where tiles are small, a piece of one where they are large."""
 
-OF_LADDERS = ("sums.", "fused.combine", "tiled_16:tn")
+OF_LADDERS = ("sums.total_by_tree", "tiled_16:tn")
 """Shuffles, trees, the step's largest kernel, and the first rung that knows tn and nt: the others are wide."""
 
 

@@ -12,6 +12,7 @@ from cuda_emulator import cuda
 from shared.bench import emulator_speed
 from shared.bench.emulator_speed_tables import LABEL, Row, Sizes, rate_text, tables
 from shared.bench.timing import Measurement
+from tests.wide import wide
 
 TINY = Sizes(simulated=4, product=20, tile=4, repeats=1, processes=1)
 KINDS = ["simulator", "product", "launch", "ready"]
@@ -22,7 +23,7 @@ def rows() -> list[Row]:
     return emulator_speed.measure_all(TINY)
 
 
-@pytest.mark.slow
+@wide
 def test_everything_is_measured_and_in_order(rows: list[Row]) -> None:
     assert list(dict.fromkeys(row.kind for row in rows)) == KINDS
     assert [row.name for row in rows if row.kind == "product"] == [
