@@ -55,7 +55,7 @@ class Change(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Of numbers of which the smaller is the faster."""
+        """faster, slower, within the noise or unknown; a smaller number is faster."""
         same = agree(self.old, self.old_noise, self.new, self.new_noise)
         return UNKNOWN if same is None else SAME if same else FASTER if self.new < self.old else SLOWER
 

@@ -1,4 +1,4 @@
-"""How fast the emulator is: the numbers that were promised for it, measured in one run.
+"""The speed of the emulator: the numbers that its page promises, measured in one run.
 
     python -m shared.bench.emulator_speed
     python -m shared.bench.emulator_speed --json emulator.json
@@ -47,7 +47,7 @@ SCHEMA = 1
 
 
 def kernels() -> Any:
-    """speed_kernels, its `cuda` being the emulator's."""
+    """The module emulator_speed_kernels, with the emulator as its `cuda`."""
     from cuda_emulator import install, uninstall
 
     install()
@@ -66,7 +66,7 @@ def square(size: int) -> np.ndarray:
 class Product:
     """a @ b of square matrices by the tiled kernel. Calling it launches.
 
-    cuda: the namespace that has to_device; kernel: from speed_kernels, loaded with that namespace
+    cuda: the namespace that has to_device; kernel: from emulator_speed_kernels, loaded with that namespace
     """
 
     def __init__(self, cuda: Any, kernel: Any, size: int, tile: int) -> None:

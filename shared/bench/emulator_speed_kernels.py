@@ -1,4 +1,4 @@
-"""The kernels that speed.py times: ordinary numba-cuda, so that Numba's simulator can run the same source.
+"""The kernels that emulator_speed times: ordinary numba-cuda, so that Numba's simulator can run the same source.
 
 Import it after emulator.install(), or in a process with NUMBA_ENABLE_CUDASIM=1: `from numba import cuda` then means the
 one or the other.

@@ -1,4 +1,4 @@
-"""What speed.py measured: rows, and how a terminal of 80 columns shows them."""
+"""The rows that emulator_speed measures, and their tables for a terminal of 80 columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch, as an opponent to measure against, on the CPU and on a GPU. Where it is missing, its rows are.
+"""PyTorch, as an opponent to measure against, on the CPU and on a GPU. If it is not installed, its rows are omitted.
 
 It gets what it likes best: its own contiguous tensors, `out=` where there is one, `torch.nn.Linear` and
 `torch.optim.SGD` as its documentation writes them, and batches gathered by one indexing operation instead of a

@@ -17,7 +17,15 @@ import numpy as np
 
 from shared.bench import gpu, pytorch
 from shared.bench.rows import BenchRow
-from shared.bench.steps import CHECKED_STEPS, LEARNING_RATE, Case, expected_losses, start_parameters, wrong_losses
+from shared.bench.steps import (
+    CHECKED_STEPS,
+    LEARNING_RATE,
+    Case,
+    expected_losses,
+    start_parameters,
+    step_row,
+    wrong_losses,
+)
 from shared.bench.turns import Effort, take_turns
 from shared.contract import Stage
 
@@ -58,19 +66,7 @@ def resident_rows(
             columns = turns.columns(key, reference=None, label="")
             if columns["measurement"] is not None:
                 columns["measurement"] = columns["measurement"].of_one(steps)
-            yield BenchRow(
-                "step",
-                key[0],
-                case.name,
-                case.dtype,
-                tuple(case.layer_sizes),
-                case.flops,
-                skipped=wrong.get(key),
-                variant=key[1],
-                bytes=case.bytes,
-                samples=case.batch,
-                **columns,
-            )
+            yield step_row(case, key, wrong.get(key), columns)
 
 
 def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels: np.ndarray) -> dict[Key, Steps]:

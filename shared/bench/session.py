@@ -32,7 +32,7 @@ PATIENCE = 5.0
 
 
 class Watcher:
-    """Who is told how it goes; this one does not care. `groundup bench` draws a bar and asks for guesses."""
+    """Observer of a run; the base class ignores every event. `groundup bench` draws a bar and asks for guesses."""
 
     def begin(self, job: Job, number: int) -> None:
         """A job of pass `number` is about to start."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -110,19 +110,24 @@ def step_rows(
                 label=f"its matrix products alone, NumPy a @ b, {case.dtype}",
                 opponents={"stage2_numpy": NUMPY_STAGE, "pytorch": PYTORCH},
             )
-            yield BenchRow(
-                "step",
-                key[0],
-                case.name,
-                case.dtype,
-                tuple(case.layer_sizes),
-                case.flops,
-                skipped=wrong.get(key),
-                variant=key[1],
-                bytes=case.bytes,
-                samples=case.batch,
-                **compared,
-            )
+            yield step_row(case, key, wrong.get(key), compared)
+
+
+def step_row(case: Case, key: Key, skipped: str | None, columns: Mapping[str, Any]) -> BenchRow:
+    """The row of one contender's step. columns: as `Turns.columns` gives them"""
+    return BenchRow(
+        "step",
+        key[0],
+        case.name,
+        case.dtype,
+        tuple(case.layer_sizes),
+        case.flops,
+        skipped=skipped,
+        variant=key[1],
+        bytes=case.bytes,
+        samples=case.batch,
+        **columns,
+    )
 
 
 def batch_of(case: Case) -> tuple[np.ndarray, np.ndarray]:

@@ -152,7 +152,7 @@ def measure(
 
 
 def _nothing() -> None:
-    """What a call on the CPU must be waited for: it has finished when it returns."""
+    """No-op wait: a call on the CPU has finished when it returns."""
 
 
 def _sample(
