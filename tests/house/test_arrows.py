@@ -26,7 +26,7 @@ TOOLS = (
     "groundup.cli",
 )
 """The rooms of the program in the order of their arrows: a room may import those before it. `groundup` is its
-own files."""
+own files, which may ask the doctor."""
 
 MAY_IMPORT = {
     "cuda_emulator": (),
@@ -43,6 +43,7 @@ MAY_IMPORT = {
     "stage4_numba_cuda.backend": ("stage4_numba_cuda", "shared", "cuda_emulator"),
     **{f"{floor}.train": ("groundup.cli",) for floor in FLOORS},
     **{room: (*SHARED, "cuda_emulator", *TOOLS[: TOOLS.index(room)]) for room in TOOLS},
+    "groundup": (*SHARED, "cuda_emulator", "groundup.doctor"),
 }
 """What each room may import beside itself. A module belongs to the room with the longest name that it begins with."""
 
