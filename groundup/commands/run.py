@@ -1,12 +1,8 @@
-"""`groundup run`: any script that says `from numba import cuda`, on the emulator."""
+"""`groundup run`: run a script that says `from numba import cuda` on the emulator."""
 
 from __future__ import annotations
 
-import runpy
-import sys
-import traceback
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated
 
 import typer
@@ -46,7 +42,9 @@ def run(
       groundup run --check kernels.py --size 512
       groundup run --threads 1 --source kernels.py
     """
+    # Imported here, because the emulator's imports take longer than most commands.
     import cuda_emulator as emulator
+    from groundup.scripts import ScriptFailed, require_script, run_script, with_lines_as_notes
 
     chosen = emulator.current()
     settings = emulator.Settings(
@@ -58,41 +56,16 @@ def run(
         divergence=chosen.divergence,
         seed=chosen.seed,
     )
-    if script.is_dir():
-        raise IsADirectoryError(f"{script} is a folder: name the Python file in it that is to run")
-    if not script.is_file():
-        raise FileNotFoundError(f"there is no script {script}")
-    argv, path = sys.argv, sys.path[:]
-    sys.argv = [str(script), *(arguments or ())]
-    sys.path.insert(0, str(script.resolve().parent))
+    require_script(script)
     emulator.settings.set_defaults(settings)
-    emulator.install()
     try:
-        runpy.run_path(str(script), run_name="__main__")
+        run_script(script, arguments or ())
     except emulator.KernelError as error:
-        raise _line_by_line(error) from error
+        raise with_lines_as_notes(error) from error
     except KeyboardInterrupt:
         raise typer.Abort() from None
-    except Exception as error:
-        traceback.print_exception(type(error), error, _from_script(error.__traceback__, str(script)))
+    except ScriptFailed as failed:
+        failed.print_traceback()
         raise typer.Exit(1) from None
     finally:
-        emulator.uninstall()
         emulator.settings.set_defaults(None)
-        sys.argv, sys.path[:] = argv, path
-
-
-def _line_by_line(error: ValueError) -> ValueError:
-    """The same, with what follows its first line (the kernel's line) as notes, which are printed as they are."""
-    first, *rest = str(error).splitlines() or [""]
-    told = ValueError(first)
-    for note in (*rest, *getattr(error, "__notes__", ())):
-        told.add_note(note)
-    return told
-
-
-def _from_script(trace: TracebackType | None, script: str) -> TracebackType | None:
-    """The traceback without what called the script; None where it ended before its first line."""
-    while trace is not None and trace.tb_frame.f_code.co_filename != script:
-        trace = trace.tb_next
-    return trace

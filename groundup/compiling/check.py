@@ -34,6 +34,7 @@ from groundup.compiling.log import Usage
 from groundup.compiling.occupancy import LIMITS, Occupancy, occupancy
 from groundup.compiling.sass import HotLoop
 from groundup.kernels.catalogue import DTYPES, NO_DTYPE, Capability, Entry
+from shared.machine import processes
 from shared.machine.hardware import usable_cores
 
 CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
@@ -192,11 +193,11 @@ class Worker:
 
     def kill(self) -> None:
         """End the process at once, from another thread: what it was asked is then answered with an error."""
-        self._process.kill()
+        processes.end(self._process)
 
     def close(self) -> None:
         """End the process."""
-        self._process.kill()
+        processes.end(self._process)
         self._process.communicate()
         self._complaints.close()
 
@@ -205,13 +206,13 @@ class Worker:
         environment = os.environ | {"GROUNDUP_CUDA": "compiler", "PYTHONPATH": os.pathsep.join(sys.path)}
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - close() does
-        self._process = subprocess.Popen(
+        self._process = processes.start(
             [sys.executable, "-m", self.module or WORKER],
+            variables=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints,
             encoding="utf-8",
-            env=environment,
         )
         assert self._process.stdin is not None
         assert self._process.stdout is not None

@@ -17,11 +17,15 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sysconfig
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+
+from shared.machine import processes
+
+DISASSEMBLY_SECONDS = 120.0
+"""The longest that nvdisasm may take; the largest kernel takes it less than a second."""
 
 INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)([^;]*)")
 LABEL = re.compile(r"^\s*(\.L\w+):")
@@ -90,7 +94,7 @@ def find_nvdisasm() -> Path | None:
 
 def disassemble(nvdisasm: Path, cubin: Path) -> str:
     """The code of a compiled kernel as text. Raises ValueError with nvdisasm's own words where it cannot read it."""
-    finished = subprocess.run([str(nvdisasm), "-c", str(cubin)], capture_output=True, text=True, check=False)
-    if finished.returncode:
-        raise ValueError(f"nvdisasm cannot read {cubin.name}: {finished.stderr.strip()}")
-    return finished.stdout
+    done = processes.run([str(nvdisasm), "-c", str(cubin)], DISASSEMBLY_SECONDS)
+    if done.code != 0:
+        raise ValueError(f"nvdisasm cannot read {cubin.name}: {done.errors.strip() or done.failure}")
+    return done.output

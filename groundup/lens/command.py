@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import typer
@@ -21,7 +19,8 @@ from groundup.lens.devices import DEFAULT
 from groundup.lens.devices import device as device_named
 from groundup.lens.profile import Profile
 from groundup.lens.profiling import profile
-from groundup.lens.targets import ScriptFailed, Wanted, launch_of
+from groundup.lens.targets import Wanted, launch_of
+from groundup.scripts import ScriptFailed, with_lines_as_notes
 from shared.bench.results import as_json
 
 BACKEND = "GROUNDUP_CUDA"
@@ -48,8 +47,7 @@ def run_lens(
         try:
             launches = [launch_of(target, wanted) for target in targets]
         except ScriptFailed as failed:
-            cause = failed.__cause__ or failed
-            traceback.print_exception(type(cause), cause, _from_script(cause, str(failed.script)))
+            failed.print_traceback()
             raise typer.Exit(1) from None
         if source:
             for launch in launches:
@@ -113,24 +111,12 @@ def _emulator_for_stage_4() -> Iterator[None]:
     try:
         yield
     except KernelError as error:
-        first, *rest = str(error).splitlines() or [""]
-        told = ValueError(first)
-        for note in rest:  # the kernel's line, printed unchanged
-            told.add_note(note)
-        raise told from error
+        raise with_lines_as_notes(error) from error
     finally:
         if before is None:
             del os.environ[BACKEND]
         else:
             os.environ[BACKEND] = before
-
-
-def _from_script(error: BaseException | None, script: str) -> TracebackType | None:
-    """The traceback without what called the script; None where it ended before its first line."""
-    trace = error.__traceback__ if error is not None else None
-    while trace is not None and trace.tb_frame.f_code.co_filename != script:
-        trace = trace.tb_next
-    return trace
 
 
 def sizes(text: str) -> tuple[int, int, int]:

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import runpy
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import cuda_emulator as emulator
 from cuda_emulator.runtime.dispatcher import Kernel
 from groundup.kernels.launches import Launch, catch
 from groundup.lens.given import arguments_from
+from groundup.scripts import require_script, run_script
 
 
 @dataclass(frozen=True)
@@ -36,14 +35,6 @@ class Wanted:
     grid: tuple[int, ...] = ()
     block: tuple[int, ...] = ()
     sharedmem: int = 0
-
-
-class ScriptFailed(Exception):
-    """A script raised an exception, which is in __cause__. script: its path"""
-
-    def __init__(self, script: Path) -> None:
-        super().__init__(f"{script} raised an exception")
-        self.script = script
 
 
 def launch_of(target: str, wanted: Wanted) -> Launch:
@@ -67,8 +58,7 @@ def launch_of(target: str, wanted: Wanted) -> Launch:
 
 
 def _of_script(script: Path, name: str, wanted: Wanted) -> Launch:
-    if not script.is_file():
-        raise FileNotFoundError(f"there is no script {script}")
+    require_script(script)
     if not name.isidentifier():
         raise ValueError(f"{script}:{name}: expected the name of a kernel after the colon")
     if wanted.args is None:
@@ -121,20 +111,9 @@ def _near(name: str, known: list[str]) -> str:
 
 
 def _run(script: Path, run_name: str) -> dict[str, Any]:
-    """Run the script on the emulator, as python would, and return its global names. Its output goes to stderr."""
-    argv, path = sys.argv, sys.path[:]
-    sys.argv = [str(script)]
-    sys.path.insert(0, str(script.resolve().parent))
-    emulator.install()
+    """The script's global names after it has run on the emulator. Its output goes to stderr."""
     try:
         with contextlib.redirect_stdout(sys.stderr):
-            return runpy.run_path(str(script), run_name=run_name)
-    except emulator.KernelError:
-        raise
+            return run_script(script, run_name=run_name)
     except SystemExit:  # the script has ended normally
         return {}
-    except Exception as error:
-        raise ScriptFailed(script) from error
-    finally:
-        emulator.uninstall()
-        sys.argv, sys.path[:] = argv, path
