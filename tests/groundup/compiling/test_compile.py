@@ -295,7 +295,8 @@ def compiled(entries: list[Entry], capabilities: tuple[Capability, ...], dtypes:
 
 
 def wrong(name: str, arguments: str = "T[1] T[1]", registers: int = 255, **more: Any) -> Entry:
-    return entry(f"compile_wrong_kernels.{name}", arguments, 256, registers, registers, package=__package__ or "", **more)
+    kernel = f"compile_wrong_kernels.{name}"
+    return entry(kernel, arguments, 256, registers, registers, package="tests.groundup.compiling", **more)
 
 
 def test_wrong_kernels_are_caught_and_right_ones_are_not() -> None:
