@@ -1,9 +1,8 @@
-"""The `groundup` program: one command a file in groundup/commands, gathered here, and how errors are told.
+"""The `groundup` program: the commands of groundup/commands, and how errors are shown.
 
-Exit codes: 0 all is well; 1 a check failed (stages disagree, a gradient is wrong, something needed is
-missing); 2 the command could not do what was asked: bad input, a missing file, an interruption. What
-went wrong is one line on stderr, below which an error's notes follow (a C compiler's own words).
-GROUNDUP_TRACEBACK=1 shows the traceback as well.
+Exit codes: 0 success; 1 a check failed (stages disagree, a gradient is wrong, something needed is missing); 2 the
+command could not be carried out (wrong input, a missing file, an interruption). An error is one line on stderr, with
+its notes below (such as the messages of a C compiler). GROUNDUP_TRACEBACK=1 shows the traceback as well.
 """
 
 import os
@@ -28,7 +27,7 @@ try:
     from groundup.commands.run import run
     from groundup.commands.train import train
     from shared.contract import StageUnavailable
-except ModuleNotFoundError as error:  # a package that groundup is built on; the doctor needs none
+except ModuleNotFoundError as error:  # a package that groundup needs is missing; the doctor works without it
     from groundup.doctor.rescue import rescue
 
     rescue(error, sys.argv[1:])
@@ -86,7 +85,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             traceback.print_exc()
         fail(str(error), getattr(error, "__notes__", ()))
     except Exception as error:
-        # Typer's usage errors have this method; their class is click's or Typer's own, depending on its version.
+        # Typer's usage errors have this method. Their class belongs to click or to Typer, depending on the version.
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
@@ -96,6 +95,6 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def fail(message: str, notes: Sequence[str] = ()) -> NoReturn:
-    """The message as one line on stderr, the notes below it as they are; exit code 2."""
+    """Print the message as one line on stderr and the notes below it, and exit with code 2."""
     print(f"error: {' '.join(message.split())}", *notes, sep="\n", file=sys.stderr)
     sys.exit(2)

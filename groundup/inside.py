@@ -1,18 +1,18 @@
-"""Looking inside a trained network: what it confuses, what its units look for, and which of them do nothing.
+"""Measures of a trained network: the classes it confuses, the images its units respond to, and units that are dead.
 
-Everything here works on NumPy arrays, so it takes a network from any floor: `host_parameters` brings one over. x is
-(batch, features), parameters are [W1, b1, W2, b2, …] with weights (in_features, out_features), and activation is the
-name of the function after every layer but the last, such as "relu".
+All functions work on NumPy arrays; `host_parameters` copies those of a network of any floor. x is (batch, features),
+parameters are [W1, b1, W2, b2, …] with weights (in_features, out_features), and activation is the name of the function
+after every layer but the last, such as "relu".
 
-    confusion_matrix     which class is taken for which
-    most_wrong           the mistakes it is surest of
-    first_layer_images   the weights of each first-layer unit, seen as an image
-    hidden_activations   what every hidden unit says to every sample
-    active_shares        how often each of them says anything
-    dead_units           the share of those that never do
-    scores               what the last layer says
-    probabilities        the same as shares of belief
-    saliency             which pixels a score hangs on
+    confusion_matrix     how often each class is predicted for each
+    most_wrong           the wrong predictions with the highest confidence
+    first_layer_images   the weights of each first-layer unit as an image
+    hidden_activations   the output of every hidden unit for every sample
+    active_shares        the share of samples for which each unit is not 0
+    dead_units           the share of units that are 0 for every sample
+    scores               the raw output of the last layer
+    probabilities        softmax of the scores
+    saliency             the gradient of a score with respect to the pixels
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from shared.contract import ACTIVATIONS, NetworkLike, Stage, load_stage
 
 
 def host_parameters(stage: Stage, network: NetworkLike) -> list[np.ndarray]:
-    """[W1, b1, W2, b2, …] of a network of any stage as NumPy arrays: copies, in the dtype the stage computes in."""
+    """Copies of the parameters [W1, b1, W2, b2, …] of any stage's network as NumPy arrays in the stage's dtype."""
     return [np.array(stage.arrays.to_host(array)) for array in network.parameters]
 
 
 def confusion_matrix(labels: np.ndarray, predictions: np.ndarray, classes: int) -> np.ndarray:
-    """How often each class was taken for each: int64 (classes, classes), row = the true label, column = the prediction.
+    """How often each class was predicted for each: int64 (classes, classes), a row a label, a column a prediction.
 
-    labels, predictions: integers (n,) from 0 to classes - 1. The diagonal holds what was right, and row i adds up to
-    the number of samples with label i. Same as sklearn.metrics.confusion_matrix.
-    Raises ValueError where the two differ in length or hold anything else.
+    labels, predictions: integers (n,) from 0 to classes - 1. The diagonal counts right predictions, and the sum of
+    row i is the number of samples with label i. Same as sklearn.metrics.confusion_matrix.
+    Raises ValueError if the two differ in length or hold other values.
     """
     _check_classes("confusion_matrix: labels", labels, classes)
     _check_classes("confusion_matrix: predictions", predictions, classes)
@@ -50,7 +50,7 @@ def confusion_matrix(labels: np.ndarray, predictions: np.ndarray, classes: int) 
 
 
 def most_wrong(probabilities: np.ndarray, labels: np.ndarray, count: int) -> np.ndarray:
-    """Indices of the samples that are most confidently wrong, the surest first: int64, `count` of them or fewer.
+    """Indices of the wrong predictions with the highest confidence, highest first: int64, at most `count`.
 
     probabilities: (n, classes), rows that add up to 1; the prediction is the largest of a row, its confidence that
     value. labels: integers (n,). Samples of equal confidence stay in their order.
@@ -69,10 +69,10 @@ def most_wrong(probabilities: np.ndarray, labels: np.ndarray, count: int) -> np.
 def first_layer_images(weights: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
     """Each first-layer unit's weights as an image: (units, height, width), values from -1 to 1.
 
-    weights: (height * width, units): a column is a unit. Each image is divided by its own largest |weight|, so that 0
-    stays 0 and the sign can be seen: where ink speaks for the unit, and where against it. A unit whose weights are all
-    0 gives an image of 0.
-    Raises ValueError where the weights do not fill such images.
+    weights: (height * width, units): a column is a unit. Each image is divided by its own largest |weight|, so 0 stays
+    0 and the sign stays the same: ink on a positive pixel raises the unit's z, ink on a negative one lowers it. A unit
+    whose weights are all 0 gives an image of 0.
+    Raises ValueError if the number of weights is not height * width.
     """
     _check_matrix("first_layer_images: weights", weights)
     height, width = shape
@@ -104,7 +104,7 @@ def hidden_activations(parameters: Sequence[np.ndarray], activation: str, x: np.
 def active_shares(activations: np.ndarray) -> np.ndarray:
     """The share of samples for which each unit is not 0: (units,), from 0 to 1. activations: (batch, units).
 
-    Raises ValueError where there is no sample or no unit.
+    Raises ValueError if there is no sample or no unit.
     """
     _check_matrix("active_shares: activations", activations)
     return np.mean(activations != 0, axis=0)
@@ -113,9 +113,9 @@ def active_shares(activations: np.ndarray) -> np.ndarray:
 def dead_units(activations: np.ndarray) -> float:
     """The share of units that are 0 for every sample, from 0 to 1. activations: (batch, units), after the activation.
 
-    Behind a ReLU no gradient reaches such a unit, so that training on these samples leaves it as it is. Only ReLU can
-    make an exact 0 of anything but 0: of tanh, sigmoid, leaky ReLU and softmax the share says nothing.
-    Raises ValueError where there is no sample or no unit.
+    With ReLU no gradient reaches such a unit, so training on these samples does not change it. The share means nothing
+    for other activations: only ReLU gives exactly 0 for inputs other than 0.
+    Raises ValueError if there is no sample or no unit.
     """
     return float(np.mean(active_shares(activations) == 0))
 
@@ -130,19 +130,20 @@ def scores(parameters: Sequence[np.ndarray], activation: str, x: np.ndarray) -> 
 
 
 def probabilities(scores: np.ndarray) -> np.ndarray:
-    """softmax(scores), row by row, (batch, classes): what a network trained with softmax_cross_entropy believes.
+    """softmax(scores), row by row, (batch, classes).
 
-    For a network trained with another loss it is a way to rank its answers, and no more.
+    These are the probabilities that a network trained with softmax_cross_entropy gives the classes. For a network
+    trained with another loss they only rank the classes.
     """
-    believed: np.ndarray = load_stage("numpy").activations.softmax(scores)
-    return believed
+    result: np.ndarray = load_stage("numpy").activations.softmax(scores)
+    return result
 
 
 def saliency(parameters: Sequence[np.ndarray], activation: str, x: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The gradient of one class's score with respect to the input: d score[label] / dx, (batch, features).
 
-    labels: integers (batch,), the class whose score is asked about, one for each row of x. Where the value is positive,
-    more ink raises that score. Backpropagation with another start: not from a loss, but from the score itself,
+    labels: integers (batch,), the class of the score for each row of x. More ink on a pixel with a positive value
+    raises the score. This is backpropagation that starts at the score instead of a loss:
 
         d score / d outputₗₐₛₜ = column `label` of the last W
         d score / d outputₖ₋₁ = (d score / d outputₖ · f'(zₖ)) Wₖᵀ, down to output₀ = x
@@ -164,7 +165,7 @@ def saliency(parameters: Sequence[np.ndarray], activation: str, x: np.ndarray, l
 
 
 def activation_pair(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """(f, f_backward) of an activation on NumPy arrays: stage 2's. ValueError for an unknown name."""
+    """The functions (f, f_backward) of an activation on NumPy arrays, stage 2's. ValueError for an unknown name."""
     if name not in ACTIVATIONS:
         raise ValueError(f"unknown activation {name!r}; choose one of {', '.join(ACTIVATIONS)}")
     room = load_stage("numpy").activations

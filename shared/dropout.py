@@ -1,16 +1,16 @@
 """Dropout masks from a counter, so that every floor drops the same neurons.
 
 Dropout sets each hidden neuron to 0 with probability `rate` and multiplies the others by 1 / (1 - rate), so that
-the expected output stays the same (Srivastava et al. 2014; torch.nn.Dropout). Which neurons go is random, but an
-ordinary random generator hands out its numbers one after the other, and a GPU has no "one after the other". A
-counter-based generator has no state at all: the number for element i is a fixed scramble of i.
+the expected output stays the same (Srivastava et al. 2014; torch.nn.Dropout). An ordinary random generator gives its
+numbers one after the other, but the threads of a GPU need them all at once. A counter-based generator has no state:
+the number for element i is a fixed function of i.
 
     bits(key, i) = mix(key + (i + 1) * GAMMA)    mod 2^64, SplitMix64's i-th output from the seed `key`
     key          = bits(bits(bits(0, seed), step), layer)
-    kept         = (bits(key, row * columns + column) >> 11) / 2^53 >= rate
+    survives     = (bits(key, row * columns + column) >> 11) / 2^53 >= rate
 
-`mask_value` is that formula for one element in plain integers; `dropout_mask` is the same for a whole layer at once,
-and each later floor writes it again. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
+`mask_value` is this formula for one element in plain integers, and `dropout_mask` computes it for a whole layer. Each
+later floor has its own. Source: Steele, Lea and Flood, "Fast splittable pseudorandom number generators"
 (2014); the constants of `_mix` are David Stafford's variant 13.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 GAMMA = 0x9E3779B97F4A7C15
-"""2^64 divided by the golden ratio, made odd: multiples of it visit every 64-bit number before they repeat."""
+"""2^64 divided by the golden ratio, made odd: its multiples reach every 64-bit number before they repeat."""
 
 _M1 = 0xBF58476D1CE4E5B9
 _M2 = 0x94D049BB133111EB
@@ -36,7 +36,7 @@ def random_bits(key: int, index: int) -> int:
 
 
 def mask_key(seed: int, step: int, layer: int) -> int:
-    """The key of one layer's mask at one training step: the generator fed with its own output, once for each number.
+    """The key of one layer's mask at one training step: seed, step and layer go through the generator in turn.
 
     seed, step (optimizer steps taken before this one), layer (0 for the first hidden layer): whole numbers of at
     least 0. Raises ValueError for a negative one.
@@ -50,7 +50,7 @@ def mask_key(seed: int, step: int, layer: int) -> int:
 
 
 def mask_value(index: int, rate: float, seed: int, step: int, layer: int) -> float:
-    """One element of the mask, the slow way: 0.0 or 1 / (1 - rate). index = row * columns + column."""
+    """One element of the mask, 0.0 or 1 / (1 - rate), in plain Python. index = row * columns + column."""
     _check_rate(rate)
     uniform = (random_bits(mask_key(seed, step, layer), index) >> 11) * _TO_UNIT  # 53 bits: exact in a float
     return 1.0 / (1.0 - rate) if uniform >= rate else 0.0
@@ -59,7 +59,7 @@ def mask_value(index: int, rate: float, seed: int, step: int, layer: int) -> flo
 def dropout_mask(
     rows: int, columns: int, rate: float, seed: int, step: int, layer: int, dtype: str = "float32"
 ) -> np.ndarray:
-    """The mask of one hidden layer at one step, (rows, columns): 0 where dropped, 1 / (1 - rate) where kept.
+    """The mask of one hidden layer at one step, (rows, columns): 0 for dropped neurons, else 1 / (1 - rate).
 
     rows: the batch size; columns: the layer's neurons; both at least 1
     rate: the probability of dropping, at least 0 and below 1
@@ -69,22 +69,22 @@ def dropout_mask(
     _check_rate(rate)
     if rows < 1 or columns < 1:
         raise ValueError(f"dropout: expected at least one row and one column, got ({rows}, {columns})")
-    # GAMMA * (i + 1) is made by one multiplication; unsigned arrays wrap around at 2^64, which is what is wanted.
+    # Unsigned arrays wrap around at 2^64, as the formula demands.
     z = np.arange(1, rows * columns + 1, dtype=np.uint64)
     z *= np.uint64(GAMMA)
     z += np.uint64(mask_key(seed, step, layer))
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_M1)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(_M2)
     z = (z ^ (z >> np.uint64(31))) >> np.uint64(11)
-    kept = z * _TO_UNIT >= rate
+    survives = z * _TO_UNIT >= rate
     scale = np.asarray(1.0 / (1.0 - rate), dtype)
-    return (kept * scale).reshape(rows, columns)
+    return (survives * scale).reshape(rows, columns)
 
 
 def step_masks(
     rows: int, hidden_sizes: list[int], rate: float, seed: int, step: int, dtype: str = "float32"
 ) -> list[Any] | None:
-    """What a network's `dropout_masks` takes: a mask for each hidden layer, or None where nothing is dropped."""
+    """The `dropout_masks` of one step: a mask for each hidden layer, or None if nothing is dropped."""
     if rate == 0.0 or not hidden_sizes:
         return None
     return [dropout_mask(rows, size, rate, seed, step, layer, dtype) for layer, size in enumerate(hidden_sizes)]

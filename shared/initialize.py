@@ -1,8 +1,8 @@
 """The first weights: the same numbers on every floor.
 
-Weights start random so that the neurons of a layer differ, and at a scale that keeps the size of
-the signal the same from layer to layer: too large and it explodes, too small and it dies out.
-With fan_in inputs and fan_out outputs of a layer:
+Weights start random so that the neurons of a layer differ. Their scale keeps the size of the signal
+the same from layer to layer: with larger weights it would grow without limit, with smaller ones it
+would vanish. With fan_in inputs and fan_out outputs of a layer:
 
     he_normal        mean 0, variance 2 / fan_in                       for ReLU (He et al. 2015)
     he_uniform       the same variance, within ± sqrt(6 / fan_in)
@@ -12,8 +12,9 @@ With fan_in inputs and fan_out outputs of a layer:
 "he" and "xavier" mean the normal ones. Biases start at zero. PyTorch: torch.nn.init.kaiming_normal_,
 kaiming_uniform_, xavier_normal_ and xavier_uniform_ (the distributions, not the same random numbers).
 
-Only the standard library is used, and of its generator only `random()`, whose sequence for a seed is
-promised to stay the same in every Python version; so a seed gives the same network on all floors.
+This module uses only the standard library, and only the method `random()` of its generator: Python
+promises that its sequence for a seed is the same in every version. So a seed gives the same network
+on all floors.
 """
 
 import math
@@ -28,7 +29,7 @@ def _uniform(rng: random.Random, limit: float) -> float:
 
 
 def _normal(rng: random.Random, deviation: float) -> float:
-    """Box-Muller: two uniform numbers make one normal one. 1 - random() is never 0, so log is safe."""
+    """A normal number from two uniform ones, by Box-Muller. 1 - random() is never 0, so its log is finite."""
     radius = math.sqrt(-2.0 * math.log(1.0 - rng.random()))
     return deviation * radius * math.cos(2.0 * math.pi * rng.random())
 
@@ -64,7 +65,7 @@ INITIALIZERS: dict[str, Callable[[random.Random, int, int], float]] = {
 
 
 def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
-    """The sizes as a list, or a ValueError that says what is wrong with them."""
+    """The sizes as a list. Raises ValueError or TypeError if they are not two or more positive whole numbers."""
     if not hasattr(layer_sizes, "__iter__"):
         raise TypeError(f"layer_sizes: expected a list of sizes, got {layer_sizes!r}")
     sizes = [index(size) if hasattr(size, "__index__") and not isinstance(size, bool) else size for size in layer_sizes]

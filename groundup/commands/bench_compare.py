@@ -1,4 +1,4 @@
-"""`groundup bench compare`: two results files beside each other, on a terminal."""
+"""`groundup bench compare`: the differences between two results files, on a terminal."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ HEADINGS = {
     (UNKNOWN, ""): "Nobody knows how much of it is noise",
     (SAME, ""): "Within the noise",
 }
-"""By verdict and, where it matters, by what it rests on; in the order of the tables."""
+"""(verdict, what it is based on, "" for any) -> heading of its table, in the order of the tables."""
 
 LISTED = 12
-"""Rows that only one file has are named up to this many."""
+"""The largest number of rows of only one file that are named."""
 
 
 def bench_compare_command(old: Path, new: Path, all_: bool, as_json: bool) -> None:
-    """Print what changed between two results files. all_: what did not change, too. as_json: JSON instead."""
+    """Print the differences between two results files. all_: equal rows, too; as_json: print JSON instead of tables."""
     before, after = load(old), load(new)
     if as_json:
         typer.echo(_json(before, after), nl=False)
@@ -125,7 +125,7 @@ def _table(differences: Sequence[Difference]) -> Table:
 
 
 def _number(each: Difference, value: float) -> str:
-    """What the verdict rests on: a multiple of the reference, or a time, or bytes."""
+    """The number that the verdict is based on: a multiple of the reference, a time, or bytes."""
     if each.basis == "ratio":
         return f"{three_digits(value)}x"
     return duration(value) if each.time else size_of(value)

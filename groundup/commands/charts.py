@@ -1,4 +1,4 @@
-"""`groundup charts`: the figures and the page of a results file, drawn anew without measuring anything."""
+"""`groundup charts`: draw the figures and the page of a results file again, without measuring."""
 
 from __future__ import annotations
 

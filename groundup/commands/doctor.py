@@ -13,7 +13,7 @@ from groundup.doctor.report import FIX, lines, outcome
 from shared.bench.results import as_json
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
-"""The word stands beside the colour, for screens and eyes without it."""
+"""The colour of each status; the word is printed, too, because not every screen and reader shows colours."""
 
 
 def doctor(

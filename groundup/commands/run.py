@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-#: What stands after the script's name belongs to the script, also where it looks like an option of ours.
+#: Arguments after the script's name belong to the script, even if they look like options of groundup.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
 
 

@@ -1,7 +1,7 @@
-"""Ctrl-C at a good moment: the running step ends first, then the loop saves and stops.
+"""Ctrl-C between two steps: the running step ends first, then the training loop saves and stops.
 
-A signal can come between any two instructions, also in the middle of a weight update. So the handler only takes a
-note, and the training loop looks at the note between two steps. A second Ctrl-C is not so patient.
+A signal can come between any two instructions, even in the middle of a weight update. So the handler only sets a note,
+and the training loop reads the note between two steps. A second Ctrl-C stops the program at once.
 """
 
 import contextlib
@@ -13,16 +13,17 @@ from typing import Any
 
 
 class Note:
-    """Whether somebody asked to stop."""
+    """Whether a signal has asked the program to stop."""
 
     requested = False
 
 
 @contextlib.contextmanager
 def noted_interrupts() -> Iterator[Note]:
-    """Within this block the first SIGINT or SIGTERM sets `note.requested`; a second one acts as usual.
+    """Within this block the first SIGINT or SIGTERM sets `note.requested`, and a second one acts as usual.
 
-    The old handlers come back at the end. Python allows handlers in the main thread only: elsewhere nothing changes.
+    The previous handlers are restored at the end. Python allows handlers in the main thread only, so in another thread
+    the block changes nothing.
     """
     note = Note()
     if threading.current_thread() is not threading.main_thread():
@@ -38,8 +39,8 @@ def noted_interrupts() -> Iterator[Note]:
     try:
         for each in (signal.SIGINT, signal.SIGTERM):
             handler = signal.getsignal(each)
-            # None: set by someone outside Python, and could not be put back. SIG_IGN: a background job, which a
-            # Ctrl-C meant for another program must not stop.
+            # None: the handler was not set by Python and could not be restored. SIG_IGN: the program is a background
+            # job, which a Ctrl-C for another program must not stop.
             if handler not in (None, signal.SIG_IGN):
                 previous[each] = handler
                 signal.signal(each, take_note)

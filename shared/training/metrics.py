@@ -1,6 +1,6 @@
-"""How well a network does: loss and accuracy on a data set, and the record of each epoch.
+"""Loss and accuracy of a network on a data set, and the record of each epoch.
 
-The records of a run are also a file, `metrics.jsonl`: one JSON object a line and epoch, which any plotting tool reads.
+The records of a run are also written to `metrics.jsonl`, one JSON object a line for each epoch.
 """
 
 import json
@@ -18,13 +18,13 @@ from shared.machine.atomic import write_atomically
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch of training. Accuracies are fractions, 0 to 1; None where there was nothing to measure on.
+    """The measurements of one epoch. Accuracies are fractions from 0 to 1; None without validation or test data.
 
-    epoch: from 1
-    learning_rate: of the epoch's last step
-    train_loss: mean over the epoch's samples, each measured before its own step (and with dropout, if any)
-    train_accuracy: at the epoch's end, on up to 1,000 training samples, always the same ones
-    seconds: of training alone, without the evaluations; samples_per_second follows from it
+    epoch: counted from 1
+    learning_rate: that of the epoch's last step
+    train_loss: mean over the epoch's samples, each measured before the step that uses it, with dropout if there is any
+    train_accuracy: at the end of the epoch, on the first 1,000 training samples
+    seconds: time of the steps, without the evaluations; samples_per_second: training samples divided by it
     """
 
     epoch: int
@@ -44,7 +44,7 @@ def evaluate(
 ) -> tuple[float, float, np.ndarray]:
     """(mean loss, accuracy, predictions int64 (n,)) of the network on data, without dropout.
 
-    batch_size: samples at a time; it bounds the memory and changes the result by rounding only
+    batch_size: samples in one forward pass; it limits the memory and changes the result only by rounding
     """
     feeder = BatchFeeder(stage, network, data, batch_size)
     loss_function = getattr(stage.losses, network.loss_name)
@@ -60,14 +60,14 @@ def evaluate(
 
 
 def predicted_classes(outputs: np.ndarray, loss_name: str) -> np.ndarray:
-    """`Network.predict`'s rule for outputs that are there already: a second forward pass would cost as much again."""
+    """The classes that `Network.predict` gives for these outputs, without a second forward pass."""
     if outputs.shape[1] > 1:
         return np.argmax(outputs, axis=1)
     return (outputs[:, 0] > (0.5 if loss_name == "mean_squared_error" else 0.0)).astype(np.int64)
 
 
 def write_metrics(path: Path, records: Iterable[EpochRecord]) -> None:
-    """Write all records as JSON lines. The file is replaced as a whole, so no line is ever doubled, torn or lost."""
+    """Write all records as JSON lines. The file is replaced as a whole, so no line is doubled, cut or lost."""
     lines = [json.dumps(asdict(record), allow_nan=False) + "\n" for record in records]
     write_atomically(path, "".join(lines).encode())
 

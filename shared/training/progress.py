@@ -1,4 +1,4 @@
-"""The progress bar of training: epoch, loss, accuracy and the time that is left, on stderr."""
+"""The progress bar of training on stderr: epoch, loss, accuracy and the remaining time."""
 
 import sys
 
@@ -9,10 +9,10 @@ from shared.training.metrics import EpochRecord
 
 
 class TrainingBar:
-    """A bar over all steps of a training, or nothing at all.
+    """A bar over all steps of a training.
 
-    done: steps that were taken before, by a run that is resumed now
-    visible: None shows it where stderr is a terminal; True and False decide it
+    done: steps that a resumed run had taken before
+    visible: whether the bar is shown; None: if stderr is a terminal
     """
 
     def __init__(self, epochs: int, steps_per_epoch: int, done: int = 0, visible: bool | None = None) -> None:
@@ -28,7 +28,7 @@ class TrainingBar:
             console=console,
             transient=True,
             disable=visible is False or not console.is_terminal,
-            redirect_stdout=sys.stdout.isatty(),  # a redirected stdout must stay where it was sent
+            redirect_stdout=sys.stdout.isatty(),  # a stdout that goes to a file must not go to the bar's terminal
         )
         self._task = self._progress.add_task("training", total=epochs * steps_per_epoch, completed=done, numbers="")
 
@@ -40,7 +40,7 @@ class TrainingBar:
         self._progress.stop()
 
     def step(self, epoch: int, done: int, loss: float) -> None:
-        """done steps are over (of all epochs); loss: the running mean of this epoch, epoch from 0."""
+        """Move the bar. done: finished steps of all epochs; loss: mean of the running epoch, which counts from 0."""
         self._progress.update(
             self._task,
             completed=done,
@@ -49,6 +49,6 @@ class TrainingBar:
         )
 
     def accuracy(self, record: EpochRecord) -> None:
-        """Show the epoch's accuracy from now on: on validation data if there is any, else test, else training data."""
+        """Show this epoch's accuracy from now on: that on validation data, else on test data, else on training data."""
         known = (record.validation_accuracy, record.test_accuracy, record.train_accuracy)
         self._accuracy = next((f"  accuracy {value:.2%}" for value in known if value is not None), "")
