@@ -1,88 +1,28 @@
 """groundup doctor on machines that are written down as facts: for each, the exact commands that mend it."""
 
-import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from groundup import doctor
-from groundup.doctor import Facts, Finding
-from groundup.doctor.facts import DEPENDENCIES, DataFound, StageFound, Trial
-from groundup.doctor.report import plain
+from groundup.doctor.facts import Trial
 from shared.machine.gpu import Gpu
-
-PYTHON = "/home/ada/groundup/.venv/bin/python"
-CU13 = {
-    "cuda-bindings": "13.0.3",
-    "nvidia-nvvm": "13.0.88",
-    "nvidia-cuda-nvrtc": "13.0.88",
-    "nvidia-nvjitlink": "13.0.88",
-    "nvidia-cuda-runtime": "13.0.96",
-}
-CU12 = {
-    "cuda-bindings": "12.9.4",
-    "nvidia-cuda-nvcc-cu12": "12.9.86",
-    "nvidia-cuda-nvrtc-cu12": "12.9.86",
-    "nvidia-nvjitlink-cu12": "12.9.86",
-}
-RTX_4070 = Gpu("NVIDIA GeForce RTX 4070", "580.95.05", "12282 MiB", (8, 9))
-T4 = Gpu("Tesla T4", "550.54.15", "15360 MiB", (7, 5))
-LIBCUDA = ("/lib/x86_64-linux-gnu/libcuda.so.1",)
-STAGES = (
-    StageFound("stage1_pure_python", "ok", "stage 1: pure Python"),
-    StageFound("stage2_numpy", "ok", "stage 2: NumPy"),
-    StageFound(
-        "stage3_c",
-        "ok",
-        "stage 3: C",
-        facts={"compiler": "gcc 13", "flags": ["-O3"], "simd_bits": 256, "threads": 8},
-    ),
-    StageFound(
-        "stage4_numba_cuda",
-        "ok",
-        "stage 4: CUDA, emulated on the CPU",
-        facts={"backend": "emulator", "device": "numba-cuda is not installed", "emulated": True},
-    ),
+from tests.groundup.doctor.made_up_machines import (
+    COLAB,
+    CU12,
+    CU13,
+    LAPTOP,
+    PYTHON,
+    RTX_4070,
+    STAGES,
+    T4,
+    WSL,
+    fixes,
+    having,
+    on,
+    said,
+    with_numba_cuda,
 )
-DATA = (
-    DataFound("mnist-subset", "ok", "6,000 training and 1,000 test images"),
-    DataFound("mnist", "ok", "60,000 training and 10,000 test images"),
-    DataFound("fashion-mnist", "absent", ""),
-)
-LAPTOP = Facts(
-    installed={**{name: f"{oldest}.9" for name, oldest in DEPENDENCIES.items()}, "llvmlite": "0.44"},
-    stages=STAGES,
-    data=DATA,
-)
-"""Everything is well and there is no GPU."""
-
-
-def having(facts: Facts, **installed: str) -> Facts:
-    """The same machine with these distributions, whose names have _ for -, too."""
-    return replace(facts, installed={**facts.installed, **{k.replace("_", "-"): v for k, v in installed.items()}})
-
-
-def with_numba_cuda(facts: Facts, wheels: dict[str, str]) -> Facts:
-    return replace(facts, installed={**facts.installed, "numba-cuda": "0.30.4", **wheels})
-
-
-def on(gpu: Gpu, cuda: tuple[int, int], facts: Facts = LAPTOP) -> Facts:
-    """The same machine with this GPU, whose driver knows CUDA up to that version."""
-    return replace(facts, gpus=(gpu,), driver_cuda=cuda, libcuda=LIBCUDA)
-
-
-def said(facts: Facts) -> dict[str, Finding]:
-    return {finding.about: finding for finding in doctor.judge(facts).findings}
-
-
-def fixes(facts: Facts) -> dict[str, str]:
-    """Every fix but those that fetch data."""
-    return {
-        finding.about: finding.fix
-        for finding in doctor.judge(facts).findings
-        if finding.fix and "--download" not in finding.fix
-    }
 
 
 def test_a_machine_on_which_all_is_well_needs_no_command() -> None:
@@ -198,16 +138,6 @@ def test_a_toolkit_newer_than_the_driver_gives_way_to_the_extra() -> None:
     assert fixes(replace(facts, toolkits={"/usr/local/cuda": "12.4.1"})) == {}
 
 
-COLAB = replace(
-    with_numba_cuda(on(T4, (12, 4)), CU12),
-    hosted="Google Colab",
-    virtual=False,
-    executable="/usr/bin/python3",
-    libcuda=("/usr/lib64-nvidia/libcuda.so.1",),
-    administrator=True,
-)
-
-
 def test_colab_with_a_ptx_version_mismatch_pins_the_toolkit_to_the_driver() -> None:
     error = (
         "LinkerError: [222] Call to cuLinkAddData results in CUDA_ERROR_UNSUPPORTED_PTX_VERSION "
@@ -255,9 +185,6 @@ def test_an_error_of_the_trial_is_told_with_what_it_means(error: str, meaning: s
     assert meaning in finding.text
     assert error in finding.text
     assert finding.fix == fix if fix is None else (finding.fix or "").startswith(fix)
-
-
-WSL = replace(on(RTX_4070, (13, 0)), wsl=True, libcuda=("/usr/lib/wsl/lib/libcuda.so.1",))
 
 
 def test_wsl2_without_a_linux_driver_is_well() -> None:
@@ -345,273 +272,3 @@ def test_two_toolkits_named_at_once_are_told() -> None:
     facts = replace(LAPTOP, variables={"CUDA_HOME": "/opt/cuda-12", "CUDA_PATH": "/opt/cuda-13"})
     assert "differ" in said(facts)["CUDA_PATH"].text
     assert fixes(facts) == {"CUDA_PATH": "unset CUDA_HOME"}
-
-
-MAC = replace(LAPTOP, system="darwin", distribution=(), libcuda=())
-
-
-def test_macos_has_no_cuda_and_is_told_of_nothing_to_install() -> None:
-    assert fixes(MAC) == {}
-    assert said(MAC)["NVIDIA GPU"].text == "CUDA does not exist for macOS; stage 4's kernels run on the emulator"
-    assert not {"numba-cuda", "NVIDIA driver", "GPU trial"} & set(said(MAC))
-
-
-NO_COMPILER = "stage 3 needs a C compiler, and none works here (cc: not found; gcc: not found). Install one: …"
-
-
-def without_compiler(facts: Facts) -> Facts:
-    unavailable = StageFound("stage3_c", "unavailable", NO_COMPILER, fix="pip install ziglang")
-    return replace(facts, stages=(*STAGES[:2], unavailable, STAGES[3]))
-
-
-WINDOWS = replace(
-    LAPTOP,
-    system="win32",
-    distribution=(),
-    executable="C:\\Users\\ada\\groundup\\.venv\\Scripts\\python.exe",
-    root="C:\\Users\\ada\\groundup",
-)
-
-
-@pytest.mark.parametrize(
-    ("facts", "fix"),
-    [
-        (LAPTOP, "sudo apt update\nsudo apt install gcc libc6-dev"),
-        (replace(LAPTOP, administrator=True), "apt update\napt install gcc libc6-dev"),
-        (
-            replace(LAPTOP, distribution=("linuxmint", "ubuntu", "debian")),
-            "sudo apt update\nsudo apt install gcc libc6-dev",
-        ),
-        (replace(LAPTOP, distribution=("rocky", "rhel", "centos", "fedora")), "sudo dnf install gcc glibc-devel"),
-        (replace(LAPTOP, distribution=("manjaro", "arch")), "sudo pacman -S gcc"),
-        (
-            replace(LAPTOP, distribution=("opensuse-tumbleweed", "opensuse", "suse")),
-            "sudo zypper install gcc glibc-devel",
-        ),
-        (replace(LAPTOP, distribution=("alpine",)), "sudo apk add gcc musl-dev"),
-        (replace(LAPTOP, distribution=("nixos",)), f'{PYTHON} -m pip install "ziglang>=0.14"'),
-        (MAC, "xcode-select --install"),
-        (WINDOWS, 'C:\\Users\\ada\\groundup\\.venv\\Scripts\\python.exe -m pip install "ziglang>=0.14"'),
-    ],
-    ids=["Ubuntu", "root", "Mint", "Rocky", "Manjaro", "openSUSE", "Alpine", "NixOS", "macOS", "Windows"],
-)
-def test_no_compiler(facts: Facts, fix: str) -> None:
-    facts = without_compiler(facts)
-    found = said(facts)
-    assert fixes(facts) == {"C compiler": fix}
-    assert "(cc: not found; gcc: not found)" in found["C compiler"].text
-    assert ("ziglang" in found["C compiler"].text) == (fix.startswith(("sudo", "xcode")))  # the way without sudo
-    assert found["stage3_c"].status == "note"
-    assert doctor.judge(facts).ok
-
-
-def test_a_compiler_that_was_chosen_and_does_not_work_is_unset() -> None:
-    stages = (*STAGES[:2], StageFound("stage3_c", "unavailable", "CC is set to 'icc'", fix="unset CC"), STAGES[3])
-    facts = replace(LAPTOP, stages=stages, variables={"CC": "icc"})
-    assert fixes(facts) == {"C compiler": "unset CC"}
-    assert said(facts)["C compiler"].text == "CC is set to 'icc'"
-
-
-def test_windows_paths_with_blanks_are_quoted_as_powershell_takes_them() -> None:
-    facts = replace(
-        WINDOWS, executable="C:\\Users\\Ada L\\venv\\Scripts\\python.exe", root="C:\\Users\\Ada L\\groundup"
-    )
-    facts = on(replace(RTX_4070, driver="552.22"), (12, 4), facts)
-    program = '& "C:\\Users\\Ada L\\venv\\Scripts\\python.exe"'
-    assert fixes(facts) == {"numba-cuda": f'{program} -m pip install --upgrade "numba-cuda[cu12]>=0.30"'}
-    damaged = replace(facts, data=(DataFound("mnist", "damaged", "truncated", "C:\\Users\\Ada L\\mnist"),))
-    assert (said(damaged)["mnist"].fix or "").splitlines() == [
-        'move "C:\\Users\\Ada L\\mnist" "C:\\Users\\Ada L\\mnist.damaged"',
-        "groundup train 2 --dataset mnist --epochs 1 --download",
-    ]
-
-
-def test_a_toolkit_on_windows_gives_way_to_the_extra() -> None:
-    facts = with_numba_cuda(on(RTX_4070, (13, 0), WINDOWS), {"cuda-bindings": "13.0.3"})
-    facts = replace(facts, toolkits={"C:\\CUDA\\v13.0": "13.0.1"})
-    assert "does not find every library" in said(facts)["numba-cuda"].text
-    assert (fixes(facts)["numba-cuda"]).endswith('"numba-cuda[cu13]>=0.30"')
-    conda = replace(facts, executable="C:\\conda\\envs\\g\\python.exe", toolkits={"C:\\conda\\envs\\g": "13.0.1"})
-    assert fixes(conda) == {}
-
-
-SYSTEM_PYTHON = replace(
-    LAPTOP, executable="/usr/bin/python3", virtual=False, externally_managed=True, installed={}, ensurepip=False
-)
-NEW_ENVIRONMENT = (
-    "sudo apt update\n"
-    "sudo apt install python3-venv\n"
-    "/usr/bin/python3 -m venv /home/ada/groundup/.venv\n"
-    "/home/ada/groundup/.venv/bin/python -m pip install -e /home/ada/groundup"
-)
-
-
-def test_an_externally_managed_python_gets_an_environment_and_never_pip_itself() -> None:
-    found = fixes(SYSTEM_PYTHON)
-    assert found == dict.fromkeys(("virtual environment", *DEPENDENCIES), NEW_ENVIRONMENT)
-    assert not doctor.judge(SYSTEM_PYTHON).ok
-    text = plain(doctor.judge(SYSTEM_PYTHON))
-    assert text.count("apt install python3-venv") == 1  # the other findings have the same, which is said once
-    assert f"not installed: {', '.join(DEPENDENCIES)}" in text
-    with_gpu = on(RTX_4070, (13, 0), replace(SYSTEM_PYTHON, ensurepip=True))
-    assert fixes(with_gpu)["numba-cuda"].splitlines() == [
-        "/usr/bin/python3 -m venv /home/ada/groundup/.venv",
-        '/home/ada/groundup/.venv/bin/python -m pip install -e /home/ada/groundup "numba-cuda[cu13]>=0.30"',
-    ]
-
-
-def test_an_environment_without_pip_uses_uv_or_brings_pip() -> None:
-    facts = on(RTX_4070, (13, 0), replace(LAPTOP, pip=False))
-    assert fixes(replace(facts, uv=True)) == {
-        "numba-cuda": f'uv pip install --python {PYTHON} --upgrade "numba-cuda[cu13]>=0.30"'
-    }
-    assert fixes(facts)["numba-cuda"].splitlines()[0] == f"{PYTHON} -m ensurepip --upgrade"
-
-
-@pytest.mark.parametrize(
-    ("facts", "fix"),
-    [
-        (LAPTOP, "sudo apt update\nsudo apt install python3.11 python3.11-venv"),
-        (
-            replace(LAPTOP, other_pythons=("python3.12", "python3.11")),
-            "python3.12 -m venv /home/ada/groundup/.venv\n" + f"{PYTHON} -m pip install -e /home/ada/groundup",
-        ),
-        (MAC, "brew install python@3.13"),
-        (WINDOWS, "winget install Python.Python.3.13"),
-    ],
-)
-def test_a_python_that_is_too_old(facts: Facts, fix: str) -> None:
-    finding = said(replace(facts, python=(3, 9, 2)))["python"]
-    assert (finding.status, finding.fix) == ("problem", fix)
-    assert "needs 3.11 or newer" in finding.text
-    assert len(said(replace(facts, python=(3, 9, 2)))) == 2  # nothing else can be looked at
-
-
-@pytest.mark.parametrize(("version", "status"), [((3, 11, 0), "ok"), ((3, 13, 9), "ok"), ((3, 99, 0), "note")], ids=str)
-def test_pythons_that_will_do(version: tuple[int, ...], status: str) -> None:
-    assert said(replace(LAPTOP, python=version))["python"].status == status
-
-
-def test_packages_that_are_missing_or_too_old_share_one_command() -> None:
-    installed = {**LAPTOP.installed, "numba": "0.58.1"}
-    del installed["pooch"]
-    facts = replace(LAPTOP, installed=installed)
-    command = f'{PYTHON} -m pip install "numba>=0.61" "pooch>=1.8"'
-    assert fixes(facts) == {"numba": command, "pooch": command}
-    assert said(facts)["numba"].text == "0.58.1 is too old; groundup needs 0.61 or newer"
-    assert not doctor.judge(facts).ok
-
-
-def test_what_waits_for_a_missing_package_says_so_and_repeats_no_command() -> None:
-    installed = dict(LAPTOP.installed)
-    del installed["numba"]
-    broken = StageFound("stage4_numba_cuda", "broken", "ModuleNotFoundError: No module named 'numba'", missing="numba")
-    facts = replace(
-        LAPTOP,
-        installed=installed,
-        stages=(*STAGES[:3], broken),
-        emulator=Trial(False, "ModuleNotFoundError: No module named 'numba'"),
-    )
-    assert set(fixes(facts)) == {"numba"}
-    assert said(facts)["stage4_numba_cuda"].text == "waits for numba, which a line above tells of"
-    assert said(facts)["emulator"].text == "waits for numba, which a line above tells of"
-
-
-@pytest.mark.parametrize(
-    ("error", "fix"),
-    [
-        ("ImportError: Numba needs NumPy 2.3 or less. Got NumPy 2.4.", f'{PYTHON} -m pip install "numpy<2.4"'),
-        (
-            "ImportError: Numba requires at least version 0.44.0 of llvmlite.",
-            f'{PYTHON} -m pip install --upgrade --force-reinstall "numba" "llvmlite"',
-        ),
-        ("SyntaxError: invalid syntax", "git -C /home/ada/groundup restore stage4_numba_cuda"),
-    ],
-)
-def test_a_stage_that_does_not_load(error: str, fix: str) -> None:
-    facts = replace(LAPTOP, stages=(*STAGES[:3], StageFound("stage4_numba_cuda", "broken", error)))
-    finding = said(facts)["stage4_numba_cuda"]
-    assert (finding.status, finding.text, finding.fix) == ("problem", f"does not load: {error}", fix)
-
-
-def test_a_gpu_that_is_insisted_on_and_not_there_is_no_longer_insisted_on() -> None:
-    reason = "GROUNDUP_CUDA=gpu, but numba-cuda is not installed"
-    waiting = StageFound("stage4_numba_cuda", "unavailable", f"stage4_numba_cuda: {reason}", fix="pip install …[cu13]")
-    facts = replace(LAPTOP, stages=(*STAGES[:3], waiting), variables={"GROUNDUP_CUDA": "gpu"})
-    assert fixes(facts) == {"stage4_numba_cuda": "unset GROUNDUP_CUDA"}
-    assert said(facts)["stage4_numba_cuda"].text == reason
-
-
-def test_an_emulator_that_fails_is_a_problem() -> None:
-    facts = replace(LAPTOP, emulator=Trial(False, "exit code -11: Segmentation fault"))
-    finding = said(facts)["emulator"]
-    assert finding.status == "problem"
-    assert finding.fix == f'{PYTHON} -m pip install --upgrade --force-reinstall "numba>=0.61" "llvmlite"'
-    plain_python = replace(facts, variables={"NUMBA_DISABLE_JIT": "1"})
-    assert said(plain_python)["emulator"].fix == "unset NUMBA_DISABLE_JIT"
-    full = replace(LAPTOP, emulator=Trial(False, "OSError: [Errno 28] No space left on device"))
-    assert said(full)["emulator"].fix == 'export GROUNDUP_CACHE="$HOME/groundup-cache"'
-
-
-def test_a_cache_that_cannot_be_written_or_is_full() -> None:
-    locked = said(replace(LAPTOP, cache_writable=False))["cache"]
-    assert (locked.status, locked.fix) == ("note", 'export GROUNDUP_CACHE="$HOME/groundup-cache"')
-    windows = said(replace(WINDOWS, cache_writable=False))["cache"]
-    assert windows.fix == '$env:GROUNDUP_CACHE = "$HOME\\groundup-cache"'
-    full = said(replace(LAPTOP, cache_free=10**7))["cache"]
-    assert (full.status, full.fix) == ("note", None)
-    assert "make room" in full.text
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [("64", "more threads than the 8 usable cores"), ("many", "expected a number of threads")]
-)
-def test_thread_variables_that_do_harm_are_unset(value: str, text: str) -> None:
-    facts = replace(LAPTOP, blas="openblas 0.3", variables={"OPENBLAS_NUM_THREADS": value})
-    assert text in said(facts)["BLAS"].text
-    assert fixes(facts) == {"BLAS": "unset OPENBLAS_NUM_THREADS"}
-    assert said(replace(facts, variables={"OPENBLAS_NUM_THREADS": "4"}))["BLAS"].text == (
-        "openblas 0.3, OPENBLAS_NUM_THREADS=4"
-    )
-
-
-def test_damaged_bundled_data_is_a_problem_and_restored_from_where_it_came() -> None:
-    damaged = DataFound("mnist-subset", "damaged", "train-images: truncated")
-    facts = replace(LAPTOP, data=(damaged, *DATA[1:]))
-    finding = said(facts)["mnist-subset"]
-    assert (finding.status, finding.text) == ("problem", "damaged: train-images: truncated")
-    assert finding.fix == "git -C /home/ada/groundup restore shared/data/mnist_subset"
-    wheel = replace(facts, checkout=False, origin="file:///tmp/groundup.whl")
-    assert said(wheel)["mnist-subset"].fix == (
-        f'{PYTHON} -m pip install --force-reinstall --no-deps "file:///tmp/groundup.whl"'
-    )
-    assert said(replace(facts, checkout=False))["mnist-subset"].fix is None
-
-
-def test_a_data_folder_that_is_not_there_is_made() -> None:
-    facts = replace(LAPTOP, variables={"GROUNDUP_DATA": "/data/my sets"}, absent=("GROUNDUP_DATA",))
-    assert fixes(facts) == {"GROUNDUP_DATA": "mkdir -p '/data/my sets'"}
-
-
-GUIDE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "installing.md"
-
-
-def test_what_the_guide_quotes_is_what_the_doctor_says() -> None:
-    rows = [line.split(" | ") for line in GUIDE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
-    rows = rows[next(number for number, row in enumerate(rows) if row[0] == "| python") :]
-    quoted = [part for row in rows for part in re.findall(r"`([^`]+)`", row[0] if row[0].startswith("| `") else row[1])]
-    source = "".join(path.read_text(encoding="utf-8") for path in Path(doctor.__file__).parent.glob("*.py"))
-    elsewhere = ["CC is set to"]  # stage 3's own words
-    assert len(quoted) > 50
-    assert [each for each in quoted if each not in source and each not in elsewhere] == []
-
-
-def test_every_line_of_these_machines_that_is_not_well_is_in_the_guide() -> None:
-    guide = GUIDE.read_text(encoding="utf-8")
-    lines = {each.about for facts in (LAPTOP, COLAB, WSL, MAC, WINDOWS, SYSTEM_PYTHON) for each in _not_well(facts)}
-    assert lines
-    assert [each for each in lines if each not in guide and each not in DEPENDENCIES] == []
-
-
-def _not_well(facts: Facts) -> list[Finding]:
-    return [each for each in doctor.judge(without_compiler(facts)).findings if each.status != "ok"]
