@@ -141,7 +141,7 @@ def _data() -> tuple[tuple[DataFound, ...], str]:
     """(what came of looking for each data set, where the full ones are looked for)."""
     try:
         from shared.data.datasets import DATASETS, load_dataset
-    except ImportError as error:
+    except Exception as error:  # a package that is missing or damaged, which its own line or a stage's says
         return (), f"not looked for: {error}"
     root = caches.data()
     found = []
@@ -154,6 +154,7 @@ def _data() -> tuple[tuple[DataFound, ...], str]:
             data = load_dataset(name)
             said = f"{len(data.train):,} training and {len(data.test):,} test images"
             found.append(DataFound(name, "ok", said, str(own)))
-        except (OSError, ValueError) as error:
-            found.append(DataFound(name, "damaged", str(error), str(own)))
+        except Exception as error:  # the data is damaged, or NumPy is
+            kind = "" if isinstance(error, (OSError, ValueError)) else f"{type(error).__name__}: "
+            found.append(DataFound(name, "damaged", f"{kind}{error}", str(own)))
     return tuple(found), f"{caches.DATA_VARIABLE if os.environ.get(caches.DATA_VARIABLE) else 'cache'} {root}"

@@ -104,7 +104,7 @@ def blas() -> str:
         return ""
     try:
         details = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
-    except (KeyError, TypeError):  # a NumPy built by other means may not carry the record
+    except (AttributeError, KeyError, TypeError):  # a NumPy built by other means, or a damaged one, has no record
         return "unknown BLAS"
     name, version = details.get("name") or "unknown BLAS", details.get("version") or ""
     return f"{name} {version}".strip() if version != "unknown" else name

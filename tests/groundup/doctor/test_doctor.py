@@ -198,6 +198,22 @@ def test_the_doctor_answers_where_no_package_is_installed(tmp_path: Path) -> Non
     assert "Traceback" not in done.errors
 
 
+@pytest.mark.parametrize(
+    "damage", ["raise RuntimeError('half an installation')", "raise ImportError('wrong build')", ""]
+)
+def test_the_doctor_answers_where_numpy_is_damaged(tmp_path: Path, damage: str) -> None:
+    (tmp_path / "numpy").mkdir()
+    (tmp_path / "numpy" / "__init__.py").write_text(damage)
+    variables = {**os.environ, "GROUNDUP_CACHE": str(tmp_path), "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
+    done = run([sys.executable, "-m", "groundup.doctor"], 120, folder=tmp_path, variables=variables)
+    assert done.code == 1, done.errors
+    assert "Traceback" not in done.errors
+    lines = {line[8:].split()[0]: line for line in done.output.splitlines() if line[8:].strip()}
+    assert lines["stage1_pure_python"].startswith("ok")
+    assert "does not load" in lines["stage2_numpy"]
+    assert "will not run here" in done.output
+
+
 def test_a_python_too_old_for_groundup_can_still_run_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import sys; import groundup.doctor.report, groundup.doctor.rescue; "
     code += "print(*(getattr(module, '__file__', None) for module in sys.modules.values()), sep='\\n')"
