@@ -1,6 +1,5 @@
 """What all tests share: the stages as a fixture, and the markers, each of which belongs to folders."""
 
-import importlib
 from pathlib import Path
 
 import pytest
@@ -60,5 +59,5 @@ def one_step_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training loop that takes a step only when the one before has been told, on every stage: on a GPU stage 4 would
     order many at once."""
     if "stage4_numba_cuda" in USABLE_STAGES:
-        resident = importlib.import_module("stage4_numba_cuda.resident")
+        resident = contract.load_part("stage4_numba_cuda", "resident")
         monkeypatch.setattr(resident.Resident, "interval", 1)

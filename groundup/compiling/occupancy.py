@@ -29,8 +29,6 @@ PARTS = 4
 
 REGISTER_UNIT = 256
 MOST_THREADS = 1024
-MOST_STATIC_SHARED = 48 * 1024
-"""Bytes of shared memory that a block has without asking the driver for more."""
 
 
 @dataclass(frozen=True)
