@@ -31,6 +31,17 @@ ALIKE = {
     *("scans.scan_one_buffer", "images.heat_step", "images.rotate_phases", "images.median_3x3"),
     *("control.return_after_barrier", "control.first_at_least", "control.standardise_rows"),
     *("language.with_options", "language.other_layouts", "language.rows_as_views", "randomness.normal_draws"),
+    *("reductions.softmax_cross_entropy", "reductions.sum_block", "reductions.sum_shuffle", "scans.scan_shuffle"),
+    *(
+        "scans.scan_two_buffers",
+        "scans.bitonic_sort",
+        "warps.filter_active",
+        "warps.until_all_are_done",
+        "warps.compact",
+    ),
+    *("warps.count_above", "warps.count_keys", "warps.matched_all", "control.continue_before_barrier"),
+    *("control.break_at_barrier", "language.precedence", "images.conv2d", "images.mandelbrot", "elementwise.adam"),
+    *("elementwise.integer_types", "matmul.transposed_right", "randomness.estimate_pi"),
 }
 #: Without bounds checks a kernel is the same with less in it: a short run has these three.
 UNCHECKED = {"matmul.tiled_16", "elementwise.move_particles", "scans.every_atomic"}
