@@ -19,13 +19,11 @@ from groundup.doctor.facts import (
     dotted,
     version,
 )
+from shared.machine.software import THREAD_VARIABLES
 
 MAIN_JOB_STAGES = ("stage1_pure_python", "stage2_numpy")
 DEVICE_STAGE = "stage4_numba_cuda"
 COMPILED_STAGE = "stage3_c"
-THREAD_VARIABLES = (
-    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "GROUNDUP_THREADS"),
-)
 ENOUGH_SPACE = 300 * 10**6
 """Bytes: both full data sets, what stage 3 and some hundred kernels compile to, and room to spare."""
 

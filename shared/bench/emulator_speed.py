@@ -38,7 +38,8 @@ from shared.bench.emulator_speed_tables import LABEL, QUICK, Row, Sizes, show
 from shared.bench.results import write_json
 from shared.bench.timing import measure, summarise
 from shared.machine import processes
-from shared.machine.environment import environment, usable_cores
+from shared.machine.environment import environment
+from shared.machine.hardware import usable_cores
 
 SCHEMA = 1
 

@@ -25,7 +25,7 @@ from shared.bench import gpu
 from shared.bench.rows import BenchRow
 from shared.bench.timing import CACHE_LINE, DTYPES, Measurement, aligned, measure
 from shared.contract import Stage
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 
 ROUNDS = 100_000
 """Turns of the loop in one call: a fraction of a millisecond, against which the call itself is nothing."""

@@ -25,7 +25,7 @@ from shared.bench.gpu import NO_REFERENCE
 from shared.bench.rows import BenchRow
 from shared.bench.steps import Case, batch_of, start_parameters
 from shared.contract import Stage, is_emulated, load_stage
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 
 CASES = (Case((784, 128, 10), 64, "float32"), Case((784, 128, 10), 4096, "float32"))
 STEPS = 3

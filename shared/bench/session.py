@@ -21,7 +21,8 @@ from shared.bench.predict import Question, questions
 from shared.bench.results import as_json_line
 from shared.bench.rows import BenchRow, Curve
 from shared.machine import processes
-from shared.machine.environment import environment, usable_cores
+from shared.machine.environment import environment
+from shared.machine.hardware import usable_cores
 
 Messages = Iterator[dict[str, Any]]
 Start = Callable[[Plan, int, Sequence[int]], Messages]

@@ -19,7 +19,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
-from shared.machine.environment import THREAD_VARIABLES, usable_cores
+from shared.machine.hardware import usable_cores
+from shared.machine.software import THREAD_VARIABLES
 
 CPUS = Path("/sys/devices/system/cpu")
 

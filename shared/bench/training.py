@@ -25,7 +25,7 @@ from shared.bench.steps import Case, start_parameters
 from shared.bench.timing import REST, Measurement, summarise, times_as_fast
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split
-from shared.machine.environment import usable_cores
+from shared.machine.hardware import usable_cores
 from shared.training.epochs import EpochRunner
 from shared.training.metrics import evaluate
 from shared.training.runs import Position

@@ -14,16 +14,9 @@ from typing import Any
 
 from shared.contract import stage_facts
 from shared.machine import gpu, hardware, software
-from shared.machine.hardware import usable_cores
 
 IDLE_LOAD = 0.5
 """A load average above this means that something else is computing, or was until a moment ago."""
-
-BLAS_THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-"""Environment variables that decide how many threads NumPy's `@` uses."""
-
-THREAD_VARIABLES = (*BLAS_THREAD_VARIABLES, "GROUNDUP_THREADS")
-"""Those and stage 3's own; a measurement must name the ones that are set."""
 
 LIBRARIES = ("numba", "numba-cuda", "llvmlite", "matplotlib", "torch", "cupy", "cupy-cuda12x", "cupy-cuda13x")
 """Distributions that what is measured depends on; CuPy has one for each CUDA."""
@@ -39,7 +32,7 @@ def environment() -> dict[str, Any]:
 
     return {
         "cpu": hardware.cpu_name(),
-        "cores": usable_cores(),
+        "cores": hardware.usable_cores(),
         "architecture": platform.machine(),
         "logical_cores": os.cpu_count(),
         "physical_cores": hardware.physical_cores(),
@@ -57,7 +50,7 @@ def environment() -> dict[str, Any]:
         "stage3_c": stage_facts("stage3_c"),
         "stage4_numba_cuda": stage_facts("stage4_numba_cuda"),
         "load_average": hardware.load_average(),
-        "thread_variables": {name: os.environ[name] for name in THREAD_VARIABLES if name in os.environ},
+        "thread_variables": {name: os.environ[name] for name in software.THREAD_VARIABLES if name in os.environ},
         "groundup": software.installed_version(software.PACKAGE),
         "revision": software.git_revision(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),

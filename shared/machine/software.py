@@ -20,6 +20,12 @@ from shared.machine.hardware import content
 from shared.machine.processes import ROOT, output_of
 
 PACKAGE = "groundup"
+THREAD_VARIABLES = (
+    *("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"),
+    "GROUNDUP_THREADS",
+)
+"""Environment variables that decide how many threads a product uses: those of NumPy's BLAS, and stage 3's own."""
+
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
 
 

@@ -19,7 +19,8 @@ from shared.bench.predict import Question
 from shared.bench.rows import BenchRow, Curve
 from shared.bench.session import Session, Watcher, start_process
 from shared.bench.timing import summarise
-from shared.machine.environment import THREAD_VARIABLES, usable_cores
+from shared.machine.hardware import usable_cores
+from shared.machine.software import THREAD_VARIABLES
 from tests import interrupts
 
 ROOT = Path(__file__).resolve().parents[3]

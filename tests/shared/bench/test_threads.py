@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from shared.bench import threads
-from shared.machine.environment import THREAD_VARIABLES, usable_cores
+from shared.machine.hardware import usable_cores
+from shared.machine.software import THREAD_VARIABLES
 from tests import interrupts
 
 LINUX = pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="this system does not let a process choose")
