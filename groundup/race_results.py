@@ -14,8 +14,8 @@ from shared.bench.rows import BenchRow, Curve
 from shared.bench.timing import summarise
 from shared.charts.curves import training_curves
 from shared.charts.ladder_share import ladder_share
+from shared.charts.save import save
 from shared.charts.staircase import staircase
-from shared.charts.style import save
 from shared.contract import is_emulated
 
 SCHEMA = 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -97,12 +96,14 @@ def bench(
         results = session.run(predict=predict)
     if not results.complete:
         typer.echo(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
-    drawn = book.save_all(results, out, emulated=emulated)
-    drawn.append(page.write(results, out / "report.html", emulated=emulated, saved=out))
+    charts = book.draw(results, emulated=emulated)
+    book.save_all(charts, out)
+    report = page.write(results, charts, out / "report.html", saved=out)
     if as_json_:
         typer.echo(as_json(as_document(results)), nl=False)
     else:
-        _show(results, [path, *drawn])
+        _show(results)
+        typer.echo(f"Written to {out}: {path.name}, {report.name} and {plural(len(charts), 'chart')} (PNG and SVG)")
     if not results.complete:
         raise typer.Exit(2)
 
@@ -128,7 +129,7 @@ def _command() -> str:
     return shlex.join(["groundup", *sys.argv[1:]])
 
 
-def _show(results: Results, files: Sequence[Path]) -> None:
+def _show(results: Results) -> None:
     console = Console()
 
     def say(text: str) -> None:
@@ -156,5 +157,3 @@ def _show(results: Results, files: Sequence[Path]) -> None:
         say(f"not measured: {reason}")
     if facts:
         say(f"{describe(facts)}; {plural(facts['threads'], 'thread')}")
-    charts = [path for path in files if path.suffix == ".png" and not path.stem.endswith("-dark")]
-    say(f"Written to {files[0].parent}: {files[0].name}, {files[-1].name} and {len(charts)} charts (PNG and SVG)")

@@ -10,6 +10,7 @@ import typer
 from shared.bench.document import load
 from shared.bench.results import results_folder
 from shared.charts import book, page
+from shared.numbers import plural
 
 PAGE = "report.html"
 
@@ -32,12 +33,12 @@ def charts(
     """
     found = load(results)
     folder = results_folder(out or results.parent)
-    drawn = book.save_all(found, folder, emulated=emulated)
-    written = page.write(found, folder / PAGE, emulated=emulated, saved=folder)
+    drawn = book.draw(found, emulated=emulated)
+    book.save_all(drawn, folder)
+    written = page.write(found, drawn, folder / PAGE, saved=folder)
     if not drawn:
         typer.echo(f"too little was measured for a figure; the tables are in {written}")
         return
-    names = list(dict.fromkeys(path.stem.removesuffix("-dark") for path in drawn))
-    figures = "figure" if len(names) == 1 else "figures"
-    typer.echo(f"{len(names)} {figures} in {folder}, each as .png, .svg, -dark.png and -dark.svg: {', '.join(names)}")
+    names = ", ".join(chart.name for chart in drawn)
+    typer.echo(f"{plural(len(drawn), 'figure')} in {folder}, each as .png, .svg, -dark.png and -dark.svg: {names}")
     typer.echo(f"all of them and the tables: {written}")

@@ -1,9 +1,11 @@
 """The figures, one file for each kind, in one house style, and what puts them together.
 
-    style          paper, ink and colours of a look; an empty figure; saving
+    colours        every colour, on a light and on a dark screen
+    style          the sizes of the house; an empty figure
+    svg, save      files and elements of a page: one drawing, both palettes
     contenders     who is who: names, colours, markers, order; the small print
     axes           logarithmic axes, labels that make room for each other, columns of numbers
-    words          numbers as headlines and alternative texts say them
+    words          numbers with their units, for headlines and alternative texts
 
     ladder_share   every rung as a share of the best library
     sizes          speed against size, and where the GPU starts to win
@@ -23,8 +25,8 @@
     gpu_report     the four figures of the GPU report
 
     book           all of them, in reading order
-    page           one HTML file of figures, tables and environment. Its parts: page_figures and page_pictures,
-                   page_tables, page_machine, page_numbers at its head, page_style
+    page           one HTML file of figures, tables and environment. Its parts: page_figures, page_tables,
+                   page_machine, page_numbers at its head, page_style
 
-A figure is a function from `Results` and a `Look` to a `Chart`, or to None where too little was measured for it.
+A figure is a function from `Results` to a `Chart`, or to None where too little was measured for it.
 """

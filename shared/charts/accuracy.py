@@ -10,14 +10,15 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow, Curve
 from shared.charts import contenders as who
 from shared.charts.axes import log_axis
-from shared.charts.style import LIGHT, SMALL, Chart, Look, house_style, ink, new_figure, paper, patch
+from shared.charts.colours import INK, PAPER
+from shared.charts.style import SMALL, Chart, house_style, new_figure, patch
 from shared.charts.words import capital, duration, listed, percent, share, times
 
 TARGETS = {"mnist": 0.97, "mnist-subset": 0.9}
 """Images -> the accuracy that counts as reached: what this network gets to in some epochs."""
 
 
-def accuracy_in_time(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def accuracy_in_time(results: Results, *, emulated: bool = False) -> Chart | None:
     """Accuracy after each epoch against the seconds of training so far, on a log axis, with the target's line and the
     time to it for each contender.
 
@@ -33,48 +34,42 @@ def accuracy_in_time(results: Results, look: Look = LIGHT, *, emulated: bool = F
     reached = {curve.stage: _seconds_to(results, curve, target) for curve in curves}
     own = {curve.stage: seconds for curve in curves if (seconds := reached[curve.stage]) and not curve.emulated}
     title = capital(_headline(own_curves, target, own))
-    with house_style(look):
+    with house_style():
         shown = [row for row in results.rows if row.kind == "epoch" and row.emulated] if _any_emulated(curves) else []
         left_out = "epoch" if any(curve.emulated for curve in results.curves) else ""
         foot = who.footer(results, shown=shown, kind=left_out)
-        figure = new_figure(
-            title, foot, look, height=4.1 + 0.2 * (len(curves) if look.narrow else (len(curves) + 1) // 2)
-        )
+        figure = new_figure(title, foot, height=3.9 + 0.2 * len(curves))
         axes = figure.subplots()
         every = [second for curve in curves for second in curve.seconds]
-        log_axis(axes, "x", min(every) / 1.6, max(every) * 1.6, text=duration, most=4 if look.narrow else 8)
+        log_axis(axes, "x", min(every) / 1.6, max(every) * 1.6, text=duration, most=6)
         for curve in curves:
-            colour = who.colour(curve.stage, look)
+            colour = who.colour(curve.stage)
             axes.plot(
                 curve.seconds, [100 * value for value in curve.accuracy], color=colour, linewidth=1.6, markersize=5.5,
                 linestyle=(0, (2, 2)) if curve.emulated else who.dashes(curve.stage), marker=who.marker(curve.stage),
-                markerfacecolor=paper(look) if curve.emulated else colour, markeredgecolor=ink(look),
+                markerfacecolor=PAPER if curve.emulated else colour, markeredgecolor=INK,
                 markeredgewidth=0.5, zorder=3, label=_label(curve, reached[curve.stage], target),
             )  # fmt: skip
         axes.yaxis.set_major_locator(MaxNLocator(nbins=7))
         low, high = axes.get_ylim()
         axes.set_ylim(min(low, 100 * target - 1), min(max(high, 100 * target + 1), 100.5))
-        axes.axhline(100 * target, color=ink(look), linewidth=1.2, linestyle=(0, (4, 2)), zorder=2)
+        axes.axhline(100 * target, color=INK, linewidth=1.2, linestyle=(0, (4, 2)), zorder=2)
         axes.annotate(
             share(target), (0, 100 * target), (4, 4), xycoords=axes.get_yaxis_transform(), textcoords="offset points",
-            fontsize=SMALL, fontweight="bold", bbox=patch(look), zorder=4,
+            fontsize=SMALL, fontweight="bold", bbox=patch(), zorder=4,
         )  # fmt: skip
         for curve in curves:
             # Where this curve gets there; the time in its label is the median of several such curves.
             for seconds, accuracy in zip(curve.seconds, curve.accuracy, strict=True):
                 if accuracy >= target:
                     axes.plot(
-                        seconds, 100 * accuracy, "o", markersize=11, markerfacecolor="none", markeredgecolor=ink(look),
+                        seconds, 100 * accuracy, "o", markersize=11, markerfacecolor="none", markeredgecolor=INK,
                         markeredgewidth=1.3, zorder=5,
                     )  # fmt: skip
                     break
-        axes.set_xlabel(
-            "training time, log scale" if look.narrow else "seconds of training, evaluation left out, log scale"
-        )
+        axes.set_xlabel("training time, evaluation left out, log scale")
         axes.set_ylabel("test images classified rightly (%)")
-        axes.legend(
-            loc="lower left", bbox_to_anchor=(-0.04, 1.0), ncols=1 if look.narrow else 2, fontsize=8.5, handlelength=3.2
-        )
+        axes.legend(loc="lower left", bbox_to_anchor=(-0.04, 1.0), handlelength=3.2)
     some = curves[0]
     said = listed(
         [

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from shared.charts.style import SMALL, Look, grid, ink, patch, quiet, readable, text_width
+from shared.charts.colours import INK, QUIET, RULE, readable
+from shared.charts.style import SMALL, patch, text_width
 from shared.charts.words import three_digits
 
 
@@ -66,7 +67,7 @@ def size_axis(axes: Axes, sizes: Sequence[int], *, margin: float = 1.15, most: i
 
 
 def label_column(
-    axes: Axes, labels: Sequence[Label], look: Look, *, gap: float = 8.0, size: float = SMALL, settled: bool = False
+    axes: Axes, labels: Sequence[Label], *, gap: float = 8.0, size: float = SMALL, settled: bool = False
 ) -> None:
     """Write the labels in a column right of the axes, each as near to the height of its point as its neighbours let it,
     with a thin line to the point.
@@ -94,10 +95,10 @@ def label_column(
     ]
     for i in short:
         x, y, text, colour = labels[i]
-        beside(axes, x, y, text, look, distance=8, size=size, color=readable(colour or ink(look), look))
+        beside(axes, x, y, text, distance=8, size=size, color=readable(colour or INK))
     others = [i for i in range(len(labels)) if i not in short]
     places = spread([wanted[i] for i in others], [1.22 * size * lines[i] for i in others], height)
-    leader = {"arrowstyle": "-", "color": quiet(look), "linewidth": 0.5, "shrinkA": 0, "shrinkB": 4, "relpos": (0, 0.5)}
+    leader = {"arrowstyle": "-", "color": QUIET, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 4, "relpos": (0, 0.5)}
     for label, place in zip([labels[i] for i in others], places, strict=True):
         axes.annotate(
             label.text,
@@ -107,7 +108,7 @@ def label_column(
             annotation_clip=False,
             va="center",
             fontsize=size,
-            color=readable(label.colour, look) if label.colour else ink(look),
+            color=readable(label.colour) if label.colour else INK,
             arrowprops=leader,
         )
 
@@ -176,7 +177,7 @@ def column(axes: Axes, y: float, distance: float, text: str, *, colour: str | No
     )
 
 
-def heading(axes: Axes, y: float, text: str, look: Look) -> None:
+def heading(axes: Axes, y: float, text: str) -> None:
     """A bold line that opens a group of rows, flush with the axes' left edge."""
     axes.annotate(
         text,
@@ -187,23 +188,21 @@ def heading(axes: Axes, y: float, text: str, look: Look) -> None:
         va="center_baseline",
         fontsize=9,
         fontweight="bold",
-        bbox=patch(look, 1.0),
+        bbox=patch(1.0),
         zorder=4,
     )
 
 
-def rows_axis(axes: Axes, names: Sequence[tuple[float, str]], last: float, look: Look, *, first: float = 0.0) -> None:
+def rows_axis(axes: Axes, names: Sequence[tuple[float, str]], last: float, *, first: float = 0.0) -> None:
     """A y axis of rows, the first one on top: (place, name) each, from `first` to `last`."""
-    axes.set_yticks([place for place, _ in names], [text for _, text in names], fontsize=SMALL if look.narrow else 9)
-    if look.narrow:
-        axes.tick_params(axis="x", labelsize=SMALL)
+    axes.set_yticks([place for place, _ in names], [text for _, text in names], fontsize=SMALL)
     axes.set_ylim(last + 0.6, first - 0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
 
 
 def beside(
-    axes: Axes, x: float, y: float, text: str, look: Look, *, distance: float = 6.0, size: float = SMALL, **more: Any
+    axes: Axes, x: float, y: float, text: str, *, distance: float = 6.0, size: float = SMALL, **more: Any
 ) -> None:
     """A text right of a point, or left of it where distance is negative."""
     axes.annotate(
@@ -214,12 +213,12 @@ def beside(
         ha="left" if distance > 0 else "right",
         va="center_baseline",
         fontsize=size,
-        bbox=patch(look),
+        bbox=patch(),
         zorder=4,
         **more,
     )
 
 
-def guide(axes: Axes, y: float, look: Look) -> None:
+def guide(axes: Axes, y: float) -> None:
     """A faint line along a row, for the eye on its way to the numbers."""
-    axes.axhline(y, color=grid(look), linewidth=0.6, zorder=0)
+    axes.axhline(y, color=RULE, linewidth=0.6, zorder=0)

@@ -14,7 +14,8 @@ from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import beside, heading, rows_axis
-from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure
+from shared.charts.colours import INK
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, duration, listed, share, times
 
 SHOWN_NOISE = 0.5
@@ -29,7 +30,7 @@ class Bar(NamedTuple):
     noise: float | None
 
 
-def products(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def products(results: Results, *, emulated: bool = False) -> Chart | None:
     """Time of every product on each contender as a multiple of NumPy's: shorter is faster.
 
     None where no product was measured beside NumPy. Nothing emulated is drawn, whatever `emulated` says.
@@ -37,13 +38,12 @@ def products(results: Results, look: Look = LIGHT, *, emulated: bool = False) ->
     del emulated
     mine = [row for row in who.of_kind(results, "product") if row.stage != "numpy" and row.ratio]
     groups = {
-        _product(group[0], look): [Bar(row, row.ratio or 0.0, row.ratio_noise) for row in group]
-        for group in _by_name(mine)
+        _product(group[0]): [Bar(row, row.ratio or 0.0, row.ratio_noise) for row in group] for group in _by_name(mine)
     }
     if not groups:
         return None
     title = _headline(groups, "NumPy", "products")
-    figure = _grouped(results, look, title, groups, "time, NumPy's a @ b = 1", "product")
+    figure = _grouped(results, title, groups, "time, NumPy's a @ b = 1", "product")
     return Chart(
         "products",
         figure,
@@ -54,7 +54,7 @@ def products(results: Results, look: Look = LIGHT, *, emulated: bool = False) ->
     )
 
 
-def steps(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def steps(results: Results, *, emulated: bool = False) -> Chart | None:
     """Time of a float32 training step on each contender as a multiple of stage 2's: shorter is faster.
 
     None where no step was measured on stage 2 and on another. Nothing emulated is drawn, whatever `emulated` says.
@@ -69,7 +69,7 @@ def steps(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Ch
     if not groups:
         return None
     title = _headline(groups, "NumPy", "steps")
-    figure = _grouped(results, look, title, groups, "time of one step, stage 2 (NumPy) = 1", "step")
+    figure = _grouped(results, title, groups, "time of one step, stage 2 (NumPy) = 1", "step")
     return Chart(
         "steps",
         figure,
@@ -92,40 +92,38 @@ def _by_name(rows: Sequence[BenchRow]) -> list[list[BenchRow]]:
     return [[row for row in known if row.name == name] for name in dict.fromkeys(row.name for row in rows)]
 
 
-def _grouped(results: Results, look: Look, title: str, groups: dict[str, list[Bar]], label: str, kind: str) -> Figure:
+def _grouped(results: Results, title: str, groups: dict[str, list[Bar]], label: str, kind: str) -> Figure:
     """Horizontal bars in groups, each group under its name, with a line at 1."""
     lines = sum(map(len, groups.values())) + 1.35 * len(groups)
     most = max(1.0, *(bar.value for bars in groups.values() for bar in bars))
-    with house_style(look):
-        figure = new_figure(title, who.footer(results, kind=kind), look, height=1.15 + 0.225 * lines)
+    with house_style():
+        figure = new_figure(title, who.footer(results, kind=kind), height=1.15 + 0.225 * lines)
         axes = figure.subplots()
         place, names = -1.35, []
         for name, bars in groups.items():
             place += 1.35
-            heading(axes, place, name, look)
+            heading(axes, place, name)
             threads = max(bar.row.threads for bar in bars)
             for bar in bars:
                 place += 1.0
-                _bar(axes, place, bar, look)
-                alone = bar.row.threads < threads and bar.row.stage != who.GPU_STAGE and not look.narrow
+                _bar(axes, place, bar)
+                alone = bar.row.threads < threads and bar.row.stage != who.GPU_STAGE
                 fewer = ", 1 thread" if alone else ""
                 names.append((place, bar.row.contender + fewer))
-        axes.axvline(1, color=ink(look), linewidth=1.2, linestyle=(0, (3, 2)), zorder=3)
-        rows_axis(axes, names, place, look)
+        axes.axvline(1, color=INK, linewidth=1.2, linestyle=(0, (3, 2)), zorder=3)
+        rows_axis(axes, names, place)
         noisy = any((bar.noise or 0.0) > SHOWN_NOISE for bars in groups.values() for bar in bars)
-        axes.set_xlim(
-            0, (1.75 if look.narrow else 1.3) * most * (1.45 if noisy and look.narrow else 1.15 if noisy else 1)
-        )
-        axes.set_xlabel(f"{label}\nshorter is faster" if look.narrow else f"{label}: shorter is faster")
+        axes.set_xlim(0, most * (1.9 if noisy else 1.5))
+        axes.set_xlabel(f"{label}: shorter is faster")
     return figure
 
 
-def _bar(axes: Axes, place: float, bar: Bar, look: Look) -> None:
+def _bar(axes: Axes, place: float, bar: Bar) -> None:
     stage = bar.row.stage
     library = stage in LIBRARIES
     axes.barh(
-        place, bar.value, height=0.76, color=who.colour(stage, look), hatch="//" if library else None,
-        edgecolor=ink(look), linewidth=0.4, zorder=2,
+        place, bar.value, height=0.76, color=who.colour(stage), hatch="//" if library else None,
+        edgecolor=INK, linewidth=0.4, zorder=2,
     )  # fmt: skip
     text = f"{bar.value:.2f}  ({duration(bar.row.seconds or 0.0)})"
     end, noise = bar.value, bar.noise or 0.0
@@ -133,8 +131,8 @@ def _bar(axes: Axes, place: float, bar: Bar, look: Look) -> None:
         text += f" ± over {share(SHOWN_NOISE)}"
     elif noise:
         end = bar.value * (1 + noise)
-        axes.plot([bar.value / (1 + noise), end], [place] * 2, color=ink(look), linewidth=1.6, zorder=4)
-    beside(axes, end, place, text, look)
+        axes.plot([bar.value / (1 + noise), end], [place] * 2, color=INK, linewidth=1.6, zorder=4)
+    beside(axes, end, place, text)
 
 
 def _headline(groups: dict[str, list[Bar]], reference: str, what: str) -> str:
@@ -160,8 +158,6 @@ def _listed(groups: dict[str, list[Bar]]) -> str:
     )
 
 
-def _product(row: BenchRow, look: Look) -> str:
+def _product(row: BenchRow) -> str:
     m, k, n = row.shape
-    if look.narrow:
-        return row.name
     return f"{row.name.split()[0]}: {m} by {k} times {k} by {n}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from shared.bench.document import Results
@@ -16,10 +16,11 @@ from shared.charts.memory import memory
 from shared.charts.operations import operations
 from shared.charts.phases import phases
 from shared.charts.roofline import roofline
+from shared.charts.save import save
 from shared.charts.sizes import speed_against_size
 from shared.charts.staircase import staircase
 from shared.charts.step_parts import step_parts
-from shared.charts.style import LIGHT, Chart, Look, save
+from shared.charts.style import Chart
 
 FIGURES: tuple[Callable[..., Chart | None], ...] = (
     staircase,
@@ -39,7 +40,7 @@ FIGURES: tuple[Callable[..., Chart | None], ...] = (
 )
 
 
-def draw(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> list[Chart]:
+def draw(results: Results, *, emulated: bool = False) -> list[Chart]:
     """Every figure for which enough was measured.
 
     emulated: whether times of the emulator are shown where a figure can say so beside each. Against epochs it is
@@ -47,19 +48,15 @@ def draw(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> lis
     """
     charts = []
     for figure in FIGURES:
-        chart = figure(results, look) if figure is training_curves else figure(results, look, emulated=emulated)
+        chart = figure(results) if figure is training_curves else figure(results, emulated=emulated)
         if chart is not None:
             charts.append(chart)
     return charts
 
 
-def save_all(results: Results, folder: Path, *, emulated: bool = False) -> list[Path]:
+def save_all(charts: Sequence[Chart], folder: Path) -> list[Path]:
     """Write every figure into the folder as NAME.png, NAME.svg, NAME-dark.png and NAME-dark.svg; returns the paths.
 
     OSError where that cannot be.
     """
-    paths = []
-    for look in (Look(), Look(dark=True)):
-        for chart in draw(results, look, emulated=emulated):
-            paths += save(chart.figure, folder / (f"{chart.name}-dark" if look.dark else chart.name), look)
-    return paths
+    return [path for chart in charts for path in save(chart.figure, folder / chart.name, dark=True)]

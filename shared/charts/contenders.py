@@ -10,28 +10,22 @@ from typing import Any
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow, drawable
-from shared.charts.style import STAGE_COLOURS, Look, ink, paper
+from shared.charts.colours import CONTENDERS, INK, PAPER
 from shared.contract import STAGE_TITLES, STAGES
 from shared.machine.environment import describe
 from shared.numbers import plural
 
 NUMPY_STAGE, C_STAGE, GPU_STAGE = STAGES[1], STAGES[2], STAGES[3]
 ORDER = (*STAGES, *LIBRARIES)
-DARK_BLUE = "#56B4E9"
-"""Okabe and Ito's other blue: the first one is too dark for a dark screen."""
-
-_LIBRARY_COLOURS = {"numpy": "#8C8C8C", "pytorch": "#D55E00", "cublas": "#8C8C8C"}
 _MARKERS = dict(zip(ORDER, "os^DvXP", strict=True))
 _DASHES: dict[str, Any] = dict(
     zip(ORDER, ("-", "-", "-", "-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (6, 2, 1, 2))), strict=True)
 )
 
 
-def colour(who: str, look: Look) -> str:
+def colour(who: str) -> str:
     """Of a stage or library."""
-    if look.dark and who == STAGES[0]:
-        return DARK_BLUE
-    return (STAGE_COLOURS | _LIBRARY_COLOURS)[who]
+    return CONTENDERS[who]
 
 
 def marker(who: str) -> str:
@@ -44,15 +38,15 @@ def dashes(who: str) -> Any:
     return _DASHES[who]
 
 
-def dot(who: str, look: Look, *, hollow: bool = False, size: float = 7.0) -> dict[str, Any]:
+def dot(who: str, *, hollow: bool = False, size: float = 7.0) -> dict[str, Any]:
     """`plot` settings for single points: coloured, with an edge that shows on any paper."""
     return {
         "marker": marker(who),
         "linestyle": "none",
         "markersize": size,
-        "color": colour(who, look),
-        "markerfacecolor": paper(look) if hollow else colour(who, look),
-        "markeredgecolor": colour(who, look) if hollow else ink(look),
+        "color": colour(who),
+        "markerfacecolor": PAPER if hollow else colour(who),
+        "markeredgecolor": colour(who) if hollow else INK,
         "markeredgewidth": 1.6 if hollow else 0.5,
     }
 

@@ -10,13 +10,12 @@ from matplotlib.ticker import MaxNLocator
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, Curve
 from shared.charts import contenders as who
-from shared.charts.style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper
+from shared.charts.colours import pale
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, in_words, listed, percent, two_digits
 
 
-def training_curves(
-    results: Results, look: Look = LIGHT, *, emulated: bool = True, agree: bool | None = None
-) -> Chart | None:
+def training_curves(results: Results, *, emulated: bool = True, agree: bool | None = None) -> Chart | None:
     """Training loss and test accuracy against epochs, of the training that most stages did; the first stage's line is
     the widest, so that all are seen where they coincide.
 
@@ -28,13 +27,12 @@ def training_curves(
     if not curves:
         return None
     title = _headline(curves, agree)
-    with house_style(look):
-        height = 6.6 if look.narrow else 3.9
-        figure = new_figure(title, who.footer(results), look, height=height + 0.2 * len(curves) * look.narrow)
-        left, right = figure.subplots(*((2, 1) if look.narrow else (1, 2)))
+    with house_style():
+        figure = new_figure(title, who.footer(results), height=3.9)
+        left, right = figure.subplots(1, 2)
         for place, curve in enumerate(curves):
-            style = _overlay(curve.stage, place, len(curves), look)
-            label = who.title(curve.stage, emulated=curve.emulated).replace(", ", ",\n")
+            style = _overlay(curve.stage, place, len(curves))
+            label = who.name(curve.stage) + (",\nemulated" if curve.emulated else "")
             left.plot(curve.epochs, curve.loss, label=label, **style)
             right.plot(curve.epochs, [100 * value for value in curve.accuracy], label=label, **style)
         left.set(title="Training loss", xlabel="epoch", ylabel="cross-entropy (nats)")
@@ -43,7 +41,7 @@ def training_curves(
         for axes in (left, right):
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             axes.margins(x=0.06)
-        right.legend(loc="lower right", handlelength=3.2, fontsize=8.5 if look.narrow else 9)
+        right.legend(loc="lower right", handlelength=2.6)
     some = curves[0]
     said = listed(
         [
@@ -93,13 +91,11 @@ def _headline(curves: Sequence[Curve], agree: bool | None) -> str:
     return f"{number} stay within {points} of each other, to {percent(end)}"
 
 
-def _overlay(stage: str, place: int, number: int, look: Look) -> dict[str, Any]:
+def _overlay(stage: str, place: int, number: int) -> dict[str, Any]:
     width = 9.0 - 7.0 * place / max(number - 1, 1)
     solid = place == 0 or place < number - 1
-    # The lowest is paler by a mix and not by transparency, under which a marker would darken its own line.
-    colour = who.colour(stage, look)
     return {
-        "color": mixed(colour, paper(look), 0.4) if place == 0 and number > 1 else colour,
+        "color": pale(stage) if place == 0 and number > 1 else who.colour(stage),
         "linewidth": width,
         "linestyle": "-" if solid else (0, (3, 1.5)),
         "solid_capstyle": "round",

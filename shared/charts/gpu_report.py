@@ -14,21 +14,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
-from shared.charts.style import INK, QUIET, STAGE_COLOURS, house_style, new_figure, save
+from shared.charts.colours import CONTENDERS, INK, QUIET, RULE, VERMILION
+from shared.charts.save import save
+from shared.charts.style import house_style, new_figure, patch
 from shared.numbers import three_digits
 
 Row = dict[str, Any]
 
-OURS = STAGE_COLOURS["stage4_numba_cuda"]
-THEIRS = "#D55E00"
+OURS = CONTENDERS["stage4_numba_cuda"]
+THEIRS = VERMILION
 SHADES = ("#E9BFD6", OURS, "#8A3F6C")
 """Of stage 4's colour, for what grows from left to right: sizes, batches."""
 
 THEIR_SHADES = ("#F2B48A", THEIRS, "#8A3C00")
 MARKERS = "os^"
-PATCH = {"facecolor": "white", "edgecolor": "none", "pad": 0.8}
-"""Behind a text that lies on lines."""
-
 GOAL = 0.9
 REFERENCE = "cuBLAS"
 
@@ -60,7 +59,9 @@ def draw(document: Row, out: Path) -> list[dict[str, str]]:
     listed = []
     for chart in charts:
         for path in save(chart.figure, out / f"gpu_{chart.name}"):
-            listed.append({"file": path.name, "title": chart.figure.get_suptitle(), "alt": chart.alt})
+            listed.append(
+                {"file": path.name, "title": chart.figure.get_suptitle().replace("\n", " "), "alt": chart.alt}
+            )
     return listed
 
 
@@ -88,12 +89,12 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
         names, place, before = [], 0.0, "float32"
         for precision, rung in rungs:
             if precision != before and before == "float32":
-                axes.axhline(place - 0.35, color="#DDDDDD", linewidth=0.8)
+                axes.axhline(place - 0.35, color=RULE, linewidth=0.8)
                 place += 0.3
             before = precision
             mine = [row for row in rows if (row["precision"], row["rung"]) == (precision, rung)]
             points = [row["share_of_cublas"] for row in mine]
-            axes.plot([min(points), max(points)], [place] * 2, color="#DDDDDD", linewidth=2.5, zorder=1)
+            axes.plot([min(points), max(points)], [place] * 2, color=RULE, linewidth=2.5, zorder=1)
             for row in mine:
                 axes.plot(row["share_of_cublas"], place, **_dot(sizes.index(row["size"]), SHADES))
             last = max(mine, key=lambda row: row["size"])
@@ -144,11 +145,11 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
                 if row["batch"] == batches[0]:
                     axes.annotate(
                         three_digits(at[0]), at, (-8, 0), textcoords="offset points", ha="right", va="center",
-                        fontsize=8.5, bbox=PATCH,
+                        fontsize=8.5, bbox=patch(),
                     )  # fmt: skip
             split = len(_contenders(rows, False)) - 0.5
             if 0 < split < len(who) - 1:
-                axes.axhline(split, color="#DDDDDD", linewidth=0.8)
+                axes.axhline(split, color=RULE, linewidth=0.8)
             marks = "   ".join(f"{mark} {batch:,}" for mark, batch in zip("●■▲", batches, strict=False))
             label = f"µs per step, log scale\nbatch  {marks}"
             axes.set(title="-".join(map(str, network)), xlabel=label, xscale="log")
@@ -197,9 +198,7 @@ def training(rows: Sequence[Row], footer: str, *, emulated: bool) -> Chart:
     with house_style():
         figure = new_figure(title, footer + note, height=3.6)
         axes = figure.subplots()
-        for name, colour, marker in zip(
-            names, (OURS, STAGE_COLOURS["stage1_pure_python"], QUIET), MARKERS, strict=False
-        ):
+        for name, colour, marker in zip(names, (OURS, CONTENDERS["stage1_pure_python"], QUIET), MARKERS, strict=False):
             mine = [row for row in rows if row["dataset"] == name]
             x = [row["epoch"] if emulated else row["training_seconds"] for row in mine]
             label = f"{name}, emulated on the CPU" if emulated else name
@@ -249,7 +248,7 @@ def _dot(place: int, shades: Sequence[str]) -> dict[str, Any]:
 
 
 def _beside(axes: Axes, x: float, y: float, text: str) -> None:
-    axes.annotate(text, (x, y), (9, 0), textcoords="offset points", va="center", fontsize=8.5, bbox=PATCH, zorder=4)
+    axes.annotate(text, (x, y), (9, 0), textcoords="offset points", va="center", fontsize=8.5, bbox=patch(), zorder=4)
 
 
 def _log_ticks(axes: Axes) -> None:

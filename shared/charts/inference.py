@@ -7,14 +7,15 @@ from collections.abc import Mapping
 from shared.bench.document import Results
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis, size_axis
-from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure
+from shared.charts.colours import INK
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, listed, many, times
 
 Speeds = Mapping[int, float]
 """Batch -> images per second."""
 
 
-def inference(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def inference(results: Results, *, emulated: bool = False) -> Chart | None:
     """A line for each contender on log axes; of several ways of one the faster. None where nothing was measured.
     Nothing emulated is drawn, whatever `emulated` says."""
     del emulated
@@ -30,28 +31,22 @@ def inference(results: Results, look: Look = LIGHT, *, emulated: bool = False) -
         return None
     title = _headline(lines)
     speeds = [speed for line in lines.values() for speed in line.values()]
-    with house_style(look):
-        figure = new_figure(title, who.footer(results, kind="inference"), look, height=4.2)
+    with house_style():
+        figure = new_figure(title, who.footer(results, kind="inference"), height=4.2)
         axes = figure.subplots()
         for stage, line in lines.items():
             axes.plot(
-                list(line), list(line.values()), color=who.colour(stage, look), linestyle=who.dashes(stage),
-                linewidth=1.8, marker=who.marker(stage), markersize=6.5, markeredgecolor=ink(look), markeredgewidth=0.5,
+                list(line), list(line.values()), color=who.colour(stage), linestyle=who.dashes(stage),
+                linewidth=1.8, marker=who.marker(stage), markersize=6.5, markeredgecolor=INK, markeredgewidth=0.5,
             )  # fmt: skip
-        size_axis(axes, [batch for line in lines.values() for batch in line], margin=1.4, most=4 if look.narrow else 9)
+        size_axis(axes, [batch for line in lines.values() for batch in line], margin=1.4, most=6)
         log_axis(axes, "y", min(speeds) / 2, max(speeds) * 2, text=many, most=7)
         axes.set_xlabel("images in a batch, log scale")
         axes.set_ylabel("images per second, log scale")
         labels = [
-            Label(
-                max(line),
-                line[max(line)],
-                who.name(stage) if look.narrow else who.title(stage),
-                who.colour(stage, look),
-            )
-            for stage, line in lines.items()
+            Label(max(line), line[max(line)], who.name(stage), who.colour(stage)) for stage, line in lines.items()
         ]
-        label_column(axes, labels, look)
+        label_column(axes, labels)
     said = listed([f"{who.title(stage)} {_ends(line)}" for stage, line in lines.items()])
     return Chart(
         "inference",

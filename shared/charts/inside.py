@@ -9,30 +9,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import Colormap, LinearSegmentedColormap, to_hex
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from shared.charts.contenders import DARK_BLUE
-from shared.charts.style import (
-    LIGHT,
-    SMALL,
-    Chart,
-    Look,
-    contrast,
-    grid,
-    house_style,
-    ink,
-    mixed,
-    new_figure,
-    paper,
-    save,
-)
+from shared.charts.colours import BLUE, GREEN, INK, ORANGE, PAPER, RULE, VERMILION, shade, text_on
+from shared.charts.save import save
+from shared.charts.style import SMALL, Chart, house_style, new_figure
+from shared.charts.svg import INK_IMAGE
 from shared.charts.words import capital, in_words, listed, percent, plural, share
 from shared.training.metrics import EpochRecord
-
-BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-"""Of the same palette as the stages' colours."""
 
 PARTS = {"train": (BLUE, "o", "-"), "validation": (ORANGE, "s", (0, (4, 2))), "test": (GREEN, "D", "-")}
 """Which images -> colour, marker and dashes of its curve."""
@@ -41,6 +27,10 @@ LAYERS = ((BLUE, "-"), (ORANGE, (0, (4, 2))), (GREEN, (0, (1, 1))), (VERMILION, 
 
 MOST_UNITS = 48
 """So many first-layer units are large enough to see."""
+AGAINST_AND_FOR = LinearSegmentedColormap.from_list("against-for", ["#2B8CCBFF", "#2B8CCB00", "#D55E0000", "#D55E00FF"])
+"""Blue below 0, orange above it, transparent at 0: an image has no palettes, so its colours suit light and dark."""
+INKS = LinearSegmentedColormap.from_list("ink", [f"{INK}00", INK])
+
 FULL_COLOUR = 0.7
 """Where the colours of weights and pulls are at their end: a few large values would leave the others pale."""
 
@@ -87,7 +77,7 @@ class Findings:
         return int(np.trace(self.confusion))
 
 
-def first_layer(found: Findings, look: Look = LIGHT) -> Chart:
+def first_layer(found: Findings) -> Chart:
     """The weights of the first layer, an image for each of the MOST_UNITS largest units; dead ones are framed."""
     units = len(found.unit_images)
     chosen = np.sort(np.argsort(-found.unit_sizes, kind="stable")[:MOST_UNITS])
@@ -98,22 +88,21 @@ def first_layer(found: Findings, look: Look = LIGHT) -> Chart:
     where = "" if what == "class" else " of the first layer"
     title = f"What each {what} looks for: the weights of {some} {plural}{where}"
     title += ", the dead ones framed" if number > 1 else ", a dead one framed" if number else ""
-    columns = min(6 if look.narrow else 12, len(chosen))
+    columns = min(8, len(chosen))
     rows = -(-len(chosen) // columns)
     height, width = found.unit_images.shape[1:]
     gap = max(2, height // 12)
     mosaic = np.full((rows * (height + gap) - gap, columns * (width + gap) - gap), np.nan)
-    with house_style(look):
-        paper_width = 3.4 if look.narrow else 6.9
-        figure = new_figure(title, _footer(found), look, height=1.15 + paper_width * mosaic.shape[0] / mosaic.shape[1])
+    with house_style():
+        figure = new_figure(title, _footer(found), height=1.15 + 4.9 * mosaic.shape[0] / mosaic.shape[1])
         axes = figure.subplots()
         for place, unit in enumerate(chosen):
             y, x = place // columns * (height + gap), place % columns * (width + gap)
             mosaic[y : y + height, x : x + width] = found.unit_images[unit]
             if unit in dead:
                 frame = (x - 1, y - 1), width + 1, height + 1
-                axes.add_patch(Rectangle(*frame, fill=False, edgecolor=ink(look), linewidth=1.2, clip_on=False))
-        picture = axes.imshow(mosaic, _diverging(look), vmin=-FULL_COLOUR, vmax=FULL_COLOUR, interpolation="nearest")
+                axes.add_patch(Rectangle(*frame, fill=False, edgecolor=INK, linewidth=1.2, clip_on=False))
+        picture = axes.imshow(mosaic, AGAINST_AND_FOR, vmin=-FULL_COLOUR, vmax=FULL_COLOUR, interpolation="nearest")
         _bare(axes)
         bar = figure.colorbar(picture, ax=axes, location="bottom", shrink=0.5, aspect=30, pad=0.03)
         bar.set_ticks([-FULL_COLOUR, 0, FULL_COLOUR])
@@ -131,36 +120,32 @@ def first_layer(found: Findings, look: Look = LIGHT) -> Chart:
     )
 
 
-def confusion(found: Findings, look: Look = LIGHT) -> Chart:
+def confusion(found: Findings) -> Chart:
     """The confusion matrix with its counts, mistakes coloured by how many there are."""
     counts, names = found.confusion, list(found.names)
     classes = len(names)
     errors = counts - np.diag(np.diag(counts))
     title = _confusion_headline(errors, names)
     long = max(map(len, names)) > 2
-    with house_style(look):
-        size = 3.7 if look.narrow else 6.0
-        figure = new_figure(title, _footer(found), look, height=size + 0.5 + 0.5 * long)
+    with house_style():
+        figure = new_figure(title, _footer(found), height=4.8 + 0.5 * long)
         axes = figure.subplots()
         top = max(int(errors.max()), 1)
-        shades = LinearSegmentedColormap.from_list("mistakes", [paper(look), VERMILION])
         for (row, column), number in np.ndenumerate(counts):
             right = row == column
-            colour = grid(look) if right else shades(0.12 + 0.88 * (number / top) ** 0.7 if number else 0.0)
-            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor=paper(look), lw=1.5))
+            colour = RULE if right else shade(0.12 + 0.88 * (number / top) ** 0.7 if number else 0.0)
+            axes.add_patch(Rectangle((column - 0.5, row - 0.5), 1, 1, facecolor=colour, edgecolor=PAPER, lw=1.5))
             if number:
-                drawn = to_hex(colour)
-                choice = max((ink(look), paper(look)), key=lambda each: contrast(each, drawn))
                 axes.text(
-                    column, row, f"{number:,}", ha="center", va="center", color=choice, gid="inside",
-                    fontsize=7 if look.narrow else 8.5, fontweight="bold" if right else "normal",
+                    column, row, f"{number:,}", ha="center", va="center", color=text_on(colour), gid="inside",
+                    fontsize=8, fontweight="bold" if right else "normal",
                 )  # fmt: skip
         totals = counts.sum(axis=1)
         for row in range(classes):
             if totals[row]:
                 axes.annotate(
                     share(counts[row, row] / totals[row]), (classes - 0.5, row), (5, 0), textcoords="offset points",
-                    ha="left", va="center", fontsize=7.5 if look.narrow else SMALL, annotation_clip=False,
+                    ha="left", va="center", fontsize=8, annotation_clip=False,
                 )  # fmt: skip
         axes.set(xlim=(-0.5, classes - 0.5), ylim=(classes - 0.5, -0.5), aspect="equal")
         axes.set_xticks(range(classes), names, rotation=90 if long else 0, fontsize=SMALL)
@@ -181,21 +166,20 @@ def confusion(found: Findings, look: Look = LIGHT) -> Chart:
     )
 
 
-def most_wrong(found: Findings, look: Look = LIGHT) -> Chart | None:
+def most_wrong(found: Findings) -> Chart | None:
     """The mistakes it is surest of, each above what its pixels say. None where there are none."""
     shown = len(found.wrong)
     if not shown:
         return None
-    columns = min(3 if look.narrow else 6, shown)
+    columns = min(4, shown)
     rows = -(-shown // columns)
     title = (
         f"Sure and wrong: {found.names[found.labels[0]]} taken for {found.names[found.predictions[0]]} "
         f"with {_belief(found.confidence[0])}"
     )
-    with house_style(look):
-        figure = new_figure(title, _footer(found), look, height=0.85 + 2.62 * rows * (0.98 if look.narrow else 1.0))
+    with house_style():
+        figure = new_figure(title, _footer(found), height=0.85 + 2.75 * rows)
         grid_of_axes = figure.subplots(2 * rows, columns, squeeze=False)
-        inks = LinearSegmentedColormap.from_list("ink", [paper(look), ink(look)])
         for axes in grid_of_axes.flat:
             axes.set_visible(False)
         for i in range(shown):
@@ -203,13 +187,14 @@ def most_wrong(found: Findings, look: Look = LIGHT) -> Chart | None:
             for axes in (digit, pulled):
                 axes.set_visible(True)
                 _bare(axes)
-            digit.imshow(found.images[i], inks, vmin=0, vmax=1, interpolation="nearest")
+            drawn = digit.imshow(found.images[i], INKS, vmin=0, vmax=1, interpolation="nearest")
+            drawn.set_gid(f"{INK_IMAGE}-{i}")
             label, predicted = found.names[found.labels[i]], found.names[found.predictions[i]]
             digit.set_title(f"{label} as {predicted}\n{_belief(found.confidence[i])}", fontsize=SMALL, loc="left")
             largest = FULL_COLOUR * float(np.abs(found.pull[i]).max()) or 1.0
-            pulled.imshow(found.pull[i], _diverging(look), vmin=-largest, vmax=largest, interpolation="nearest")
+            pulled.imshow(found.pull[i], AGAINST_AND_FOR, vmin=-largest, vmax=largest, interpolation="nearest")
             if found.images[i].min() < 0.5 < found.images[i].max():
-                pulled.contour(found.images[i], levels=[0.5], colors=[ink(look)], linewidths=0.6)
+                pulled.contour(found.images[i], levels=[0.5], colors=[INK], linewidths=0.6)
     told = [
         f"a {found.names[label]} taken for a {found.names[predicted]} with {_belief(belief)}"
         for label, predicted, belief in zip(found.labels[:3], found.predictions[:3], found.confidence[:3], strict=True)
@@ -226,7 +211,7 @@ def most_wrong(found: Findings, look: Look = LIGHT) -> Chart | None:
     )
 
 
-def activity(found: Findings, look: Look = LIGHT) -> Chart | None:
+def activity(found: Findings) -> Chart | None:
     """How often each hidden unit is not 0, the rarest first; dead ones lie on the axis. None where no 0 is exact."""
     if not found.activity:
         return None
@@ -236,18 +221,18 @@ def activity(found: Findings, look: Look = LIGHT) -> Chart | None:
         title = f"{sum(dead)} of {sum(units)} hidden units never {'says' if sum(dead) == 1 else 'say'} anything"
     else:
         title = f"All {sum(units)} hidden units say something to some image: none is dead"
-    with house_style(look):
-        figure = new_figure(title, _footer(found), look, height=3.6 if not look.narrow else 3.9)
+    with house_style():
+        figure = new_figure(title, _footer(found), height=3.6)
         axes = figure.subplots()
         for i, shares in enumerate(found.activity):
             colour, dashes = LAYERS[i % len(LAYERS)]
             across = 100 * (np.arange(len(shares)) + 0.5) / len(shares)
             label = f"layer {i + 1}: {dead[i]} of {units[i]} dead"
             style: dict[str, Any] = {"linestyle": dashes, "marker": "o", "markersize": 3, "label": label}
-            axes.plot(across, 100 * np.sort(shares), color=_on(look, colour), **style)
+            axes.plot(across, 100 * np.sort(shares), color=colour, **style)
         axes.set(xlim=(0, 100), ylim=(-3, 103))
         axes.set(xlabel="units of the layer, rarest first (%)")
-        axes.set(ylabel="images it is not 0 for (%)" if look.narrow else "test images for which it is not 0 (%)")
+        axes.set(ylabel="test images for which it is not 0 (%)")
         axes.legend(loc="upper left")
     told = [f"in layer {i + 1} {dead[i]} of {units[i]}" for i in range(len(units))]
     return Chart(
@@ -260,7 +245,7 @@ def activity(found: Findings, look: Look = LIGHT) -> Chart | None:
     )
 
 
-def learning(found: Findings, look: Look = LIGHT) -> Chart | None:
+def learning(found: Findings) -> Chart | None:
     """Loss and accuracy after each epoch on all data there is a number for. None where no epoch was finished."""
     records = found.records
     if not records:
@@ -269,11 +254,11 @@ def learning(found: Findings, look: Look = LIGHT) -> Chart | None:
     known = last.test_accuracy if last.test_accuracy is not None else last.train_accuracy
     epochs = plural(len(records), "epoch")
     title = f"{percent(known)} right after {epochs}" if known is not None else f"The loss over {epochs}"
-    with house_style(look):
-        figure = new_figure(title, _footer(found), look, height=6.2 if look.narrow else 3.5)
-        left, right = figure.subplots(*((2, 1) if look.narrow else (1, 2)))
+    with house_style():
+        figure = new_figure(title, _footer(found), height=3.6)
+        left, right = figure.subplots(1, 2)
         for part, (colour, marker, dashes) in PARTS.items():
-            style = {"color": _on(look, colour), "marker": marker, "linestyle": dashes, "markersize": 4, "label": part}
+            style = {"color": colour, "marker": marker, "linestyle": dashes, "markersize": 4, "label": part}
             for axes, what, scale in ((left, "loss", 1), (right, "accuracy", 100)):
                 points = [(r.epoch, scale * getattr(r, f"{part}_{what}")) for r in records if _has(r, part, what)]
                 if points:
@@ -298,7 +283,7 @@ def learning(found: Findings, look: Look = LIGHT) -> Chart | None:
     )
 
 
-FIGURES: tuple[Callable[[Findings, Look], Chart | None], ...] = (first_layer, confusion, most_wrong, activity, learning)
+FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (first_layer, confusion, most_wrong, activity, learning)
 
 
 def save_all(found: Findings, folder: Path) -> list[Path]:
@@ -306,12 +291,8 @@ def save_all(found: Findings, folder: Path) -> list[Path]:
 
     OSError where that cannot be.
     """
-    paths = []
-    for look in (Look(), Look(dark=True)):
-        for chart in (figure(found, look) for figure in FIGURES):
-            if chart is not None:
-                paths += save(chart.figure, folder / (f"{chart.name}-dark" if look.dark else chart.name), look)
-    return paths
+    charts = [chart for figure in FIGURES if (chart := figure(found)) is not None]
+    return [path for chart in charts for path in save(chart.figure, folder / chart.name, dark=True)]
 
 
 def confused(counts: np.ndarray, most: int) -> list[tuple[int, int, int]]:
@@ -352,18 +333,6 @@ def _has(record: EpochRecord, part: str, what: str) -> bool:
 
 def _footer(found: Findings) -> str:
     return f"{found.network} · {found.trained} · {found.tested:,} test images"
-
-
-def _diverging(look: Look) -> Colormap:
-    """Blue below 0, orange above it; paper at 0 and where there is no number."""
-    ends = [DARK_BLUE, mixed(VERMILION, "#FFFFFF", 0.25)] if look.dark else [BLUE, VERMILION]
-    colours = LinearSegmentedColormap.from_list("against-for", [ends[0], paper(look), ends[1]])
-    return colours.with_extremes(bad=paper(look))
-
-
-def _on(look: Look, colour: str) -> str:
-    """The colour, or the lighter blue where the screen is dark."""
-    return DARK_BLUE if look.dark and colour == BLUE else colour
 
 
 def _bare(axes: Axes) -> None:

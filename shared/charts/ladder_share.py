@@ -15,7 +15,8 @@ from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import column, guide, heading, log_axis, rows_axis
-from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, paper
+from shared.charts.colours import INK, PAPER
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, listed, share, three_digits
 
 NAMES = {"numpy": "NumPy a @ b", "pytorch": "PyTorch", "cublas": "cuBLAS"}
@@ -45,7 +46,7 @@ class Line(NamedTuple):
         return self.speeds[self.dtype]
 
 
-def ladder_share(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def ladder_share(results: Results, *, emulated: bool = False) -> Chart | None:
     """One row for each rung, grouped by stage: its share of the best library's speed, and its GFLOP/s.
 
     Filled points are float32, hollow ones float64. The CPU's stages compute one product, the largest that all of them
@@ -53,7 +54,7 @@ def ladder_share(results: Results, look: Look = LIGHT, *, emulated: bool = False
     measured beside a library. Nothing emulated is drawn, whatever `emulated` says.
     """
     del emulated
-    groups = _groups(results, look)
+    groups = _groups(results)
     if not groups:
         return None
     lines = [line for group in groups.values() for line in group]
@@ -65,32 +66,32 @@ def ladder_share(results: Results, look: Look = LIGHT, *, emulated: bool = False
     most = max(line.share for line in lines)
     both = len({dtype for line in own for dtype in line.speeds}) > 1
     rows = len(lines) + 1.2 * len(groups)
-    with house_style(look):
-        figure = new_figure(title, who.footer(results, kind="ladder"), look, height=1.3 + 0.2 * rows)
+    with house_style():
+        figure = new_figure(title, who.footer(results, kind="ladder"), height=1.3 + 0.2 * rows)
         axes = figure.subplots()
         place, names = 0.0, []
         for text, group in groups.items():
-            heading(axes, place, text, look)
+            heading(axes, place, text)
             for line in group:
                 place += 1.0
-                _draw(axes, place, line, look)
+                _draw(axes, place, line)
                 names.append((place, line.rung))
             place += 1.2
-        columns = (34, 76) if look.narrow else (40, 88)
+        columns = (42, 88)
         for line, (place, _) in zip(lines, names, strict=True):
             column(axes, place, columns[0], share(line.share))
             column(axes, place, columns[1], three_digits(line.speed))
         column(axes, -1, columns[0], "share")
         column(axes, -1, columns[1], "GFLOP/s")
-        axes.axvline(1, color=ink(look), linewidth=1.2, zorder=1)
-        rows_axis(axes, names, place, look, first=-1)
+        axes.axvline(1, color=INK, linewidth=1.2, zorder=1)
+        rows_axis(axes, names, place, first=-1)
         least = min(value for line in lines for value in line.shares.values())
-        log_axis(axes, "x", 0.55 * least, 1.9 * max(1.0, most), text=share, most=3 if look.narrow else 7)
-        axes.set_xlabel("share of the best library's speed, log scale" if not look.narrow else "share, log scale")
+        log_axis(axes, "x", 0.55 * least, 1.9 * max(1.0, most), text=share, most=5)
+        axes.set_xlabel("share of the best library's speed, log scale")
         if both:
             for hollow, label in ((False, "float32"), (True, "float64")):
-                face = paper(look) if hollow else ink(look)
-                axes.plot([], [], "o", markersize=6, color=ink(look), markerfacecolor=face, label=label)
+                face = PAPER if hollow else INK
+                axes.plot([], [], "o", markersize=6, color=INK, markerfacecolor=face, label=label)
             axes.legend(loc="lower left", bbox_to_anchor=(-0.02, 1.0), ncols=2, fontsize=8.5, handletextpad=0.2)
     said = listed(
         [
@@ -133,7 +134,7 @@ def library_speeds(results: Results, rungs: Sequence[BenchRow], dtype: str) -> d
     return speeds
 
 
-def _groups(results: Results, look: Look) -> dict[str, list[Line]]:
+def _groups(results: Results) -> dict[str, list[Line]]:
     """Heading -> the lines under it: the CPU's stages, their libraries, the GPU with its own."""
     rungs = [row for row in who.of_kind(results, "ladder") if row.ratio and row.gflops]
     groups: dict[str, list[Line]] = {}
@@ -143,7 +144,7 @@ def _groups(results: Results, look: Look) -> dict[str, list[Line]]:
         mine = [row for row in mine if row.shape[0] == size]
         if not mine:
             continue
-        product = f"{size:,}³" if look.narrow else f"{size:,} by {size:,}"
+        product = f"{size:,} by {size:,}"
         speeds = {dtype: library_speeds(results, mine, dtype) for dtype in {row.dtype for row in mine}}
         best = {dtype: max(found.values()) for dtype, found in speeds.items()}
         for stage in who.ordered(row.stage for row in mine):
@@ -179,14 +180,12 @@ def _headline(tops: Mapping[str, Line]) -> str:
     return title if other == last else f"{title}, {who.name(other)} {share(tops[other].share)}"
 
 
-def _draw(axes: Axes, place: float, line: Line, look: Look) -> None:
-    guide(axes, place, look)
+def _draw(axes: Axes, place: float, line: Line) -> None:
+    guide(axes, place)
     ends = [min(line.shares.values()), max(line.shares.values())]
     if line.stage not in LIBRARIES:
-        axes.plot(ends, [place] * 2, color=who.colour(line.stage, look), linewidth=2, zorder=2)
+        axes.plot(ends, [place] * 2, color=who.colour(line.stage), linewidth=2, zorder=2)
     for dtype in sorted(line.shares, reverse=True):  # float32 last, on top
         if dtype == line.dtype or line.stage not in LIBRARIES:
             hollow = dtype == "float64"
-            axes.plot(
-                line.shares[dtype], place, **who.dot(line.stage, look, hollow=hollow), zorder=2.9 + 0.1 * (not hollow)
-            )
+            axes.plot(line.shares[dtype], place, **who.dot(line.stage, hollow=hollow), zorder=2.9 + 0.1 * (not hollow))

@@ -11,15 +11,16 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis, size_axis
+from shared.charts.colours import BAND
 from shared.charts.sizes import Speeds, end_of, of_main_dtype, range_of
-from shared.charts.style import LIGHT, Chart, Look, house_style, mixed, new_figure, paper, quiet
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import times
 
 _RUNG_DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
 _RUNG_MARKERS = "osD^vPX*<"
 
 
-def ladder_sizes(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def ladder_sizes(results: Results, *, emulated: bool = False) -> Chart | None:
     """A panel for each stage, a line for each of its rungs, with the library that they were measured beside as a broad
     band. None where no rung was measured at two sizes. Nothing emulated is drawn, whatever `emulated` says."""
     del emulated
@@ -37,13 +38,13 @@ def ladder_sizes(results: Results, look: Look = LIGHT, *, emulated: bool = False
     )
     (factor, small, large), stage, rung = steepest
     title = f"Larger matrices: {rung} ({who.name(stage)}) is {times(factor)} as fast at {large:,} as at {small:,}"
-    across = 1 if look.narrow else min(2, len(panels))
+    across = min(2, len(panels))
     down = math.ceil(len(panels) / across)
     speeds = [row.gflops or 0.0 for mine in panels.values() for row in mine]
     speeds += [speed for mine in panels.values() for speed in _reference(mine).values()]
-    with house_style(look):
+    with house_style():
         figure = new_figure(
-            title, who.footer(results, kind="ladder"), look, height=1.0 + (2.6 if across == 1 else 2.75) * down
+            title, who.footer(results, kind="ladder"), height=1.0 + (2.6 if across == 1 else 2.75) * down
         )
         columns: list[tuple[Axes, list[Label]]] = []
         grid_of = figure.subplots(down, across, sharey=True, squeeze=False)
@@ -52,22 +53,21 @@ def ladder_sizes(results: Results, look: Look = LIGHT, *, emulated: bool = False
         for axes, (stage, mine) in zip(grid_of.flat, panels.items(), strict=False):
             labels = []
             reference = _reference(mine)
-            shade = mixed(quiet(look), paper(look), 0.55)
             axes.plot(
-                list(reference), list(reference.values()), color=shade, linewidth=6, zorder=1, solid_capstyle="round"
+                list(reference), list(reference.values()), color=BAND, linewidth=6, zorder=1, solid_capstyle="round"
             )
             if reference:
                 labels.append(end_of(reference, "cuBLAS" if mine[0].reference.startswith("cuBLAS") else "NumPy a @ b"))
             for place, rung in enumerate(_rungs(mine)):
                 line = {row.shape[0]: row.gflops or 0.0 for row in mine if row.name == rung}
                 axes.plot(
-                    list(line), list(line.values()), color=who.colour(stage, look), linewidth=1.4,
+                    list(line), list(line.values()), color=who.colour(stage), linewidth=1.4,
                     marker=_RUNG_MARKERS[place % len(_RUNG_MARKERS)], markersize=5,
                     linestyle=_RUNG_DASHES[place % len(_RUNG_DASHES)],
                 )  # fmt: skip
                 labels.append(end_of(line, rung))
             axes.set_title(f"{who.title(stage)}, {mine[0].dtype}")
-            size_axis(axes, [row.shape[0] for row in mine], most=3 if max(row.shape[0] for row in mine) > 999 else 5)
+            size_axis(axes, [row.shape[0] for row in mine], most=3)
             axes.tick_params(axis="x", labelsize=8.5)
             log_axis(axes, "y", min(speeds) / 2, max(speeds) * 2, most=6)
             axes.tick_params(labelleft=True)
@@ -76,7 +76,7 @@ def ladder_sizes(results: Results, look: Look = LIGHT, *, emulated: bool = False
         for axes in grid_of.flat[max(0, len(panels) - across) : len(panels)]:
             axes.set_xlabel("rows = columns")
         for place, (axes, labels) in enumerate(columns):
-            label_column(axes, labels, look, gap=12, size=7.5 if len(labels) > 8 else 8.0, settled=place > 0)
+            label_column(axes, labels, gap=12, size=7.5 if len(labels) > 8 else 8.0, settled=place > 0)
     said = "; ".join(
         f"{who.title(stage)}: "
         + ", ".join(

@@ -7,13 +7,14 @@ from typing import Any
 from shared.bench.document import Results
 from shared.charts import contenders as who
 from shared.charts.axes import beside, rows_axis
-from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, quiet
+from shared.charts.colours import INK, QUIET
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, listed, three_digits, times
 
 MIB = 2**20
 
 
-def memory(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def memory(results: Results, *, emulated: bool = False) -> Chart | None:
     """A bar for each contender, of the case that most were measured on. emulated: show the emulator's too, hatched
     and named. None where nothing was measured."""
     rows = [row for row in results.rows if row.kind == "memory" and row.memory and (emulated or not row.emulated)]
@@ -32,31 +33,25 @@ def memory(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> C
     title = f"{capital(labels[least])} trains in {three_digits(own[least])} MiB"
     if most != least:
         title += f", {labels[most]} takes {times(own[most] / own[least])} as much"
-    with house_style(look):
-        figure = new_figure(
-            title, who.footer(results, shown=shown, kind="memory"), look, height=1.3 + 0.36 * len(shown)
-        )
+    with house_style():
+        figure = new_figure(title, who.footer(results, shown=shown, kind="memory"), height=1.3 + 0.36 * len(shown))
         axes = figure.subplots()
         for place, row in enumerate(shown):
             size = sizes[row.contender]
-            colour = who.colour(row.stage, look)
-            marks: dict[str, Any] = {"color": colour, "edgecolor": ink(look), "linewidth": 0.5}
+            colour = who.colour(row.stage)
+            marks: dict[str, Any] = {"color": colour, "edgecolor": INK, "linewidth": 0.5}
             if row.emulated:
                 marks = {"color": "none", "edgecolor": colour, "hatch": "////"}
             axes.barh(place, size, height=0.62, zorder=2, **marks)
-            beside(axes, size, place, three_digits(size), look)
+            beside(axes, size, place, three_digits(size))
         text = [
-            f"{labels[row.contender]}\nemulated"
-            if row.emulated
-            else labels[row.contender]
-            if look.narrow
-            else f"{who.title(row.stage)} {row.variant}".rstrip()
+            f"{labels[row.contender]}\nemulated" if row.emulated else f"{who.title(row.stage)} {row.variant}".rstrip()
             for row in shown
         ]
-        rows_axis(axes, [(float(place), name) for place, name in enumerate(text)], len(shown) - 1, look)
+        rows_axis(axes, [(float(place), name) for place, name in enumerate(text)], len(shown) - 1)
         axes.set_xlim(0, 1.16 * max(sizes.values()))
         axes.set_xlabel("MiB more than before training")
-        axes.set_title(shown[0].name, fontsize=9, color=quiet(look))
+        axes.set_title(shown[0].name, fontsize=9, color=QUIET)
     said = listed([f"{row.contender} {three_digits(sizes[row.contender])} MiB" for row in shown])
     return Chart(
         "memory",

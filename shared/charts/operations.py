@@ -11,14 +11,15 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import guide, log_axis, rows_axis
-from shared.charts.style import LIGHT, Chart, Look, grid, house_style, ink, new_figure
+from shared.charts.colours import INK, RULE
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, times, two_digits
 
 Values = Mapping[str, float]
 """Contender -> time as a multiple of stage 2's."""
 
 
-def operations(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def operations(results: Results, *, emulated: bool = False) -> Chart | None:
     """One row for each part of each operation, a point for each contender, on a log axis with NumPy at 1.
 
     Every contender stands beside stage 2 in its own dtype: float32, or float64 where it has nothing else. Of several
@@ -32,39 +33,30 @@ def operations(results: Results, look: Look = LIGHT, *, emulated: bool = False) 
     stages = who.ordered(stage for values in lines.values() for stage in values)
     title = _headline(lines, stages)
     ratios = [value for values in lines.values() for value in values.values()]
-    with house_style(look):
-        figure = new_figure(
-            title, who.footer(results, kind="op"), look, height=1.65 + 0.2 * len(lines) + 0.2 * look.narrow
-        )
+    with house_style():
+        figure = new_figure(title, who.footer(results, kind="op"), height=1.65 + 0.2 * len(lines))
         axes = figure.subplots()
         names = []
         for place, ((operation, part), values) in enumerate(lines.items()):
-            guide(axes, place, look)
+            guide(axes, place)
             axes.plot(
                 [min(*values.values(), 1.0), max(*values.values(), 1.0)],
                 [place] * 2,
-                color=grid(look),
+                color=RULE,
                 linewidth=3,
                 zorder=1,
             )
             for stage, value in values.items():
-                axes.plot(value, place, **who.dot(stage, look, size=6.5), zorder=3)
-            names.append((float(place), _name(operation, part, look)))
-        axes.axvline(1, color=ink(look), linewidth=1.2, zorder=2)
-        rows_axis(axes, names, len(lines) - 1, look)
-        log_axis(axes, "x", min(1.0, *ratios) / 1.8, max(1.0, *ratios) * 1.8, most=4 if look.narrow else 8)
-        axes.set_xlabel(
-            "time, NumPy = 1, log scale"
-            if look.narrow
-            else "time as a multiple of NumPy's (stage 2), log scale: left of the line is faster"
-        )
-        handles = [
-            Line2D([], [], **who.dot(stage, look, size=6.5), label=who.name(stage) if look.narrow else who.title(stage))
-            for stage in stages
-        ]
+                axes.plot(value, place, **who.dot(stage, size=6.5), zorder=3)
+            names.append((float(place), _name(operation, part)))
+        axes.axvline(1, color=INK, linewidth=1.2, zorder=2)
+        rows_axis(axes, names, len(lines) - 1)
+        log_axis(axes, "x", min(1.0, *ratios) / 1.8, max(1.0, *ratios) * 1.8, most=6)
+        axes.set_xlabel("time as a multiple of NumPy's (stage 2), log scale")
+        handles = [Line2D([], [], **who.dot(stage, size=6.5), label=who.name(stage)) for stage in stages]
         axes.legend(
-            handles=handles, loc="lower left", bbox_to_anchor=(-0.35 if look.narrow else -0.1, 1.0), fontsize=8.5,
-            ncols=2 if look.narrow else 4, handletextpad=0.2, columnspacing=1.2,
+            handles=handles, loc="lower left", bbox_to_anchor=(-0.2, 1.0),
+            ncols=4, handletextpad=0.2, columnspacing=1.2,
         )  # fmt: skip
     said = "; ".join(
         f"{operation} {part}: " + ", ".join(f"{who.name(stage)} {two_digits(value)}" for stage, value in values.items())
@@ -76,7 +68,7 @@ def operations(results: Results, look: Look = LIGHT, *, emulated: bool = False) 
         title,
         f"Time of each operation as a multiple of NumPy's. {said}.",
         "Each row is one operation in one direction; each mark is one contender's time divided by stage 2's for the "
-        "same numbers. Left of the line is faster than NumPy, right of it slower. Arrows mean forward and backward.",
+        "same numbers. Left of the line is faster than NumPy, right of it slower.",
     )
 
 
@@ -114,13 +106,10 @@ def _headline(lines: Mapping[tuple[str, str], Values], stages: Sequence[str]) ->
     return f"{who_is} beats NumPy in {faster} of {len(mine)} operations, by up to {most}"
 
 
-def _name(operation: str, part: str, look: Look) -> str:
-    if not look.narrow:
-        return f"{operation} {part}"
+def _name(operation: str, part: str) -> str:
     short = {
         "softmax_cross_entropy": "softmax loss",
         "sigmoid_cross_entropy": "sigmoid loss",
         "mean_squared_error": "squared error",
     }
-    direction = {"forward": "→", "backward": "←"}.get(part, part)
-    return f"{short.get(operation, operation.replace('_', ' '))} {direction}"
+    return f"{short.get(operation, operation.replace('_', ' '))} {part}"

@@ -1,15 +1,14 @@
 """One run's report: an HTML file that needs no network and no script, with figures, tables and the machine.
 
-    write(results, path)   the page into a file
-    html(results)          the page
+    write(results, charts, path)   the page into a file
+    html(results, charts)          the page
 
-Its parts: `page_numbers` (the head), `page_figures` and `page_pictures` (figures as addresses), `page_tables`,
-`page_machine`; `page_style` is its style sheet.
+Its parts: `page_numbers` (the head), `page_figures`, `page_tables`, `page_machine`; `page_style` is its style sheet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from shared.bench.document import Results
@@ -19,13 +18,14 @@ from shared.charts.page_machine import machine
 from shared.charts.page_numbers import headlines
 from shared.charts.page_style import style
 from shared.charts.page_tables import guesses, sections
+from shared.charts.style import Chart
 from shared.charts.words import capital, noise_text, plural
 from shared.machine.atomic import write_atomically
 from shared.machine.environment import busy, describe, emulation
 from shared.markup import Html, tag
 
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-"""What the browser may do with the page: apply the styles and show the pictures in it. Nothing is loaded or run."""
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""What the browser may do with the page: apply the styles in it. Nothing is loaded or run."""
 
 UNSTEADY = 0.25
 """A noise above this share of a ratio is worth a warning."""
@@ -53,24 +53,22 @@ _READING = (
 """The words of the tables, and what they mean."""
 
 
-def write(results: Results, path: Path, *, emulated: bool = False, saved: Path | None = None) -> Path:
+def write(results: Results, charts: Sequence[Chart], path: Path, *, saved: Path | None = None) -> Path:
     """Write the page under path, whole or not at all, and return path. OSError where that cannot be.
 
-    emulated: whether the figures show times of the emulator, marked as such. The tables show them in any case.
-    saved: the folder into which `book.save_all` has just written these figures; those for wide screens are taken from
-    there, which halves the time.
+    charts: its figures. saved: the folder into which `book.save_all` has written them; without it they are drawn again.
     """
-    write_atomically(path, html(results, emulated=emulated, saved=saved).encode())
+    write_atomically(path, html(results, charts, saved=saved).encode())
     return path
 
 
-def html(results: Results, *, emulated: bool = False, saved: Path | None = None) -> str:
+def html(results: Results, charts: Sequence[Chart] = (), *, saved: Path | None = None) -> str:
     """The whole page; arguments as of `write`."""
     body = tag(
         "main",
         _head(results),
         _reading(results),
-        figures(results, emulated=emulated, saved=saved),
+        figures(charts, saved),
         tag("section", tag("h2", "All numbers", id="numbers"), *sections(results)),
         _absent(results),
         _predictions(results),

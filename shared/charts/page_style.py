@@ -1,29 +1,20 @@
 """The page's style sheet: light and dark by the reader's setting, a phone's width, print.
 
-The grounds are those that the figures are drawn on, so that a figure has no edge.
+The colours are those of the figures, which use the same variables, so that a figure has no edge.
 """
 
 from __future__ import annotations
 
-from shared.charts.style import Look, grid, ink, paper, quiet
+from shared.charts.colours import PALETTE
+from shared.markup import palettes
 
-NARROW = "(max-width:36rem)"
-"""Where the figures for a phone are shown."""
+_OWN = {"panel": ("#F4F5F7", "#1F232B"), "accent": ("#00568A", "#7CC4F0")}
+"""Of boxes, and of links."""
 
 
 def style() -> str:
     """The whole sheet."""
-    return (
-        f":root{{{_colours(Look())}}}@media (prefers-color-scheme:dark){{:root{{{_colours(Look(dark=True))}}}}}{_RULES}"
-    )
-
-
-def _colours(look: Look) -> str:
-    panel, accent = ("#1F232B", "#7CC4F0") if look.dark else ("#F4F5F7", "#00568A")
-    return (
-        f"--paper:{paper(look)};--ink:{ink(look)};--quiet:{quiet(look)};--rule:{grid(look)};--panel:{panel};"
-        f"--accent:{accent}"
-    )
+    return palettes(":root", {**PALETTE, **_OWN}) + _RULES
 
 
 _RULES = """
@@ -53,7 +44,7 @@ pre{background:var(--panel);border-radius:.35rem;padding:.7rem 1rem;max-width:46
 nav ul{columns:2 20rem;column-gap:2rem;max-width:none;list-style:none;padding:0;font-size:.95rem}
 nav li{break-inside:avoid;margin:0;padding:.12rem 0}
 figure{margin:2.6rem 0;scroll-margin-top:1rem}
-figure img{display:block;width:100%;height:auto}
+figure svg{display:block;width:100%;max-width:44rem;height:auto;stroke-linejoin:round}
 figcaption{max-width:46rem;color:var(--quiet);font-size:.92rem;margin-top:.5rem}
 details{border-bottom:1px solid var(--rule);padding:.1rem 0}
 details:first-of-type{border-top:1px solid var(--rule)}
@@ -86,13 +77,12 @@ h2{margin-top:2.2rem}
 figure{margin:2rem 0}
 }
 @media print{
-:root{--paper:#fff;--ink:#222;--quiet:#555;--rule:#ccc;--panel:#f4f5f7;--accent:#222}
 html{color-scheme:light;font-size:10pt}
 main{max-width:none;padding:0}
 nav{display:none}
 figure,.numbers div,tr{break-inside:avoid}
 h2,h3,summary{break-after:avoid}
-figure img{width:80%}
+figure svg{width:80%}
 .scroll{overflow:visible}
 table{font-size:7.5pt}
 th,td{white-space:normal;padding-right:.5rem}

@@ -9,7 +9,8 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import column, guide, heading, log_axis, rows_axis
-from shared.charts.style import LIGHT, Chart, Look, house_style, new_figure, quiet
+from shared.charts.colours import QUIET
+from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, duration, listed, times
 
 ORDER = ("import", "compile", "copy in", "compute", "copy out")
@@ -17,7 +18,7 @@ ONCE = ("import", "compile")
 """What is paid once for a whole program; the rest once for every product."""
 
 
-def phases(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def phases(results: Results, *, emulated: bool = False) -> Chart | None:
     """One row for each phase of each contender, grouped by contender, with its time in words. None where nothing was
     measured. emulated: show the emulator's too, hollow and named."""
     groups = _groups(who.of_kind(results, "phase", emulated=emulated))
@@ -26,25 +27,25 @@ def phases(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> C
         return None
     shown = [row for rows in groups.values() for row in rows]
     title = _headline(own)
-    with house_style(look):
+    with house_style():
         lines = len(shown) + 1.1 * len(groups)
-        figure = new_figure(title, who.footer(results, shown=shown, kind="phase"), look, height=1.2 + 0.205 * lines)
+        figure = new_figure(title, who.footer(results, shown=shown, kind="phase"), height=1.2 + 0.205 * lines)
         axes = figure.subplots()
         place, names = -1.1, []
         for stage, rows in groups.items():
             place += 1.1
-            heading(axes, place, who.title(stage, emulated=rows[0].emulated), look)
+            heading(axes, place, who.title(stage, emulated=rows[0].emulated))
             for row in rows:
                 place += 1.0
-                guide(axes, place, look)
-                axes.plot(row.seconds or 0.0, place, **who.dot(stage, look, hollow=row.emulated), zorder=3)
+                guide(axes, place)
+                axes.plot(row.seconds or 0.0, place, **who.dot(stage, hollow=row.emulated), zorder=3)
                 column(axes, place, 48, duration(row.seconds or 0.0))
                 names.append((place, row.part))
         seconds = [row.seconds or 0.0 for row in shown]
-        rows_axis(axes, names, place, look)
-        log_axis(axes, "x", min(seconds) / 2, max(seconds) * 2, text=duration, most=4 if look.narrow else 8)
+        rows_axis(axes, names, place)
+        log_axis(axes, "x", min(seconds) / 2, max(seconds) * 2, text=duration, most=6)
         axes.set_xlabel("time, log scale")
-        axes.set_title(shown[0].name, fontsize=9, color=quiet(look))
+        axes.set_title(shown[0].name, fontsize=9, color=QUIET)
     said = "; ".join(
         f"{who.title(stage, emulated=rows[0].emulated)}: "
         + listed([f"{row.part} {duration(row.seconds or 0.0)}" for row in rows])

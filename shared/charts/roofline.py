@@ -17,7 +17,8 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis
-from shared.charts.style import LIGHT, SMALL, Chart, Look, house_style, ink, mixed, new_figure, paper, patch, quiet
+from shared.charts.colours import INK, QUIET, ROOF
+from shared.charts.style import SMALL, Chart, house_style, new_figure, patch
 from shared.charts.words import capital, listed, plural, share, size_of, three_digits
 
 MOST_ROOFS = 4
@@ -34,7 +35,7 @@ class Roofs(NamedTuple):
     threads: int
 
 
-def roofline(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def roofline(results: Results, *, emulated: bool = False) -> Chart | None:
     """A panel for the CPU and one for a GPU: every rung of stages 2 to 4 at its arithmetic intensity under the roofs.
 
     The sizes of a rung are joined. None where a peak or the bandwidths or all rungs were not measured. Nothing
@@ -45,20 +46,17 @@ def roofline(results: Results, look: Look = LIGHT, *, emulated: bool = False) ->
     if not panels:
         return None
     title = _headline(panels)
-    down = len(panels) if look.narrow or len(panels) > 1 else 1
-    with house_style(look):
-        height = 0.7 + (3.9 if look.narrow else 4.1) * down
-        figure = new_figure(title, who.footer(results, kind="ladder"), look, height=height)
+    with house_style():
+        height = 0.7 + 4.0 * len(panels)
+        figure = new_figure(title, who.footer(results, kind="ladder"), height=height)
         for axes, (gpu, (roofs, rungs)) in zip(
-            figure.subplots(down, 1, squeeze=False)[:, 0], panels.items(), strict=True
+            figure.subplots(len(panels), 1, squeeze=False)[:, 0], panels.items(), strict=True
         ):
-            _draw(axes, roofs, rungs, look)
+            _draw(axes, roofs, rungs)
             cores = f"the CPU, {plural(roofs.threads, 'thread')}"
             axes.set_title(f"{'the GPU' if gpu else cores}, {rungs[0].dtype}", fontsize=9.5)
             axes.set_ylabel("GFLOP/s, log scale")
-        axes.set_xlabel(
-            "operations per byte that must be moved, log scale" if not look.narrow else "operations per byte, log scale"
-        )
+        axes.set_xlabel("operations per byte that must be moved, log scale")
     texts = []
     for gpu, (roofs, rungs) in panels.items():
         bands = listed([f"{three_digits(speed)} GB/s over {size_of(size)}" for size, speed in roofs.bandwidths.items()])
@@ -112,23 +110,22 @@ def _headline(panels: Mapping[bool, tuple[Roofs, Sequence[BenchRow]]]) -> str:
     return capital(", ".join(texts))
 
 
-def _draw(axes: Axes, roofs: Roofs, rungs: Sequence[BenchRow], look: Look) -> None:
+def _draw(axes: Axes, roofs: Roofs, rungs: Sequence[BenchRow]) -> None:
     intensities = [row.intensity or 1.0 for row in rungs]
     ridges = [roofs.peak / speed for speed in roofs.bandwidths.values()]
-    low = min(min(intensities), *ridges) / (30 if look.narrow else 7)  # room for the names along the slanted roofs
+    low = min(min(intensities), *ridges) / 12  # room for the names along the slanted roofs
     high = max(max(intensities), *ridges) * 1.6
     speeds = [row.gflops or 1.0 for row in rungs]
     slowest = min(min(speeds), low * min(roofs.bandwidths.values()))
-    log_axis(axes, "x", low, high, most=4 if look.narrow else 6)
+    log_axis(axes, "x", low, high, most=5)
     log_axis(axes, "y", slowest / 1.8, roofs.peak * 3.2, most=7)
     for speed in roofs.bandwidths.values():
-        shade = mixed(ink(look), paper(look), 0.35)
-        axes.plot([low, roofs.peak / speed], [low * speed, roofs.peak], color=shade, linewidth=1.3, zorder=2)
-    axes.plot([min(ridges), high], [roofs.peak] * 2, color=ink(look), linewidth=1.8, zorder=2)
+        axes.plot([low, roofs.peak / speed], [low * speed, roofs.peak], color=ROOF, linewidth=1.3, zorder=2)
+    axes.plot([min(ridges), high], [roofs.peak] * 2, color=INK, linewidth=1.8, zorder=2)
     axes.annotate(
-        f"{'peak' if look.narrow else 'measured peak'}: {three_digits(roofs.peak)} GFLOP/s",
+        f"measured peak: {three_digits(roofs.peak)} GFLOP/s",
         (high, roofs.peak), (-2, 5), textcoords="offset points",
-        ha="right", fontsize=SMALL, bbox=patch(look), zorder=4,
+        ha="right", fontsize=SMALL, bbox=patch(), zorder=4,
     )  # fmt: skip
     labels = []
     for place, (stage, rung) in enumerate(dict.fromkeys((row.stage, row.name) for row in rungs)):
@@ -136,19 +133,19 @@ def _draw(axes: Axes, roofs: Roofs, rungs: Sequence[BenchRow], look: Look) -> No
             (row for row in rungs if (row.stage, row.name) == (stage, rung)), key=lambda row: row.intensity or 0
         )
         x, y = [row.intensity or 1.0 for row in mine], [row.gflops or 1.0 for row in mine]
-        colour = who.colour(stage, look)
+        colour = who.colour(stage)
         axes.plot(
             x, y, color=colour, linewidth=0.9, marker=MARKERS[place % len(MARKERS)], markersize=5.5,
-            markeredgecolor=ink(look), markeredgewidth=0.4, zorder=3,
+            markeredgecolor=INK, markeredgewidth=0.4, zorder=3,
         )  # fmt: skip
         labels.append(Label(x[-1], y[-1], rung, colour))
-    label_column(axes, labels, look, size=8.0)
-    _name_bandwidths(axes, roofs, low, look)
+    label_column(axes, labels, size=8.0)
+    _name_bandwidths(axes, roofs, low)
 
 
-def _name_bandwidths(axes: Axes, roofs: Roofs, low: float, look: Look) -> None:
+def _name_bandwidths(axes: Axes, roofs: Roofs, low: float) -> None:
     """Each slanted roof's bandwidth and working set, along the line at its lower end."""
-    start, lift = (low * 1.3, 1.25) if look.narrow else (low * 1.06, 1.1)
+    start, lift = (low * 1.15, 1.15)
     before, below = math.inf, False
     for size, speed in sorted(roofs.bandwidths.items(), key=lambda each: -each[1]):
         # Between two roofs that nearly touch is no room for text: the lower one's stands below it.
@@ -164,7 +161,7 @@ def _name_bandwidths(axes: Axes, roofs: Roofs, low: float, look: Look) -> None:
             rotation_mode="anchor",
             va="top" if below else "baseline",
             fontsize=7.5,
-            color=quiet(look),
+            color=QUIET,
             zorder=4,
         )
 

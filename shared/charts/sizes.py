@@ -16,8 +16,9 @@ from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis, size_axis
+from shared.charts.colours import INK, PAPER
 from shared.charts.ladder_share import NAMES, library_speeds
-from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, paper, patch
+from shared.charts.style import Chart, house_style, new_figure, patch
 from shared.charts.words import capital, listed, three_digits
 
 Speeds = dict[int, float]
@@ -37,7 +38,7 @@ class Crossing(NamedTuple):
     inside: bool
 
 
-def speed_against_size(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def speed_against_size(results: Results, *, emulated: bool = False) -> Chart | None:
     """The fastest rung of each stage at each size, and the libraries, with the size from which the GPU wins; without a
     GPU, the size from which C is faster than NumPy. None where nothing was measured at two sizes. Nothing emulated is
     drawn, whatever `emulated` says."""
@@ -53,40 +54,40 @@ def speed_against_size(results: Results, look: Look = LIGHT, *, emulated: bool =
     everything = [*lines.values(), *libraries.values(), *([with_copies] if with_copies else [])]
     sizes = [size for line in everything for size in line]
     speeds = [speed for line in everything for speed in line.values()]
-    with house_style(look):
-        figure = new_figure(title, who.footer(results, kind="ladder"), look, height=4.4 if look.narrow else 4.6)
+    with house_style():
+        figure = new_figure(title, who.footer(results, kind="ladder"), height=4.3)
         axes = figure.subplots()
         labels = []
         for library, line in libraries.items():
             axes.plot(
-                list(line), list(line.values()), color=who.colour(library, look), linestyle=who.dashes(library),
+                list(line), list(line.values()), color=who.colour(library), linestyle=who.dashes(library),
                 linewidth=2.2, marker=who.marker(library), markersize=5, zorder=2,
             )  # fmt: skip
-            labels.append(end_of(line, NAMES[library], who.colour(library, look)))
+            labels.append(end_of(line, NAMES[library], who.colour(library)))
         for stage, line in lines.items():
             axes.plot(
-                list(line), list(line.values()), color=who.colour(stage, look), linewidth=1.8, marker=who.marker(stage),
-                markersize=6.5, markeredgecolor=ink(look), markeredgewidth=0.5, zorder=3,
+                list(line), list(line.values()), color=who.colour(stage), linewidth=1.8, marker=who.marker(stage),
+                markersize=6.5, markeredgecolor=INK, markeredgewidth=0.5, zorder=3,
             )  # fmt: skip
             only64 = not any(row.dtype == "float32" for row in rows if row.stage == stage)
-            text = who.name(stage) if look.narrow else who.title(stage)
-            labels.append(end_of(line, f"{text},\nfloat64" if only64 else text, who.colour(stage, look)))
+            text = who.name(stage)
+            labels.append(end_of(line, f"{text},\nfloat64" if only64 else text, who.colour(stage)))
         if with_copies:
             axes.plot(
-                list(with_copies), list(with_copies.values()), color=who.colour(who.GPU_STAGE, look), linewidth=1.4,
-                linestyle=(0, (2, 2)), marker=who.marker(who.GPU_STAGE), markersize=6, markerfacecolor=paper(look),
+                list(with_copies), list(with_copies.values()), color=who.colour(who.GPU_STAGE), linewidth=1.4,
+                linestyle=(0, (2, 2)), marker=who.marker(who.GPU_STAGE), markersize=6, markerfacecolor=PAPER,
                 zorder=3,
             )  # fmt: skip
-            text = "CUDA,\nwith copies" if look.narrow else "stage 4: CUDA,\ncopies counted"
-            labels.append(end_of(with_copies, text, who.colour(who.GPU_STAGE, look)))
-        size_axis(axes, sizes, most=5 if look.narrow else 10)
+            text = "CUDA,\nwith copies"
+            labels.append(end_of(with_copies, text, who.colour(who.GPU_STAGE)))
+        size_axis(axes, sizes, most=6)
         log_axis(axes, "y", min(speeds) / 2, max(speeds) * 2.2, most=7)
         axes.set_xlabel("rows = columns of the matrices, log scale")
         axes.set_ylabel("GFLOP/s, log scale")
         for crossing in crossings.values():
             if crossing.inside:
-                _mark(axes, crossing, look)
-        label_column(axes, labels, look)
+                _mark(axes, crossing)
+        label_column(axes, labels)
     said = listed([f"{who.title(stage)} {range_of(line)}" for stage, line in lines.items()])
     beside = listed([f"{NAMES[library]} {range_of(line)}" for library, line in libraries.items()])
     overtakes = " ".join(f"{capital(text)} {_where(crossing)}." for text, crossing in crossings.items())
@@ -185,14 +186,14 @@ def _where(crossing: Crossing) -> str:
     )
 
 
-def _mark(axes: Axes, crossing: Crossing, look: Look) -> None:
+def _mark(axes: Axes, crossing: Crossing) -> None:
     axes.plot(
-        crossing.size, crossing.speed, "o", markersize=13, markerfacecolor="none", markeredgecolor=ink(look),
+        crossing.size, crossing.speed, "o", markersize=13, markerfacecolor="none", markeredgecolor=INK,
         markeredgewidth=1.4, zorder=5,
     )  # fmt: skip
     axes.annotate(
         f"{crossing.size:,.0f}", (crossing.size, crossing.speed), (-8, 10), textcoords="offset points", ha="right",
-        fontsize=9.5, fontweight="bold", bbox=patch(look), zorder=6,
+        fontsize=9.5, fontweight="bold", bbox=patch(), zorder=6,
     )  # fmt: skip
 
 

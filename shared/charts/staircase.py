@@ -10,14 +10,15 @@ from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import log_axis
-from shared.charts.style import LIGHT, Chart, Look, house_style, ink, new_figure, paper, patch, quiet, readable
+from shared.charts.colours import INK, PAPER, QUIET, readable
+from shared.charts.style import Chart, house_style, new_figure, patch
 from shared.charts.words import capital, duration, listed, times
 
 HALF = 0.4
 """Half the width of a tread, where neighbours are 1 apart."""
 
 
-def staircase(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def staircase(results: Results, *, emulated: bool = False) -> Chart | None:
     """One tread for each stage at the time of its epoch, fewer seconds further down, with the factor beside each riser.
 
     The epochs are those of one case, the one that most stages trained. emulated: show the emulator's too, hatched and
@@ -30,24 +31,24 @@ def staircase(results: Results, look: Look = LIGHT, *, emulated: bool = False) -
     seconds = {stage: row.seconds or 0.0 for stage, row in rows.items()}
     title = _headline({stage: seconds[stage] for stage in own})
     some = next(iter(rows.values()))
-    with house_style(look):
-        figure = new_figure(title, who.footer(results, shown=list(rows.values()), kind="epoch"), look, height=4.1)
+    with house_style():
+        figure = new_figure(title, who.footer(results, shown=list(rows.values()), kind="epoch"), height=4.1)
         axes = figure.subplots()
         low, high = min(seconds.values()) / 3.5, max(seconds.values()) * 2.6
         log_axis(axes, "y", low, high, text=duration, most=7)
         stages = list(rows)
         for place, stage in enumerate(stages):
-            _tread(axes, place, rows[stage], look)
+            _tread(axes, place, rows[stage])
             if place and not rows[stage].emulated:
                 before = [other for other in stages[:place] if other in own]
                 if before:
-                    _riser(axes, place, seconds[before[-1]], seconds[stage], look)
+                    _riser(axes, place, seconds[before[-1]], seconds[stage])
         axes.set_xlim(-0.6, len(stages) - 0.4)
-        axes.set_xticks(range(len(stages)), [_below(rows[stage], look) for stage in stages])
+        axes.set_xticks(range(len(stages)), [_below(rows[stage]) for stage in stages])
         axes.tick_params(axis="x", length=0)
         axes.grid(axis="x", visible=False)
         axes.set_ylabel("time of one epoch, log scale")
-        axes.set_title(_trained(some), fontsize=9, color=quiet(look))
+        axes.set_title(_trained(some), fontsize=9, color=QUIET)
     said = listed([f"{who.title(stage, emulated=rows[stage].emulated)} {duration(seconds[stage])}" for stage in rows])
     return Chart(
         "time_per_stage",
@@ -80,34 +81,34 @@ def _trained(row: BenchRow) -> str:
     return f"{row.name}, {row.dtype}"
 
 
-def _tread(axes: Axes, place: int, row: BenchRow, look: Look) -> None:
+def _tread(axes: Axes, place: int, row: BenchRow) -> None:
     # A band as high as a line is wide, on whatever scale: it can be hatched, which a line cannot.
     middle = row.seconds or 0.0
     low, high = axes.get_ylim()
     half = (high / low) ** 0.009
-    colour = who.colour(row.stage, look)
+    colour = who.colour(row.stage)
     axes.bar(
         place,
         middle * half - middle / half,
         bottom=middle / half,
         width=2 * HALF,
-        color=paper(look) if row.emulated else colour,
-        edgecolor=readable(colour, look),
+        color=PAPER if row.emulated else colour,
+        edgecolor=readable(colour),
         hatch="////" if row.emulated else None,
         linewidth=0.8,
         zorder=3,
     )
     axes.annotate(
         duration(middle), (place, middle * half), (0, 5), textcoords="offset points", ha="center", fontsize=10,
-        fontweight="bold", bbox=patch(look), zorder=4,
+        fontweight="bold", bbox=patch(), zorder=4,
     )  # fmt: skip
 
 
-def _riser(axes: Axes, place: int, before: float, here: float, look: Look) -> None:
+def _riser(axes: Axes, place: int, before: float, here: float) -> None:
     at = place - 0.5
     axes.annotate(
         "", (at, here), (at, before), zorder=2,
-        arrowprops={"arrowstyle": "-|>", "color": quiet(look), "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0},
+        arrowprops={"arrowstyle": "-|>", "color": QUIET, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0},
     )  # fmt: skip
     faster = before / here
     text = f"{times(faster)}\nas fast" if faster >= 1 else f"{times(1 / faster)}\nas slow"
@@ -115,12 +116,12 @@ def _riser(axes: Axes, place: int, before: float, here: float, look: Look) -> No
     anchor, side = ((at, before), -1) if faster >= 1 else ((at, here), 1)
     axes.annotate(
         text, anchor, (5 * side, -8), textcoords="offset points", ha="right" if side < 0 else "left", va="top",
-        fontsize=9, color=ink(look), bbox=patch(look), zorder=4,
+        fontsize=9, color=INK, bbox=patch(), zorder=4,
     )  # fmt: skip
 
 
-def _below(row: BenchRow, look: Look) -> str:
+def _below(row: BenchRow) -> str:
     number, _, title = who.title(row.stage).partition(": ")
     if row.emulated:
-        return f"{title}\nemulated" if look.narrow else f"{number}: {title},\nemulated on the CPU"
-    return title.replace(" ", "\n") if look.narrow else f"{number}:\n{title}"
+        return f"{number}:\n{title},\nemulated"
+    return f"{number}:\n{title}"

@@ -16,23 +16,24 @@ from shared.bench.document import Results
 from shared.bench.rows import BenchRow
 from shared.charts import contenders as who
 from shared.charts.axes import column
-from shared.charts.style import LIGHT, SMALL, Chart, Look, grid, house_style, ink, mixed, new_figure, paper, text_width
+from shared.charts.colours import DEEP_BLUE, GREEN, INK, ORANGE, PAPER, RULE, SKY, WHITE, YELLOW, mixed
+from shared.charts.style import SMALL, Chart, house_style, new_figure, text_width
 from shared.charts.words import NO_BREAK, capital, duration, share
 from shared.contract import ACTIVATIONS, LOSSES
 
 WHOLE = "whole step"
 REST = "calls, allocation, the rest"
 KINDS: dict[str, tuple[str, str | None]] = {
-    "dense forward": ("#56B4E9", None),
-    "dense backward": ("#0072B2", None),
-    "activation": ("#F0E442", ".."),
-    "loss": ("#E69F00", "//"),
-    "update": ("#009E73", "xx"),
+    "dense forward": (SKY, None),
+    "dense backward": (DEEP_BLUE, None),
+    "activation": (YELLOW, ".."),
+    "loss": (ORANGE, "//"),
+    "update": (GREEN, "xx"),
 }
 """Kind of operation -> its colour, of Okabe and Ito's, and its hatch, for print in greys."""
 
 
-def step_parts(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> Chart | None:
+def step_parts(results: Results, *, emulated: bool = False) -> Chart | None:
     """A bar for each stage, its pieces the operations of one step in their order, as shares of the measured whole.
 
     The whole is outlined. Where the pieces are shorter together, the remainder is what lies between them: calls,
@@ -52,29 +53,29 @@ def step_parts(results: Results, look: Look = LIGHT, *, emulated: bool = False) 
     if len(own) > 1:
         title += f", {who.name(own[0])} {share(dense[own[0]])}"
     longest = max(1.0, *(sum(part for _, _, part in pieces) for pieces in shares.values()))
-    with house_style(look):
-        height = 1.75 + (0.62 if look.narrow else 0.5) * len(bars) + (0.35 if look.narrow else 0.0)
-        figure = new_figure(title, who.footer(results, shown=shown, kind="part"), look, height=height)
+    with house_style():
+        height = 1.95 + 0.55 * len(bars)
+        figure = new_figure(title, who.footer(results, shown=shown, kind="part"), height=height)
         axes = figure.subplots()
         for place, (stage, rows) in enumerate(bars.items()):
             start = 0.0
             for kind, part, width in shares[stage]:
-                _piece(axes, place, start, width, kind, _short(part), longest, look)
+                _piece(axes, place, start, width, kind, _short(part), longest)
                 start += width
             whole = next(row for row in rows if row.part == WHOLE)
-            axes.barh(place, 1.0, height=0.62, facecolor="none", edgecolor=ink(look), linewidth=1.3, zorder=4)
+            axes.barh(place, 1.0, height=0.62, facecolor="none", edgecolor=INK, linewidth=1.3, zorder=4)
             column(axes, place, 54, duration(whole.seconds or 0.0), fontweight="bold")
         column(axes, -0.7, 54, "whole step")
-        axes.set_yticks(range(len(bars)), [_name(rows[0], look) for rows in bars.values()])
+        axes.set_yticks(range(len(bars)), [_name(rows[0]) for rows in bars.values()])
         axes.set_ylim(len(bars) - 0.5, -0.95)
         axes.set_xlim(0, longest * 1.005)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.xaxis.set_major_locator(MaxNLocator(nbins=4 if look.narrow else 10, steps=[1, 2.5, 5, 10]))
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2.5, 5, 10]))
         axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0, symbol=f"{NO_BREAK}%"))
         some = shown[0]
-        axes.set_xlabel(f"share of the whole step ({some.name})" if not look.narrow else "share of the whole step")
-        _legend(axes, {kind for pieces in shares.values() for kind, _, _ in pieces}, look)
+        axes.set_xlabel(f"share of the whole step ({some.name})")
+        _legend(axes, {kind for pieces in shares.values() for kind, _, _ in pieces})
     texts = []
     for stage, rows in bars.items():
         whole = next(row for row in rows if row.part == WHOLE)
@@ -132,39 +133,37 @@ def _dense(pieces: Sequence[tuple[str, str, float]]) -> float:
     return sum(part for kind, _, part in pieces if kind.startswith("dense")) / max(1.0, total)
 
 
-def _piece(
-    axes: Axes, place: int, start: float, width: float, kind: str, text: str, longest: float, look: Look
-) -> None:
-    colour, hatch = KINDS.get(kind, (paper(look), None))
+def _piece(axes: Axes, place: int, start: float, width: float, kind: str, text: str, longest: float) -> None:
+    colour, hatch = KINDS.get(kind, (PAPER, None))
     axes.barh(
-        place, width, left=start, height=0.62, color=colour, hatch=hatch, edgecolor=_edge(colour, look), linewidth=0.0,
+        place, width, left=start, height=0.62, color=colour, hatch=hatch, edgecolor=_edge(colour), linewidth=0.0,
         zorder=2,
     )  # fmt: skip
-    axes.plot([start + width] * 2, [place - 0.31, place + 0.31], color=paper(look), linewidth=1.0, zorder=3)
-    inches = width / longest * (1.75 if look.narrow else 5.0)
+    axes.plot([start + width] * 2, [place - 0.31, place + 0.31], color=PAPER, linewidth=1.0, zorder=3)
+    inches = width / longest * 3.1
     across = start < 1 < start + width  # the whole's outline lies over the middle
     if kind != REST and hatch is None and not across and text_width(text, SMALL) + 0.08 < inches:
-        dark = "#000000" if kind == "dense forward" else "#FFFFFF"
+        dark = "#000000" if kind == "dense forward" else WHITE
         # Its contrast is with the bar and not with the paper, which the gid tells the tests.
         at = start + width / 2, place
         axes.text(*at, text, ha="center", va="center", fontsize=SMALL, color=dark, zorder=5, gid="inside")
 
 
-def _edge(colour: str, look: Look) -> str:
+def _edge(colour: str) -> str:
     """Of the hatch: a darker shade of the colour itself."""
-    return mixed(colour, "#000000", 0.45) if colour != paper(look) else grid(look)
+    return mixed(colour, "#000000", 0.45) if colour != PAPER else RULE
 
 
-def _legend(axes: Axes, kinds: set[str], look: Look) -> None:
+def _legend(axes: Axes, kinds: set[str]) -> None:
     entries: list[Any] = []
     for kind, (colour, hatch) in KINDS.items():
         if kind in kinds:
-            entries.append(Patch(facecolor=colour, hatch=hatch, edgecolor=_edge(colour, look), linewidth=0, label=kind))
+            entries.append(Patch(facecolor=colour, hatch=hatch, edgecolor=_edge(colour), linewidth=0, label=kind))
     if REST in kinds:
-        entries.append(Patch(facecolor=paper(look), edgecolor=ink(look), linewidth=1.0, label=REST))
+        entries.append(Patch(facecolor=PAPER, edgecolor=INK, linewidth=1.0, label=REST))
     axes.legend(
-        handles=entries, loc="lower left", bbox_to_anchor=(-0.25 if look.narrow else -0.02, 1.0),
-        ncols=2 if look.narrow else 3, fontsize=8.5, handlelength=1.3, handletextpad=0.5, columnspacing=1.2,
+        handles=entries, loc="lower left", bbox_to_anchor=(-0.2, 1.0),
+        ncols=3, handlelength=1.3, handletextpad=0.5, columnspacing=1.2,
     )  # fmt: skip
 
 
@@ -173,6 +172,6 @@ def _short(part: str) -> str:
     return " ".join(part.split(" ")[:2]) if part.startswith("dense") else part
 
 
-def _name(row: BenchRow, look: Look) -> str:
-    name = who.name(row.stage) if look.narrow else who.title(row.stage)
-    return f"{name},\nemulated" if row.emulated else name.replace(" ", "\n") if look.narrow else name
+def _name(row: BenchRow) -> str:
+    name = who.title(row.stage).replace(": ", ":\n")
+    return f"{name},\nemulated" if row.emulated else name

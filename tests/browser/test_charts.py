@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from shared.charts import book, page
+from shared.charts import book, page, style
 from tests.shared.bench import bench_results as made
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
@@ -31,22 +31,21 @@ ASK = """<script>onload = () => {
 const look = frame => {
   const inside = frame.contentDocument, root = inside.documentElement, view = frame.contentWindow;
   inside.querySelectorAll("details").forEach(each => each.open = true);
-  const outside = [...inside.querySelectorAll("main *")].filter(each => !each.closest(".scroll, pre")
+  const outside = [...inside.querySelectorAll("main *")].filter(each => !each.closest(".scroll, pre, svg *")
     && each.getBoundingClientRect().right > root.clientWidth + 1);
   return {
     width: view.innerWidth, scrolled: Math.max(root.scrollWidth, inside.body.scrollWidth),
     ground: view.getComputedStyle(root).backgroundColor,
     ink: view.getComputedStyle(inside.querySelector("h1")).color,
-    images: [...inside.images].map(each => ({alt: each.alt, complete: each.complete, natural: each.naturalWidth,
+    figures: [...inside.querySelectorAll("figure svg")].map(each => ({alt: each.getAttribute("aria-label"),
       wide: each.getBoundingClientRect().width, high: each.getBoundingClientRect().height,
-      ground: decodeURIComponent(each.currentSrc).match(/fill:(#[0-9a-f]{6})/)[1]})),
+      ground: view.getComputedStyle(each.querySelector("path")).fill})),
     outside: outside.map(each => each.outerHTML.slice(0, 80)),
     loaded: view.performance.getEntriesByType("resource").map(each => each.name).filter(each => !/^data:/.test(each)),
   };
 };
 const frames = [...document.querySelectorAll("iframe")];
-const drawn = Promise.all(frames.flatMap(each => [...each.contentDocument.images].map(image => image.decode())));
-drawn.then(() => document.title = JSON.stringify(frames.map(look)), reason => document.title = "failed: " + reason);
+document.title = JSON.stringify(frames.map(look));
 }</script>"""
 
 
@@ -63,11 +62,12 @@ def chromium(folder: Path, target: Path, *options: str) -> tuple[str, list[str]]
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of a whole run with two figures, each drawn four times."""
+    """Of a whole run with two figures."""
     folder = tmp_path_factory.mktemp("report")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(book, "FIGURES", (book.staircase, book.inference))
-        return page.write(made.full_results(), folder / "report.html")
+        results = made.full_results()
+        return page.write(results, book.draw(results), folder / "report.html")
 
 
 def frames(report: Path, folder: Path, *options: str) -> list[dict[str, Any]]:
@@ -123,19 +123,23 @@ def test_the_report_and_its_figures_follow_the_colour_scheme(
 ) -> None:
     assert all(brightness(each["ground"]) > brightness(each["ink"]) for each in light)
     assert all(brightness(each["ground"]) < brightness(each["ink"]) for each in dark)
-    assert {image["ground"] for each in light for image in each["images"]} == {"#ffffff"}
-    assert {image["ground"] for each in dark for image in each["images"]} == {"#16181d"}
+    assert {figure["ground"] for each in light for figure in each["figures"]} == {"rgb(255, 255, 255)"}
+    assert {figure["ground"] for each in dark for figure in each["figures"]} == {"rgb(22, 24, 29)"}
 
 
 def test_every_figure_is_drawn_in_its_width_and_says_in_words_what_it_shows(light: list[dict[str, Any]]) -> None:
     for each, width in zip(light, WIDTHS, strict=True):
-        assert len(each["images"]) == 2
-        for image in each["images"]:
-            assert image["complete"]
-            assert re.search(r"\d", image["alt"])
-            assert image["natural"] == (355 if width == 360 else 691)
-            assert image["wide"] > 0.8 * min(width, 900)
-            assert image["high"] > 200
+        assert len(each["figures"]) == 2
+        for figure in each["figures"]:
+            assert re.search(r"\d", figure["alt"])
+            assert figure["wide"] > 0.88 * min(width, 704)
+            assert figure["high"] > 0.5 * figure["wide"]
+
+
+def test_the_smallest_letters_can_be_read_on_a_phone(light: list[dict[str, Any]]) -> None:
+    scale = light[0]["figures"][0]["wide"] / (style.WIDTH * 96)
+    assert style.SMALLEST * 4 / 3 * scale > 6.3
+    assert style.SMALL * 4 / 3 * scale > 7.2
 
 
 def test_the_report_never_scrolls_sideways(light: list[dict[str, Any]], dark: list[dict[str, Any]]) -> None:

@@ -10,7 +10,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from shared.charts.style import Look, contrast, paper
+from shared.charts.colours import PAPER, READABLE, contrast, on_dark
+from shared.charts.style import SMALLEST
 
 TOUCHING = 1.0
 """Points by which two boxes may overlap: a box is higher than its letters."""
@@ -61,18 +62,20 @@ def cut_off(figure: Figure) -> list[str]:
     ]
 
 
-def unreadable(figure: Figure, look: Look) -> list[tuple[str, str]]:
-    """(text, colour) of those with less than 4.5 to 1 of contrast to the paper, texts inside of bars aside."""
+def unreadable(figure: Figure) -> list[tuple[str, str]]:
+    """(text, colour) of those with too little contrast to the paper on a light or a dark screen, texts inside of bars
+    aside."""
+    found = [(text.get_text(), to_hex(text.get_color())) for text in texts(figure) if text.get_gid() != "inside"]
     return [
-        (text.get_text(), to_hex(text.get_color()))
-        for text in texts(figure)
-        if contrast(to_hex(text.get_color()), paper(look)) < 4.5 and text.get_gid() != "inside"
+        (text, colour)
+        for text, colour in found
+        if min(contrast(colour, PAPER), contrast(on_dark(colour), on_dark(PAPER))) < READABLE
     ]
 
 
 def too_small(figure: Figure) -> list[str]:
-    """Texts of less than 7 points."""
-    return [text.get_text() for text in texts(figure) if float(text.get_fontsize()) < 7]
+    """Texts that could not be read on a phone, whose screen shows a figure two thirds as large."""
+    return [text.get_text() for text in texts(figure) if float(text.get_fontsize()) < SMALLEST]
 
 
 def _box(text: Text) -> Bbox:

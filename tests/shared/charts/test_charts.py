@@ -1,4 +1,4 @@
-"""shared.charts: what must hold of every figure in every look, and the style, words and axes that they share."""
+"""shared.charts: what must hold of every figure: nothing cut off or covered, readable in light and dark."""
 
 import re
 from dataclasses import replace
@@ -13,11 +13,10 @@ from matplotlib.image import imread
 
 from shared.bench.document import Results
 from shared.charts import book, style
-from shared.charts.style import LIGHT, Chart, Look
+from shared.charts.style import Chart
 from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only, timed, tiny_results
 from tests.shared.charts import chart_checks as checks
 
-LOOKS = [Look(dark, narrow) for dark in (False, True) for narrow in (False, True)]
 NAMES = [
     "time_per_stage",
     "ladder_share",
@@ -38,29 +37,26 @@ WITH_EMULATOR = {"time_per_stage", "step_parts", "training_curves", "memory", "p
 
 
 @cache
-def drawn(what: str, look: Look = LIGHT, *, emulated: bool = False) -> list[Chart]:
+def drawn(what: str, *, emulated: bool = False) -> list[Chart]:
     """All figures of `full` or `gpu` results, drawn once for all tests."""
-    return book.draw({"full": full_results, "gpu": gpu_results}[what](), look, emulated=emulated)
+    return book.draw({"full": full_results, "gpu": gpu_results}[what](), emulated=emulated)
 
 
-def assert_sound(charts: list[Chart], look: Look) -> None:
-    """Nothing is cut off, lies over another, is too small or too pale. Dark figures are laid out as the light ones
-    are, so of them only the colours are looked at."""
+def assert_sound(charts: list[Chart]) -> None:
+    """Nothing is cut off, lies over another, is too small or too pale."""
     for chart in charts:
-        assert not checks.unreadable(chart.figure, look), chart.name
+        assert not checks.unreadable(chart.figure), chart.name
         assert not checks.too_small(chart.figure), chart.name
-        if not look.dark:
-            assert not checks.cut_off(chart.figure), chart.name
-            assert not checks.overlapping(chart.figure), chart.name
+        assert not checks.cut_off(chart.figure), chart.name
+        assert not checks.overlapping(chart.figure), chart.name
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_every_figure_is_whole_and_readable_in_every_look(look: Look) -> None:
-    charts = drawn("gpu", look)
+def test_every_figure_is_whole_and_readable() -> None:
+    charts = drawn("gpu")
     assert [chart.name for chart in charts] == NAMES
-    assert_sound(charts, look)
+    assert_sound(charts)
     for chart in charts:
-        assert chart.figure.get_figwidth() == (style.NARROW if look.narrow else style.WIDE)
+        assert chart.figure.get_figwidth() == style.WIDTH
         assert chart.figure.get_suptitle().replace("\n", " ") == chart.title
         assert re.search(r"\d", chart.title), f"the headline of {chart.name} has no number"
         assert chart.title[0].isupper()
@@ -70,18 +66,16 @@ def test_every_figure_is_whole_and_readable_in_every_look(look: Look) -> None:
         assert "nan" not in f"{chart.title} {chart.alt}"
 
 
-@pytest.mark.parametrize("look", [Look(), Look(narrow=True)], ids=str)
-def test_figures_with_the_emulator_in_them_are_whole_too(look: Look) -> None:
-    assert_sound([chart for chart in drawn("full", look, emulated=True) if chart.name in WITH_EMULATOR], look)
+def test_figures_with_the_emulator_in_them_are_whole_too() -> None:
+    assert_sound([chart for chart in drawn("full", emulated=True) if chart.name in WITH_EMULATOR])
 
 
 @pytest.mark.parametrize("stages", [(ONE,), (FOUR,), (TWO, THREE), ("pytorch",)])
 def test_a_few_contenders_give_fewer_figures_and_each_is_sound(stages: tuple[str, ...]) -> None:
-    look = Look(narrow=True)
-    charts = book.draw(only(gpu_results(), stages=stages), look)
+    charts = book.draw(only(gpu_results(), stages=stages))
     assert charts
     assert {chart.name for chart in charts} <= set(NAMES)
-    assert_sound(charts, look)
+    assert_sound(charts)
 
 
 def test_what_was_not_measured_is_not_drawn() -> None:
@@ -142,31 +136,17 @@ def test_the_emulator_alone_has_no_figure_of_times() -> None:
 
 def test_all_is_saved_light_and_dark(tmp_path: Path) -> None:
     results = only(full_results(), kinds=["memory"])
-    paths = book.save_all(replace(results, curves=[]), tmp_path / "new")
+    paths = book.save_all(book.draw(replace(results, curves=[])), tmp_path / "new")
     assert sorted(path.name for path in paths) == ["memory-dark.png", "memory-dark.svg", "memory.png", "memory.svg"]
     light, dark = (imread(tmp_path / "new" / name)[..., :3] for name in ("memory.png", "memory-dark.png"))
     assert light[0, 0] == pytest.approx([1, 1, 1])
     assert dark[0, 0].max() < 0.2
     for pixels in (light, dark):
-        assert pixels.shape[1] == round(style.WIDE * style.DPI)
+        assert pixels.shape[1] == round(style.WIDTH * style.DPI)
         edges = np.concatenate([pixels[0], pixels[-1], pixels[:, 0], pixels[:, -1]])
         assert (edges == pixels[0, 0]).all(), "ink at the edge"
         assert pixels.std() > 0.05  # something is drawn on it
     assert ElementTree.parse(tmp_path / "new" / "memory.svg").getroot().tag.endswith("svg")
-
-
-def test_the_same_figure_gives_the_same_svg_with_ids_of_its_own() -> None:
-    results = only(full_results(), kinds=["memory"])
-    look = Look(dark=True)
-    first, again = (style.svg_text(book.memory(results, look).figure, look) for _ in range(2))  # type: ignore[union-attr]
-    assert first == again
-    root = ElementTree.fromstring(first)
-    ids = [element.get("id") for element in root.iter() if element.get("id")]
-    other = style.svg_text(book.memory(results).figure)  # type: ignore[union-attr]
-    assert ids
-    assert not set(ids) & {element.get("id") for element in ElementTree.fromstring(other).iter()}
-    for used in re.findall(r'(?:url\(#|href="#)([^)"]+)', first):
-        assert used in ids
 
 
 def test_the_checks_themselves_find_what_is_wrong() -> None:
@@ -179,5 +159,5 @@ def test_the_checks_themselves_find_what_is_wrong() -> None:
     assert ("one", "two") in checks.overlapping(figure)
     assert len(checks.cut_off(figure)) == 1
     assert checks.too_small(figure) == ["one", "two"]
-    assert [text for text, _ in checks.unreadable(figure, Look())] == ["one", "two"]
+    assert [text for text, _ in checks.unreadable(figure)] == ["one", "two"]
     assert timed(1.0).median == 1.0

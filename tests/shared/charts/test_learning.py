@@ -9,7 +9,7 @@ from shared.bench.document import Results
 from shared.bench.rows import Curve
 from shared.charts.accuracy import accuracy_in_time
 from shared.charts.curves import training_curves
-from shared.charts.style import Chart, Look
+from shared.charts.style import Chart
 from shared.charts.words import NO_BREAK
 from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results, only
 
@@ -63,15 +63,9 @@ def test_the_curves_are_of_the_training_that_most_stages_did() -> None:
     chart = shown(training_curves(full_results()))
     assert "mnist-subset" in chart.alt
     labels = [text.get_text() for text in chart.figure.axes[1].get_legend().get_texts()]  # type: ignore[union-attr]
-    assert labels == ["stage 1: pure Python", "stage 2: NumPy", "stage 3: C", "stage 4: CUDA,\nemulated on the CPU"]
+    assert labels == ["pure Python", "NumPy", "C", "CUDA,\nemulated"]
     chart = shown(training_curves(gpu_results()))
     assert "emulated" not in chart.alt
-
-
-def test_panels_are_below_each_other_on_a_phone() -> None:
-    upper, lower = shown(training_curves(full_results(), Look(narrow=True))).figure.axes
-    assert upper.get_subplotspec().get_geometry()[:2] == (2, 1)  # type: ignore[union-attr]
-    assert lower.get_title(loc="left") == "Test accuracy"
 
 
 def test_the_time_to_the_target_is_the_measured_one() -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import html as markup
 import re
-from collections.abc import Iterator
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote
 from xml.etree import ElementTree
 
 import pytest
@@ -16,32 +13,22 @@ from matplotlib.figure import Figure
 
 from shared.bench.document import Results
 from shared.charts import book, page
-from shared.charts.page_figures import LOOKS
 from shared.charts.page_machine import fact
 from shared.charts.page_numbers import headlines
-from shared.charts.page_pictures import compact, data_uri, size
 from shared.charts.page_tables import sections, with_noise
-from shared.charts.style import LIGHT, Chart, Look, house_style, svg_text
+from shared.charts.style import Chart, house_style
 from tests.shared.bench import bench_results as made
 
 FOUR = made.FOUR
 
 
-def small_chart(results: Results, look: Look = LIGHT, *, emulated: bool = False) -> list[Chart]:
+def small_chart() -> Chart:
     """Stands in for the book, which takes seconds."""
-    with house_style(look):
-        figure = Figure(figsize=(3.7, 2.0) if look.narrow else (7.2, 2.0))
+    with house_style():
+        figure = Figure(figsize=(5.2, 2.0))
         figure.suptitle("A & B: 50 % faster")
         figure.subplots().plot([1, 2], [3, 4])
-    return [Chart("speeds", figure, "A & B: 50 % faster", "A takes 1 s, B 'two'.", "How to <read> it.")]
-
-
-REAL_DRAW = book.draw
-
-
-@pytest.fixture(autouse=True)
-def one_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "draw", small_chart)
+    return Chart("speeds", figure, "A & B: 50 % faster", "A takes 1 s, B 'two'.", "How to <read> it.")
 
 
 def text_of(written: str) -> str:
@@ -49,63 +36,47 @@ def text_of(written: str) -> str:
     return markup.unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", re.sub(r'"data:[^"]*"', '""', written)))
 
 
-class Images(HTMLParser):
-    """Collects images and sources with their attributes."""
-
-    def __init__(self, written: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str]]] = []
-        self.feed(written)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in ("img", "source"):
-            self.found.append((tag, {name: value or "" for name, value in attrs}))
+def pictures(written: str) -> list[ElementTree.Element]:
+    return [ElementTree.fromstring(each) for each in re.findall(r"<svg.*?</svg>", written, re.DOTALL)]
 
 
-def pictures(written: str) -> Iterator[ElementTree.Element]:
-    for name, attributes in Images(written).found:
-        address = attributes["src" if name == "img" else "srcset"]
-        yield ElementTree.fromstring(unquote(address.removeprefix("data:image/svg+xml,")))
-
-
-def test_a_figure_stands_there_for_every_look_with_its_size_alt_and_caption() -> None:
-    written = page.html(made.tiny_results())
-    found = Images(written).found
-    assert [name for name, _ in found] == ["source", "source", "source", "img"]
-    assert [attributes.get("media", "") for _, attributes in found] == list(LOOKS)
-    assert [attributes["width"] for _, attributes in found] == ["355", "355", "691", "691"]
-    assert {attributes["height"] for _, attributes in found} == {"192"}
-    assert found[-1][1]["alt"] == "A & B: 50 % faster. A takes 1 s, B 'two'."
+def test_a_figure_stands_there_once_with_alternative_text_and_caption() -> None:
+    written = page.html(made.tiny_results(), [small_chart()])
+    (picture,) = pictures(written)
+    assert picture.get("aria-label") == "A & B: 50 % faster. A takes 1 s, B 'two'."
+    assert picture.get("viewBox") == "0 0 374.4 144"
     assert "How to &lt;read&gt; it." in written
     assert '<a href="#speeds">A &amp; B: 50 % faster</a>' in written
 
 
 @pytest.mark.slow
-def test_a_whole_run_with_all_figures_fits_into_an_email(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "draw", REAL_DRAW)
-    written = page.html(made.gpu_results())
-    found = [attributes for name, attributes in Images(written).found if name == "img"]
+def test_a_whole_run_with_all_figures_is_small_and_no_id_stands_there_twice() -> None:
+    results = made.gpu_results()
+    written = page.html(results, book.draw(results))
+    found = pictures(written)
     assert len(found) >= 12
-    assert all(len(attributes["alt"]) > 40 for attributes in found)
-    assert len(Images(written).found) == 4 * len(found)
-    assert len(written.encode()) < 5_000_000
+    assert all(len(each.get("aria-label", "")) > 40 for each in found)
+    ids = re.findall(r'\bid="([^"]+)"', written)
+    assert len(ids) == len(set(ids))
+    assert len(written.encode()) < 1_500_000
 
 
-def test_every_address_is_a_whole_picture_of_its_own_ground() -> None:
-    roots = list(pictures(page.html(made.tiny_results())))
-    assert {root.tag for root in roots} == {"{http://www.w3.org/2000/svg}svg"}
-    grounds = [root.find("{http://www.w3.org/2000/svg}path").get("style") for root in roots]  # type: ignore[union-attr]
-    assert grounds == ["fill:#16181d", "fill:#ffffff", "fill:#16181d", "fill:#ffffff"]
+def test_every_colour_of_a_figure_is_one_that_the_page_defines() -> None:
+    written = page.html(made.tiny_results(), [small_chart()])
+    sheet = re.search(r"<style>(.*?)</style>", written, re.DOTALL)
+    assert sheet is not None
+    used = set(re.findall(r"var\((--[\w-]+)\)", written))
+    assert {"--paper", "--ink"} <= used
+    assert all(f"{name}:" in sheet[1] for name in used)
 
 
 @pytest.mark.parametrize("name", ["full", "gpu", "tiny"])
 def test_the_page_names_nothing_that_a_browser_would_load(name: str) -> None:
-    written = page.html(getattr(made, f"{name}_results")())
-    outside = re.sub(r'"data:image/svg\+xml,[^"]*"', '""', written)
-    assert re.findall(r'(?:src|href|srcset|url|@import)\s*[=(]\s*"?(?!"|#)[^>]{0,40}', outside) == []
+    written = page.html(getattr(made, f"{name}_results")(), [small_chart()])
+    assert re.findall(r'(?:src|href|srcset|url|@import)\s*[=(]\s*"?(?!"|#)[^>]{0,40}', written) == []
     assert "<script" not in written
     assert f'content="{markup.escape(page._POLICY)}"' in written
-    assert "default-src 'none'; img-src data:" in page._POLICY
+    assert page._POLICY.startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
 def test_every_row_is_in_a_table_and_every_skipped_one_in_a_list() -> None:
@@ -202,8 +173,7 @@ def test_guesses_stand_beside_what_was_measured() -> None:
     assert "C beside NumPy, 512³ none 1.1 times" in text
 
 
-def test_nothing_that_was_measured_makes_a_page_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(book, "draw", lambda results, look, *, emulated: [])
+def test_nothing_that_was_measured_makes_a_page_all_the_same() -> None:
     text = text_of(page.html(Results([], [], {}, complete=False)))
     assert "Too little was measured for a figure." in text
     assert "This run was interrupted" in text
@@ -233,82 +203,17 @@ def test_texts_are_escaped_wherever_they_come_from() -> None:
         assert f"&lt;script&gt;alert({number})&lt;/script&gt;&amp;&quot;&#x27;" in written, number
 
 
-def test_emulated_is_handed_on_to_the_figures(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked: list[bool] = []
-
-    def draw(results: Results, look: Look, *, emulated: bool) -> list[Chart]:
-        asked.append(emulated)
-        return []
-
-    monkeypatch.setattr(book, "draw", draw)
-    written = page.write(made.full_results(), tmp_path / "report.html", emulated=True)
-    page.html(made.full_results())
-    assert asked == [True, False]
-    assert written.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
-
-
-def test_wide_figures_that_are_saved_already_are_taken_from_their_files(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    results = made.tiny_results()
-    book.save_all(results, tmp_path)
-    drawn: list[Look] = []
-
-    def draw(results: Results, look: Look, *, emulated: bool) -> list[Chart]:
-        drawn.append(look)
-        return small_chart(results, look)
-
-    fresh = page.html(results)
-    monkeypatch.setattr(book, "draw", draw)
-    assert page.html(results, saved=tmp_path) == fresh
-    assert drawn == [Look(), Look(dark=True, narrow=True), Look(narrow=True)]
+def test_figures_that_are_saved_already_are_taken_from_their_files(tmp_path: Path) -> None:
+    chart = small_chart()
+    fresh = page.html(made.tiny_results(), [chart])
+    book.save_all([chart], tmp_path)
+    assert page.html(made.tiny_results(), [chart], saved=tmp_path) == fresh
 
 
 def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match=r"cannot write .*report\.html"):
-        page.write(made.tiny_results(), tmp_path / "file" / "report.html")
-
-
-def test_a_compact_picture_has_every_path_and_is_half_as_long() -> None:
-    svg = svg_text(small_chart(made.tiny_results())[0].figure)
-    small = compact(svg)
-    assert len(small) < 0.65 * len(svg)
-    tree, original = (ElementTree.fromstring(each) for each in (small, svg))
-    for kind in ("path", "use", "clipPath", "rect"):
-        name = f"{{http://www.w3.org/2000/svg}}{kind}"
-        assert len(list(tree.iter(name))) == len(list(original.iter(name))), kind
-    names = {each.get("id") for each in tree.iter() if each.get("id")}
-    assert {each[1:] for each in re.findall(r'(?:href="|url\()(#\w+)', small)} == names
-    assert size(svg) == (691, 192)
-
-
-USE = '<use xlink:href="#g" transform="translate({} 0)"/><path id="g"/>'
-
-
-@pytest.mark.parametrize(
-    ("svg", "expected"),
-    [
-        ('<g id="a"><path d="M 1.23456 2 \nL 3 -0.001 z"/></g>', '<path d="M1.23,2L3,0z"/>'),
-        (USE.format("12.345678"), '<use href="#i0" x="12.35"/><path id="i0"/>'),
-        (USE.format("0"), '<use href="#i0"/><path id="i0"/>'),
-        ('<g transform="translate(1.23456 7)"><path/></g>', '<g transform="translate(1.2346 7)"><path/></g>'),
-        ("<!-- a --><metadata>b</metadata><g/><path/>", "<path/>"),
-        ('<path style="fill: #fff; stroke: none"/>', '<path style="fill:#fff;stroke:none"/>'),
-        ('<path clip-path="url(#p)"/><clipPath id="p"/>', '<path clip-path="url(#i0)"/><clipPath id="i0"/>'),
-    ],
-)
-def test_what_a_browser_does_not_need_is_left_out(svg: str, expected: str) -> None:
-    spaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
-    assert compact(f"<svg {spaces}>{svg}</svg>") == f'<svg xmlns="http://www.w3.org/2000/svg">{expected}</svg>'
-
-
-def test_an_address_can_stand_in_srcset_and_is_the_picture_again() -> None:
-    svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><title>50 % & '#1'</title></svg>"
-    address = data_uri(svg)
-    assert not set(address) & set('" &\n')
-    again = unquote(address.removeprefix("data:image/svg+xml,"))
-    assert again == svg.replace("'", "&apos;").replace('"', "'")
+        page.write(made.tiny_results(), [], tmp_path / "file" / "report.html")
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """shared.charts: colours, words and axes that all figures share."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import pytest
@@ -7,31 +8,39 @@ import pytest
 from shared import contract
 from shared.bench.rows import LIBRARIES
 from shared.charts import axes as shared_axes
-from shared.charts import contenders, style, words
-from shared.charts.style import Look
+from shared.charts import colours, contenders, style, words
+from shared.charts.colours import INK, PALETTE, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
 from tests.shared.bench.bench_results import full_results, tiny_results
-
-LOOKS = [Look(dark, narrow) for dark in (False, True) for narrow in (False, True)]
 
 
 def test_every_contender_has_a_colour_a_marker_and_a_name() -> None:
     everyone = (*contract.STAGES, *LIBRARIES)
     assert everyone == contenders.ORDER
     assert len({contenders.marker(each) for each in everyone}) == len(everyone)
-    for look in LOOKS:
-        assert len({contenders.colour(each, look) for each in contract.STAGES}) == len(contract.STAGES)
+    assert len({contenders.colour(each) for each in contract.STAGES}) == len(contract.STAGES)
+    assert len({on_dark(contenders.colour(each)) for each in contract.STAGES}) == len(contract.STAGES)
     assert [contenders.name(each) for each in everyone][:3] == ["pure Python", "NumPy", "C"]
 
 
-@pytest.mark.parametrize("look", LOOKS, ids=str)
-def test_every_colour_can_be_made_readable_and_ink_is(look: Look) -> None:
-    for colour in (style.ink(look), style.quiet(look)):
-        assert style.contrast(colour, style.paper(look)) >= style.READABLE
+@pytest.mark.parametrize("screen", [lambda colour: colour, on_dark], ids=["light", "dark"])
+def test_ink_and_every_contenders_text_can_be_read_on_either_screen(screen: Callable[[str], str]) -> None:
+    paper = screen(PAPER)
+    for colour in (INK, QUIET):
+        assert contrast(screen(colour), paper) >= READABLE
     for each in contenders.ORDER:
-        colour = contenders.colour(each, look)
-        assert style.contrast(colour, style.paper(look)) >= 2, "a mark that the paper swallows"
-        assert style.contrast(style.readable(colour, look), style.paper(look)) >= style.READABLE
-    assert style.contrast("#000000", "#FFFFFF") == pytest.approx(21)
+        colour = contenders.colour(each)
+        assert contrast(screen(colour), paper) >= 2, "a mark that the paper swallows"
+        assert contrast(screen(readable(colour)), paper) >= READABLE
+    for step in range(SHADES + 1):
+        shade = colours.shade(step / SHADES)
+        assert contrast(screen(colours.text_on(shade)), screen(shade)) >= 3.9
+    assert contrast("#000000", "#FFFFFF") == pytest.approx(21)
+
+
+def test_a_light_colour_stands_for_one_dark_colour() -> None:
+    dark: dict[str, str] = {}
+    for light, own in PALETTE.values():
+        assert dark.setdefault(light, own) == own, light
 
 
 def test_the_small_print_tells_machine_day_threads_and_what_was_not_whole() -> None:
