@@ -106,7 +106,7 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
         axes.set_yticks([at for at, _ in names], [name for _, name in names])
         axes.set_ylim(place - 0.4, -0.6)
         most = max(1.0, *(row["share_of_cublas"] for row in rows))
-        axes.set_xlim(0, most + 0.3)
+        axes.set_xlim(0, most + 0.45)
         axes.set_xticks([tick / 5 for tick in range(int(5 * most) + 1)])
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlabel("share of cuBLAS's speed in the same precision; the dashed line is at 90%")
