@@ -109,7 +109,7 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
         axes.set_xlim(0, most + 0.45)
         axes.set_xticks([tick / 5 for tick in range(int(5 * most) + 1)])
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.set_xlabel("share of cuBLAS's speed in the same precision; the dashed line is at 90%")
+        axes.set_xlabel("share of cuBLAS's speed in the same precision\nthe dashed line is at 90%")
         axes.grid(axis="y", visible=False)
         for i, size in enumerate(sizes):
             axes.plot([], [], label=f"{size:,} by {size:,}", **_dot(i, SHADES))
