@@ -8,5 +8,5 @@ bench, bench_compare       measure; set two results beside each other
 charts                     draw a results file again
 doctor                     this machine
 run, lens                  a script with kernels; what a kernel does to memory
-learn                      the course
+learn, learn_output        the course; what it prints
 """

@@ -7,5 +7,6 @@ learners_stage.py
                 `groundup train STAGE --mine`: a stage with all functions of the learner's that pass
 checks/         what a check is, how a function is graded by several, and how known mistakes are recognised
 grading/        the checks of each task and of each checkpoint
+rules/          what each command of `groundup learn` does to the folder: what is next, hints, passes, …
 judging/        runs the checks in a process of its own, within limits of time and memory
 """

@@ -115,3 +115,11 @@ def locate(given: Path | None, course: Course) -> Workspace:
             return opened(folder, course)
     looked = f"{chosen} has no {record_file.NAME}" if chosen else "there is no course folder here"
     raise ValueError(f"{looked}; groundup learn start makes one")
+
+
+def folder_for_start(course: Course) -> Path:
+    """The folder that other commands would find; if they find none, the one that `groundup learn start` makes."""
+    try:
+        return locate(None, course).folder
+    except ValueError:
+        return Path(os.environ.get(VARIABLE) or DEFAULT)

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from groundup.cli import main
-from groundup.commands import learn
 from groundup.course.judging.judge import run_limited
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.finding import locate
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
+from groundup.course.rules import passing, watching
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 from tests.stages import STAGE_PARAMS
 
@@ -184,7 +184,7 @@ def test_watch_grades_on_every_save_and_goes_on_after_a_pass(
             raise KeyboardInterrupt
         save()
 
-    monkeypatch.setattr(learn, "pause", pause)
+    monkeypatch.setattr(watching, "pause", pause)
     assert run("watch") == 0
     shown = capsys.readouterr().out
     assert shown.index("not written yet") < shown.index("failed") < shown.index("passed") < shown.index("1.2 ")
@@ -196,16 +196,16 @@ def test_a_function_saved_while_it_is_graded_does_not_get_the_pass(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write(learner, FIRST)
-    judged = learn.judge
+    judged = passing.judge
 
     def slow(workspace: Workspace, task: Task) -> Verdict:
         verdict = judged(workspace, task)
         write(learner, FIRST, "+=", "-=")
         return verdict
 
-    monkeypatch.setattr(learn, "judge", slow)
+    monkeypatch.setattr(passing, "judge", slow)
     assert run("check") == 0
-    assert "saved anew while it was graded" in capsys.readouterr().out
+    assert "saved again while it was graded" in capsys.readouterr().out
     assert locate(None, course()).record.of("1.1").state == ""
 
 
@@ -224,13 +224,13 @@ def test_a_pass_is_taken_back_when_what_it_leans_on_breaks(
 
 def test_what_another_terminal_writes_meanwhile_is_kept(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     write(learner, FIRST)
-    judged = learn.judge
+    judged = passing.judge
 
     def slow(workspace: Workspace, task: Task) -> Verdict:
         run("skip", "1.3")
         return judged(workspace, task)
 
-    monkeypatch.setattr(learn, "judge", slow)
+    monkeypatch.setattr(passing, "judge", slow)
     assert run("check", "1.1") == 0
     record = locate(None, course()).record
     assert (record.of("1.1").state, record.of("1.3").state) == ("passed", "skipped")
@@ -265,7 +265,7 @@ def test_watch_waits_for_a_file_that_an_editor_has_moved_away(
             raise KeyboardInterrupt
         act()
 
-    monkeypatch.setattr(learn, "pause", pause)
+    monkeypatch.setattr(watching, "pause", pause)
     assert run("watch") == 0
     shown = capsys.readouterr().out
     assert shown.count("is not there any more") == 1

@@ -1,0 +1,11 @@
+"""The rules of `groundup learn`: what each of its commands does to the learner's folder. The command itself prints.
+
+order.py        which task is meant, which is next, and skipping one
+states.py       what has become of each task
+passing.py      grading a task and writing the result down
+watching.py     grading again whenever a file is saved
+hints.py        how far the help with a task goes
+solutions.py    when the project's function may be seen, and how it differs from the learner's
+resetting.py    putting a stub back
+checkpoints.py  grading what ends a phase
+"""
