@@ -1,6 +1,6 @@
-"""What the doctor says of the GPU and its driver, of what may come between them and a program, and of a trial.
+"""The findings about the GPU, its driver, the variables that hide it or its libraries, and a trial kernel.
 
-No part of the course needs a GPU, so nothing here is a problem; at most it is a note.
+No part of the course needs a GPU, so no finding here is a problem; at most it is a note.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def variables(facts: Facts) -> list[Finding]:
             found.append(Finding(name, "note", text, remedies.unset(facts, name)))
     home, path = given.get("CUDA_HOME"), given.get("CUDA_PATH")
     if home and path and home != path and not {"CUDA_HOME", "CUDA_PATH"} & set(facts.absent):
-        text = f"CUDA_PATH ({path}) and CUDA_HOME ({home}) differ; libraries are looked for in the first alone"
+        text = f"CUDA_PATH ({path}) and CUDA_HOME ({home}) differ; libraries are looked for in CUDA_PATH only"
         found.append(Finding("CUDA_PATH", "note", text, remedies.unset(facts, "CUDA_HOME")))
     if facts.gpus and given.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1", "none", "NoDevFiles"):
         text = f"'{given['CUDA_VISIBLE_DEVICES']}' hides every GPU from CUDA"
@@ -137,7 +137,7 @@ def trial(facts: Facts) -> list[Finding]:
 
 
 def _diagnosis(facts: Facts, said: str) -> tuple[str, str | None]:
-    """(what an error of CUDA's means, the command that mends it)."""
+    """(the meaning of an error of CUDA, the command that mends it)."""
     fits = fitting(facts) or "cu12"
     have = next((name for name in DRIVERS if NVVM[name] in facts.installed), None)
     if any(each in said for each in PTX_ERRORS):

@@ -44,7 +44,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of trying something in a process of its own. said: what it is or, where it does not work, the error."""
+    """The result of trying a kernel in a process of its own. said: the device's name or, where it failed, the error."""
 
     works: bool
     said: str
@@ -52,11 +52,11 @@ class Trial:
 
 @dataclass(frozen=True)
 class StageFound:
-    """What came of loading a stage.
+    """The result of loading a stage.
 
-    status: "ok", "unavailable" (it waits for something that the machine lacks) or "broken"
+    status: "ok", "unavailable" (the machine lacks something that the stage needs) or "broken"
     said: its title, or the reason
-    facts: what it tells of itself beside a measurement
+    facts: what contract.stage_facts says about it
     fix: the command that its own error names; restorable: whether it may be brought back as it was published
     missing: the module that could not be found, where that was the error
     """
@@ -72,7 +72,7 @@ class StageFound:
 
 @dataclass(frozen=True)
 class DataFound:
-    """What came of looking for a data set. status: "ok", "absent" or "damaged"; folder: its own, where it has one."""
+    """The result of looking for a data set. status: "ok", "absent" or "damaged"; folder: its own, where it has one."""
 
     name: str
     status: str

@@ -23,7 +23,7 @@ OTHERS_OF_13 = ("nvidia-cuda-runtime", "nvidia-cuda-cccl")
 
 
 def works(facts: Facts) -> bool:
-    """Whether the GPU ran a kernel: what follows from versions alone is then of no account."""
+    """Whether a kernel ran on the GPU. If one did, conclusions from version numbers are ignored."""
     return facts.gpu_trial is not None and facts.gpu_trial.works
 
 
@@ -79,7 +79,7 @@ def _libraries_text(facts: Facts, have: str | None) -> str:
 
 
 def _trouble(facts: Facts, have: list[str], fits: str | None) -> tuple[str, str | None]:
-    """(what does not fit, the command that mends it); ("", None) where all does. First things first."""
+    """(the first thing that does not fit, the command that mends it); ("", None) where everything fits."""
     wanted = fits or (have[0] if have else "cu12")
     if version(facts.installed["numba-cuda"]) < version(OLDEST_NUMBA_CUDA):
         return f"too old; stage 4 needs {OLDEST_NUMBA_CUDA} or newer", switch(facts, wanted)
@@ -110,7 +110,7 @@ def _trouble(facts: Facts, have: list[str], fits: str | None) -> tuple[str, str 
 
 
 def _toolkit_trouble(facts: Facts, fits: str) -> tuple[str, str | None]:
-    """The libraries are those of a toolkit outside Python, which no requirement keeps in step with the driver."""
+    """The same for a toolkit outside Python, whose version pip does not match to the driver's."""
     folder, newest = next(iter(facts.toolkits)), version(next(iter(facts.toolkits.values())))[:2]
     if facts.driver_cuda and newest > facts.driver_cuda:
         text = f"newer than the driver, which knows CUDA up to {dotted(facts.driver_cuda)} (PTX version mismatch)"

@@ -1,7 +1,7 @@
-"""The exact commands: how this machine installs, removes and unsets things.
+"""The commands that mend what the doctor found.
 
-Each returns a command, or several with a line for each, in the form that the machine's own shell takes: sh, or
-PowerShell on Windows.
+Each function returns one command, or several with a line for each, for the machine's own shell: sh, or PowerShell on
+Windows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ DRIVERS = "https://www.nvidia.com/drivers"
 
 
 def manager(facts: Facts) -> str | None:
-    """The package manager of this Linux; None elsewhere, and where the distribution is an unknown one."""
+    """The package manager of this Linux; None on other systems and unknown distributions."""
     if facts.system != "linux":
         return None
     for name, systems in MANAGERS.items():
@@ -56,7 +56,7 @@ def _as_administrator(facts: Facts, commands: str) -> str:
 
 
 def install(facts: Facts, packages: dict[str, str]) -> str | None:
-    """Install packages of the system. packages: manager -> their names; None where there is no telling how."""
+    """Install packages of the system. packages: manager -> their names; None for an unknown manager."""
     name = manager(facts)
     if name is None or name not in packages:
         return None
@@ -64,7 +64,7 @@ def install(facts: Facts, packages: dict[str, str]) -> str | None:
 
 
 def remove(facts: Facts, packages: tuple[str, ...]) -> str | None:
-    """Remove packages of the system; None where there is no telling how."""
+    """Remove packages of the system; None for an unknown package manager."""
     name = manager(facts)
     if name is None or not packages:
         return None
@@ -72,14 +72,14 @@ def remove(facts: Facts, packages: tuple[str, ...]) -> str | None:
 
 
 def quoted(facts: Facts, path: str) -> str:
-    """A path as an argument in this machine's shell: in quotes only where it needs them."""
+    """A path as an argument for this machine's shell, in quotes where it needs them."""
     if facts.system != "win32":
         return shlex.quote(path)
     return f'"{path}"' if set(path) & set(" ()&'") else path
 
 
 def python(facts: Facts, executable: str | None = None) -> str:
-    """What calls this Python, or the one given. PowerShell takes a program in quotes only after an ampersand."""
+    """The words that call this Python, or another. PowerShell takes a program in quotes only after an ampersand."""
     word = quoted(facts, executable or facts.executable)
     return f"& {word}" if facts.system == "win32" and word.startswith('"') else word
 
@@ -126,21 +126,21 @@ def environment(facts: Facts, *packages: str, program: str | None = None) -> str
 
 
 def unset(facts: Facts, *names: str) -> str:
-    """Forget environment variables, in this window; what sets them for new ones must be looked for."""
+    """Remove environment variables, in this window only: what sets them for new windows is not known."""
     if facts.system == "win32":
         return "\n".join(f"Remove-Item Env:{name}" for name in names)
     return f"unset {' '.join(names)}"
 
 
 def compiler(facts: Facts) -> str:
-    """A C compiler: the system's where that has one to install, else the one that comes as a Python package."""
+    """Install a C compiler: the system's package where one is known, else the Python package that brings one."""
     if facts.system == "darwin":
         return "xcode-select --install"
     return install(facts, COMPILER) or pip(facts, "ziglang>=0.14")
 
 
 def newer_python(facts: Facts) -> str | None:
-    """An environment with a Python that is new enough; where there is none yet, the command that brings one."""
+    """Make an environment with a Python that is new enough; where none is installed, install one."""
     if facts.other_pythons:
         return environment(facts, program=facts.other_pythons[0])
     if facts.system == "win32":
@@ -151,7 +151,7 @@ def newer_python(facts: Facts) -> str | None:
 
 
 def driver(facts: Facts) -> str | None:
-    """NVIDIA's driver, by the system's own packages; None where it comes from NVIDIA's page, or needs a choice."""
+    """Install NVIDIA's driver from the system's packages; None where the user has to take it from NVIDIA's page."""
     if facts.wsl or facts.hosted or facts.system != "linux":
         return None
     if "ubuntu" in facts.distribution:
@@ -164,7 +164,7 @@ def driver(facts: Facts) -> str | None:
 
 
 def restore(facts: Facts, part: str) -> str | None:
-    """The command that brings back a folder of groundup as it was published; None where nothing tells its source."""
+    """Bring back a folder of groundup as it was published; None where its source is not known."""
     if facts.checkout:
         return f"git -C {quoted(facts, facts.root)} restore {part}"
     if facts.origin is None:

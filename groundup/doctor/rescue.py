@@ -1,4 +1,4 @@
-"""What `groundup` does where a package that it is built on is missing: the doctor answers, the rest send there."""
+"""`groundup` where a package is missing that it needs: the doctor reports it, every other command names it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from groundup.doctor.report import plain
 
 
 def rescue(error: ModuleNotFoundError, arguments: Sequence[str]) -> NoReturn:
-    """Print the doctor's report where that was asked for, else one line that sends there; leave with 1 or 2.
+    """End the program: with the doctor's report and code 1 if the command is doctor, else with an error and code 2.
 
     arguments: the command line after the program's name
-    Raises the error itself where what is missing is none of groundup's dependencies.
+    Raises the error itself where the missing module is none of groundup's dependencies.
     """
     name = (error.name or "").partition(".")[0]
     if name not in DEPENDENCIES:

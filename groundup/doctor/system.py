@@ -64,7 +64,12 @@ def environment(facts: Facts) -> Finding:
     if facts.externally_managed:
         text = "none: this is the system's own Python, and pip may not install into it (externally-managed-environment)"
         return Finding(about, "note", text, remedies.environment(facts))
-    return Finding(about, "note", "none: what you install mixes with other projects'", remedies.environment(facts))
+    return Finding(
+        about,
+        "note",
+        "none: packages that you install here mix with those of other projects",
+        remedies.environment(facts),
+    )
 
 
 def machine(facts: Facts) -> Finding:
@@ -125,7 +130,7 @@ def compiler(facts: Facts) -> list[Finding]:
 
 
 def stages(facts: Facts) -> list[Finding]:
-    """Does every stage load? The first two must; the others say what they wait for."""
+    """Does every stage load? The first two must; the others may lack a compiler or a GPU, and say so."""
     return [_stage(facts, stage) for stage in facts.stages]
 
 
@@ -135,13 +140,13 @@ def _stage(facts: Facts, stage: StageFound) -> Finding:
         if name in MAIN_JOB_STAGES:
             return Finding(name, "problem", stage.said, remedies.restore(facts, name))
         if name == COMPILED_STAGE and compiler(facts):
-            return Finding(name, "note", "waits for a C compiler, which a line above tells of")
+            return Finding(name, "note", "needs a C compiler: mend its line above first")
         if name == DEVICE_STAGE and facts.variables.get("GROUNDUP_CUDA"):
             # What it lacks for a GPU, where there is one, is told with the GPU.
             return Finding(name, "note", stage.said.removeprefix(f"{name}: "), remedies.unset(facts, "GROUNDUP_CUDA"))
         return Finding(name, "note", stage.said, stage.fix)
     if stage.status == "broken" and _absent(facts, stage.missing):
-        return Finding(name, "problem", f"waits for {stage.missing}, which a line above tells of")
+        return Finding(name, "problem", f"needs {stage.missing}: mend its line above first")
     if stage.status == "broken":
         return Finding(name, "problem", f"does not load: {stage.said}", _mend(facts, stage))
     said = [stage.said, *_device(stage)] if "backend" in stage.facts else [stage.said, *_compiled(stage)]
@@ -165,7 +170,7 @@ def _mend(facts: Facts, stage: StageFound) -> str | None:
 
 
 def _compiled(stage: StageFound) -> list[str]:
-    """What a stage that was compiled tells of itself: for which registers and threads, with which options."""
+    """What a compiled stage reports: the width of its registers, its threads, its compiler options."""
     if not stage.facts:
         return []
     bits, threads = stage.facts["simd_bits"], stage.facts["threads"]
@@ -180,19 +185,19 @@ def _device(stage: StageFound) -> list[str]:
 
 
 def _gpu_wanted(facts: Facts, stage: StageFound) -> str | None:
-    """GROUNDUP_CUDA keeps the kernels from a GPU that would take them."""
+    """The command that removes GROUNDUP_CUDA, where it keeps the kernels from a GPU that could run them."""
     kept = facts.variables.get("GROUNDUP_CUDA", "gpu") not in ("gpu", "")
     return remedies.unset(facts, "GROUNDUP_CUDA") if kept and facts.gpus and stage.facts.get("emulated") else None
 
 
 def emulator(facts: Facts) -> Finding:
-    """Can the emulator compile and run a kernel? It is what stage 4 stands on where there is no GPU."""
+    """Can the emulator compile and run a kernel? Stage 4 runs on it where there is no GPU."""
     versions = ", ".join(f"{name} {facts.installed[name]}" for name in ("numba", "llvmlite") if name in facts.installed)
     if facts.emulator.works:
         return Finding("emulator", "ok", f"compiles and runs CUDA kernels on the CPU ({versions})")
     module = re.search(r"No module named '(\w+)", facts.emulator.said)
     if module and _absent(facts, module[1]):
-        return Finding("emulator", "problem", f"waits for {module[1]}, which a line above tells of")
+        return Finding("emulator", "problem", f"needs {module[1]}: mend its line above first")
     text = f"does not run a small kernel ({versions}): {facts.emulator.said}"
     if re.search(r"No space left|Permission denied|Read-only", facts.emulator.said):
         return Finding("emulator", "problem", text, remedies.assign(facts, "GROUNDUP_CACHE", _other_cache(facts)))

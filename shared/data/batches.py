@@ -33,11 +33,11 @@ def split_validation(data: Split, fraction: float, seed: int) -> tuple[Split, Sp
 
 
 def as_targets(labels: np.ndarray, loss_name: str, out_features: int, dtype: str = "float32") -> np.ndarray:
-    """What a loss takes as its second argument.
+    """Labels in the form that a loss takes as its second argument.
 
     softmax_cross_entropy and hinge take the labels as they are, (batch,). The others take numbers shaped like the
     outputs: a column of 0 and 1 for one output, else one-hot rows, (batch, out_features).
-    Raises ValueError for a label that the outputs cannot stand for.
+    Raises ValueError for a label beyond the number of outputs.
     """
     classes = max(2, out_features)
     if len(labels) and (labels.min() < 0 or labels.max() >= classes):
@@ -55,7 +55,7 @@ def as_targets(labels: np.ndarray, loss_name: str, out_features: int, dtype: str
 class BatchFeeder:
     """Hands out batches as a stage's arrays, gathering the samples into one buffer that is made once.
 
-    x (batch, features) of a batch is only good until the next one is asked for.
+    The x of a batch, (batch, features), is overwritten by the next batch.
     """
 
     def __init__(self, stage: Stage, network: NetworkLike, data: Split, batch_size: int) -> None:

@@ -49,7 +49,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """A set to learn from and a set to be judged by, never mixed. Labels are 0 to classes - 1."""
+    """Training samples and test samples, without any in common. Labels are 0 to classes - 1."""
 
     name: str
     train: Split

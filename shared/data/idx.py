@@ -1,4 +1,4 @@
-"""The IDX file format: how MNIST is stored, and how to read a file without believing it.
+"""The IDX file format: how MNIST is stored, and how to read a file without trusting its header.
 
 An IDX file is one array, big-endian throughout:
 
@@ -31,7 +31,7 @@ ELEMENT_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4"
 """The format's type byte -> NumPy's name for the same thing, big-endian."""
 
 MAX_DIMENSIONS = 32
-"""More than this no NumPy array has, in the oldest version supported."""
+"""The most dimensions that an array can have in the oldest NumPy supported."""
 
 GZIP_MAGIC = b"\x1f\x8b"
 CHUNK = 1 << 20

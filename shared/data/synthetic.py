@@ -1,8 +1,8 @@
 """Toy data in the plane: problems small enough to see what a network does with them.
 
-    xor           no line separates it: the reason hidden layers exist
-    two_clouds    a line separates it, with room to spare: a single layer must learn it
-    spirals       classes wound around each other: hidden layers and patience
+    xor           no line separates it: needs a hidden layer
+    two_clouds    a line separates it with a margin: a single layer must learn it
+    spirals       classes wound around each other: needs hidden layers and many epochs
 
 Every set is a Split of x float32 (n, 2) and y int64 (n,), the same for the same seed. Unlike pixels,
 coordinates are not confined to [0, 1].

@@ -1,7 +1,7 @@
-"""Writing a file so that it is never half there.
+"""Write a file whole or not at all.
 
-The bytes go to a temporary name in the same folder, are pushed to the disk, and take the real name in one
-indivisible step. Whoever opens the file, also after a power cut, finds all of the old one or all of the new one.
+The bytes go into a temporary file in the same folder, are pushed to the disk, and then the file is renamed in one
+indivisible step. A reader finds the whole old file or the whole new one, also after a power cut.
 """
 
 import contextlib

@@ -165,8 +165,8 @@ def test_what_waits_for_a_missing_package_says_so_and_repeats_no_command() -> No
         emulator=Trial(False, "ModuleNotFoundError: No module named 'numba'"),
     )
     assert set(fixes(facts)) == {"numba"}
-    assert said(facts)["stage4_numba_cuda"].text == "waits for numba, which a line above tells of"
-    assert said(facts)["emulator"].text == "waits for numba, which a line above tells of"
+    assert said(facts)["stage4_numba_cuda"].text == "needs numba: mend its line above first"
+    assert said(facts)["emulator"].text == "needs numba: mend its line above first"
 
 
 @pytest.mark.parametrize(
