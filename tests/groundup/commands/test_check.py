@@ -42,7 +42,7 @@ def wrong_relu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "relu_backward", wrong)
 
 
-@pytest.mark.slow
+@wide
 def test_all_stages_agree_and_those_that_are_missing_are_named() -> None:
     result = run()
     assert result.exit_code == 0, result.output
