@@ -1,11 +1,11 @@
 """The learner's functions inside the real stage.
 
-A file of the learner's is taken as it is, with its imports and whatever else stands in it; only the exercises that are
-not wanted now are filled in with the project's own functions. To grade a task all others are: so no task needs another,
-done or not, and a mistake in one shows in that one only. To train, those that have passed stay.
+A file of the learner's is taken as it is, with its imports and everything else in it. Only exercises that are not
+needed now are replaced by the project's own functions. To grade a task, these are all other exercises: so no task
+depends on another, and a mistake shows in its own task only. To train, all functions that have passed stay.
 
-The assembled files go into a folder, and `use` has Python take these modules in place of the installed ones, and stage
-3 this C. All other files are the project's. A line of an assembled file is told as the line it has in the learner's.
+The assembled files are written to a folder. `use` makes Python import these modules in place of the installed ones, and
+stage 3 compile this C. All other files are the project's. Messages name lines as they are in the learner's own file.
 """
 
 from __future__ import annotations
@@ -36,12 +36,11 @@ RECORD = "assembly.json"
 
 @dataclass(frozen=True)
 class Assembly:
-    """What was assembled.
+    """Assembled files.
 
-    modules: the file of each Python module by its name; csrc: the folder of C, "" for the project's
-
-    lines: by assembled file, for each of its lines the line in the learner's file, 0 where it is the project's
-    learner: by assembled file, the learner's
+    modules: the file of each Python module, by the module's name; csrc: the folder of C, "" for the project's
+    lines: by assembled file, the line in the learner's file for each of its lines, 0 for a line of the project's
+    learner: by assembled file, the learner's file
     """
 
     modules: dict[str, str]
@@ -50,20 +49,20 @@ class Assembly:
     learner: dict[str, str] = field(default_factory=dict)
 
     def save(self, folder: Path) -> Path:
-        """Write it down for another process."""
+        """Write it to a file of the folder, for another process. Returns the file."""
         path = folder / RECORD
         write_atomically(path, json.dumps(asdict(self)).encode())
         return path
 
     def place(self, file: str, line: int) -> tuple[str, int] | None:
-        """(the learner's file, the line there) of a line of an assembled file; None where it is not the learner's."""
+        """(the learner's file, the line there) for a line of an assembled file; None for a line of the project's."""
         known = self.lines.get(file)
         if known is None or not 0 < line <= len(known) or not known[line - 1]:
             return None
         return self.learner[file], known[line - 1]
 
     def told(self, text: str) -> str:
-        """A text with every `file:line` and `file, line N` of an assembled file as the learner knows it."""
+        """The text, with the learner's file and line in place of every place in an assembled file."""
         for file in self.lines:
 
             def known(match: re.Match[str], file: str = file) -> str:
@@ -77,25 +76,26 @@ class Assembly:
 
 
 def load(path: Path) -> Assembly:
-    """What `save` wrote."""
+    """Read what `save` has written."""
     return Assembly(**json.loads(path.read_text(encoding="utf-8")))
 
 
-def assemble(workspace: Workspace, mine: Collection[Task], folder: Path, training: bool = False) -> Assembly:
-    """The learner's functions of the tasks `mine` in the files they belong to, written to the folder.
+def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training: bool = False) -> Assembly:
+    """Assemble the files of these tasks, and write them to the folder.
 
-    training: also what `use` of each of these tasks says, in the order of the course, so that training meets them
-    Raises FunctionMissing where a function is not in the learner's file, or a file cannot be parsed.
+    own: the tasks whose functions are the learner's
+    training: also append the line `use` of each of these tasks, in the order of the course, so that training calls them
+    Raises FunctionMissing if a function is not in the learner's file, or a file cannot be parsed.
     """
     modules: dict[str, str] = {}
     lines: dict[str, list[int]] = {}
     learner: dict[str, str] = {}
-    uses = [task.use for task in workspace.course.tasks if training and task in mine and task.use]
-    wanted = dict.fromkeys([*(task.file for task in mine), *(file for file, _ in uses)])
+    uses = [task.use for task in workspace.course.tasks if training and task in own and task.use]
+    needed = dict.fromkeys([*(task.file for task in own), *(file for file, _ in uses)])
     exercises = files(workspace.course)
-    for file in wanted:
-        kept = [task for task in mine if task.file == file]
-        others = [task for task in workspace.course.tasks if task.file == file and task not in kept]
+    for file in needed:
+        own_here = [task for task in own if task.file == file]
+        others = [task for task in workspace.course.tasks if task.file == file and task not in own_here]
         if file in exercises:
             pieces = _filled(workspace.text(file), solution_file(file), file, others)
         else:
@@ -109,18 +109,18 @@ def assemble(workspace: Workspace, mine: Collection[Task], folder: Path, trainin
         if not is_c(file):
             modules[file.removesuffix(".py").replace("/", ".")] = str(path)
     csrc = ""
-    if any(map(is_c, wanted)):
+    if any(map(is_c, needed)):
         csrc = str(folder / C_FOLDER)
         for source in (ROOT / C_FOLDER).glob("*.[ch]"):
-            if f"{C_FOLDER}/{source.name}" not in wanted:
+            if f"{C_FOLDER}/{source.name}" not in needed:
                 _write(folder / C_FOLDER / source.name, source.read_text(encoding="utf-8"))
     return Assembly(modules, csrc, lines, learner)
 
 
 def _filled(text: str, original: str, file: str, others: Sequence[Task]) -> list[tuple[str, int]]:
-    """The learner's file with the others' functions filled in, in pieces: (text, its first line there).
+    """The learner's file with the project's functions for the other tasks, in pieces: (text, first line there).
 
-    A piece of the project's has 0 for its line.
+    The first line of a piece of the project's is 0.
     """
     places = sorted(((find(text, task.function, file), task) for task in others), key=lambda each: each[0].first)
     rows = lines_of(text)
@@ -140,7 +140,7 @@ def _numbers(text: str, first: int) -> list[int]:
 
 
 def _with_line_directives(pieces: Sequence[tuple[str, int]], shown: str) -> str:
-    """The C compiler is told itself where each piece is from: then its messages are right."""
+    """The pieces joined, each with a #line directive, so that the compiler names the learner's file and line."""
     escaped = shown.replace("\\", "\\\\")
     parts = []
     for text, first in pieces:
@@ -150,14 +150,14 @@ def _with_line_directives(pieces: Sequence[tuple[str, int]], shown: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Written only where it differs: what is built from it is known by its time."""
+    """Write the file if its text differs: a build compares the time of a file."""
     if not path.is_file() or path.read_text(encoding="utf-8") != text:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds the assembled modules, before anything else does."""
+    """Finds the assembled modules before any other finder is asked."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self.modules = modules
@@ -170,9 +170,9 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 def use(assembly: Assembly) -> None:
-    """From now on in this process, import the assembled modules, and build stage 3 from the assembled C.
+    """From now on this process imports the assembled modules and builds stage 3 from the assembled C.
 
-    Raises RuntimeError where one of the modules has been imported already: it would be the project's.
+    Raises RuntimeError if one of the modules has been imported already: then it is the project's.
     """
     for name in assembly.modules:
         if name in sys.modules:

@@ -1,7 +1,7 @@
-"""`groundup train STAGE --mine`: a stage with the learner's own functions in it, all that pass.
+"""`groundup train STAGE --mine`: a stage with all functions of the learner's that pass.
 
-First the modules are put in place, before anything imports the stage; then the stage is told to train one operation
-after the other, as the exercises are cut: the fused steps that it would take by itself have other functions inside.
+First the modules are put in place, before the stage is imported. Then the stage is made to train one operation after
+the other, as the exercises are cut: its fused steps do not call these functions.
 """
 
 from __future__ import annotations
@@ -19,36 +19,37 @@ FIRST_STEP = "op_by_op"
 
 
 def put_in_place(stage: str, folder: Path | None = None) -> tuple[list[Task], assembly.Assembly]:
-    """Have the learner's functions of a stage imported in place of the project's. Returns which, and how assembled.
+    """Have the learner's functions of a stage imported in place of the project's.
 
-    stage: as `contract.stage_name` takes it; folder: the learner's, looked for where None
-    Raises ValueError where no course folder is found, or nothing of the stage has passed.
+    Returns their tasks, and the assembled files. stage: as `contract.stage_name` takes it
+    folder: the learner's; None to look for it as other commands do
+    Raises ValueError if no learner's folder is found, or no function of the stage has passed.
     """
     name = stage_name(stage)
     workspace = locate(folder, course())
     tasks = [task for task in course().tasks if task.stage == name]
-    mine = [task for task in tasks if workspace.passed(task)]
-    if not mine:
+    own = [task for task in tasks if workspace.passed(task)]
+    if not own:
         changed = [task.id for task in tasks if workspace.record.of(task.id).state == "passed"]
         again = f"; {', '.join(changed)} changed since they passed: groundup learn check grades them again"
         raise ValueError(
             f"no function of {name} in {workspace.folder} has passed yet{again if changed else ''}; "
             f"its first task is {tasks[0].id}: groundup learn check {tasks[0].id}"
         )
-    assembled = assembly.assemble(workspace, mine, workspace.built / "mine" / name, training=True)
+    assembled = assembly.assemble(workspace, own, workspace.built / "mine" / name, training=True)
     assembly.use(assembled)
-    return mine, assembled
+    return own, assembled
 
 
-def prepare(stage: Stage, mine: list[Task]) -> str:
-    """Have the loaded stage train by the step that the learner's functions are part of. Returns the step's name.
+def prepare(stage: Stage, own: list[Task]) -> str:
+    """Make the loaded stage train by the step that calls the learner's functions. Returns the step's name.
 
-    Stages 1 and 2 have one step only: "".
+    The name is "" for stages 1 and 2, which have one step only.
     """
     network = stage.network
     if not hasattr(network, "STEP_LADDER"):
         return ""
-    name = [FIRST_STEP, *(task.step for task in mine if task.step)][-1]
+    name = [FIRST_STEP, *(task.step for task in own if task.step)][-1]
     step = network.STEP_LADDER[name]
 
     def train_step(self: Any, x: Any, y: Any, optimizer: Any, dropout_masks: Any = None) -> float:
@@ -60,13 +61,13 @@ def prepare(stage: Stage, mine: list[Task]) -> str:
 
 
 def place_in(assembled: assembly.Assembly, error: BaseException) -> str:
-    """Where in the learner's own files an error came up, "file:line"; "" where it did not."""
+    """The learner's own "file:line" from which an error came, "" if it came from elsewhere."""
     frames = traceback.extract_tb(error.__traceback__)
     places = [assembled.place(frame.filename, frame.lineno or 0) for frame in frames]
     return next((f"{place[0]}:{place[1]}" for place in reversed(places) if place), "")
 
 
-def told(mine: list[Task], step: str) -> str:
-    """A line for the learner: whose functions these are."""
-    names = ", ".join(f"{task.function} ({task.id})" for task in mine)
+def told(own: list[Task], step: str) -> str:
+    """A line for the learner: which functions are their own."""
+    names = ", ".join(f"{task.function} ({task.id})" for task in own)
     return f"yours: {names}" + (f"; the step is {step}" if step else "")

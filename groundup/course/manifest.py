@@ -1,7 +1,7 @@
-"""course.toml, read: phases, weeks and tasks, in the order in which they are meant to be done.
+"""Reads course.toml: phases, weeks and tasks, in their order.
 
-A task names a function of a stage; its solution is that function, its stub the same function without its body. So the
-manifest holds no code but what `groundup train --mine` puts behind a file that has the task in it.
+A task names a function of a stage. Its solution is that function, and its stub is the function without its body. So the
+only code in the manifest is `use`, a line that `groundup train --mine` appends to a file.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ ROOT = Path(__file__).resolve().parents[2]
 class Task:
     """One exercise.
 
-    id: WEEK.NUMBER, such as "10.2"; title: a line, what the function is to do
-    file: of the stage, from the folder that holds the stages; function: its name in there, as functions.py takes it
-    hints: three, each telling more: a nudge, a plan, nearly the code
-    keep: statements (in C lines) at the body's begin that the stub keeps
-    use: (file, line for its end) when training with the learner's functions, so that this one is reached:
-        ("stage1_pure_python/matmul.py", "matmul = index_loops") makes it the floor's product
-    step: the step that training takes once this task passes, where the stage has several
+    id: WEEK.NUMBER, such as "10.2"; title: one line that says what the function does
+    file: the stage's file, from the folder that holds the stages; function: its name there, as functions.py takes it
+    hints: three, each telling more than the one before: a nudge, a plan, nearly the code
+    keep: how many statements (in C: lines) at the start of the body the stub keeps
+    use: (file, line to append) so that training calls the function:
+        ("stage1_pure_python/matmul.py", "matmul = index_loops") makes it the stage's product
+    step: for a stage with several training steps, the step that training takes once this task has passed
     """
 
     id: str
@@ -52,18 +52,18 @@ class Task:
 
     @property
     def stage(self) -> str:
-        """The package that its file belongs to, such as "stage3_c"."""
+        """The package of its file, such as "stage3_c"."""
         return self.file.partition("/")[0]
 
     @property
     def message(self) -> str:
-        """What its stub says."""
+        """The message of the task's stub."""
         return f"week {self.week}, task {self.number}: {self.title}"
 
 
 @dataclass(frozen=True)
 class Week:
-    """hours: what an unhurried learner needs, reading included, as (from, to)."""
+    """hours: (from, to), what a learner needs without hurry, reading included."""
 
     number: int
     title: str
@@ -73,8 +73,8 @@ class Week:
 
 @dataclass(frozen=True)
 class Phase:
-    """seconds, megabytes: what the grading of one task may take; a checkpoint has ten times as long
-    checkpoint: a line, what the learner's functions have to show together at the phase's end
+    """seconds, megabytes: the limits of grading one task; a checkpoint may take ten times as long
+    checkpoint: one line that says what the learner's functions must show together at the end of the phase
     """
 
     number: int
@@ -87,7 +87,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Course:
-    """Everything there is to do."""
+    """All phases of the course."""
 
     phases: tuple[Phase, ...]
 
@@ -102,9 +102,9 @@ class Course:
         return [task for week in self.weeks for task in week.tasks]
 
     def task(self, name: str) -> Task:
-        """The task of an id, such as "10.2", or of a function's name where only one task has it.
+        """The task with this id, such as "10.2", or with this function's name if only one task has it.
 
-        Raises ValueError naming what there is.
+        Raises ValueError with the tasks that there are.
         """
         for task in self.tasks:
             if task.id == name:
@@ -133,12 +133,12 @@ class Course:
 
 @cache
 def course() -> Course:
-    """The course of course.toml."""
+    """The course, read from course.toml once."""
     return read(MANIFEST)
 
 
 def read(path: Path) -> Course:
-    """A manifest file, checked. Raises ValueError naming the file, the place and what is wrong."""
+    """Read and check a manifest. Raises ValueError with the file, the place and what is wrong."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:

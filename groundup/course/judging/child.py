@@ -1,7 +1,7 @@
-"""The process in which a learner's code runs: `python -m groundup.course.judging.child REQUEST`. judge.py starts it.
+"""The process that runs a learner's code: `python -m groundup.course.judging.child REQUEST`. judge.py starts it.
 
-What happens is written to a file, a JSON object a line, as soon as it happens: a process that dies of the learner's C
-has told until then. stdout and stderr are the learner's own.
+It writes every event to a file at once, one JSON object a line. So the events up to a crash in the learner's C are
+known. Its standard output and standard error belong to the learner's code.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ GRACE = 5.0
 
 
 def main(argv: list[str]) -> None:
-    """argv: the path of the request, as judge.py writes it."""
+    """argv: the path of the request that judge.py has written."""
     request = json.loads(Path(argv[0]).read_text(encoding="utf-8"))
     assembled = assembly.load(Path(request["assembly"]))
     end_with_parent(os.getppid(), request["seconds"])
@@ -38,15 +38,15 @@ def main(argv: list[str]) -> None:
             grade(request, assembled, tell)
         except Wrong as wrong:
             tell("wrong", **_told(wrong, assembled))
-        except BaseException as error:  # whatever a learner's code raises, SystemExit too, is what is to be told
+        except BaseException as error:  # everything that the learner's code raises is reported, SystemExit too
             tell("raised", **_raised(error, assembled, request["lines"]))
         else:
             tell("done")
-    os._exit(0)  # threads or exit handlers of the learner's have no say any more
+    os._exit(0)  # the learner's threads and exit handlers do not run
 
 
 def end_with_parent(parent: int, seconds: float) -> None:
-    """End this process when its parent has ended, which a closed terminal does not tell, or long after its time."""
+    """End this process when its parent has ended, as a closed terminal ends it, or long after its time is over."""
     last = time.monotonic() + seconds + GRACE
 
     def watch() -> None:
@@ -58,7 +58,7 @@ def end_with_parent(parent: int, seconds: float) -> None:
 
 
 def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[..., None]) -> None:
-    """All checks of the task, in order, or the checkpoint of the phase. Raises what the first failure raises."""
+    """Run all checks of the task, in order, or those of the checkpoint. Raises what the first failing check raises."""
     assembly.use(assembled)
     tell("check", name="import")
     if request["task"]:
@@ -79,7 +79,7 @@ def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[
 
 
 def check_order(made: list[Check]) -> None:
-    """Raises ValueError where the checks do not stand in the order of checks.ORDER."""
+    """Raises ValueError if the checks are not in the order of ORDER."""
     places = [ORDER.index(check.name) for check in made]
     if places != sorted(places):
         raise ValueError(f"the checks stand in the order {[check.name for check in made]}, expected that of {ORDER}")
@@ -91,7 +91,7 @@ def _told(wrong: Wrong, assembled: assembly.Assembly) -> dict[str, Any]:
 
 
 def _line(line: int | None, assembled: assembly.Assembly) -> int:
-    """The learner's line of a line in the one assembled file that is being graded; 0 where there is none."""
+    """The learner's line for a line of the assembled file that is graded; 0 if there is none."""
     for file in assembled.lines:
         place = assembled.place(file, line) if line else None
         if place:
@@ -100,7 +100,11 @@ def _line(line: int | None, assembled: assembly.Assembly) -> int:
 
 
 def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
-    """lines: the first and last of the learner's function: the place in it says more than one in what it called."""
+    """An exception as an event.
+
+    lines: the first and last line of the learner's function. A place in it is reported rather than one in a function
+    that it calls.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     places = [(assembled.place(frame.filename, frame.lineno or 0), frame.line) for frame in frames]
     mine = [(place, line) for place, line in places if place]

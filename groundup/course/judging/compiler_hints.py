@@ -1,4 +1,4 @@
-"""What the first error of a C compiler most likely means."""
+"""What the first error of a C compiler most likely means, in the words of the course."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 
 def compile_hint(text: str) -> str:
-    """What the first error of a C compiler most likely means, in words; "" where it is none of those known here.
+    """A hint for the first error of a C compiler; "" for an error that is not in COMPILE_HINTS.
 
-    text: what gcc or clang wrote, or any part of it that begins with the first error
+    text: the output of gcc or clang, or a part of it that begins with the first error
     """
     text = text.replace("\u2018", "'").replace("\u2019", "'")  # gcc's quotes, where the language is not C
     first = next((line for line in text.splitlines() if "error:" in line), text)
@@ -21,7 +21,7 @@ def compile_hint(text: str) -> str:
 
 
 def _undeclared(name: str) -> str:
-    """A call of a function that the compiler has not heard of."""
+    """The hint for a call of an undeclared function."""
     header = next((header for header, names in HEADERS.items() if name in names), "")
     if header:
         return f"{name} is declared in {header}: write #include <{header}> at the top of the file"

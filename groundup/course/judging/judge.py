@@ -1,7 +1,7 @@
-"""Grading, seen from outside: start child.py, give it so much time and memory, and say what became of it.
+"""Grading: prepare the files, start child.py with a limit of time and memory, and turn its report into a verdict.
 
-The learner's code can loop for ever, end the process, or crash it in C. Whatever it does, there is a verdict, and no
-process is left behind.
+The learner's code can loop for ever, end the process, or crash it in C. There is a verdict in every case, and no
+process is left.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MOST_PRINTED = 2000
 
 
 def judge(workspace: Workspace, task: Task) -> Verdict:
-    """Grade the learner's function of one task, all other functions being the project's."""
+    """Grade the learner's function of one task. All other functions are the project's."""
     phase = workspace.course.phase_of(task)
     file = str(workspace.folder / task.file)
     try:
@@ -52,7 +52,7 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
 
 
 def _where_it_went(missing: FunctionMissing, task: Task) -> str:
-    """What to do about a function that is not found in the file, which may be another task's."""
+    """A hint for a function that is not in the file. Another task's function may be the one that is missing."""
     if missing.line:
         return ""
     how = "" if is_c(task.file) else " (a lambda will not do, nor a def inside an if)"
@@ -61,7 +61,7 @@ def _where_it_went(missing: FunctionMissing, task: Task) -> str:
 
 
 def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
-    """What ends a phase, with every function of the learner's that passes in place."""
+    """Grade what ends a phase, with all functions of the learner's that pass."""
     mine = [task for task in workspace.course.tasks if workspace.passed(task)]
     folder = workspace.built / "checkpoint"
     try:
@@ -99,7 +99,7 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
 
 
 def _seconds() -> float | None:
-    """What GROUNDUP_LEARN_SECONDS asks for; ValueError where that is no time."""
+    """The time limit of GROUNDUP_LEARN_SECONDS, None if it is not set. Raises ValueError if it is no time."""
     chosen = os.environ.get(SECONDS_VARIABLE)
     try:
         seconds = float(chosen) if chosen else None
@@ -111,11 +111,11 @@ def _seconds() -> float | None:
 
 
 def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[int | None, str]:
-    """Run a command in a folder. Returns its exit code, None where it ran out of time, and the end of what it printed.
+    """Run a command in a folder. Returns (exit code, None after the time limit; the end of its output).
 
-    Its whole process group is killed when the time is over, and when we are interrupted.
+    All processes of its group are killed at the time limit, and if this process is interrupted.
     """
-    # PYTHONBREAKPOINT: nobody is there to talk to a debugger.
+    # PYTHONBREAKPOINT: a debugger would wait for input for ever.
     settings = {"GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1", "PYTHONBREAKPOINT": "0"}
     variables = processes.finding_our_packages(os.environ) | settings
     done = processes.run(command, seconds, folder=folder, variables=variables, together=True, most=4 * MOST_PRINTED)

@@ -1,7 +1,7 @@
-"""What a process that runs a learner's code may take: memory here, time in judge.py.
+"""The memory limit of a process that runs a learner's code. judge.py has the time limit.
 
-Linux refuses memory beyond a limit, and the learner gets a MemoryError with a line. Elsewhere, and where memory was
-only promised, a thread looks how much the process holds, and ends it.
+Linux refuses memory beyond the limit, and the learner gets a MemoryError with a line. On other systems, and on Linux
+for memory that was promised but not yet used, a thread looks how much the process holds, and ends it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ LOOK_EVERY = 0.05
 
 
 def limit_memory(megabytes: int, exceeded: Callable[[], None]) -> None:
-    """From now on this process may hold so many megabytes more than it holds now.
+    """From now on this process may hold this many megabytes more than it holds now.
 
-    exceeded: called by a thread once it holds more, before the process ends
+    exceeded: called by a thread when the process holds more, before it ends
     """
     start = resident_bytes()
     if sys.platform == "linux":
@@ -46,7 +46,7 @@ def limit_memory(megabytes: int, exceeded: Callable[[], None]) -> None:
 
 
 def resident_bytes() -> int:
-    """The memory that this process holds; on macOS the most that it has held."""
+    """The memory that this process holds; on macOS the largest amount that it has held."""
     if sys.platform == "linux":
         import resource
 
@@ -75,7 +75,7 @@ def _resident_on_windows() -> int:
 
 
 def working_set(kernel: Any) -> int:
-    """What Windows' kernel32 says that this process holds, in bytes."""
+    """The memory that this process holds by Windows' kernel32, in bytes."""
     counters = _Counters(size=ctypes.sizeof(_Counters))
     kernel.GetCurrentProcess.restype = ctypes.c_void_p
     kernel.K32GetProcessMemoryInfo.argtypes = (ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint32)

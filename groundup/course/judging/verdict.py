@@ -1,4 +1,4 @@
-"""The result of a grading, made from what the child process reported before it ended."""
+"""The result of a grading, made from the events that the child process reported."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ MOST_SHOWN_NOTES = 40
 
 @dataclass(frozen=True)
 class Verdict:
-    """What grading a task came to.
+    """The result of a grading.
 
-    passed: every check; failed_check: the first that failed, "" where all passed or nothing is written yet
-    passed_checks: (name, number of comparisons) of those that passed
-    what: one sentence; expected, got, likely: as checks.Wrong has them
-    file, line: the place in the learner's file, "" and 0 where there is none; source: that line
-    more: a compiler's words, or a traceback without a line of the learner's
+    passed: whether every check has passed
+    failed_check: the name of the one that failed, "" if all have passed or the task is still a stub
+    passed_checks: (name, number of comparisons) of those before it
+    what: one sentence; expected, got, cause: as Wrong has them
+    file, line: the place in the learner's file, "" and 0 if there is none; source: the text of that line
+    more: the compiler's own words, or a traceback without a line of the learner's
     notes: such as a measured time; printed: the end of what the learner's code printed
     """
 
@@ -44,7 +45,7 @@ class Verdict:
     stub: bool = False
 
     def document(self) -> dict[str, Any]:
-        """The verdict as `groundup learn check --json` prints it: other programs read these keys, so they stay."""
+        """The verdict as `groundup learn check --json` prints it. Programs read these keys, so they do not change."""
         keys = {"failed_check": "rung", "passed_checks": "rungs", "cause": "likely"}
         return {keys.get(name, name): value for name, value in asdict(self).items()}
 

@@ -1,4 +1,4 @@
-"""Finding a function in C source: enough of the language to tell code from comments and to match braces."""
+"""Finds a function in C source. It knows just enough C to tell code from comments and to match braces."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _NOT_CODE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\
 
 
 def c_function(text: str, name: str) -> tuple[int, int, int]:
-    """(first line of the declaration, line of the opening brace, line of the closing brace) of a definition, from 1.
+    """The lines of a definition, from 1: (start of the declaration, opening brace, closing brace).
 
-    name: as it stands in NAME(...), or the function's plain name
-    Raises ValueError where there is no definition of that name, or its braces do not match.
+    name: the function's plain name, or what stands in NAME(...)
+    Raises ValueError if the text has no such definition, or its braces do not match.
     """
     code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     named = rf"(?:NAME\(\s*{re.escape(name)}\s*\)|(?<![\w(]){re.escape(name)})\s*\("
@@ -31,7 +31,7 @@ def c_function(text: str, name: str) -> tuple[int, int, int]:
 
 
 def _closing(code: str, opening: int, opens: str, closes: str) -> int | None:
-    """Where the bracket that opens at `opening` closes; None where it does not."""
+    """The place of the bracket that closes the one at `opening`; None if there is none."""
     depth = 0
     for i in range(opening, len(code)):
         depth += (code[i] == opens) - (code[i] == closes)
@@ -41,7 +41,7 @@ def _closing(code: str, opening: int, opens: str, closes: str) -> int | None:
 
 
 def _declaration_start(code: str, at: int) -> int:
-    """Where the declaration begins that a function's name stands in: after the last end of something else."""
+    """The start of the declaration that holds a function's name: the end of the statement before it."""
     start = max(code.rfind(each, 0, at) for each in (";", "}", "\n#", "\n\n")) + 1
     if code[start - 1 : start + 1] == "\n#":  # a preprocessor line: the declaration begins on the next
         start = code.find("\n", start) + 1

@@ -1,4 +1,4 @@
-"""The learner's folder: made, found and opened."""
+"""Makes a learner's folder, finds the one that is there, and opens it."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ Start Python itself in another folder: in this one it would find your files befo
 
 
 def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
-    """Make the folder, or add what is missing in one that is there. Returns it and the files that were written.
+    """Make the folder, or write the files that are missing in an existing one.
 
-    Raises ValueError for a folder with other things in it.
+    Returns the folder, opened, and the files that were written. Raises ValueError if the folder holds other things.
     """
     folder = folder.absolute()
     state = folder / record_file.NAME
@@ -68,7 +68,10 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
 
 
 def opened(folder: Path, course: Course) -> Workspace:
-    """The learner's folder, its files moved to where this version has them; stderr is told of what was moved."""
+    """Open a learner's folder.
+
+    A folder of an earlier version is migrated first; standard error says which files were moved.
+    """
     workspace = Workspace(folder.absolute(), course, record_file.load(folder / record_file.NAME))
     told = migrate(workspace.folder, course, workspace.record, workspace.keep)
     if told:
@@ -78,9 +81,9 @@ def opened(folder: Path, course: Course) -> Workspace:
 
 
 def commit_first(folder: Path) -> str:
-    """Put a fresh folder under git, where git is there and the folder is not in a repository already.
+    """Make a new folder a git repository with a first commit, if git is installed and no repository is around it.
 
-    Returns what was done, for the learner: "" where nothing was.
+    Returns a message for the learner, "" if nothing was done.
     """
     git = shutil.which("git")
     if git is None:
@@ -88,9 +91,9 @@ def commit_first(folder: Path) -> str:
     inside = subprocess.run([git, "-C", str(folder), "rev-parse", "--is-inside-work-tree"], capture_output=True)
     if inside.returncode == 0:
         return ""
-    # A learner who has never used git has no name set, without which git makes no commit.
-    who = subprocess.run([git, "config", "user.email"], cwd=folder, capture_output=True).returncode == 0
-    name = [] if who else ["-c", "user.name=groundup learn", "-c", "user.email=learn@localhost"]
+    # Without a name git makes no commit, and a learner who has never used git has not set one.
+    has_name = subprocess.run([git, "config", "user.email"], cwd=folder, capture_output=True).returncode == 0
+    name = [] if has_name else ["-c", "user.name=groundup learn", "-c", "user.email=learn@localhost"]
     for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "The stubs, as they come"]):
         done = subprocess.run([git, *name, *command], cwd=folder, capture_output=True, text=True)
         if done.returncode != 0:
@@ -99,9 +102,10 @@ def commit_first(folder: Path) -> str:
 
 
 def locate(given: Path | None, course: Course) -> Workspace:
-    """The learner's folder: the one given, GROUNDUP_COURSE, this folder or one above it, or groundup-course in it.
+    """Find and open the learner's folder.
 
-    Raises ValueError where none is found, with the command that makes one.
+    Tried in this order: the folder given, GROUNDUP_COURSE, this folder and those above it, groundup-course in this
+    folder. Raises ValueError, with the command that makes one, if none of them is a learner's folder.
     """
     chosen = given or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
     if chosen is not None:

@@ -1,11 +1,11 @@
-"""Where a function stands in a source file, and how it becomes a stub.
+"""Finds the lines of a function in a source file, and makes its stub.
 
-An exercise is a function of the project with its body removed. Nothing is written twice: the stub is made from the
-function, and what the learner writes is put back in the same place. So all that is needed of a file, Python or C, is
-which lines a function takes and where its body begins.
+An exercise is a function of the project with its body removed. The stub is made from the function, and the learner's
+function takes the same place in the file, so nothing is written twice. For that it is enough to know which lines a
+function takes and where its body begins, in Python and in C.
 
-A function is named as Python does: `relu`, `Dense.forward`, or `tiled.product` for one that another defines. In C it is
-the name that stands in NAME(...), or the plain name where there is no NAME.
+A function's name is `relu`, `Dense.forward`, or `tiled.product` for a function that another one defines. In C it is the
+name that stands in NAME(...), or the plain name if there is no NAME.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from groundup.course.learner.c_source import c_function
 
 
 class FunctionMissing(ValueError):
-    """The file has no function of that name, or cannot be read as a program at all.
+    """The file has no function of that name, or cannot be parsed.
 
-    line: where the trouble is, from 1; None where the function is nowhere
+    line: the line of the syntax error, from 1; None if the function is missing
     """
 
     def __init__(self, message: str, line: int | None = None) -> None:
@@ -32,10 +32,11 @@ class FunctionMissing(ValueError):
 
 @dataclass(frozen=True)
 class Place:
-    """The lines of a function, from 1, both ends included.
+    """The lines of a function, from 1.
 
-    first: of its first decorator, or its `def`; in C of its declaration
-    body: of the first line that is replaced in a stub; last: of its end (in C the line of the closing brace)
+    first: the first decorator, else the `def`; in C the start of the declaration
+    body: the first line that a stub replaces
+    last: the last line; in C the closing brace
     """
 
     first: int
@@ -44,33 +45,33 @@ class Place:
 
 
 def find(text: str, name: str, file: str, keep: int = 0) -> Place:
-    """The place of a function in the text of a file.
+    """The lines of a function in the text of a file.
 
-    file: the file's name, which tells the language; keep: how many statements (in C lines) of the body a stub keeps:
-    checks of the arguments, which are no exercise
-    Raises FunctionMissing where it is not there, or the file cannot be parsed.
+    file: the file's name, which tells its language
+    keep: how many statements of the body (in C: lines) a stub keeps, because they check arguments and are no exercise
+    Raises FunctionMissing if the function is not there, or the file cannot be parsed.
     """
     return _find_in_c(text, name, file, keep) if is_c(file) else _find_in_python(text, name, file, keep)
 
 
 def is_c(file: str) -> bool:
-    """Whether a file is C, by its name."""
+    """Whether a file is C; its name tells."""
     return PurePath(file).suffix in (".c", ".h")
 
 
 def function_text(text: str, place: Place) -> str:
-    """The function's lines, decorators included, each with its newline."""
+    """The function's lines, with its decorators."""
     return "".join(lines_of(text)[place.first - 1 : place.last])
 
 
 def replaced(text: str, place: Place, function: str) -> str:
-    """The file's text with the function's lines replaced by other ones."""
+    """The file's text with another text in the place of the function."""
     lines = lines_of(text)
     return "".join([*lines[: place.first - 1], function, *lines[place.last :]])
 
 
 def stub(text: str, name: str, file: str, message: str, keep: int = 0) -> str:
-    """The function's text with its body removed: the declaration, the docstring, and an error that names the task."""
+    """The function's text with its body removed. The declaration and the docstring stay; an error names the task."""
     place = find(text, name, file, keep)
     lines = lines_of(text)
     head = lines[place.first - 1 : place.body - 1]
@@ -82,9 +83,9 @@ def stub(text: str, name: str, file: str, message: str, keep: int = 0) -> str:
 
 
 def stub_line(function: str, week: int, number: int) -> int:
-    """The line of a function's text, from 1, in which the error of its stub still stands; 0 where it does not.
+    """The line of a function's text, from 1, that still holds the stub's error; 0 if none does.
 
-    A title may change from one version to the next, and a learner may keep the line as a comment.
+    Only the task's number is compared, because a title may change from version to version. A comment does not count.
     """
     task = re.escape(f"week {week}, task {number}: ")
     for line, text in enumerate(lines_of(function), start=1):
@@ -131,7 +132,7 @@ def _is_docstring(statement: ast.stmt) -> bool:
 
 
 def _with_comments(text: str, line: int, first: int) -> int:
-    """The line of the first comment directly above a statement: it tells the solution, so it goes with the body."""
+    """The line of the first comment directly above a statement. Such comments tell the solution, so a stub has none."""
     lines = lines_of(text)
     while line - 1 > first and lines[line - 2].lstrip().startswith("#"):
         line -= 1
@@ -149,14 +150,14 @@ def _find_in_c(text: str, name: str, file: str, keep: int) -> Place:
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines with their newlines; the last one has one, too.
+    """The lines of a text, each with a newline, the last one too.
 
-    Not str.splitlines, which also ends a line at a form feed and at Unicode's separators: Python and C do not.
+    str.splitlines is not used: it also splits at a form feed and at Unicode's separators, and Python and C do not.
     """
     lines = [line + "\n" for line in text.split("\n")]
     return lines[:-1] if text.endswith("\n") or not text else lines
 
 
 def dedented(function: str) -> str:
-    """The text of a function with its own indentation removed, for showing."""
+    """A function's text without its own indentation, as it is shown."""
     return textwrap.dedent(function)

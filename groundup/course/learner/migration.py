@@ -1,9 +1,9 @@
-"""A learner's folder from an earlier version, brought to where the project's files are now.
+"""A learner's folder from an earlier version is brought to where the project's files are now.
 
-The folder holds copies of the project's files. When the project moves one of them, `migrate` moves the learner's copy
-to the same place, and has the import lines of all copies name the modules by their new places; attributes that have
-another name get that. All of it happens once, when the folder is opened; every file that is changed is copied first.
-PLACES is the only list of old places, and ATTRIBUTES of old attributes.
+The folder holds copies of the project's files. If the project has moved such a file, `migrate` moves the learner's copy
+to the same place. It also changes the import lines of all copies to the modules' new names, and attributes to theirs.
+This happens once, when the folder is opened, and a copy is made of every file before it is changed. PLACES is the only
+list of old places, and ATTRIBUTES is the only list of old attributes.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ IMPORT = re.compile(r"^([ \t]*import[ \t]+)([\w., \t]+)", re.MULTILINE)
 
 
 def migrate(folder: Path, course: Course, record: LearnersRecord, keep: Callable[[Path], Path | None]) -> str:
-    """Move the learner's files to their new places and mend their imports. Returns what was done, "" for nothing.
+    """Move the learner's files to their new places and mend their imports. Returns a message, "" if nothing was done.
 
-    progress: a pass stays one, although the function may have an import line in it that was mended
+    record: a task that has passed stays passed, although an import line in its function may have changed
     keep: copies a file before it is changed, and returns the copy
-    Raises ValueError where a file cannot be moved or written; what was there before is still there then.
+    Raises ValueError if a file cannot be moved or written. The old file is still there then.
     """
     old_places = {new: old for old, new in PLACES.items()}
     done, mended_files = [], []
@@ -154,7 +154,7 @@ def mended(text: str, file: str, now: str) -> str:
 
 
 def _new_name(module: str) -> str | None:
-    """Where a module is now, by its full name; None where it has not moved."""
+    """The new full name of a module; None if it has not moved."""
     if module in MODULES:
         return MODULES[module]
     for old, new in PLACES.items():
@@ -200,10 +200,10 @@ def _write(
     record: LearnersRecord,
     keep: Callable[[Path], Path | None],
 ) -> bool:
-    """Write a file to its new place, its imports mended. Returns whether there was something to write.
+    """Write a file to its new place, with its imports mended. Returns whether there was something to write.
 
     stood: the place of `source` in the folder; target: the new place, which may be the same
-    tasks: those of the file; where the function of one still is the one that passed, it still is afterwards
+    tasks: those of the file. A function that is the text that passed stays so.
     """
     if source == target and (is_c(stood) or not source.is_file()):
         return False
@@ -226,7 +226,7 @@ def _write(
 
 
 def _digest(text: str, task: Task) -> str:
-    """Of the task's function; "" where it is not there, or the text is no program."""
+    """The digest of the task's function; "" if it is missing, or the text is no program."""
     try:
         return record_file.digest(function_text(text, find(text, task.function, task.file)))
     except ValueError:
@@ -234,7 +234,7 @@ def _digest(text: str, task: Task) -> str:
 
 
 def _is_written(path: Path, tasks: list[Task]) -> bool:
-    """Whether one of the file's exercises is no stub any more, or the file cannot be read as a program."""
+    """Whether an exercise of the file is no longer a stub, or the file cannot be parsed."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         functions = [function_text(text, find(text, task.function, task.file)) for task in tasks]

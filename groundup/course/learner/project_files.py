@@ -1,4 +1,4 @@
-"""The project's own text of the files with exercises: whole, a function of it, and with stubs."""
+"""The project's own text of the files with exercises: the whole file, one function of it, or the file with stubs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from groundup.course.manifest import ROOT, Course, Task
 
 
 def files(course: Course) -> list[str]:
-    """The files that have exercises in them, in the course's order."""
+    """The files with exercises, in the order of the course."""
     return list(dict.fromkeys(task.file for task in course.tasks))
 
 
@@ -23,7 +23,7 @@ def solution(task: Task) -> str:
 
 
 def stubbed(file: str, course: Course) -> str:
-    """The project's file with a stub in the place of every exercise."""
+    """The project's file with a stub in place of every exercise."""
     text = solution_file(file)
     for task in course.tasks:
         if task.file == file:

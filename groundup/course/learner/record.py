@@ -1,7 +1,7 @@
-"""What the learner has done: progress.toml in their folder, plain text, theirs to read and to edit.
+"""What the learner has done: progress.toml in their folder, a plain text that they may read and edit.
 
-A task has passed, was skipped, or neither. A pass holds for the function as it was: its digest stands beside it, so
-that `status` can say of one that was changed since. Nothing counts days.
+A pass holds for one text of the function. The digest of that text is stored, so `status` knows whether the function was
+changed since. There is no counting of days.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NAME = "progress.toml"
 
 HEADING = """\
 # What you have done, written by `groundup learn`. It is plain text: read it, keep it in git, edit it if you must.
-# What is written anew are the entries that groundup knows; comments do not survive.
+# groundup writes its own entries again each time; comments that you add are lost.
 
 """
 
@@ -30,9 +30,11 @@ STATES = ("", "passed", "skipped")
 
 @dataclass
 class TaskRecord:
-    """Of one task. state: "passed", "skipped", or "" for neither; on: the date of that, ISO
+    """What has become of one task.
 
-    digest: of the function's text when it passed; hints: levels seen; revealed: the solution was seen before it passed
+    state: "passed", "skipped", or "" for neither; on: the date of the state, in ISO format
+    digest: of the function's text that passed; hints: the highest hint that was taken
+    revealed: whether the solution was opened before the task passed
     """
 
     state: str = ""
@@ -44,18 +46,22 @@ class TaskRecord:
 
 @dataclass
 class LearnersRecord:
-    """current: the task that commands mean where none is named; records: by the task's id, or "checkpoint N"."""
+    """The whole of progress.toml.
+
+    current: the task that a command means if it names none
+    entries: by the task's id, or "checkpoint N"
+    """
 
     current: str
     entries: dict[str, TaskRecord] = field(default_factory=dict)
 
     def of(self, name: str) -> TaskRecord:
-        """The record of a task, a fresh one where nothing is known."""
+        """The entry of a task; an empty one is made if there is none."""
         return self.entries.setdefault(name, TaskRecord())
 
 
 def load(path: Path) -> LearnersRecord:
-    """Read the file. Raises ValueError naming the file and the place where it is not what `save` writes."""
+    """Read the file. Raises ValueError, with the place in it, if it is not as `save` writes it."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
         record = LearnersRecord(_field(document, "current", str, "the file"))
@@ -69,7 +75,7 @@ def load(path: Path) -> LearnersRecord:
             if entry.state not in STATES:
                 raise ValueError(f"{where}: state is {entry.state!r}, expected one of {', '.join(map(repr, STATES))}")
             record.entries[name] = entry
-    except ValueError as error:  # tomllib's and the decoder's, too
+    except ValueError as error:  # tomllib and the decoder raise it, too
         raise ValueError(
             f"{path}: {error}. Mend that line, or move the file away and run groundup learn start"
         ) from None
@@ -85,7 +91,7 @@ def _field(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
 
 
 def save(record: LearnersRecord, path: Path) -> None:
-    """Write the file, as a whole or not at all. Records in which nothing stands are left out."""
+    """Write the file, as a whole or not at all. Empty entries are left out."""
     lines = [HEADING, f"current = {_toml(record.current)}\n"]
     for name, entry in sorted(record.entries.items(), key=lambda each: _order(each[0])):
         told = {key: value for key, value in vars(entry).items() if value}
@@ -106,6 +112,6 @@ def _toml(value: Any) -> str:
 
 
 def digest(function: str) -> str:
-    """Tells a function's text from another; spaces at the ends of lines do not count."""
+    """A short code of a function's text, to notice a change. Spaces at the ends of lines do not count."""
     text = "\n".join(line.rstrip() for line in function.split("\n"))
     return hashlib.sha256(text.encode()).hexdigest()[:16]

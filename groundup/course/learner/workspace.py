@@ -1,13 +1,13 @@
-"""The learner's folder: copies of the stages' own files, in which the exercises are stubs.
+"""The learner's folder: copies of the stages' own files, with a stub in place of every exercise.
 
     groundup-course/
         README.md           what this is, and the three commands that matter
         progress.toml       what is done
-        stage1_pure_python/matmul.py, …     the files with exercises in them, the learner's to write in
+        stage1_pure_python/matmul.py, …     the files with exercises; the learner writes in them
         .groundup/          what groundup builds from them; may be deleted at any time
 
-The files are the project's, whole, so an exercise is written where it belongs: among its neighbours, under the
-docstring that says what it owes. Nothing in here is ever overwritten without a copy in .groundup/old.
+The files are whole, so that a learner writes a function where it belongs: among its neighbours, below the docstring
+that says what it has to do. No file is overwritten without a copy in .groundup/old.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUILT = ".groundup"
 
 @dataclass
 class Workspace:
-    """A learner's folder, opened. Call `save` after changing `progress`."""
+    """A learner's folder, opened. Call `save` after a change of `record`."""
 
     folder: Path
     course: Course
@@ -42,14 +42,14 @@ class Workspace:
 
     @property
     def built(self) -> Path:
-        """Where what is made of the learner's files goes."""
+        """The folder for everything that is built from the learner's files."""
         return self.folder / BUILT
 
     def text(self, file: str) -> str:
-        """The learner's text of a file. Raises ValueError where it is gone, or is no text."""
+        """The learner's text of a file. Raises ValueError if the file is missing or is not UTF-8."""
         path = self.folder / file
         try:
-            return path.read_text(encoding="utf-8-sig")  # Windows' editors put a mark at the beginning
+            return path.read_text(encoding="utf-8-sig")  # some editors on Windows begin a file with a byte-order mark
         except FileNotFoundError:
             fix = "groundup learn start brings back files that are missing, and touches no other"
             raise ValueError(f"{path} is not there any more; {fix}") from None
@@ -57,7 +57,7 @@ class Workspace:
             raise ValueError(f"{path} is not UTF-8 text: {error}; save it as UTF-8") from None
 
     def place(self, task: Task) -> Place:
-        """Where the task's function stands in the learner's file. Raises FunctionMissing where it does not."""
+        """The lines of the task's function in the learner's file. Raises FunctionMissing if it is not there."""
         return find(self.text(task.file), task.function, task.file, 0)
 
     def function(self, task: Task) -> str:
@@ -65,24 +65,24 @@ class Workspace:
         return function_text(self.text(task.file), self.place(task))
 
     def is_stub(self, task: Task) -> bool:
-        """Whether the stub's error still stands in the task's function."""
+        """Whether the task's function still holds the stub's error."""
         return bool(stub_line(self.function(task), task.week, task.number))
 
     def passed(self, task: Task) -> bool:
-        """Whether the task has passed, and its function is still what passed."""
+        """Whether the task has passed and its function has not changed since."""
         entry = self.record.of(task.id)
         if entry.state != "passed":
             return False
         try:
             return entry.digest == record_file.digest(self.function(task)) and not self.is_stub(task)
-        except ValueError:  # the function, or its file, is gone or cannot be read: not what passed
+        except ValueError:  # the function or its file is missing or unreadable, so it is not what passed
             return False
 
     def reset(self, task: Task, whole_file: bool = False) -> Path | None:
-        """Put the task's stub back, or every stub of its file with whole_file.
+        """Put the task's stub back; with whole_file, every stub of its file.
 
-        Returns where the old file was copied, None where there was none.
-        Raises FunctionMissing where the file cannot be parsed or lacks the function: then whole_file helps.
+        Returns the copy of the old file, None if there was no file.
+        Raises FunctionMissing if the file lacks the function or cannot be parsed; whole_file works then, too.
         """
         path = self.folder / task.file
         kept = self.keep(path)
@@ -102,7 +102,7 @@ class Workspace:
         return kept
 
     def keep(self, path: Path) -> Path | None:
-        """Copy a file to .groundup/old. Returns the copy, None where there is no such file."""
+        """Copy a file to .groundup/old. Returns the copy, None if there is no such file."""
         if not path.is_file():
             return None
         stamp = time.strftime("%Y%m%d-%H%M%S")
