@@ -23,7 +23,6 @@ DEPENDENCIES = {
     "rich": "13.7",
     "pooch": "1.8",
     "safetensors": "0.4.3",
-    "jsonschema": "4.18",
 }
 """Every package that groundup needs and the oldest version that does; a test compares them with pyproject.toml."""
 

@@ -3,24 +3,32 @@
     schema()           results.schema.json
     fault(document)    what is wrong, where, and what was expected there
 
-The `jsonschema` package validates; here its findings are put into the words of this project's other errors.
+`fault` follows the published schema, as far as that goes: the keywords it knows are those that the schema uses. So the
+format is described in one place, and reading a file needs no validator to be installed; the tests set both beside the
+`jsonschema` package.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jsonschema import Draft202012Validator, ValidationError
-from jsonschema.exceptions import best_match
-
 _TYPES = {"object": "an object", "array": "a list", "string": "text", "integer": "a whole number"}
 _TYPES |= {"number": "a number", "boolean": "true or false", "null": "null"}
-_BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most"}
+
+_BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+    "minimum": ("at least", lambda value, bound: value >= bound),
+    "exclusiveMinimum": ("more than", lambda value, bound: value > bound),
+    "maximum": ("at most", lambda value, bound: value <= bound),
+}
+LARGEST = 1.7976931348623157e308
+"""Of a float. JSON can write larger numbers."""
+
+Rule = Mapping[str, Any]
 
 
 @cache
@@ -32,51 +40,117 @@ def schema() -> dict[str, Any]:
 
 def fault(document: Any) -> str | None:
     """What is wrong with a document: 'rows[3].measurement.median: expected a number, got "fast"'; None for nothing."""
-    if (place := _beyond_floats(document)) is not None:
-        return f"{place}: expected a number below 1.8e308"
-    error = best_match(Draft202012Validator(schema()).iter_errors(document))
-    return None if error is None else _told(error)
+    return next(_unusable(document), None) or next(_faults(document, schema(), ""), None)
 
 
 def shown(value: Any) -> str:
     """A JSON value for an error's sentence: as JSON, and cut where it is long."""
-    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        text = "a value nested without end"
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _told(error: ValidationError) -> str:
-    place = _place(error.absolute_path)
-    if error.validator == "required":
-        missing = next(name for name in error.validator_value if name not in error.instance)
-        return f"{place}.{missing}: is missing".lstrip(".")
-    if error.validator == "additionalProperties" and error.validator_value is False:
-        unknown = next(name for name in error.instance if name not in error.schema["properties"])
-        return f"{place}.{unknown}: is no field of this format".lstrip(".")
-    return f"{place}: expected {_wanted(error)}, got {shown(error.instance)}".removeprefix(": ")
+def _faults(value: Any, rule: Rule, place: str) -> Iterator[str]:
+    """Every breach of a rule of the schema in a value and inside of it."""
+    rule = _resolved(rule)
+    if "anyOf" in rule:
+        fitting = next((each for each in rule["anyOf"] if _fits(value, each)), None)
+        wanted = " or ".join(dict.fromkeys(_wanted(each) for each in rule["anyOf"]))
+        yield from [_told(place, wanted, value)] if fitting is None else _faults(value, fitting, place)
+    elif not _fits(value, rule):
+        yield _told(place, _wanted(rule), value)
+    elif isinstance(value, dict):
+        yield from _faults_of_object(value, rule, place)
+    elif isinstance(value, list):
+        for at, each in enumerate(value if "items" in rule else ()):
+            yield from _faults(each, rule["items"], f"{place}[{at}]")
+    elif isinstance(value, int | float):
+        for name, (words, holds) in _BOUNDS.items():
+            if name in rule and not holds(value, rule[name]):
+                yield _told(place, f"{words} {rule[name]}", value)
 
 
-def _wanted(error: ValidationError) -> str:
-    """What the rule that was broken asks for; of alternatives, what each of them asks for at that place."""
-    value = error.validator_value
-    if error.validator == "anyOf":
-        return " or ".join(dict.fromkeys(_wanted(each) for each in error.context or () if not each.relative_path))
-    if error.validator == "type":
-        return " or ".join(_TYPES[name] for name in ([value] if isinstance(value, str) else value))
-    if error.validator == "enum":
-        return f"one of {', '.join(value)}"
-    if error.validator == "const":
-        return shown(value)
-    return f"{_BOUNDS[str(error.validator)]} {value}"
+def _faults_of_object(value: Mapping[str, Any], rule: Rule, place: str) -> Iterator[str]:
+    known, further = rule.get("properties", {}), rule.get("additionalProperties", True)
+    inside = f"{place}." if place else ""
+    for name in rule.get("required", ()):
+        if name not in value:
+            yield f"{inside}{name}: is missing"
+    for name, each in value.items():
+        if name in known:
+            yield from _faults(each, known[name], f"{inside}{name}")
+        elif further is False:
+            yield f"{inside}{name}: is no field of this format"
+        elif further is not True:
+            yield from _faults(each, further, f"{inside}{name}")
 
 
-def _place(path: Iterable[str | int]) -> str:
-    """rows, 3, ratio -> 'rows[3].ratio'."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
+def _fits(value: Any, rule: Rule) -> bool:
+    """Whether a value is of a type and, where they are listed, among the values that a rule allows."""
+    rule = _resolved(rule)
+    if "const" in rule or "enum" in rule:
+        allowed = rule.get("enum", [rule.get("const")])
+        return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed)
+    names = rule.get("type", ())
+    return not names or any(_is(value, name) for name in ([names] if isinstance(names, str) else names))
 
 
-def _beyond_floats(value: Any, path: tuple[str | int, ...] = ()) -> str | None:
-    """Where a document has a number like 1e999, which JSON can write and no float holds; None for nowhere."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return _place(path)
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return next((found for name, each in inside if (found := _beyond_floats(each, (*path, name)))), None)
+def _is(value: Any, name: str) -> bool:
+    if isinstance(value, bool):
+        return name == "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return name in ("integer", "number")
+    kinds = {"number": float, "string": str, "array": list, "object": dict, "null": type(None)}
+    return isinstance(value, kinds.get(name, ()))
+
+
+def _resolved(rule: Rule) -> Rule:
+    """The rule itself, or the one that it refers to."""
+    found: Rule = schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")] if "$ref" in rule else rule
+    return found
+
+
+def _wanted(rule: Rule) -> str:
+    rule = _resolved(rule)
+    if "const" in rule:
+        return shown(rule["const"])
+    if "enum" in rule:
+        return f"one of {', '.join(rule['enum'])}"
+    names = rule["type"]
+    return " or ".join(_TYPES[name] for name in ([names] if isinstance(names, str) else names))
+
+
+def _told(place: str, wanted: str, value: Any) -> str:
+    return f"{place}: expected {wanted}, got {shown(value)}".removeprefix(": ")
+
+
+def _unusable(document: Any) -> Iterator[str]:
+    """Where a document has what JSON can write and a program cannot use: 1e999, which no float holds, and half a
+    character, which no file holds. Without recursion: a document may be nested deeper than Python's stack."""
+    left: list[tuple[str, Any]] = [("", document)]
+    while left:
+        place, value = left.pop()
+        if isinstance(value, int | float) and not (math.isfinite(value) if isinstance(value, float) else _held(value)):
+            yield f"{place}: expected a number below 1.8e308"
+        if isinstance(value, str) and not _written(value):
+            yield f"{place}: expected text, got half a character"
+        if isinstance(value, dict):
+            if not all(map(_written, value)):
+                yield f"{place}: expected names of whole characters".removeprefix(": ")
+            left += [(f"{place}.{name}".removeprefix("."), each) for name, each in reversed(value.items())]
+        elif isinstance(value, list):
+            left += reversed([(f"{place}[{at}]", each) for at, each in enumerate(value)])
+
+
+def _held(value: int) -> bool:
+    return -LARGEST <= value <= LARGEST
+
+
+def _written(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

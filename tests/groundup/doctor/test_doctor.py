@@ -231,12 +231,12 @@ def test_a_python_too_old_for_groundup_can_still_run_the_doctor(monkeypatch: pyt
 def test_commands_that_cannot_start_send_to_the_doctor(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    error = ModuleNotFoundError("No module named 'jsonschema'", name="jsonschema")
+    error = ModuleNotFoundError("No module named 'safetensors'", name="safetensors")
     with pytest.raises(SystemExit) as left:
         rescue.rescue(error, ["race"])
     assert left.value.code == 2
     assert capsys.readouterr().err == (
-        "error: jsonschema is not installed, and groundup needs it. See: groundup doctor\n"
+        "error: safetensors is not installed, and groundup needs it. See: groundup doctor\n"
     )
     monkeypatch.setattr(rescue, "diagnose", lambda: doctor.judge(Facts()))
     with pytest.raises(SystemExit) as left:

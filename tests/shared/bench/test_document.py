@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from shared.bench.document import SCHEMA, Results, as_document, load
 from shared.bench.results import as_json, write_json
 from shared.bench.rows import KINDS, LIBRARIES, BenchRow, Curve
-from shared.bench.schema import schema
+from shared.bench.schema import fault, schema
 from shared.bench.timing import Measurement
 from shared.contract import STAGES
 from shared.machine.environment import environment
@@ -163,8 +167,103 @@ def test_an_unknown_kind_of_row_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_number_that_no_float_holds_is_refused(tmp_path: Path) -> None:
-    text = changed("rows.0.measurement.median", 12345.0).replace("12345.0", "1e999")
-    assert refusal(tmp_path, text) == ": rows[0].measurement.median: expected a number below 1.8e308"
+    for large in ("1e999", "1" + "0" * 400):
+        text = changed("rows.0.measurement.median", 12345.0).replace("12345.0", large)
+        assert refusal(tmp_path, text) == ": rows[0].measurement.median: expected a number below 1.8e308"
+
+
+def test_half_a_character_is_refused(tmp_path: Path) -> None:
+    whole = document()
+    whole["command"] = "\ud800"
+    assert refusal(tmp_path, json.dumps(whole)) == ": command: expected text, got half a character"
+    whole["environment"]["\ud800"] = whole["command"] = ""
+    assert refusal(tmp_path, json.dumps(whole)) == ": environment: expected names of whole characters"
+
+
+def test_a_fact_may_be_nested_deeply(tmp_path: Path) -> None:
+    text = changed("environment.of another version", "DEEP").replace('"DEEP"', "[" * 600 + "]" * 600)
+    (tmp_path / "results.json").write_text(text)
+    assert load(tmp_path / "results.json").environment["of another version"]
+
+
+ODD = st.one_of(
+    st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([0.5, -1.0, 2.0, 1e300]),
+    st.sampled_from(["", "float32", "ladder", "stage3_c", "nan", "wall", "data"]),
+    st.lists(st.one_of(st.none(), st.integers(-2, 3), st.just("x")), max_size=2),
+    st.dictionaries(st.sampled_from(["pytorch", "name", "x"]), st.one_of(st.none(), st.floats(0, 2)), max_size=2),
+)  # fmt: skip
+"""What may stand where something else should: near misses of every type."""
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> dict[str, Any]:
+    """A document in which up to three entries, anywhere, are replaced, removed or joined by another."""
+    whole = json.loads(as_json(as_document(SMALL)))
+    for _ in range(draw(st.integers(1, 3))):
+        inner: Any = whole
+        while inner:
+            key = draw(st.sampled_from(list(inner) if isinstance(inner, dict) else range(len(inner))))
+            if isinstance(inner[key], dict | list) and inner[key] and draw(st.integers(0, 4)):
+                inner = inner[key]
+                continue
+            change = draw(st.sampled_from(["replace", "remove", "add"]))
+            if change == "remove":
+                del inner[key]
+            elif change == "replace" or isinstance(inner, list):
+                inner[key] = draw(ODD)
+            else:
+                inner[draw(st.sampled_from(["new", "name", "cpu", "kind"]))] = draw(ODD)
+            break
+    return whole
+
+
+SMALL = replace(
+    few(),
+    rows=few().rows[:2],
+    curves=made.full_results().curves[:1],
+    environment=made.ENVIRONMENT,
+    predictions=[{"question": "q", "unit": "x", "guess": None, "measured": 2.0}],
+)
+VALIDATOR = jsonschema.Draft202012Validator(schema())
+
+
+@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@given(mutated())
+def test_the_reader_and_the_published_schema_agree(whole: dict[str, Any]) -> None:
+    found = fault(whole)
+    errors = list(VALIDATOR.iter_errors(whole))
+    assert (found is None) == (not errors), found or errors[0].message
+    if found is not None:
+        places = {schema_place(each) for error in errors for each in [error, *(error.context or ())]}
+        assert any(found.startswith(place) for place in places), (found, places)
+
+
+def schema_place(error: jsonschema.ValidationError) -> str:
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in error.absolute_path).lstrip(".")
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+@given(whole=mutated())
+def test_a_damaged_file_is_read_or_refused_by_name_and_never_ends_in_a_traceback(
+    whole: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    try:
+        results = load(path)
+    except ValueError as error:
+        assert str(error).startswith(str(path))  # noqa: PT017
+    else:
+        assert VALIDATOR.is_valid(whole)
+        assert len(results.rows) == len(whole["rows"])
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.recursive(ODD, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=6))
+def test_any_json_is_refused_by_name(tmp_path: Path, whole: Any) -> None:
+    assert refusal(tmp_path, json.dumps(whole))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +286,11 @@ def test_a_file_that_is_no_results_file_is_refused(text: str | bytes, expected: 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
         load(tmp_path / "absent.json")
+
+
+def test_reading_needs_no_validator_installed() -> None:
+    forgetful = "import sys; sys.modules['jsonschema'] = None; import shared.bench.document"
+    subprocess.run([sys.executable, "-c", forgetful], check=True)
 
 
 @pytest.mark.parametrize("path", sorted(RECORDED.glob("bench-*/results.json")), ids=lambda path: path.parent.name)
