@@ -1,11 +1,12 @@
-"""Two results files beside each other: what became faster or slower, and what is only noise.
+"""Compare two results files: which measurements became faster or slower, and which differ only by noise.
 
-    compare(old, new)        a Difference for each thing that both measured
+    compare(old, new)        a Difference for each measurement in both
     machines(old, new)       what else differs: processor, versions, threads, revision
     as_document, table       the same for JSON and for a terminal
 
 The verdict rests on the ratio to a reference that was measured in the same rounds, because that holds when the machine
-is slower today. Its noise is what several passes disagreed by; a run of one pass states none, and then nobody knows.
+is slower today. Its noise comes from the disagreement of several passes; with one pass the verdict is
+unknown.
 What has no reference is judged by its time, whose noise is taken from the quartiles of its samples. That is less than
 another run may find (see `passes`), and says nothing across machines, so there nothing is judged by its time.
 """
@@ -34,7 +35,7 @@ _UNTOLD = ("date", "load_average")
 
 
 class Change(NamedTuple):
-    """One number in both runs. noise: how far the factor may be off by chance, as a share; None where nobody knows."""
+    """One number in both runs. noise: how far the factor may be off by chance, as a share; None if unknown."""
 
     old: float
     new: float
@@ -86,7 +87,7 @@ class Difference:
 
 
 def compare(old: Results, new: Results) -> list[Difference]:
-    """A Difference for each thing that both measured: the largest changes first, what is within the noise last."""
+    """A Difference for each measurement in both files: the largest changes first, those within the noise last."""
     before = {row.key: row for row in old.rows}
     one_machine = same_machine(old, new)
     pairs = [(before[row.key], row) for row in new.rows if row.key in before]
@@ -95,7 +96,7 @@ def compare(old: Results, new: Results) -> list[Difference]:
 
 
 def only_in(one: Results, other: Results) -> list[BenchRow]:
-    """The rows that were measured in the one and not in the other."""
+    """The rows that are in one file only."""
     known = {row.key for row in other.rows if row.skipped is None}
     return [row for row in one.rows if row.skipped is None and row.key not in known]
 
@@ -114,7 +115,7 @@ def same_machine(old: Results, new: Results) -> bool:
 
 
 def warnings(old: Results, new: Results) -> list[str]:
-    """What must be known before any of the numbers is believed."""
+    """Warnings about the two files, to be read before the numbers."""
     found = []
     if not same_machine(old, new):
         found.append("the two runs are from different machines: their times cannot be compared, only ratios can")

@@ -22,7 +22,7 @@ LABEL = "CPU times of an emulator; they say nothing about a GPU"
 class Sizes:
     """How much is measured.
 
-    simulated: side of the square matrices that the simulator multiplies, in 16 x 16 tiles; it is slow
+    simulated: side of the square matrices that the simulator multiplies, in 16 x 16 tiles; small, because it is slow
     product, tile: side of the large product and of its tiles
     repeats: samples of each product; processes: how many new processes tell how long a kernel takes to be ready
     """

@@ -1,11 +1,11 @@
-"""What measuring on a GPU needs beside the habits of `shared.bench.timing`: another clock, and someone to beat.
+"""What measuring on a GPU needs in addition to `shared.bench.timing`: another clock, and an opponent.
 
 A launch only puts work into the GPU's queue and returns, so a clock that is read right after it has timed the queue.
-Either someone waits for the device (`waiter`), and the time is what a caller sees; or the device notes itself when it
-began and when it ended (`sampler`), and the time is the device's alone. The second is right for calls that wait for
-nothing, a rung of the ladder; whatever reads a number back, like a training step its loss, has waited already.
+Either the host waits for the device (`waiter`), and the time is what a caller sees; or the device records when it
+began and ended (`sampler`), and the time is the device's alone. The second is right for calls that do not wait, such as
+a rung of the ladder. A call that reads a number back, such as a training step with its loss, has waited already.
 
-And a rung that runs on a GPU is set beside the library that NVIDIA wrote for that GPU, cuBLAS, as PyTorch or CuPy calls
+A rung that runs on a GPU is compared with the library that NVIDIA wrote for that GPU, cuBLAS, as PyTorch or CuPy calls
 it; beside NumPy on the CPU it would only show that the GPU is another machine.
 """
 
@@ -43,13 +43,13 @@ def on_gpu(stage: Stage) -> bool:
 
 
 def waiter(stage: Stage) -> Callable[[], object] | None:
-    """What returns when the stage's device has finished; None for a stage whose calls finish before they return."""
+    """A function that waits for the stage's device; None for a stage whose calls finish before they return."""
     arrays: Any = stage.arrays
     return arrays.cuda.synchronize if on_gpu(stage) else None
 
 
 def sampler(stage: Stage) -> Sampler | None:
-    """What takes a sample of calls of this stage by the device's own clock; None where it runs on no real GPU.
+    """A function that times calls of this stage by the device's own clock; None if it runs on no real GPU.
 
     For calls that put work into the default stream and wait for nothing.
     """

@@ -1,4 +1,4 @@
-"""The roofs: how fast could this machine multiply and add if no memory were in the way, and how fast is its memory?
+"""The roofs: how fast could this machine multiply and add if memory cost no time, and how fast is its memory?
 
 Stage 3 has a loop in C that only multiplies and adds numbers that are in registers already. Its speed is the peak of
 one core, which no matrix product can exceed, and a product's share of it says how much is left to be gained. The peak

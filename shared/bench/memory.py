@@ -1,8 +1,8 @@
-"""The most memory that a training step holds, of everyone in a process of its own.
+"""The most memory that a training step holds. Each contender is measured in a process of its own.
 
 The process imports what it needs and makes a batch, a NumPy array. What it holds then is the start. It makes a network,
-takes some steps, and the most that it held meanwhile, less the start, is the row: weights, gradients, activations, what
-the stage makes of the batch, every array made on the way, and what a library sets up when it is first called.
+takes some steps, and the most that it held meanwhile, less the start, is the row: weights, gradients, activations, the
+stage's own copy of the batch, every temporary array, and what a library sets up when it is first called.
 
 Where Linux lets a process reset its high-water mark, that is exact to a page. Elsewhere the mark is that of the whole
 process, and the imports' may lie above the steps': then there is no row, but a reason.
@@ -128,7 +128,7 @@ def main() -> None:
 
 
 class Held:
-    """What this process holds when this is made, with its high-water mark brought down to it where that can be done.
+    """The memory of this process at this moment; its high-water mark is set down to it where the system allows that.
 
     folder: what Linux says of the process.
     """
@@ -142,7 +142,7 @@ class Held:
         self._forgot = self._start is not None and self._mark is not None and self._mark - self._start <= SLACK
 
     def more_by_now(self) -> tuple[int | None, str | None]:
-        """(bytes that were held more than at the start, at most; None), or (None, why that is not known)."""
+        """The most bytes held beyond those at the start: (bytes, None), or (None, why they are not known)."""
         if self._mark is None:
             return None, NO_READING
         mark = self._read("VmHWM")
@@ -164,7 +164,7 @@ class Held:
 
 
 def _most_held() -> int | None:
-    """Bytes that this process held at most, as POSIX tells; None on Windows."""
+    """The most bytes that this process has held, from POSIX; None on Windows."""
     try:
         import resource  # here, because Windows has none
     except ImportError:

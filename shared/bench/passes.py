@@ -1,9 +1,9 @@
-"""Several passes over everything, each in a process of its own, and what their disagreement says.
+"""Several passes over all measurements, each in a process of its own, and the noise that they show.
 
-One process measures the same thing twenty times and finds times within a percent of each other; the next process finds
-them five percent higher, again within a percent. Its arrays lie elsewhere, its neighbours on the machine are others.
-The spread within a process cannot tell how far another run will be off. So everything is measured in several passes,
-minutes apart, and how far their ratios lie apart is what a ratio's noise is taken from.
+In one process, twenty measurements of the same call lie within a percent of each other; in the next process they are
+all five percent higher. Its arrays have other addresses, and other programs run on the machine. So the spread within one
+process does not tell how far another run will differ. Everything is measured in several passes, minutes apart, and the
+noise of a ratio is computed from the differences between the passes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ mean of a few normal numbers inside. (Any table of the distribution, like NIST's
 
 
 def noise(values: Sequence[float]) -> float | None:
-    """How far, as a share of it, another run may find what these passes found; None for a single pass.
+    """How far another run may differ from these passes, as a share of the value; None for a single pass.
 
     The half-width of the 99 % confidence interval of their mean, on a log scale, since a ratio and its inverse must
     be equally sure: exp(t · s / √n) − 1, where s is the standard deviation of the logarithms. Two runs agree where

@@ -1,4 +1,4 @@
-"""What surrounds computing: importing a stage, compiling it, and copying numbers in and out of its arrays.
+"""The time around a computation: importing a stage, compiling it, and copying numbers into and out of its arrays.
 
     import      a fresh process loads the stage, which was compiled before; PyTorch is imported
     compile     the same with nothing compiled yet, and the first product: how much longer that takes
@@ -152,7 +152,7 @@ def _calls(stage: Stage, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> dict[
 
 
 def _copies(stage: Stage, a: np.ndarray) -> bool:
-    """Whether the stage has arrays of its own, in other memory than NumPy's."""
+    """Whether the stage's arrays are in other memory than NumPy's."""
     own = stage.arrays.asarray(a, str(a.dtype))
     return not (isinstance(own, np.ndarray) and np.shares_memory(own, a))
 

@@ -37,9 +37,9 @@ ASKED_FOR = 4.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, found good before anything is; plain values, since every pass reads it in its own process.
+    """What to measure, checked before anything runs. It has only plain values, because each pass reads it.
 
-    stages: full names. parts: of PARTS. threads: that everyone may use. quick: a quick run. passes: how many.
+    stages: full names. parts: of PARTS. threads: for each contender. quick: a quick run. passes: how many.
     sizes: of the ladders, () for each stage's own. mnist: the folder with the full MNIST, "" for where it is looked for
     by default, None to leave it out.
     emulated: whether emulated stages are measured throughout; else they take part in nothing but the training curves,
@@ -56,12 +56,12 @@ class Plan:
     emulated: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """The plan for the process that carries it out."""
+        """The plan as a dictionary, for the process that carries it out."""
         return asdict(self)
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Plan:
-        """The plan again; JSON has made lists of its tuples."""
+        """The plan from its dictionary; JSON has turned its tuples into lists."""
         own: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
         return cls(**own)
 
@@ -77,7 +77,7 @@ class Bench:
 
     @property
     def stages(self) -> list[Stage]:
-        """Those that are measured throughout."""
+        """The stages that are measured in every part."""
         return [stage for stage in self.loaded if self.plan.emulated or not is_emulated(stage.name)]
 
     @property
@@ -88,7 +88,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Job:
-    """Some rows that are measured together. seconds: about how long one pass of it takes on two cores.
+    """Rows that are measured together. seconds: about how long one pass takes on two cores.
 
     once: whether the first pass alone does it, since another would find nothing else.
     """

@@ -1,7 +1,7 @@
-"""The learner's guess before each measurement: a number that was guessed first is one that is remembered.
+"""The learner's guess before each measurement: people remember a number better if they guessed it first.
 
-Every question asks for a factor. How far a guess is off is a factor, too: who says 50 where 100 was measured is as far
-off as who says 200.
+Every question asks for a factor. The error of a guess is a factor, too: if 100 was measured, guesses of 50 and of 200
+are equally far off.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _seconds(rows: Rows, kind: str, stage: str, **fields: object) -> dict[tuple[
 
 
 def _factor(slow: dict[tuple[int, ...], float], fast: dict[tuple[int, ...], float]) -> float | None:
-    """Time of the one by time of the other at the largest shape that both were measured at."""
+    """The time of the first divided by the time of the second, at the largest shape that both were measured at."""
     common = set(slow) & set(fast)
     return slow[max(common)] / fast[max(common)] if common else None
 
@@ -111,7 +111,7 @@ def _throughput(stage: str, few: int, many: int) -> Callable[[Rows], float | Non
 
 
 def _bandwidth(rows: Rows) -> float | None:
-    """Of the cache that is closest to the core, by that of main memory, on one thread."""
+    """Bandwidth of the cache closest to the core divided by the bandwidth of main memory, on one thread."""
     found = sorted(
         (row.shape[0], row.gigabytes)
         for row in rows
@@ -129,7 +129,7 @@ def _parts(slow: str, fast: str) -> Callable[[Rows], float | None]:
 
 
 def _compiling(rows: Rows) -> float | None:
-    """Compiling the C by loading what was compiled before."""
+    """The time to compile the C divided by the time to load the compiled library."""
     times = {row.part: row.seconds for row in rows if row.kind == "phase" and row.stage == C and row.seconds}
     compiling, loading = times.get("compile"), times.get("import")
     return compiling / loading if compiling and loading else None

@@ -1,7 +1,7 @@
-"""How a run goes, on the terminal: a bar over all jobs of all passes, and the guessing game.
+"""The progress of a run in the terminal: a bar over all jobs of all passes, and the guessing game.
 
-It is drawn by the process that waits, between two lines of the process that measures, and never by a thread of its own:
-a redraw in the middle of a sample would be timed with it.
+The waiting process draws the bar whenever the measuring process has written a line. No thread draws it: a redraw in the
+middle of a sample would be timed as part of the sample.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Bar(Watcher):
 
 
 class Guessing(Bar):
-    """The same, with questions: the bar makes way while somebody thinks. ask: gives a line that was typed.
+    """A bar with questions; the bar is hidden while the learner thinks. ask: returns a line that was typed.
 
     Everything is said on standard error: standard output may be waiting for JSON.
     """

@@ -1,4 +1,4 @@
-"""All passes, one process after the other, and what they found put together: shown meanwhile, kept come what may.
+"""All passes, one process after the other, and their merged results, which are shown and saved as they arrive.
 
 After every job the results so far are handed to `keep`, which writes them down. So an interrupt, a crash or a power
 cut costs no more than the job that was running, and a pass that was cut short still counts as far as it got.
@@ -54,7 +54,7 @@ class Watcher:
 
 @dataclass
 class Session:
-    """A run: what was found, and how to go on. keep: is given the results after every job."""
+    """A run: its results so far, and the passes still to do. keep: called with the results after every job."""
 
     plan: Plan
     keep: Callable[[Results], object]
@@ -89,7 +89,7 @@ class Session:
         return self.results()
 
     def results(self) -> Results:
-        """What there is so far."""
+        """The results so far."""
         return Results(
             rows=merge(self.rows),
             curves=list(self.curves),

@@ -1,17 +1,17 @@
 """How to time code so that the number means something.
 
-Six habits, each against one way of fooling oneself:
+Six habits, each of which prevents one kind of error:
 
     warm up       the first call pays for caches, allocations and lazy set-up; it is not counted
-    inner calls   a call of 2 µs is lost in the clock's own noise, so a sample is as many calls as fill 5 ms
+    inner calls   a call of 2 µs is lost in the noise of the clock, so a sample is as many calls as fill 5 ms
     interleave    A B C A B C, not A A B B C C: when the machine slows down, it slows down for all of them
     rest          the threads of a library keep spinning for a while after its call, in case another comes; whoever
                   computes on all cores next must wait until they sleep, or it shares its cores with them
     median        one pause of the operating system ruins a mean; the quartiles beside it tell how far to trust it
     settle        rounds go on until more of them would hardly move any median, or the time is up
 
-What one process measures so is repeatable within that process. Where its memory came to lie, and what else the machine
-was doing in that minute, is the same for all of its samples; `shared.bench.passes` measures in several processes.
+Measured in this way, times are repeatable within one process. The addresses of its memory and the load of the machine
+in that minute are the same for all of its samples, so `shared.bench.passes` measures in several processes.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Measurement:
         return (self.upper - self.lower) / self.median
 
     def of_one(self, parts: int) -> Measurement:
-        """The same measurement of one of so many equal parts of a call: a step of an epoch, a round of a loop."""
+        """The measurement divided by a number of equal parts of a call, such as the steps of an epoch."""
         times = {name: getattr(self, name) / parts for name in ("median", "lower", "upper", "fastest")}
         return replace(self, calls=self.calls * parts, **times)
 
@@ -208,7 +208,7 @@ def summarise(samples: Sequence[float], calls: int = 1, settle: float = SETTLED)
 
 
 def aligned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    """New memory that starts on a cache line; what it holds is whatever was there before.
+    """New uninitialised memory that starts on a cache line.
 
     Where an operand starts decides how many SIMD loads straddle two lines, and with it up to a third of a rung's
     speed: that is not left to chance.
@@ -238,5 +238,5 @@ def times_as_fast(measured: Mapping[Name, Measurement], name: Name, opponents: M
 
 
 def stage_dtypes(stage: Stage) -> Sequence[str]:
-    """What the stage computes in. The first floor computes in float64 whatever it is told, so it stands only there."""
+    """What the stage computes in. Stage 1 always computes in float64, so it has rows for float64 only."""
     return ("float64",) if stage.number == 1 else DTYPES

@@ -1,8 +1,8 @@
-"""Training on real images: the time of an epoch, the time until an accuracy is reached, and the curves between.
+"""Training on real images: the time of an epoch, the time until an accuracy is reached, and the curves.
 
 All contenders start from the same weights, see the same batches in the same order and take the same steps, so that they
-end at the same accuracy, up to the few images that rounding decides. A faster epoch that learnt less would be no
-faster, so every time stands beside the accuracy that it bought.
+end at the same accuracy, up to the few images that rounding decides. A fast epoch that learns less is no
+gain, so each time is shown with its accuracy.
 
 The seconds are of training alone, as `shared.training.loop.train` counts them: batches and steps, no evaluation. The
 contenders take turns, an epoch each, so that a machine that slows down slows down for all of them.
@@ -41,7 +41,7 @@ NUMPY_STAGE, PYTORCH = "stage2_numpy", "pytorch"
 
 @dataclass(frozen=True)
 class Recipe:
-    """What everyone is given alike. target: the test accuracy, in [0, 1], whose time is asked for."""
+    """The training that every contender does. target: the test accuracy, in [0, 1], whose time is asked for."""
 
     hidden: int
     batch: int
@@ -141,7 +141,7 @@ class _Run:
         return 1 if name == "stage1_pure_python" else self.threads
 
     def rows(self, done: Mapping[str, Sequence[Trained]], curve: bool) -> Iterator[BenchRow | Curve]:
-        """The rows and curves of who trained for how many epochs, all of one kind together."""
+        """The rows and curves of all contenders, grouped by kind."""
         comparable = [name for name in done if name not in self.emulated]
         reference = next((name for name in (NUMPY_STAGE, *comparable) if name in comparable), "")
         times = {name: summarise([epoch.seconds for epoch in epochs]) for name, epochs in done.items()}
@@ -196,7 +196,7 @@ class _Run:
         )
 
     def _beside(self, name: str, what: str, times: Mapping[str, Measurement], reference: str) -> dict[str, Any]:
-        """Who the time is compared with, and how it compares; nobody where the kernels are emulated."""
+        """The opponent that the time is compared with, and the ratio; none where the kernels are emulated."""
         common = {"threads": self.threads_of(name), "emulated": name in self.emulated}
         if name in self.emulated:
             return common | {"reference": NO_REFERENCE}
@@ -229,7 +229,7 @@ class _Run:
 
 
 def _epochs(stage: Stage, recipe: Recipe, data: Dataset) -> Iterator[Trained]:
-    """Epoch after epoch of `shared.training.loop.train`, which stands still in between: somebody else's turn."""
+    """The epochs of `shared.training.loop.train`, one at a time; other contenders train between them."""
     network = stage.network.Network(list(recipe.case(data).layer_sizes), seed=recipe.seed, dtype=recipe.dtype)
     optimizer = stage.optimizers.SGD(recipe.learning_rate, momentum=recipe.momentum)
     runner = EpochRunner(stage, network, optimizer, data.train, recipe.settings())

@@ -9,7 +9,7 @@ The lines, one object each, on standard output:
     {"row": {...}}, {"curve": {...}}
     {"done": 3}                 job 3 of the plan is done
 
-Whatever else wants to print, a library or a stage, goes to standard error.
+Everything else that a library or a stage prints goes to standard error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from shared.machine.environment import environment
 
 
 def main() -> None:
-    """Carry out the plan on standard input; ends quietly where whoever started it has gone or asks it to."""
+    """Carry out the plan on standard input; ends quietly if the parent process has ended or asks for it."""
     lines, sys.stdout = sys.stdout, sys.stderr
     try:
         order = json.load(sys.stdin)
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def messages(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:
-    """What the process has to say, as it finds it out. number: of this pass, from 1. numbers: of the jobs to do."""
+    """The messages of the process, as each is known. number: of this pass, from 1. numbers: of the jobs to do."""
     stages, unavailable = [], {}
     for name in plan.stages:
         try:
@@ -65,7 +65,7 @@ def messages(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[s
 
 
 def read(message: dict[str, Any]) -> BenchRow | Curve | None:
-    """The row or curve in a line of a pass; None where it holds something else."""
+    """The row or curve in a line of a pass; None for other lines."""
     if "row" in message:
         return BenchRow.from_dict(message["row"])
     return Curve.from_dict(message["curve"]) if "curve" in message else None
