@@ -1,8 +1,8 @@
 """Several passes over all measurements, each in a process of its own, and the noise that they show.
 
 In one process, twenty measurements of the same call lie within a percent of each other; in the next process they are
-all five percent higher. Its arrays have other addresses, and other programs run on the machine. So the spread within one
-process does not tell how far another run will differ. Everything is measured in several passes, minutes apart, and the
+all five percent higher. Its arrays have other addresses, and other programs run on the machine. So the spread within
+one process does not tell how far another run will differ. Everything is measured in several passes, minutes apart, and the
 noise of a ratio is computed from the differences between the passes.
 """
 
