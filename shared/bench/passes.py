@@ -2,8 +2,8 @@
 
 In one process, twenty measurements of the same call lie within a percent of each other; in the next process they are
 all five percent higher. Its arrays have other addresses, and other programs run on the machine. So the spread within
-one process does not tell how far another run will differ. Everything is measured in several passes, minutes apart, and the
-noise of a ratio is computed from the differences between the passes.
+one process does not tell how far another run will differ. Everything is measured in several passes, minutes apart, and
+the noise of a ratio is computed from the differences between the passes.
 """
 
 from __future__ import annotations
