@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.mistakes import Mistake, likely_cause
-from groundup.course.checks.results import apart, numbers, shown
+from groundup.course.checks.results import difference_shown, numbers, shown
 from shared.checks.tolerance import compare, failed
 
 ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "speed")
@@ -106,7 +106,7 @@ class Tally:
         found = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
         if not found.ok:
             at = f" at index {list(found.index)}" if found.index else ""
-            told, wanted, had = apart(found)
+            told, wanted, had = difference_shown(found)
             raise Wrong(
                 f"{of}: wrong{at}{told}",
                 expected=wanted,

@@ -13,7 +13,7 @@ Outputs = Mapping[str, Any]
 """A function's results by name; a single result has the name ""."""
 
 
-def apart(found: Comparison) -> tuple[str, str, str]:
+def difference_shown(found: Comparison) -> tuple[str, str, str]:
     """Two numbers that differ, as a message shows them: (by how much they differ, expected, got).
 
     The first is "" unless both numbers would read the same with nine digits; then all digits are shown.

@@ -44,6 +44,6 @@ def checkpoint_checks(phase: int) -> list[Check]:
 
 
 def _modules(package: str, beginning: str) -> list[ModuleType]:
-    """The modules of a package whose names begin so, imported, in order."""
+    """The modules of a package whose names begin with this text, imported, in the order of their names."""
     folder = Path(str(importlib.import_module(package).__file__)).parent
     return [importlib.import_module(f"{package}.{file.stem}") for file in sorted(folder.glob(f"{beginning}*.py"))]

@@ -18,7 +18,7 @@ ONE_ROW = (
 
 
 def product(rung: str) -> list[Check]:
-    """A rung of the matmul ladder."""
+    """The checks of a rung of the matmul ladder."""
     return graded(
         Exercise(
             call=on_lists(getattr(stage().matmul, rung), "a", "b"),

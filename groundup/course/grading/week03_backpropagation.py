@@ -42,9 +42,9 @@ from groundup.course.grading.problems.optimizer_steps import (
     SGD_HAND,
     SGD_SIZES,
     Steps,
-    held,
     sgd_mistakes,
     sgd_steps,
+    state_name,
     steps_case,
 )
 
@@ -61,7 +61,7 @@ FORWARD_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
 
 
 def traced(trace: Any, given: Problem) -> dict[str, Any]:
-    """What `_forward` returned, by name."""
+    """The trace that `_forward` returned, by name."""
     wanted = [name for i in range(given.layers) for name in (f"z{i + 1}", f"output{i + 1}")][:-1]
     expected = f"a list of {len(wanted)}: {', '.join(wanted)}"
     if not isinstance(trace, list):
@@ -119,7 +119,7 @@ REMEMBER = "backward will ask what x was: keep it, self._x = x"
 
 
 def dense_forward() -> list[Check]:
-    """Dense.forward: the result, and that it remembers x."""
+    """Dense.forward: its result, and that x is stored."""
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Any:
@@ -153,7 +153,7 @@ NOT_NEEDED = (
 
 
 def dense_backward() -> list[Check]:
-    """Dense.backward: the three gradients by name, of the second call in a row."""
+    """Dense.backward: the three gradients by name, after a second call."""
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
@@ -314,7 +314,7 @@ NOT_IN_PLACE = (
 
 
 def sgd_step() -> list[Check]:
-    """SGD.step, on lists that have to change in place."""
+    """SGD.step, on lists that must change in place."""
     sgd = stage().optimizers.SGD
 
     def call(given: Steps) -> dict[str, Any]:
@@ -325,9 +325,9 @@ def sgd_step() -> list[Check]:
             on_lists(lambda g, h: optimizer.step([weights, bias], [g, h]), "the gradient", "the gradient")(*gradients)
         after = {"weights": weights, "bias": bias}
         if given.settings.get("momentum"):
-            after[held("velocity", "weights")], after[held("velocity", "bias")] = optimizer.state()["buffers"][
-                "velocity"
-            ]
+            after[state_name("velocity", "weights")], after[state_name("velocity", "bias")] = optimizer.state()[
+                "buffers"
+            ]["velocity"]
         return after
 
     return graded(

@@ -100,7 +100,7 @@ def relu_backward() -> list[Check]:
 
 
 def whole_maximum(z: np.ndarray) -> np.ndarray:
-    """Softmax with the maximum of the whole matrix subtracted: 0 / 0 in a row far below it."""
+    """Softmax after subtracting the maximum of the whole matrix: 0 / 0 in a row that is far smaller."""
     with np.errstate(all="ignore"):
         exps = np.exp(z - z.max())
         shares: np.ndarray = exps / exps.sum(axis=1, keepdims=True)
@@ -108,7 +108,7 @@ def whole_maximum(z: np.ndarray) -> np.ndarray:
 
 
 def without_keepdims(z: np.ndarray) -> np.ndarray | None:
-    """Softmax whose row sums are broadcast along the columns, which only a square batch allows."""
+    """Softmax whose row sums are broadcast along the columns. Only a square batch allows that."""
     exps = np.exp(z - z.max(axis=1, keepdims=True))
     return exps / exps.sum(axis=1) if z.shape[0] == z.shape[1] else None
 
@@ -144,7 +144,7 @@ def softmax() -> list[Check]:
 
 
 def dense_forward() -> list[Check]:
-    """Dense.forward: the result, and that it remembers x."""
+    """Dense.forward: its result, and that x is stored."""
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
@@ -185,7 +185,7 @@ NEW_ARRAY = "write into the array that is there: out={0}, or {0}[...] = …"
 
 
 def dense_backward() -> list[Check]:
-    """Dense.backward: three gradients, written into arrays that are there."""
+    """Dense.backward: three gradients, written into arrays that exist already."""
     dense = stage().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:

@@ -57,15 +57,15 @@ from groundup.course.grading.problems.optimizer_steps import (
     SGD_SIZES,
     Steps,
     adam_steps,
-    held,
     sgd_mistakes,
     sgd_steps,
+    state_name,
     steps_case,
 )
 
 
 def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., Any]:
-    """A loss, called with scratch memory and without, as a number."""
+    """A loss as a number, called with scratch memory and without."""
 
     def call(*arguments: Any) -> dict[str, Any]:
         before = [np.copy(each) for each in arguments]
@@ -158,7 +158,7 @@ def softmax_cross_entropy_backward() -> list[Check]:
 
 
 def network_forward_backward() -> list[Check]:
-    """Network._forward_backward: the loss and all gradients, on a second batch as on the first."""
+    """Network._forward_backward: the loss and all gradients, also on a second batch."""
 
     def made(floor: Any, given: Problem) -> Any:
         dtype = given.parameters[0].dtype.name
@@ -167,7 +167,7 @@ def network_forward_backward() -> list[Check]:
     def call(given: Problem) -> dict[str, Any]:
         network = made(stage(), given)
         masks = None if given.masks is None else [mask.copy() for mask in given.masks]
-        network._forward_backward(-given.x, given.y, masks)  # what a batch leaves in the buffers is in no other's way
+        network._forward_backward(-given.x, given.y, masks)  # the next batch must not see this one's numbers
         loss = network._forward_backward(given.x.copy(), given.y, masks)
         unchanged(Tally(), given.masks or [], masks or [], ["a dropout mask"] * len(masks or []))
         unchanged(Tally(), given.parameters, network.parameters, ["a parameter"] * len(given.parameters))
@@ -215,7 +215,10 @@ def optimizer_checks(
     typical: dict[str, Any],
     sizes: Sequence[Any],
 ) -> list[Check]:
-    """The checks of an optimizer's step. buffers: what its state holds, by the setting that it needs ("" for none)."""
+    """The checks of an optimizer's step.
+
+    buffers: the names of its state's arrays, by the setting that needs them; "" for arrays that it always has
+    """
 
     def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
         parameters = [give(given.weights), give(given.bias)]
@@ -230,8 +233,8 @@ def optimizer_checks(
         for setting, held_names in buffers.items():
             if not setting or given.settings.get(setting):
                 for buffer in held_names:
-                    kept = state.get(buffer, (None, None))
-                    found |= {held(buffer, p): each for p, each in zip(("weights", "bias"), kept, strict=True)}
+                    arrays = state.get(buffer, (None, None))
+                    found |= {state_name(buffer, p): each for p, each in zip(("weights", "bias"), arrays, strict=True)}
         return found
 
     def call(given: Steps) -> dict[str, Any]:
@@ -265,14 +268,14 @@ def optimizer_checks(
 
 
 def sgd_step() -> list[Check]:
-    """SGD.step, on arrays that have to change in place."""
+    """SGD.step, on arrays that must change in place."""
     return optimizer_checks(
         "SGD", {"momentum": ["velocity"]}, sgd_steps, sgd_mistakes(NOT_IN_PLACE), SGD_HAND, SGD_ALL, SGD_SIZES
     )
 
 
 def adam_step() -> list[Check]:
-    """Adam.step, on arrays that have to change in place."""
+    """Adam.step, on arrays that must change in place."""
     same = [Mistake(NOT_IN_PLACE, lambda s, name=name: getattr(s, name), name) for name in ("weights", "bias")]
     moments = {"": ["first_moment", "second_moment"]}
     return optimizer_checks("Adam", moments, adam_steps, [*same, *ADAM_MISTAKES], ADAM_HAND, ADAM_ALL, ADAM_SIZES)

@@ -19,15 +19,14 @@ from groundup.course.grading.calling.c_functions import (
     matrix,
     numpy_floor,
     quietly,
-    walked,
+    read_at_strides,
 )
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.c_products import product
 
 
-# Week 6: pointers and loops
 def relu_backward() -> list[Check]:
-    """The derivative of ReLU: as many numbers in a line as rows times columns."""
+    """The derivative of ReLU, on rows times columns numbers in one line."""
     function, floor = c_function("relu_backward"), numpy_floor().activations
 
     def call(grad: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -137,7 +136,7 @@ def _bias_of_rows(bias: np.ndarray, values: np.ndarray) -> np.ndarray | None:
 
 
 def _bias_along(bias: np.ndarray, values: np.ndarray, row: int, column: int) -> np.ndarray | None:
-    """What comes out for who takes element (i, j) to be at [i * row + j * column]; None where that leaves the array."""
+    """The result of adding the bias with element (i, j) at [i * row + j * column]; None if that leaves the array."""
     i, j = np.indices(values.shape)
     places, found = i * row + j * column, values.flatten()
     if places.max() >= values.size:
@@ -155,7 +154,7 @@ def column_sums() -> list[Check]:
         return fenced_arrays.run("column_sums", function, *values.shape, *arguments)["sums"]
 
     def in_walk(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
-        found = walked(values, row, column)
+        found = read_at_strides(values, row, column)
         return None if found is None else found.sum(axis=0)
 
     return checks_of(
@@ -199,7 +198,7 @@ def column_sums() -> list[Check]:
 
 
 def softmax() -> list[Check]:
-    """Every row on its own, kept from overflowing, and in place where the caller wants that."""
+    """Softmax of every row. It must not overflow, and must also work in place."""
     function, floor = c_function("softmax"), numpy_floor().activations
 
     def call(z: np.ndarray) -> np.ndarray:
@@ -263,9 +262,8 @@ def _carried(z: np.ndarray) -> np.ndarray:
     return e / np.cumsum(e.sum(axis=1))[:, None]
 
 
-# Loops
 def matmul_ijk() -> list[Check]:
-    """The definition."""
+    """The product by its definition."""
     return checks_of(product("matmul_ijk"))
 
 

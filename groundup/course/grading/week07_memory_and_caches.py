@@ -24,7 +24,6 @@ from groundup.course.grading.calling.fenced_arrays import changed, filled, read
 from groundup.course.grading.problems.c_products import factors, product
 
 
-# Week 7: one pass over memory
 def softmax_cross_entropy_fused() -> list[Check]:
     """The loss, and its gradient in the same pass."""
     name = "softmax_cross_entropy_fused"
@@ -146,7 +145,7 @@ def sgd() -> list[Check]:
         return {"p": p, "velocity": stepper.state()["buffers"]["velocity"][0]} if momentum else {"p": p}
 
     def mistake(text: str, velocity: Any, step: Any, slope: Any = lambda g, p, decay: g + decay * p) -> list[Mistake]:
-        """What comes out where v or the step is another: velocity(v, s, momentum), step(v, before, s, momentum)."""
+        """The result of another velocity(v, s, momentum) or step(v, before, s, momentum)."""
 
         def wrong(
             p: np.ndarray, gradients: np.ndarray, rate: float, momentum: float, nesterov: bool, decay: float
@@ -254,7 +253,7 @@ in another cache line, and they are 4 kB apart."""
 
 
 def along_rows(name: str) -> Check:
-    """The time of a rung that reads memory in order, against the one that walks down b's columns."""
+    """The check of the time of a rung that reads memory in order, beside the one that walks down b's columns."""
     (m, k, n), function, ijk = WALK, c_function(name), c_function("matmul_ijk")
     a, b = factors(np.random.default_rng(4), WALK)
     c = np.empty((m, n))
@@ -269,7 +268,7 @@ def along_rows(name: str) -> Check:
 
 
 def matmul_ikj() -> list[Check]:
-    """The two inner loops swapped."""
+    """The product with the two inner loops swapped."""
     made = checks_of(product("matmul_ikj", mistakes=[ONE_ROW_SET]))
     return [*made, along_rows("matmul_ikj")]
 
@@ -281,12 +280,12 @@ ONE_ROW_SET = Mistake(
 
 
 def matmul_blocked() -> list[Check]:
-    """Blocks of b that stay in the cache."""
+    """The product in blocks of b that stay in the cache."""
     return [*checks_of(in_blocks("matmul_blocked")), along_rows("matmul_blocked")]
 
 
 def matmul_restrict() -> list[Check]:
-    """The same where the compiler may use SIMD: it has to find loops in which it can."""
+    """The same product, in loops in which the compiler can use SIMD."""
     (m, k, n), name = (32, 256, 256), "matmul_restrict"
     function, blocked = c_function(name, "float32"), c_function("matmul_blocked", "float32")
     a, b = (each.astype("float32") for each in factors(np.random.default_rng(4), (m, k, n)))
@@ -304,7 +303,7 @@ def matmul_restrict() -> list[Check]:
 
 
 def in_blocks(name: str) -> Exercise:
-    """A product that goes over b in blocks: sizes that are no multiple of a block matter here."""
+    """The exercise of a product in blocks of b. Sizes that are no multiple of a block matter here."""
 
     def last_columns_left_out(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         found: np.ndarray = a @ b

@@ -19,7 +19,7 @@ from groundup.course.grading.problems.c_products import SIZES, A, B, factors
 def refused(
     tally: Tally, case: str, call: Callable[[], Any], kind: type[Exception], words: Sequence[str], cause: str
 ) -> None:
-    """A call that has to raise an error of this kind whose message has these words in it."""
+    """A call that must raise an error of this kind, with these words in its message."""
     tally.trying(case)
     expected = f"{kind.__name__} with {' and '.join(words)} in its message"
     try:
@@ -34,9 +34,8 @@ def refused(
         )
 
 
-# ctypes, and the micro-kernel
 def prepare_nn() -> list[Check]:
-    """_prepare_nn: what is sure about a, b and out once C gets their addresses."""
+    """_prepare_nn: what must hold of a, b and out before C gets their addresses."""
     matmul = c_floor().matmul
 
     def prepare(a: Any, b: Any, out: Any = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[int, int, int]]:
@@ -144,7 +143,7 @@ def _form(array: Any) -> str:
 
 
 def dense_forward() -> list[Check]:
-    """Dense.forward: the product and the bias, written where the caller wants it, and x kept for the way back."""
+    """Dense.forward: the product and the bias, written into the caller's out, and x stored for the way back."""
     dense, floor = c_floor().dense.Dense, numpy_floor().dense.Dense
 
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Any:

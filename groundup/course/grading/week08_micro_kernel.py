@@ -24,14 +24,14 @@ from groundup.course.grading.calling.c_functions import (
     faster,
     library,
     numpy_floor,
-    walked,
+    read_at_strides,
 )
 from groundup.course.grading.calling.fenced_arrays import filled, read
 from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, factors, product, product_call, times
 
 
 def tile() -> list[Check]:
-    """The micro-kernel, through the products that are made of its tiles."""
+    """The micro-kernel, graded by the products that are made of its tiles."""
     name = "matmul_packed"
     width = tile_columns()
 
@@ -71,7 +71,7 @@ def tile() -> list[Check]:
     mistakes = [
         Mistake(
             "b's rows are b_row numbers apart: where b is read from where it lies, that is not a tile's width",
-            lambda a, b: times(a, walked(b, width, 1)),
+            lambda a, b: times(a, read_at_strides(b, width, 1)),
         ),
         Mistake(
             "the second register of a row holds the next LANES columns: load from v * LANES further on", second_register
@@ -98,13 +98,13 @@ RELU = 1
 
 
 def tile_columns() -> int:
-    """How many float64 a tile is wide: two registers."""
+    """The width of a tile in float64 numbers: two registers."""
     c_floor()
     return 2 * library.plain_function("simd_bytes")() // 8
 
 
 def backward() -> list[Check]:
-    """Backpropagation through all layers, by the gradients that a network's step writes."""
+    """Backpropagation through all layers, graded by the gradients that a network's step writes."""
     network_in_c, floor = c_floor().network.Network, numpy_floor().network.Network
 
     def gradients(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any, held: float) -> Any:
@@ -212,7 +212,7 @@ def backpropagated(
     activation: bool = True,
     masked: bool = True,
 ) -> dict[str, np.ndarray]:
-    """What the gradients come to for who leaves out the activation's derivative, or the masks."""
+    """The gradients without the activation's derivative, or without the masks."""
     weights, biases = parameters[::2], parameters[1::2]
     inputs, outputs, signal = [x], [], x
     for i, (w, b) in enumerate(zip(weights, biases, strict=True)):

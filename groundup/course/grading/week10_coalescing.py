@@ -82,12 +82,12 @@ def gather_rows() -> list[Check]:
         return random(rng, labels.size, features), order, position, rows, launch
 
     def grids(rows: int, features: int) -> list[Launch]:
-        """Beyond the edges, too small along both sides, and a single thread."""
+        """Launches beyond the edges, launches that are too small along both sides, and one of a single thread."""
         beyond = Launch((features // 4 + 2, rows // 2 + 2), (4, 2))
         return [beyond, Launch((1, 1), (4, 2)), Launch((1, 1), (1, 1))]
 
     def reached(rows_too: bool, columns_too: bool) -> Callable[..., Any]:
-        """What is written without the stride along one of the two."""
+        """The result without the stride along one of the two sides."""
 
         def wrong(*given: Any) -> Any:
             result, launch = batch(*given), given[-1]

@@ -32,14 +32,14 @@ cuda = module("backend").cuda
 
 
 def tile_of(name: str, side: int) -> list[Check]:
-    """11.1 and 11.2: fill and fill_transposed, called by a kernel of the grader's that shows the tile."""
+    """11.1 and 11.2: fill and fill_transposed, called by a kernel of the grader's that writes the tile out."""
     fill = getattr(module("kernels.matmul_1_basic"), name)
     of_the_project(fill, device=True)
     kernel = tile_kernel(fill, side)
     turned = name == "fill_transposed"
 
     def part(source: np.ndarray, row: int, column: int, edge: float = 0.0) -> np.ndarray:
-        """What the tile has to hold. edge: what stands beyond the edge."""
+        """The right tile. edge: the value beyond the edge."""
         piece = (source.T if turned else source)[row : row + side, column : column + side]
         tile = np.full((side, side), edge)
         tile[: piece.shape[0], : piece.shape[1]] = piece
@@ -106,7 +106,7 @@ def tile_of(name: str, side: int) -> list[Check]:
 
 
 def tile_kernel(fill: Any, side: int) -> Any:
-    """A kernel for one block that has its tile filled and writes it to `out`; what is not filled is NaN."""
+    """A kernel for one block. It has its tile filled and writes it to `out`; a number that is not filled is NaN."""
     pitch = side + 1
 
     @cuda.jit
@@ -132,10 +132,11 @@ OWN_NUMBER = (
 def through_tiles(
     a: np.ndarray, b: np.ndarray, own: bool = False, blocks: bool = False, threads: bool = False
 ) -> np.ndarray:
-    """ab through tiles, with mistakes.
+    """ab through tiles. The switches make known mistakes:
 
-    own: a tile begins at the thread's own number in place of its block's corner; blocks, threads: x and y of the
-        block, or of the thread in it, have changed places
+    own         a tile begins at the thread's own number, not at its block's corner
+    blocks      x and y of the block have changed places
+    threads     x and y of the thread in its block have changed places
     """
 
     def at(source: np.ndarray, row: np.ndarray, column: np.ndarray) -> np.ndarray:
@@ -176,7 +177,7 @@ TILE_MISTAKES = [
 
 
 def tiled_product() -> list[Check]:
-    """11.3: the product through shared tiles; as nn throughout, and once each as tn and nt."""
+    """11.3: the product through shared tiles: all checks as nn, and one comparison each as tn and nt."""
     tiled = module("kernels.matmul_1_basic").tiled
     kernel = tiled(TILE, "nn").multiply
     turned = {form: tiled(4, form).multiply for form in ("tn", "nt")}
@@ -193,7 +194,7 @@ def tiled_product() -> list[Check]:
         return a[:, :whole] @ b[:whole] if whole < a.shape[1] else None
 
     def as_many_as(count: Callable[[np.ndarray, np.ndarray], int]) -> Callable[..., Any]:
-        """As many tiles of the sum as something else has."""
+        """The sum over as many tiles as another size has."""
 
         def wrong(a: np.ndarray, b: np.ndarray) -> np.ndarray | None:
             end = -(-count(a, b) // TILE) * TILE

@@ -31,7 +31,7 @@ cuda = module("backend").cuda
 """A global, because Numba's simulator knows no other."""
 
 COMPILED = "leaky_relu"
-"""The activation whose kernels are compiled. Those of the others are stepped through: the factory is the same."""
+"""The activation whose kernels are compiled. The others run line by line: they come from the same factory."""
 
 NAMES = ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
 
@@ -39,12 +39,12 @@ OVERFLOW = "exp overflows where z is large: write max(z, 0) + log1p(exp(-|z|)) f
 
 
 def how(name: str) -> Callable[..., Any]:
-    """How an activation's kernel is launched."""
+    """The function that launches an activation's kernel."""
     return launched if name == COMPILED else line_by_line
 
 
 def named_right(check: Check, kernels: dict[str, Any], suffix: str) -> Check:
-    """The check, after the kernels' names, which are what a profiler and an error message show."""
+    """A check that first compares the kernels' names. A profiler and an error message show them."""
 
     def run(tally: Tally) -> None:
         for name, kernel in kernels.items():
@@ -237,7 +237,7 @@ def sigmoid_error() -> list[Check]:
 
 
 def quiet(compute: Callable[[], Any]) -> Any:
-    """A computation that may overflow, which is the point of it."""
+    """Compute without NumPy's warnings: these numbers are meant to overflow."""
     with np.errstate(over="ignore", invalid="ignore"):
         return compute()
 

@@ -38,7 +38,7 @@ from groundup.course.grading.problems.kernel_reductions import (
 
 
 def wrong_in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
-    """What a mistake gives, overflows and all."""
+    """The result of a mistake in float32, overflow included."""
 
     def wrong(*arguments: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -48,7 +48,7 @@ def wrong_in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def of_own_lane(z: np.ndarray) -> np.ndarray:
-    """For each number the largest that its lane has seen: of every 32nd column, and of the first."""
+    """For each number the largest one that its lane has seen: in every 32nd column, and in the first."""
     lanes = [np.maximum(z[:, lane::WARP].max(axis=1), z[:, 0]) for lane in range(min(WARP, z.shape[1]))]
     return np.stack([lanes[j % WARP] for j in range(z.shape[1])], axis=1)
 
@@ -81,7 +81,7 @@ SOFTMAX_BY_HAND = [
 
 
 def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mistakes: Sequence[Mistake]) -> Exercise:
-    """Softmax of every row. launches: for so many rows"""
+    """The exercise of softmax of every row. launches: makes the launches for this many rows"""
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
         return random(rng, *size[:2]), size[2]
@@ -103,7 +103,7 @@ def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mista
 
 
 def softmax_thread() -> list[Check]:
-    """A thread for each row."""
+    """Softmax with a thread for each row."""
     kernel = module("kernels.softmax").softmax_thread
     memory = watched(
         kernel,
@@ -115,7 +115,7 @@ def softmax_thread() -> list[Check]:
 
 
 def softmax_warp() -> list[Check]:
-    """A warp for each row."""
+    """Softmax with a warp for each row."""
     kernel = module("kernels.softmax").softmax_warp
 
     def own_sum(z: np.ndarray, launch: Launch) -> np.ndarray:
@@ -145,7 +145,7 @@ def total_by_tree() -> list[Check]:
     launch = Launch(1, block)
 
     def places(vector: np.ndarray) -> np.ndarray:
-        """What each thread has added up on its own: (block, 1)."""
+        """What each thread has added up by itself: (block, 1)."""
         padded = np.zeros(-(-vector.size // block) * block)
         padded[: vector.size] = vector
         return padded.reshape(-1, block).sum(axis=0)[:, None]
@@ -182,7 +182,7 @@ def total_by_tree() -> list[Check]:
 
 
 def shuffled(down: bool, steps: Sequence[int]) -> Callable[..., np.ndarray]:
-    """What each lane has after such shuffles: down, where lanes beyond the end keep their own, or across."""
+    """The number of each lane after these shuffles: down (lanes beyond the end keep their own), or across."""
 
     def wrong(values: np.ndarray) -> np.ndarray:
         found = values.astype(np.float64).reshape(-1, WARP)
@@ -196,7 +196,7 @@ def shuffled(down: bool, steps: Sequence[int]) -> Callable[..., np.ndarray]:
 
 
 def warp_sum() -> list[Check]:
-    """The device function, in a kernel that gives the sum of every lane."""
+    """The device function, called by a kernel that writes the sum of every lane."""
     cuda, of_warp = module("backend").cuda, module("kernels.softmax").warp_sum
     of_the_project(of_warp, device=True)
 

@@ -116,7 +116,7 @@ NO_EARLY_RETURN = (
 
 
 def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tally], None]:
-    """A check before another one: no `return` above the kernel's last barrier, which many devices forgive."""
+    """A check that first refuses a `return` above the kernel's last barrier, which many devices forgive."""
 
     def check(tally: Tally) -> None:
         if backend() == "emulator":
@@ -141,7 +141,7 @@ def columns_by_block() -> list[Check]:
         return Launch(-(-matrix.shape[1] // lanes), (lanes, rows_at_once))
 
     def places(matrix: np.ndarray) -> np.ndarray:
-        """What each row of threads has added up on its own: (WARPS, columns)."""
+        """What each row of threads has added up by itself: (WARPS, columns)."""
         rows, columns = matrix.shape
         padded = np.zeros((-(-rows // rows_at_once) * rows_at_once, columns))
         padded[:rows] = matrix
@@ -186,7 +186,7 @@ def columns_by_block() -> list[Check]:
 
 
 def exponentials_to_slopes() -> list[Check]:
-    """The device function, in the kernel of the gradient that the project has around it."""
+    """The device function, inside the project's kernel of the gradient."""
     make = module("kernels.losses").softmax_kernels
 
     @cache

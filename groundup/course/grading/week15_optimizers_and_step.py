@@ -25,7 +25,7 @@ def momentum() -> list[Check]:
 
 
 def update() -> list[Check]:
-    """The device function, in the kernels that the project has around it."""
+    """The device function, inside the project's kernels."""
     return checks_of(optimizer_exercise([0, 1, 2, 3, 4], "update in {}"))
 
 
@@ -63,18 +63,18 @@ def numpy_gradients(
 
 
 def slope_names(parameters: Sequence[np.ndarray]) -> list[str]:
-    """dL/dW1, dL/db1, …"""
+    """The names of the gradients: dL/dW1, dL/db1, …"""
     return [f"dL/d{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(parameters))]
 
 
 class Recording:
-    """An optimizer that writes down what its step is given."""
+    """An optimizer that stores the arguments of its step."""
 
     def __init__(self) -> None:
         self.given: list[tuple[list[Any], list[Any], list[np.ndarray]]] = []
 
     def step(self, parameters: Any, gradients: Any) -> None:
-        """Keeps the arrays, and what the gradients hold now."""
+        """Stores the arrays, and the gradients' numbers at this time."""
         self.given.append((list(parameters), list(gradients), [each.copy_to_host() for each in gradients]))
 
 
@@ -98,7 +98,7 @@ def op_by_op() -> list[Check]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        steps.op_by_op(made, x, y, None, masks)  # where there is no optimizer, there is no step to take
+        steps.op_by_op(made, x, y, None, masks)  # without an optimizer no parameter may change
         return {"loss": loss, **dict(zip(slope_names(parameters), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:

@@ -26,11 +26,11 @@ from groundup.course.grading.problems.kernel_losses import (
 from groundup.course.grading.problems.kernel_reductions import WARP, below, f32
 
 SIDE = 4
-"""Of the tiles here: any side will do, and the smaller, the fewer threads."""
+"""The side of the tiles here. Every side is right; a small one needs few threads."""
 
 
 def activated(number: int, z: np.ndarray) -> np.ndarray:
-    """The activation of that number, by the floor below."""
+    """The activation of this number, by the floor below."""
     return below("activations", ("identity", "relu", "leaky_relu", "sigmoid", "tanh")[number], z)
 
 
@@ -164,7 +164,7 @@ def softmax_cross_entropy_fused() -> list[Check]:
 
 
 def combine() -> list[Check]:
-    """The parts of a product added up, with bias, activation and mask."""
+    """The parts of a product are added up, with bias, activation and mask."""
     kernel = module("kernels.fused").combine
 
     def call(parts: np.ndarray, bias: np.ndarray, number: int, mask: Any, launch: Launch) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from groundup.course.grading.problems.networks import FORWARD_PROBLEM, SLOPES, P
 
 
 def confusion_matrix() -> list[Check]:
-    """Which class is taken for which."""
+    """How often each class is taken for each other one."""
     function = inside.confusion_matrix
 
     def call(labels: np.ndarray, predictions: np.ndarray, classes: int) -> Any:
@@ -71,7 +71,7 @@ def confusion_matrix() -> list[Check]:
 
 
 def listed_layers(found: Any, wanted: Sequence[str], of: str) -> dict[str, Any]:
-    """A list with one array for each hidden layer, by name."""
+    """A list with one array for each hidden layer, as a mapping by name."""
     if not isinstance(found, list):
         raise Wrong(f"{of}: no list came back", expected=f"a list of {len(wanted)}", got=type(found).__name__)
     if len(found) != len(wanted):
@@ -170,7 +170,7 @@ def hidden_activations() -> list[Check]:
 
 
 def active_shares() -> list[Check]:
-    """How often each unit says anything."""
+    """How often each unit is active."""
     function = inside.active_shares
 
     def call(activations: np.ndarray) -> Any:
@@ -226,7 +226,10 @@ def scores_of(given: Problem) -> np.ndarray:
 
 
 def saliency_of(given: Problem, *, slope: bool = True, start: np.ndarray | None = None) -> np.ndarray:
-    """d score[label] / dx. slope: False for leaving out f'; start: another gradient of the outputs to begin with."""
+    """d score[label] / dx, with known mistakes.
+
+    slope: False leaves the activation's derivative out; start: another gradient of the outputs
+    """
     trace = network_trace(given)
     activate, slope_of = SLOPES[given.activation]
     classes = given.parameters[-1].size

@@ -17,7 +17,7 @@ from shared.checks.tolerance import tolerance
 
 
 def relative_error() -> list[Check]:
-    """How far a gradient and a slope are apart, as a share."""
+    """The relative difference between a gradient and a slope."""
     function = gradients.relative_error
 
     def reference(analytic: float, numeric: float, loss: float) -> float:
@@ -92,7 +92,7 @@ CURVES: list[Curve] = [
 
 
 def slope() -> list[Check]:
-    """A derivative by central differences, and the kinks that have none."""
+    """A derivative by central differences; None at a kink, where there is no derivative."""
     function: Callable[..., Any] = gradients.slope
 
     def one(tally: Tally, name: str, loss: Callable[[float], float], at: float, expected: float) -> None:

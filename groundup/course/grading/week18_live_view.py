@@ -29,7 +29,7 @@ def line_of(
     upwards: bool = True,
     levels: int = 7,
 ) -> str:
-    """A sparkline. The switches make its mistakes: heights cut off, not rounded, groups taken whole or not at all, …"""
+    """A sparkline. The switches make known mistakes, such as heights cut off, not rounded."""
     count = min(width, len(values))
     ends = [len(values) // count * i + min(i, len(values) % count) for i in range(count + 1)] if count else [0]
     means: list[float | None] = []
@@ -146,7 +146,7 @@ def sparkline() -> list[Check]:
         for count, width in ((1, 1), (7, 1), (5, 40), (80, 40), (1000, 40)):
             line = random(rng, count)
             one(tally, line, width, line_of(line, width))
-        for count, width in ((41, 40), (79, 40), (1000, 37)):  # uneven groups: which are the larger ones is left open
+        for count, width in ((41, 40), (79, 40), (1000, 37)):  # uneven groups: any of them may be the larger ones
             case = f"sparkline of {count} growing values, width {width}"
             tally.trying(case)
             got = function([float(v) for v in range(count)], width)
@@ -164,7 +164,7 @@ Pair = tuple[list[np.ndarray], list[np.ndarray]]
 
 
 def gradient_ratios() -> list[Check]:
-    """How large each layer's gradient is beside its weights."""
+    """The size of each layer's gradient beside that of its weights."""
     function = live.gradient_ratios
 
     def norm(array: np.ndarray) -> float:

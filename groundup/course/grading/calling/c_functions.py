@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally
-from groundup.course.checks.results import apart
+from groundup.course.checks.results import difference_shown
 from groundup.course.checks.speed import times_slower
 from shared.checks.tolerance import compare
 from shared.contract import load_part, load_stage
@@ -24,25 +24,25 @@ SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 64)]
 
 
 def numpy_floor() -> Any:
-    """Stage 2, which says what is right."""
+    """Stage 2: its results are the right ones."""
     return load_stage("stage2_numpy")
 
 
 def c_floor() -> Any:
-    """Stage 3 with the learner's function in it: compiled now, and its threads started before memory is limited."""
+    """Stage 3 with the learner's function in it: compiled, and its threads started, before memory is limited."""
     stage = load_stage("stage3_c")
     library.pool()
     return stage
 
 
 def c_function(name: str, dtype: str = "float64") -> Callable[..., Any]:
-    """A C function of stage 3, the learner's or the project's, through the library's own door."""
+    """A C function of stage 3, called as stage3_c.library calls it."""
     c_floor()
     return library.function(name, dtype)
 
 
 def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) -> list[Check]:
-    """The checks, where the one of this name compares `more` after its own comparisons."""
+    """The checks; the check of this name makes the comparisons of `more` after its own."""
 
     def both(before: Callable[[Tally], None]) -> Callable[[Tally], None]:
         def run(tally: Tally) -> None:
@@ -57,14 +57,14 @@ def and_then(made: Sequence[Check], name: str, more: Callable[[Tally], None]) ->
 def alike(
     tally: Tally, case: str, got: Any, expected: Any, cause: str, dtype: str = "float64", scale: Any = None
 ) -> None:
-    """One comparison in which a difference has one likely reason."""
+    """One comparison whose failure has one likely cause."""
     found = compare(case, got, expected, dtype, 64, scale=scale)
-    told, wanted, had = apart(found)
-    tally.holds(found.ok, f"{case}: wrong{told}", expected=wanted, got=had, cause=cause)
+    differs_by, wanted, was = difference_shown(found)
+    tally.holds(found.ok, f"{case}: wrong{differs_by}", expected=wanted, got=was, cause=cause)
 
 
 def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], Any], most: float, cause: str) -> Check:
-    """The speed check: `call` takes at most so many times as long as `against`, which is another idea of the same."""
+    """The speed check: `call` takes at most `most` times as long as `against`, which does the same in another way."""
 
     def check(tally: Tally) -> None:
         tally.trying(f"the time of {what}")
@@ -77,12 +77,15 @@ def faster(what: str, call: Callable[[], Any], than: str, against: Callable[[], 
 
 
 def matrix(rng: np.random.Generator, size: tuple[int, int]) -> np.ndarray:
-    """Random numbers, (rows, columns)."""
+    """A matrix of random numbers."""
     return rng.standard_normal(size)
 
 
-def walked(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
-    """What one reads who takes element (i, j) to be at [i * row + j * column]; None where that leaves the array."""
+def read_at_strides(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
+    """A matrix as a function reads it that takes element (i, j) to be at [i * row + j * column].
+
+    None if that leaves the array.
+    """
     i, j = np.indices(values.shape)
     places = i * row + j * column
     return values.reshape(-1)[places] if places.max() < values.size else None

@@ -40,9 +40,11 @@ FROM_OUTSIDE = (
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """An array argument. values: what it holds before the call; None where that must not matter
+    """An array argument of a C function.
 
-    written: whether the function may change it. Given twice in a call, it is the same memory twice.
+    values: its numbers before the call; None if the result must not depend on them
+    written: whether the function may change it
+    The same Memory given twice in a call is the same array twice.
     """
 
     name: str
@@ -52,7 +54,7 @@ class Memory:
 
 
 def read(name: str, values: np.ndarray) -> Memory:
-    """An array that the function only reads."""
+    """An array that the function may only read."""
     return Memory(name, values.shape, values, written=False)
 
 
@@ -62,16 +64,16 @@ def changed(name: str, values: np.ndarray) -> Memory:
 
 
 def filled(name: str, shape: tuple[int, ...]) -> Memory:
-    """An array that the function is to fill, whatever it held before."""
+    """An array that the function must fill. Its earlier numbers must not matter."""
     return Memory(name, shape, None, written=True)
 
 
 def run(name: str, function: Callable[..., Any], *arguments: Any, dtype: str = "float64") -> dict[str, Any]:
-    """Call a C function, with the memory of `arguments` in place of each Memory among them.
+    """Call a C function with an array in place of each Memory among `arguments`.
 
-    Returns the arrays that were written by their names, and under "returned" what the function returned, if anything.
-    Raises Wrong where it wrote outside its arrays, changed one that it was only to read, or let what lay outside or was
-    there before into its result.
+    Returns the arrays that it may write, by their names, and its return value, if it has one, as "returned".
+    Raises Wrong if it wrote outside its arrays, if it changed an array that it may only read, or if its result depends
+    on numbers outside its arrays or on what an array held before.
     """
     first = _once(name, function, arguments, dtype, OUTSIDE, np.nan)
     second = _once(name, function, arguments, dtype, -OUTSIDE, HELD)
@@ -85,7 +87,10 @@ def run(name: str, function: Callable[..., Any], *arguments: Any, dtype: str = "
 
 
 def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
-    """The name of the first output in which two calls differ, beyond elements that neither has written; "" for none."""
+    """The name of the first output in which two calls differ, "" if there is none.
+
+    Elements that neither call has written do not count.
+    """
     for key, a in first.items():
         b = second[key]
         untouched = np.isnan(a) & (np.asarray(b) == HELD)
@@ -95,7 +100,7 @@ def differing(first: Mapping[str, Any], second: Mapping[str, Any]) -> str:
 
 
 def depends_on_before(name: str, output: str, cause: str = NEVER_SET) -> Wrong:
-    """What to say where a result changes with what its memory held before."""
+    """The error for a result that depends on what its memory held before."""
     return Wrong(f"{_its(name, output)} depends on what was in memory before the call", cause=cause)
 
 
@@ -110,7 +115,7 @@ def _once(
     for each in arguments:
         if isinstance(each, Memory) and each not in places:
             kind = np.dtype(dtype) if each.values is None or each.values.dtype.kind == "f" else each.values.dtype
-            # A label from outside is a class that there is: a wild one would be used as an index.
+            # Labels in the margins are classes that exist: the function may use them as indices.
             edge = outside if kind.kind == "f" else float(outside > 0)
             places[each] = np.full(int(np.prod(each.shape)) + 2 * MARGIN, edge, kind)
             _inside(places[each], each)[...] = held if each.values is None else each.values
@@ -127,7 +132,7 @@ def _inside(place: np.ndarray, memory: Memory) -> np.ndarray:
 
 
 def _check(name: str, memory: Memory, before: np.ndarray, after: np.ndarray) -> None:
-    """Raises Wrong where memory was changed that the function had no business in."""
+    """Raises Wrong if the function has changed memory that it may not change."""
     moved = np.flatnonzero((before != after) & ~(np.isnan(before) & np.isnan(after)))
     what, end = f"{memory.name} {memory.shape}", len(after) - MARGIN
     behind, ahead = moved[moved >= end], moved[moved < MARGIN]

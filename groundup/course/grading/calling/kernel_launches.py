@@ -47,13 +47,13 @@ from groundup.course.manifest import ROOT
 from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 
 MOST_EVENTS = 1_000_000
-"""Of one launch: reads, writes, branches. Right ones have a few thousand; a loop that never ends gets here soon."""
+"""Reads, writes and branches of one launch. Right answers have a few thousand; an endless loop soon has more."""
 
 UNWRITTEN = -(2**31) + 7
-"""The poison of whole numbers, which have no NaN."""
+"""Stands in for NaN in arrays of whole numbers."""
 
 MARGIN = 1024
-"""Numbers before and behind each output on a GPU, where nothing else would notice a write beyond the edge."""
+"""Numbers before and behind each output. On a GPU nothing else would notice a write beyond the edge."""
 
 NO_GUARD = "no guard: threads beyond the edge read or write, too; ask first whether there is a number for this thread"
 
@@ -79,7 +79,7 @@ ONE_ELEMENT = "two threads write one element: each must have an index of its own
 
 @dataclass(frozen=True)
 class Launch:
-    """grid: blocks, block: threads of a block; each a number, or (x, y), or (x, y, z)."""
+    """grid: the number of blocks; block: the threads of a block; each a number, (x, y) or (x, y, z)."""
 
     grid: int | tuple[int, ...]
     block: int | tuple[int, ...]
@@ -90,7 +90,7 @@ class Launch:
 
 @dataclass(frozen=True)
 class Out:
-    """An argument that the kernel writes: NaN before the launch (whole numbers: a value that no result has)."""
+    """An argument that the kernel writes: full of NaN before the launch, or of UNWRITTEN if it holds whole numbers."""
 
     shape: tuple[int, ...]
     dtype: str = "float32"
@@ -98,23 +98,23 @@ class Out:
 
 @dataclass(frozen=True)
 class Both:
-    """An argument that the kernel reads and writes: these numbers before the launch."""
+    """An argument that the kernel reads and writes. It holds these numbers before the launch."""
 
     array: np.ndarray
 
 
 def module(name: str) -> Any:
-    """A module of stage 4, such as "kernels.dense": the learner's, where it is being graded."""
+    """A module of stage 4, such as "kernels.dense"; with the learner's function in it if that is graded."""
     return load_part(STAGES[3], name)
 
 
 def backend() -> str:
-    """gpu, emulator or simulator."""
+    """ "gpu", "emulator" or "simulator"."""
     return str(module("backend").BACKEND.name)
 
 
 def previous_floor() -> Stage:
-    """Stage 3, or stage 2 where no C compiler is installed."""
+    """Stage 3, or stage 2 if no C compiler is installed."""
     try:
         return load_stage(STAGES[2])
     except StageUnavailable:
@@ -132,25 +132,26 @@ def as_float(values: Any) -> np.ndarray:
 
 
 def threads(launch: Launch) -> tuple[int, int]:
-    """(of the whole grid, of a block)."""
+    """The number of threads: (in the whole grid, in a block)."""
     block = math.prod(np.atleast_1d(launch.block).tolist())
     return math.prod(np.atleast_1d(launch.grid).tolist()) * block, block
 
 
 def any_grid(count: int) -> list[Launch]:
-    """Launches of one dimension for `count` elements: more threads than elements, fewer, and many times fewer.
+    """One-dimensional launches for `count` elements: more threads than elements, fewer, and many times fewer.
 
-    The first finds a missing guard. The others find a kernel that leaves out what lies beyond its grid.
+    The first finds a missing guard. The others find a kernel without a grid-stride loop.
     """
     return [Launch(-(-count // 4) + 1, 4), Launch(max(1, count // 8), 4), Launch(1, 1)]
 
 
 def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
-    """kernel[grid, block](*arguments). Returns what it wrote: an array, or a tuple of them, for each Out and Both.
+    """kernel[grid, block](*arguments). Returns what the kernel wrote: an array for each Out and Both.
 
-    arguments: NumPy arrays, numbers, Out, Both. An Out of whole numbers comes back as float64, NaN where it was not
+    arguments: NumPy arrays, numbers, Out, Both. An Out of whole numbers is returned as float64, with NaN where nothing
+        was
         written.
-    Raises Wrong where the launch comes to no good end, with the reason.
+    Raises Wrong, with the reason, if the launch fails.
     """
     of_the_project(kernel)
     given = [filled(each) for each in arguments]
@@ -168,13 +169,13 @@ def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
 
 
 last_launch: list[Any] = []
-"""The last launch, for `races`: kernel, launch, arguments, results."""
+"""The last launch: kernel, launch, arguments, results. `races` traces it again."""
 
 
 def of_the_project(function: Any, device: bool = False) -> None:
-    """Raises Wrong where that is no kernel, but a plain function, or one that Numba's own cuda has made.
+    """Raises Wrong for a plain function, and for a kernel that Numba's own cuda has made.
 
-    device: whether a device function is asked for in place of a kernel
+    device: whether a device function is expected, not a kernel
     """
     what, how = ("device function", "@cuda.jit(device=True)") if device else ("kernel", "@cuda.jit")
     if backend() != "emulator":
@@ -190,7 +191,7 @@ def of_the_project(function: Any, device: bool = False) -> None:
 
 
 def filled(argument: Any) -> Any:
-    """The argument as the kernel gets it: a new array for an Out or a Both."""
+    """The argument that the kernel gets: for an Out or a Both a new array."""
     if isinstance(argument, Out):
         return np.full(argument.shape, np.nan if argument.dtype.startswith("float") else UNWRITTEN, argument.dtype)
     return argument.array.copy() if isinstance(argument, Both) else argument
@@ -203,7 +204,7 @@ def _unpoisoned(array: np.ndarray) -> np.ndarray:
 
 
 def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
-    """The arguments after a traced launch, its blocks one after the other."""
+    """The arguments after a traced launch whose blocks run one after the other."""
     try:
         configured = kernel.configure(launch.grid, launch.block)
         prepared = kernel._arguments(tuple(given))
@@ -223,18 +224,18 @@ def _emulated(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[Any]:
 
 
 def _single_numbers(not_traced: Sequence[tuple[str, int, str, str]]) -> None:
-    """Raises Wrong for an expression on whole arrays, before Numba spends a quarter of a minute on compiling it."""
+    """Raises Wrong for an expression on whole arrays. Numba would need fifteen seconds to compile it."""
     for file, line, text, _ in not_traced:
         raise Wrong(f"every thread computes with whole arrays: {text}", cause=INDEX, line=own_line(file, line))
 
 
 def own_line(file: str | None, line: int | None) -> int | None:
-    """A line where it is one of the learner's file."""
+    """The line, if it is one of the learner's file; else None."""
     return line if file and is_assembled(file) else None
 
 
 def explained(error: Any) -> Wrong:
-    """A KernelError of the emulator's as Wrong, with what it mostly comes from."""
+    """A KernelError of the emulator as Wrong, with its most frequent cause."""
     cause = ""
     if "is out of bounds" in error.sentence or "counts from the end" in error.sentence:
         cause = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
@@ -244,7 +245,7 @@ def explained(error: Any) -> Wrong:
 
 
 def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Sequence[bool]) -> list[Any]:
-    """The arguments after a launch on a GPU or in the simulator, and a look at the numbers around each output."""
+    """The arguments after a launch on a GPU or in the simulator. The numbers around each output are checked."""
     cuda = module("backend").cuda
     around: dict[int, Any] = {}
     sent: list[Any] = []
@@ -269,10 +270,11 @@ def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Seque
 
 
 def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None, output: str = "") -> list[Mistake]:
-    """Guesses about a kernel of one dimension whose last exercise argument is the Launch: what it has not written.
+    """Known mistakes of a one-dimensional kernel: elements that it does not write.
 
-    right: of the exercise's arguments, the right result, its elements numbered as the threads are
-    before: the same, of what the array held before; NaN where it is an Out
+    right: computes the right result from the exercise's arguments, its elements in the order of the threads. The last
+        argument of the exercise is the Launch
+    before: computes what the array held before; NaN for an Out
     """
 
     def only(is_done: Callable[[np.ndarray, int, int], np.ndarray]) -> Callable[..., Any]:
@@ -292,13 +294,13 @@ def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None
 
 
 def is_assembled(file: str) -> bool:
-    """Whether a file is the learner's, filled in: the project's own lie where they always do."""
+    """Whether a file is an assembled one, with the learner's functions: it lies outside the project's folders."""
     path = Path(file)
     return not any(path.is_relative_to(ROOT / folder) for folder in (*STAGES, "shared", "groundup", "cuda_emulator"))
 
 
 def learners_line(file: str, line: int) -> str:
-    """ "line 12" as the learner's file has it; as it was, where the line is not the learner's."""
+    """ "line 12" with the number in the learner's file; unchanged if the line is not the learner's."""
     for folder in Path(file).parents:
         if (folder / assembly.RECORD).is_file():
             place = assembly.load(folder / assembly.RECORD).place(file, line)

@@ -45,10 +45,10 @@ UNFILLED = "a part of the shared memory is never written: a thread with nothing 
 
 
 def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None) -> list[Mistake]:
-    """Guesses for wrong numbers that come from a race, which the lens looks for in the very launch that gave them.
+    """Known mistakes that come from a race. The lens looks for a race in the launch that gave the wrong numbers.
 
-    output, place: which of several results, by its name and as `launched` counts them
-    got: where the numbers are another launch's than the last of `launched`, what came out of it
+    output, place: the name of the result, and its place among those that `launched` returns
+    got: computes the numbers, if they come from another launch than the last one
     """
 
     def raced(text: str) -> Callable[..., Any]:
@@ -66,7 +66,7 @@ def races(output: str = "", place: int = 0, got: Callable[[], Any] | None = None
 
 
 def what_race(profile: Any) -> str:
-    """What the races of a profile mostly come from; "" where there are none."""
+    """The most frequent cause of a profile's races, "" if it has none."""
     if not profile.races:
         return ""
     sides = [side for race in profile.races if race.space == "shared" for side in (race.first, race.second)]
@@ -79,34 +79,39 @@ def what_race(profile: Any) -> str:
 
 @dataclass(frozen=True)
 class Budget:
-    """A question to the lens. ask: of lens.checks and a profile, gives a Finding; likely: what a no comes from."""
+    """A question to the lens about memory.
+
+    ask: takes groundup.lens.checks and a profile, and returns a Finding; cause: why a Finding may not pass
+    """
 
     ask: Callable[[Any, Any], Any]
     cause: str
 
 
 def coalesced(place: int | None = None, cause: str = "", at_least: float = 0.9) -> Budget:
-    """Global memory (of the argument at that place) is reached in few sectors."""
+    """Global memory, or the argument at that place, is reached in few sectors."""
     return Budget(
-        lambda checks, profile: checks.coalesced(profile, None if place is None else named(profile, place), at_least),
+        lambda checks, profile: checks.coalesced(
+            profile, None if place is None else argument_name(profile, place), at_least
+        ),
         cause or "x and y mixed up: neighbouring threads (threadIdx.x) have to reach neighbouring columns",
     )
 
 
 def reads(place: int, times: int, cause: str, per: str = "block", count: str = "threads") -> Budget:
-    """An element of the argument there is loaded at most so often in a block, or in the launch; see reads_at_most."""
+    """An element of the argument at that place is loaded at most this often; see groundup.lens.checks.reads_at_most."""
     return Budget(
-        lambda checks, profile: checks.reads_at_most(profile, named(profile, place), times, per, count), cause
+        lambda checks, profile: checks.reads_at_most(profile, argument_name(profile, place), times, per, count), cause
     )
 
 
-def named(profile: Any, place: int) -> str:
-    """What the learner calls the argument at that place, from 0."""
+def argument_name(profile: Any, place: int) -> str:
+    """The learner's name for the argument at that place, from 0."""
     return str(profile.arguments[place][0])
 
 
 def no_bank_conflicts(cause: str, array: str | None = None) -> Budget:
-    """Shared memory is reached in one pass."""
+    """Shared memory is reached without bank conflicts."""
     return Budget(lambda checks, profile: checks.no_bank_conflicts(profile, array), cause)
 
 
@@ -114,7 +119,7 @@ COALESCED = coalesced()
 
 
 def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
-    """The lens's Profile of a launch, all blocks traced; arguments as `launched` takes them. On the emulator only."""
+    """The lens's Profile of a launch, with all blocks traced. arguments: as `launched` takes them. Emulator only."""
     of_the_project(kernel)
     configured = kernel.configure(launch.grid, launch.block)
     blocks = math.prod(configured.griddim)
@@ -130,11 +135,11 @@ def watched(
     race: str = "",
     uninitialised: str = "",
 ) -> Callable[[Tally], None]:
-    """The check of a memory check: no race, no read of shared memory that nobody wrote, and every budget kept.
+    """The check `memory`: no race, no read of shared memory that nobody wrote, and every budget is kept.
 
-    arguments: as `launched` takes them, made of random numbers
-    race, uninitialised: what they come from in this task; else what they mostly come from
-    On a GPU nothing can be traced: there three launches have to give the same bits, and a note says what was not done.
+    arguments: makes random arguments, as `launched` takes them
+    race, uninitialised: the cause in this task; "" for the most frequent one
+    A GPU cannot trace. There, three launches must give the same bits, and a note says what was not checked.
     """
 
     def check(tally: Tally) -> None:
@@ -143,22 +148,22 @@ def watched(
         if backend() != "emulator":
             same_bits(tally, kernel, launch, given)
             return
-        look(tally, profiled(kernel, launch, *given), *budgets, race=race, uninitialised=uninitialised)
+        ask_profile(tally, profiled(kernel, launch, *given), *budgets, race=race, uninitialised=uninitialised)
 
     return check
 
 
-def look(tally: Tally, profile: Any, *budgets: Budget, race: str = "", uninitialised: str = "") -> None:
-    """What `watched` asks of a profile, where a task has one already."""
-    found(tally, profile, checks.no_faults(profile), NO_GUARD)
-    found(tally, profile, checks.no_races(profile), race or what_race(profile))
-    found(tally, profile, checks.no_uninitialised(profile), uninitialised or UNFILLED)
+def ask_profile(tally: Tally, profile: Any, *budgets: Budget, race: str = "", uninitialised: str = "") -> None:
+    """The questions of `watched`, for a task that has a profile already."""
+    count_finding(tally, profile, checks.no_faults(profile), NO_GUARD)
+    count_finding(tally, profile, checks.no_races(profile), race or what_race(profile))
+    count_finding(tally, profile, checks.no_uninitialised(profile), uninitialised or UNFILLED)
     for budget in budgets:
-        found(tally, profile, budget.ask(checks, profile), budget.cause)
+        count_finding(tally, profile, budget.ask(checks, profile), budget.cause)
 
 
 def same_bits(tally: Tally, kernel: Any, launch: Launch, arguments: Sequence[Any]) -> None:
-    """Three launches give the same numbers, bit by bit; what is all that can be asked where nothing is traced."""
+    """Three launches give the same bits. Nothing more can be checked without a trace."""
     first, *others = ([*_as_tuple(launched(kernel, launch, *arguments))] for _ in range(3))
     same = all(np.array_equal(a, b, equal_nan=True) for other in others for a, b in zip(first, other, strict=True))
     tally.holds(same, f"{kernel.__name__}{launch}: three launches gave different numbers", cause=SECOND_BARRIER)
@@ -169,8 +174,8 @@ def _as_tuple(results: Any) -> tuple[Any, ...]:
     return results if isinstance(results, tuple) else (results,)
 
 
-def found(tally: Tally, profile: Any, finding: Any, cause: str) -> None:
-    """Count an answer of the lens's, its lines told as those of the learner's file."""
+def count_finding(tally: Tally, profile: Any, finding: Any, cause: str) -> None:
+    """Count a finding of the lens, with its lines as the learner's file has them."""
     files = sorted({file for file, _, _ in profile.source if is_assembled(file)})
     here = [file for file in files if finding.line and _lies_in(profile, file, finding.line)]
     message = finding.message

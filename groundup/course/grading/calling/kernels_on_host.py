@@ -15,7 +15,7 @@ from groundup.course.grading.problems.kernel_losses import cross_entropy, one_ho
 
 
 class OnHost:
-    """What stands in for a kernel: NumPy on the host. function: from the arguments, what the one at `place` becomes."""
+    """NumPy in place of a kernel. function: computes the new numbers of the argument at `place` from the others."""
 
     def __init__(self, place: int, function: Callable[..., np.ndarray]) -> None:
         self.place, self.function = place, function
@@ -35,9 +35,9 @@ SLOPES: dict[str, Callable[..., np.ndarray]] = {"relu": lambda output: output > 
 
 
 def numpy_instead_of_kernels() -> None:
-    """Every kernel of a step with ReLU or tanh, and softmax cross-entropy is computed with NumPy from now on.
+    """From now on NumPy computes every kernel of a step with ReLU or tanh and softmax cross-entropy.
 
-    The step is graded, not the kernels, and these would compile for ten seconds.
+    The step is graded, not its kernels, and compiling them would take ten seconds.
     """
     kernels, losses, name = module("kernels.activations"), module("kernels.losses"), "softmax_cross_entropy"
 

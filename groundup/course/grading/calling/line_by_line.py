@@ -44,7 +44,7 @@ from groundup.course.grading.calling.kernel_launches import (
 from groundup.course.grading.calling.kernel_memory import same_bits
 
 SECONDS = 8
-"""A right launch takes a few hundredths of one."""
+"""The time limit of a launch. A right one takes a few hundredths of a second."""
 
 WARP = 32
 
@@ -69,7 +69,7 @@ READ_AGAIN = "the result goes to memory and is read back: keep it in a variable 
 
 
 class Touch(NamedTuple):
-    """A thread of a block loads or stores an element, at a place of the code."""
+    """A thread loads or stores an element, at a place in the code."""
 
     stores: bool
     thread: tuple[Any, int]
@@ -79,7 +79,7 @@ class Touch(NamedTuple):
 
 
 class Followed(np.ndarray):
-    """An array that writes down who indexes it, where `touches` is a list."""
+    """An array that writes down which thread reaches which element, if `touches` is a list."""
 
     touches: list[Touch] | None
 
@@ -113,7 +113,7 @@ class Followed(np.ndarray):
 
 
 def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
-    """One launch, a line of Python at a time on the emulator; arguments, results and errors are those of `launched`."""
+    """One launch on the emulator, line by line in Python, with the arguments and results of `launched`."""
     if backend() != "emulator":
         return launched(kernel, launch, *arguments)
     of_the_project(kernel)
@@ -133,13 +133,15 @@ def followed(
     side_by_side: Sequence[int] = (),
     written_once: Sequence[int] = (),
 ) -> Callable[[Tally], None]:
-    """The check of a memory check: no two threads share an element that one of them writes, and the kernel compiles.
+    """The check `memory`: no thread touches an element that another one writes, and the kernel compiles.
 
-    arguments: as `launched` takes them, made of random numbers; no shared memory, whose barriers are not known here
-    side_by_side: the places of the arrays, among the arguments, whose columns the lanes of a warp take side by side. A
-        line of the kernel that not all 32 lanes come to, or some more often than others, is not judged: let the
-        columns be a multiple of 32
-    written_once: the places of arrays that may be written only, not read back
+    arguments: makes random arguments, as `launched` takes them. Shared memory is not supported, because this check
+        does not
+        know its barriers.
+    side_by_side: places of arguments. The lanes of a warp must take neighbouring columns of these arrays. A line that
+        some
+        of the 32 lanes run more often than others is not judged, so the number of columns should be a multiple of 32.
+    written_once: places of arguments that the kernel may write, but not read
     """
 
     def check(tally: Tally) -> None:
@@ -166,7 +168,7 @@ def followed(
 
 
 def _single_numbers(kernel: Any) -> None:
-    """Raises Wrong where a statement of the kernel stores into several elements at once."""
+    """Raises Wrong for a statement that stores into several elements at once."""
     for node in ast.walk(kernel.source.tree):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
             index = node.slice
@@ -177,7 +179,7 @@ def _single_numbers(kernel: Any) -> None:
 
 @contextmanager
 def _explained() -> Iterator[None]:
-    """What the emulator says, as Wrong, with what it mostly comes from."""
+    """Turns an error of the emulator into Wrong, with its most frequent cause."""
     try:
         yield
     except KernelError as error:
@@ -194,7 +196,7 @@ def _with_mask(wrong: Wrong) -> Wrong:
 
 @contextmanager
 def _time_limit() -> Iterator[None]:
-    """End a loop that does not end by itself, and tell its line."""
+    """End an endless loop, and report its line."""
     over = threading.Event()
 
     def end() -> None:
@@ -222,7 +224,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[str, list[Touch]]]:
-    """Each argument's name, and who touches it, in the order of one thread after the other; a number nobody touches."""
+    """(name, touches) of every argument, one thread after the other; a number is never touched."""
     found: list[tuple[str, list[Touch]]] = []
     watched: list[Any] = []
     for name, value in zip(kernel._names, given, strict=True):
@@ -238,7 +240,7 @@ def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[st
 
 
 def _nobody_shares(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
-    """Wrong where two threads touch an element and one of them writes it: nothing orders the two."""
+    """Raises Wrong if two threads touch an element and one of them writes it. Nothing orders the two."""
     writers: dict[tuple[int, ...], Touch] = {}
     for touch in (each for each in touches if each.stores):
         other = writers.setdefault(touch.element, touch)
@@ -260,9 +262,9 @@ def _apart(tally: Tally, name: str, touch: Touch, writer: Touch, does: str, caus
 
 
 def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
-    """Wrong where two lanes of a warp, in the same round of a place, are columns apart that are not their own distance.
+    """Raises Wrong if lanes of a warp, in the same round of a line, do not reach neighbouring columns.
 
-    A number that all lanes read is all right: it is fetched once.
+    All lanes may read the same number: it is fetched once.
     """
     places: dict[Any, dict[int, list[Touch]]] = defaultdict(lambda: defaultdict(list))
     for touch in touches:

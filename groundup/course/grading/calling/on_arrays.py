@@ -20,7 +20,9 @@ from groundup.course.grading.problems.optimizer_steps import Steps
 from shared.contract import load_stage
 
 MOST = 20.0
-"""Times as long as a plain NumPy expression: a loop in Python over elements or rows takes hundreds of times as long."""
+"""The limit, as a multiple of a NumPy expression's time. A Python loop over elements or rows takes hundreds of
+times.
+"""
 
 LOOP = "a loop in Python over elements or rows: one call of NumPy does a whole array"
 
@@ -33,21 +35,23 @@ def stage() -> Any:
 
 
 def floor_below() -> Any:
-    """The first floor: what is right."""
+    """The first floor: its results are the right ones."""
     return load_stage("stage1_pure_python")
 
 
 def poisoned_scratch(name: str, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """Memory of a Scratch, full of what must not be read: NaN, or True."""
+    """Scratch memory full of values that the function must not read: NaN, or True."""
     return np.full(shape, np.nan if np.dtype(dtype).kind == "f" else 1, dtype)
 
 
 def on_arrays(
     function: Callable[..., Any], shape: Callable[..., tuple[int, ...]], *names: str, scratch: bool = True
 ) -> Callable[..., Any]:
-    """A function with `out`, called with an out full of NaN and without: {"": what stands in out, NO_OUT: the other}.
+    """A function with `out` as one that returns both of its results, by name.
 
-    shape: of the result, from the arguments; names: of the arguments; scratch: whether it takes that, too
+    "": the result in an `out` full of NaN; NO_OUT: the result without `out`
+    shape: computes the shape of the result from the arguments; names: of the arguments
+    scratch: whether the function also takes scratch memory
     """
 
     def call(*arguments: Any) -> dict[str, Any]:
@@ -77,17 +81,17 @@ def check_dtype(name: str, result: Any, dtype: Any) -> None:
 
 
 def both(expected: Any) -> dict[str, Any]:
-    """What has to stand in out and to come back without it."""
+    """An expected result for both: in `out`, and returned without it."""
     return {"": expected, NO_OUT: expected}
 
 
 def twice(hand: Sequence[tuple[tuple[Any, ...], Any]]) -> list[tuple[tuple[Any, ...], Any]]:
-    """The hand-computed values for a function with out."""
+    """Values by hand, each for both results."""
     return [(arguments, both(expected)) for arguments, expected in hand]
 
 
 def below(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of stage 1 on arrays, as the reference for one with out."""
+    """A function of stage 1 as the reference for one with `out`."""
     return lambda *arguments: both(function(*map(_listed, arguments)))
 
 
@@ -96,7 +100,7 @@ def _listed(value: Any) -> Any:
 
 
 def graded(exercise: Exercise, *more: Check) -> list[Check]:
-    """The checks of an exercise, of which the agreement is tried in float32 as well; and more at the end."""
+    """The checks of an exercise. Its agreement is tried in float32 too; further checks come at the end."""
     made = {check.name: check for check in checks_of(exercise)}
     narrow = replace(
         exercise,
@@ -115,7 +119,7 @@ def graded(exercise: Exercise, *more: Check) -> list[Check]:
 
 
 def narrowed(value: Any) -> Any:
-    """The same in float32: an array of floats, a network's problem or an optimizer's steps."""
+    """A value in float32: an array, a network's problem, or an optimizer's steps."""
     if isinstance(value, np.ndarray):
         return value.astype(np.float32) if value.dtype.kind == "f" else value
     if isinstance(value, Problem):
@@ -134,7 +138,7 @@ def speed_check(
     arguments: Callable[[np.random.Generator], tuple[Any, ...]],
     cause: str = LOOP,
 ) -> Check:
-    """The time of one plain call beside that of a NumPy expression."""
+    """The check of the time of one plain call, beside a NumPy expression."""
     speed = Speed(arguments, MOST, cause, against, "a plain NumPy expression")
     return checks_of(replace(exercise, call=call, speed=speed))[-1]
 

@@ -28,10 +28,10 @@ def stage() -> Any:
 def on_lists(
     function: Callable[..., Any], *names: str, overflow: str = "", division: str = "", logarithm: str = ""
 ) -> Callable[..., Any]:
-    """A function of lists as one that takes NumPy arrays.
+    """A function of lists as one of NumPy arrays.
 
-    names: of its arguments, which have to be the same after the call
-    overflow, division, logarithm: what it means where Python's own arithmetic raises; "" leaves the error as it is
+    names: of the arguments, which must not change in the call
+    overflow, division, logarithm: the cause if Python raises such an error; "" leaves the error as it is
     """
 
     def call(*arguments: Any) -> Any:
@@ -41,7 +41,7 @@ def on_lists(
             result = function(*given)
         except (OverflowError, ZeroDivisionError, ValueError) as error:
             if isinstance(error, ValueError):
-                # As math.log puts it, until Python 3.13 and from 3.14 on.
+                # The words of math.log: up to Python 3.13, and from 3.14 on.
                 cause = logarithm if str(error).startswith(("math domain error", "expected a positive input")) else ""
             else:
                 cause = overflow if isinstance(error, OverflowError) else division
@@ -60,9 +60,9 @@ def on_lists(
 
 
 def graded(exercise: Exercise) -> list[Check]:
-    """The checks of an exercise whose results have to be lists of numbers, or numbers, of Python's own.
+    """The checks of an exercise whose results must be Python's own lists and numbers.
 
-    An array of NumPy's that holds the right numbers would pass, and break what the next function does with a list.
+    A NumPy array with the right numbers would pass otherwise, and break the next function, which expects a list.
     """
 
     def call(*arguments: Any) -> Any:
@@ -100,7 +100,7 @@ FOREIGN: dict[type, str] = {
 
 
 def foreign_type(value: Any) -> type | None:
-    """The first type in a result that is neither list nor int nor float, or None. Subclasses, bool too, are foreign."""
+    """The first type in a result that is not list, int or float; else None. Subclasses such as bool are foreign."""
     if type(value) is list:
         return next((found for found in map(foreign_type, value) if found is not None), None)
     return None if type(value) in (int, float) else type(value)
@@ -113,7 +113,7 @@ def _short(value: Any) -> str:
 
 
 def _line_in(function: Callable[..., Any], error: BaseException) -> int | None:
-    """The last line in the function's own file that the error came through."""
+    """The last line of the function's own file through which the error came."""
     file = function.__code__.co_filename
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
     return lines[-1] if lines else None

@@ -14,7 +14,7 @@ XOR_EPOCHS = 200
 
 
 def checkpoint() -> list[Check]:
-    """XOR: learned with a hidden layer of two, and out of reach without one."""
+    """XOR is learned with a hidden layer of two, and cannot be learned without one."""
     return [Check("XOR with a hidden layer", _learns_xor), Check("XOR without one", _fails_at_xor)]
 
 
@@ -57,7 +57,7 @@ def _fails_at_xor(tally: Tally) -> None:
 
 
 def _xor(sizes: list[int], **settings: Any) -> tuple[float, float, int]:
-    """(loss before, loss after, how many of the four are right) of a network trained on XOR."""
+    """Train a network on XOR: (loss before, loss after, how many of the four are right)."""
     floor, data = load_stage("pure_python"), xor()
     network = floor.network.Network(sizes, loss="sigmoid_cross_entropy", seed=1, dtype="float64", **settings)
     optimizer = floor.optimizers.SGD(0.5, momentum=0.9)

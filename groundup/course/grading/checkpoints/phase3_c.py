@@ -16,19 +16,19 @@ from shared.initialize import initialize_parameters
 from shared.numbers import duration, two_digits
 
 CLOSE = 1e-5
-"""What the phase promises: C's numbers are Python's to so much, relative to the largest of them."""
+"""The largest difference that passes between C's numbers and Python's, relative to the largest of them."""
 
 STEPS, PAIRS, PER_PAIR = 10, 31, 3
 
 
 def checkpoint() -> list[Check]:
-    """What ends the phase: the learner's functions together compute what Python does, and are faster than NumPy."""
+    """The learner's functions together compute the same as Python, and are faster than NumPy."""
     c_floor()
     return [Check("agrees with Python to 1e-5", agrees), Check("faster than NumPy", faster_than_numpy)]
 
 
 def agrees(tally: Tally) -> None:
-    """Every product, and some steps of training by each way to make a step, against stage 1."""
+    """Every product, and some training steps by every kind of step, give the numbers of stage 1."""
     python, c = load_stage("stage1_pure_python"), c_floor()
     worst = 0.0
 
@@ -72,7 +72,7 @@ def agrees(tally: Tally) -> None:
 
 
 def faster_than_numpy(tally: Tally) -> None:
-    """A training step of 784-128-10 with 64 images, in turn with stage 2's, by the median of many pairs."""
+    """A training step of 784-128-10 with 64 images, measured in turn with stage 2's, as the median of many pairs."""
     tally.trying("training steps of 784-128-10 with 64 images")
     rng = np.random.default_rng(3)
     x, labels = rng.random((64, 784), np.float32), rng.integers(0, 10, 64)

@@ -41,9 +41,9 @@ NOT_RECORDED = (
 
 
 def checkpoint() -> list[Check]:
-    """With a GPU its own clock tells the time. Without one it is looked up in docs/benchmarks.
+    """A GPU measures the time by its own clock. Without a GPU, the time is looked up in docs/benchmarks.
 
-    While nothing is recorded there, a note says so, and how often memory is read is all that is asked.
+    As long as no result is recorded there, a note says so, and only the number of reads of memory is checked.
     """
     made = [Check("agrees with NumPy", _forward_agrees)]
     if backend() == "gpu":
@@ -56,7 +56,7 @@ def checkpoint() -> list[Check]:
 
 
 class Forward:
-    """x (batch, 784) -> the outputs of 784-512-10, kernel by kernel, on the device. product: a rung's name."""
+    """The forward pass of 784-512-10 on the device, kernel by kernel. product: a rung of the matmul ladder."""
 
     def __init__(self, batch: int, parameters: Sequence[np.ndarray]) -> None:
         self.cuda, self.batch = module("backend").cuda, batch
@@ -68,7 +68,7 @@ class Forward:
         self.tiled = module("kernels.matmul_1_basic").tiled(TILE, "nn").multiply
 
     def run(self, product: str) -> None:
-        """Launch it all, and wait for nothing."""
+        """Launch every kernel, and do not wait for the end."""
         gather, dense, activations = (module(f"kernels.{name}") for name in ("gather", "dense", "activations"))
         gather.gather_rows[(8, 8), (32, 8)](*self.data, self.x)
         for number, (given, out) in enumerate(((self.x, self.hidden), (self.hidden, self.outputs))):
@@ -80,7 +80,7 @@ class Forward:
                 activations.relu[64, 256](flat, flat)
 
     def multiply(self, product: str, a: Any, b: Any, c: Any) -> None:
-        """c = ab by a rung."""
+        """c = ab by a rung of the ladder."""
         rows, columns = c.shape
         across, down = (rows, columns) if product == "naive" else (columns, rows)
         grid = -(-across // TILE), -(-down // TILE)
@@ -88,19 +88,19 @@ class Forward:
         kernel[grid, (TILE, TILE)](a, b, c)
 
     def forget(self) -> None:
-        """NaN in place of what the last run has left."""
+        """Put NaN in place of the results of the last run."""
         for array in (self.x, self.hidden, self.outputs):
             array.copy_to_device(np.full(array.shape, np.nan, np.float32))
 
     def batch_of_images(self) -> np.ndarray:
-        """What is gathered."""
+        """The images that the kernels gather."""
         start = self.batch // 2
         return self.images[self.order[start : start + self.batch]]
 
 
 def _forward_agrees(tally: Tally) -> None:
     arrays = [np.array(each, np.float64) for each in initialize_parameters(LAYERS, "he", seed=1)]
-    for bias in arrays[1::2]:  # they begin as zeros, and then nobody would notice that they are not added
+    for bias in arrays[1::2]:  # biases of 0 would hide that they are not added
         bias[:] = np.random.default_rng(3).standard_normal(bias.size)
     forward = Forward(32, arrays)
     expected = (
@@ -121,7 +121,7 @@ def _forward_agrees(tally: Tally) -> None:
 
 
 def _reads_less(tally: Tally) -> None:
-    """Loads of a and b in a product of 32 x 64 and 64 x 32, counted by the lens."""
+    """The loads of a and b in a product of 32 x 64 and 64 x 32, counted by the lens."""
     basic = module("kernels.matmul_1_basic")
     rng = np.random.default_rng(6)
     given = random(rng, 32, 64), random(rng, 64, 32), Out((32, 32))
@@ -135,13 +135,13 @@ def _reads_less(tally: Tally) -> None:
 
 
 def _loads(profile: Any) -> int:
-    """Of the two factors, whatever the learner calls them."""
+    """The loads of the two factors, whatever the learner's names for them are."""
     factors = [name for name, _ in profile.arguments[:2]]
     return sum(each.loads for each in profile.reuse if each.array in factors)
 
 
 def _measured(tally: Tally) -> None:
-    """The GPU by its own clock, against stage 1 and stage 2 on this machine's CPU."""
+    """The time on the GPU, by its own clock, beside stage 1 and stage 2 on this machine's CPU."""
     batch, few = 256, 2
     parameters = initialize_parameters(LAYERS, "he", seed=1)
     forward = Forward(batch, [np.asarray(each) for each in parameters])
@@ -180,7 +180,7 @@ def _measured(tally: Tally) -> None:
 
 
 def _seconds(call: Callable[[], Any], repeats: int) -> float:
-    """The median of some calls' times, after one that does not count where there are several."""
+    """The median time of some calls. If there are several, a first one is not timed."""
     taken = []
     for _ in range(repeats + (repeats > 1)):
         start = time.perf_counter()
@@ -191,7 +191,7 @@ def _seconds(call: Callable[[], Any], repeats: int) -> float:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A GPU's forward pass in a results file of `groundup bench`, and stage 1's in the same."""
+    """The forward pass of a GPU, and of stage 1, in one results file of `groundup bench`."""
 
     file: str
     name: str
@@ -199,7 +199,7 @@ class Recorded:
 
 
 def recorded_speed(folder: Path = ROOT / "docs" / "benchmarks") -> Recorded | None:
-    """The best recorded GPU against pure Python, for one network and batch; None where no file has a real GPU in it."""
+    """The best recorded GPU beside pure Python, for one network and batch; None if no file has a real GPU."""
     found = []
     for path in sorted(folder.glob("**/*.json")):
         try:

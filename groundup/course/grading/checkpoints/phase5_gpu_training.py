@@ -18,7 +18,7 @@ SMALL_EPOCHS, SMALL_LEAST = 3, 0.90
 
 
 def checkpoint() -> list[Check]:
-    """MNIST, trained by the learner's kernels, an operation at a time: all of it, where it is there."""
+    """MNIST is trained by the learner's kernels, one operation at a time: the full set if it is on this machine."""
     try:
         data, missing = load_dataset("mnist"), ""
     except DataError as error:

@@ -24,7 +24,7 @@ UNITS = 8
 
 
 def checkpoint() -> list[Check]:
-    """The tools together: on a network in which a neuron has died, and on one whose gradient is wrong."""
+    """The tools together, on a network in which a neuron has died, and on one whose gradient is wrong."""
     return [
         Check("the training in view", _in_view),
         Check("the neuron that died", _dead_neuron),
@@ -33,7 +33,7 @@ def checkpoint() -> list[Check]:
 
 
 def _trained() -> tuple[Any, Any, list[float]]:
-    """Stage 2, a small network trained on spirals, and the loss of every step."""
+    """(stage 2, a small network that was trained on spirals, the loss of every step)"""
     floor, data = load_stage("numpy"), spirals(SPIRALS)
     network: Any = floor.network.Network([2, UNITS, 3], seed=1, dtype="float64")
     losses: list[float] = []
@@ -89,7 +89,7 @@ def _dead_neuron(tally: Tally) -> None:
         cause=TOGETHER,
     )
     slopes = inside.saliency(inside.host_parameters(floor, network), "relu", x, data.y)
-    network.layers[0].weights[:, victim] = 7.0  # whatever a dead unit's weights are, no score hangs on them
+    network.layers[0].weights[:, victim] = 7.0  # no score depends on the weights of a dead unit
     again = inside.saliency(inside.host_parameters(floor, network), "relu", x, data.y)
     tally.holds(
         np.allclose(slopes, again), f"a score hangs on the weights of unit {victim}, which is dead", cause=TOGETHER
@@ -124,7 +124,7 @@ def _wrong_gradient(tally: Tally) -> None:
     planted, name = 2, "W2"
 
     class Planted(floor.network.Network):  # type: ignore[name-defined]
-        """A network with the gradient of one layer's weights turned around."""
+        """A network that returns one layer's gradient with the wrong sign."""
 
         def gradients(self, *given: Any) -> list[np.ndarray]:
             found: list[np.ndarray] = super().gradients(*given)

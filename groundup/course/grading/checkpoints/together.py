@@ -13,7 +13,7 @@ TOGETHER = "check the functions one by one: groundup learn check grades each alo
 
 
 def trained(floor: Any, network: Any, optimizer: Any, data: Split, **settings: Any) -> None:
-    """Train the network; Wrong where that diverges."""
+    """Train the network. Raises Wrong if the training diverges."""
     try:
         train(floor, network, optimizer, data, TrainingSettings(**settings), hooks=QUIET)
     except ValueError as error:

@@ -19,18 +19,18 @@ SHAPES = [(1, 1), (1, 7), (13, 1), (2, 5), (17, 11), (3, 31)]
 LOG2, LOG3 = math.log(2.0), math.log(3.0)
 
 FAR = 1e4
-"""A logit so large that exp of it is beyond every float."""
+"""A logit so large that its exp is infinite."""
 
 
 def with_zeros(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
-    """Random numbers, every third of them 0: where ReLU has its kink."""
+    """Random numbers with a 0 in every third place, where ReLU has its kink."""
     z = rng.standard_normal(shape)
     z.flat[::3] = 0.0
     return z
 
 
 def relu_arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray, ...]:
-    """Random grad_output, and z with zeros, and the output that goes with it."""
+    """A random grad_output, a z with zeros, and its output."""
     z = with_zeros(rng, shape)
     return rng.standard_normal(shape), z, np.maximum(z, 0)
 
@@ -81,7 +81,7 @@ def relu_slopes(call: Callable[..., Any]) -> Callable[[Tally], None]:
 
 
 def softmax_of(z: np.ndarray, axis: int | None = 1) -> np.ndarray:
-    """Softmax of every row; of every column (axis 0) or of everything (None) it is one of its mistakes."""
+    """Softmax of every row. Along axis 0 (every column) or None (all numbers together) it is a known mistake."""
     with np.errstate(all="ignore"):
         exps = np.exp(z - z.max(axis=1, keepdims=True) if axis == 1 else z)
         shares: np.ndarray = exps / exps.sum(axis=axis, keepdims=True)
@@ -95,7 +95,7 @@ def shifted_exps(z: np.ndarray) -> np.ndarray:
 
 
 def naive_softmax(z: np.ndarray) -> np.ndarray:
-    """Without subtracting the maximum: NaN where exp overflows."""
+    """Softmax without subtracting the maximum: NaN for large numbers."""
     with np.errstate(all="ignore"):
         exps = np.exp(z)
         shares: np.ndarray = exps / exps.sum(axis=1, keepdims=True)
@@ -132,5 +132,5 @@ SOFTMAX_MISTAKES = [
 
 
 def softmax_arguments(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray]:
-    """Random logits, the rows of very different size."""
+    """Random logits whose rows differ much in size."""
     return (rng.standard_normal(shape) * 3 + 20 * rng.standard_normal((shape[0], 1)),)

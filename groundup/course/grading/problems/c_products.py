@@ -10,7 +10,7 @@ import numpy as np
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
-from groundup.course.grading.calling.c_functions import c_function, library, walked
+from groundup.course.grading.calling.c_functions import c_function, library, read_at_strides
 from groundup.course.grading.calling.fenced_arrays import filled, read
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
@@ -22,7 +22,7 @@ AB, BA = [[7.0, -1.0], [16.0, -1.0]], [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, 
 
 
 def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = ()) -> Exercise:
-    """A rung of the matmul ladder: c (m, n) = a (m, k) times b (k, n)."""
+    """The exercise of a rung of the matmul ladder: c (m, n) = a (m, k) times b (k, n)."""
     return Exercise(
         call=product_call(name),
         reference=np.matmul,
@@ -38,7 +38,10 @@ def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = 
 
 
 def product_call(name: str, dtype: str = "float64") -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
-    """A product as a function of a and b. Those of matmul_loops.c work alone, the others take the threads' handle."""
+    """A product in C as a function of a and b.
+
+    The functions of matmul_loops.c need no threads; all others take the threads' handle.
+    """
     function = c_function(name, dtype)
     first = () if name in LOOPS else (library.pool(),)
 
@@ -85,16 +88,16 @@ PRODUCT_MISTAKES = [
     ),
     Mistake(
         "b is read as if it were transposed: element (p, j) is at [p * n + j]",
-        lambda a, b: times(a, walked(b, 1, len(b))),
+        lambda a, b: times(a, read_at_strides(b, 1, len(b))),
     ),
-    Mistake("b's rows are n numbers apart, not k", lambda a, b: times(a, walked(b, len(b), 1))),
-    Mistake("b's rows are n numbers apart, not m", lambda a, b: times(a, walked(b, len(a), 1))),
+    Mistake("b's rows are n numbers apart, not k", lambda a, b: times(a, read_at_strides(b, len(b), 1))),
+    Mistake("b's rows are n numbers apart, not m", lambda a, b: times(a, read_at_strides(b, len(a), 1))),
     Mistake(
         "a is read as if it were transposed: element (i, p) is at [i * k + p]",
-        lambda a, b: times(walked(a, 1, len(a)), b),
+        lambda a, b: times(read_at_strides(a, 1, len(a)), b),
     ),
-    Mistake("a's rows are k numbers apart, not n", lambda a, b: times(walked(a, b.shape[1], 1), b)),
-    Mistake("a's rows are k numbers apart, not m", lambda a, b: times(walked(a, len(a), 1), b)),
+    Mistake("a's rows are k numbers apart, not n", lambda a, b: times(read_at_strides(a, b.shape[1], 1), b)),
+    Mistake("a's rows are k numbers apart, not m", lambda a, b: times(read_at_strides(a, len(a), 1), b)),
     Mistake(
         "c is written as if it were transposed: element (i, j) is at [i * n + j]",
         lambda a, b: (a @ b).T.reshape(len(a), -1),

@@ -27,13 +27,13 @@ def cross_entropies(logits: np.ndarray) -> np.ndarray:
 
 
 def naive_cross_entropy(logits: np.ndarray, labels: np.ndarray) -> float:
-    """-log(softmax) taken word for word, each exp without the maximum."""
+    """-log(softmax) as the formula says it, without subtracting the maximum."""
     with np.errstate(all="ignore"):
         return float(np.mean(-np.log(naive_softmax(logits)[np.arange(len(labels)), labels])))
 
 
 def naive_logarithm(logits: np.ndarray, labels: np.ndarray) -> float:
-    """log(sum exp(z)) - z_y, without the maximum: infinite where exp overflows."""
+    """log(sum exp(z)) - z_y without the maximum: infinite for large numbers."""
     with np.errstate(all="ignore"):
         return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(labels)), labels]))
 
@@ -103,13 +103,13 @@ CROSS_ENTROPY_MISTAKES = [
 def _from_shifted(
     logits: np.ndarray, labels: np.ndarray, formula: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> float:
-    """The mean of a formula of the label's logit minus the maximum, and of the sum of all exps."""
+    """The mean of a formula. It takes the label's logit minus the maximum, and the sum of all exps."""
     shifted = logits - logits.max(axis=1, keepdims=True)
     return float(np.mean(formula(shifted[np.arange(len(labels)), labels], np.exp(shifted).sum(axis=1))))
 
 
 def loss_scale(logits: np.ndarray, labels: np.ndarray) -> float:
-    """What a loss rounds by: the logits that are subtracted in it."""
+    """The scale of a loss's rounding: the size of the logits that it subtracts."""
     return 1.0 + float(np.abs(logits).max())
 
 

@@ -49,7 +49,7 @@ def backward_arguments(rng: np.random.Generator, size: tuple[int, int, int]) -> 
 
 
 def dense_gradients(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
-    """The three gradients of xW + b by name, and the input's once more: what `backward` returns."""
+    """The three gradients of xW + b by name, and the input's once more, as `backward` returns it."""
     return {"grad_input": grad @ weights.T, "grad_weights": x.T @ grad, "grad_bias": grad.sum(axis=0)}
 
 

@@ -29,14 +29,14 @@ ALONG = "x and y mixed up: threadIdx.x has to run along the columns"
 
 
 def epoch(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(labels, order, position) of an epoch in which the batch of so many rows begins at 8."""
+    """(labels, order, position) of an epoch whose batch of this many rows begins at position 8."""
     samples = rows + 11
     labels = rng.integers(0, 10, samples).astype(np.int32)
     return labels, rng.permutation(samples).astype(np.int32), np.array([8], np.int64)
 
 
 def batch(data: np.ndarray, order: np.ndarray, position: np.ndarray, rows: int, launch: Launch) -> np.ndarray:
-    """What is gathered."""
+    """The numbers that the kernel gathers."""
     return data[order[position[0] : position[0] + rows]].astype(np.float64)
 
 
@@ -55,16 +55,16 @@ GATHERED = [
 
 
 def product(name: str, x_down: bool) -> list[Check]:
-    """9.4 and 10.1: a thread for each number of ab. x_down: whether the launch has x down the rows."""
+    """The checks of 9.4 and 10.1, a thread for each number of ab. x_down: whether x runs down the rows."""
     kernel = getattr(module("kernels.matmul_1_basic"), name)
 
     def blocks(rows: int, columns: int) -> tuple[int, int]:
-        """Of 8 x 4 threads, and more of them than the result has room for."""
+        """Launches of 8 x 4 threads, with more blocks than the result needs."""
         across, down = (rows, columns) if x_down else (columns, rows)
         return across // 8 + 1, down // 4 + 2
 
     def exchanged(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        """What is written where x and y have changed places, and the guard is right."""
+        """The result if x and y have changed places and the guard is right."""
         row, column = np.indices((len(a), b.shape[1]))
         along_x, along_y = (column, row) if x_down else (row, column)
         across, down = blocks(len(a), b.shape[1])
@@ -98,7 +98,7 @@ def matmul_exercise(
     mistakes: Sequence[Mistake],
     memory: Callable[[Tally], None],
 ) -> Exercise:
-    """ab on sizes (M, K, N), against the floor below. call: of a and b."""
+    """The exercise of ab for sizes (M, K, N), against the floor below. call: takes a and b."""
     floor = previous_floor()
 
     def reference(a: np.ndarray, b: np.ndarray) -> Any:

@@ -16,7 +16,7 @@ from groundup.course.grading.problems.kernel_reductions import WARP, f32
 
 
 def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """What each row adds to the loss, in float64."""
+    """The part of each row in the loss, in float64."""
     z = logits.astype(np.float64)
     shifted = z - z.max(axis=1, keepdims=True)
     own = shifted[np.arange(len(z)), labels]
@@ -24,7 +24,7 @@ def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def one_hot(labels: np.ndarray, columns: int) -> np.ndarray:
-    """1 in each row's label's column."""
+    """A row for each label: 1 in the label's column, else 0."""
     return np.eye(columns)[labels]
 
 
@@ -35,7 +35,7 @@ def logits_and_labels(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[
 
 
 def row_launches(rows: int) -> list[tuple[int, Launch]]:
-    """(lanes, launch) with a warp and with a thread for each row: more than rows, and so few that each has several."""
+    """(lanes, launch) with a warp and with a thread for each row: once more than there are rows, once far fewer."""
     return [
         (WARP, Launch(rows // 2 + 1, (WARP, 2))),
         (WARP, Launch(1, (WARP, 1))),
@@ -58,7 +58,9 @@ TYPICAL = (4, 37, *row_launches(4)[0])
 
 
 def slope_mistakes(output: str = "") -> list[Mistake]:
-    """What goes wrong between exponentials and the gradient; output: its name, where there are several."""
+    """Known mistakes between the exponentials and the gradient. output: the name of the result, if there are
+    several.
+    """
 
     def exponentials(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found = np.exp(logits - logits.max(axis=1, keepdims=True))
@@ -120,7 +122,7 @@ def slope_mistakes(output: str = "") -> list[Mistake]:
 
 
 def loss_gradient_check(grad_of: Callable[[np.ndarray, np.ndarray], Any], name: str = "") -> Callable[[Tally], None]:
-    """A kernel's gradient, in float64, against the slopes of softmax cross-entropy."""
+    """The check of a kernel's gradient, in float64, against the slopes of softmax cross-entropy."""
     labels = np.array([2, 0, 34], np.int32)
 
     def on_these(mistake: Mistake) -> Mistake:

@@ -14,13 +14,13 @@ from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
 
 Settings = dict[str, float]
-"""What an optimizer multiplies with, by the names that an optimizer of the floor below takes."""
+"""The settings of an optimizer, by the names that the floor below uses."""
 
 
 def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
-    """The eight numbers of a kernel, for the step after so many."""
+    """The eight numbers that a kernel gets, for the step after this many."""
     kernels = module("kernels.optimizers")
-    numbers = np.full(kernels.COUNT, np.nan, np.float32)  # what an optimizer does not have is not read
+    numbers = np.full(kernels.COUNT, np.nan, np.float32)  # a kernel must not read the numbers of another optimizer
     rate = settings["learning_rate"]
     numbers[kernels.DECAY] = settings.get("weight_decay", 0.0)
     if kind in (kernels.MOMENTUM, kernels.NESTEROV):
@@ -40,54 +40,62 @@ def numbers_of(kind: int, settings: Settings, steps: int) -> np.ndarray:
 
 CLASSES = ("SGD", "SGD", "SGD", "RMSProp", "Adam")
 
-KEPT: tuple[tuple[str, ...], ...] = (
+STATE_NAMES: tuple[tuple[str, ...], ...] = (
     (), ("velocity",), ("velocity",), ("square_average",), ("first_moment", "second_moment")
 )  # fmt: skip
-"""By kind, what the floor below calls it, and what it keeps for each parameter."""
+"""By kind, the names of the arrays in the state of the floor below."""
 
 NAMES = ("sgd", "momentum", "nesterov", "rmsprop", "adam")
 
 
-def floor_step(kind: int, settings: Settings, steps: int, p: np.ndarray, g: np.ndarray, *kept: np.ndarray) -> Any:
-    """A step of the floor below after so many others, with what it keeps: the parameters first, then what it keeps."""
+def floor_step(
+    kind: int, settings: Settings, steps: int, p: np.ndarray, g: np.ndarray, *state_arrays: np.ndarray
+) -> Any:
+    """A step of the floor below, after this many steps: [the parameters, its state's arrays]."""
     stage = floor()
     optimizer = getattr(stage.optimizers, CLASSES[kind])(**settings)
-    state = {name: [array.astype(np.float64)] for name, array in zip(KEPT[kind], kept, strict=True)}
+    state = {name: [array.astype(np.float64)] for name, array in zip(STATE_NAMES[kind], state_arrays, strict=True)}
     optimizer.load_state({"steps": steps, "buffers": state})
     parameters = [stage.arrays.asarray(p, FLOAT64)]
     optimizer.step(parameters, [stage.arrays.asarray(g, FLOAT64)])
     after = optimizer.state()["buffers"]
-    return [np.array(stage.arrays.to_host(parameters[0])), *(np.array(after[name][0]) for name in KEPT[kind])]
+    return [np.array(stage.arrays.to_host(parameters[0])), *(np.array(after[name][0]) for name in STATE_NAMES[kind])]
 
 
 def numpy_step(
-    kind: int, settings: Settings, steps: int, p: np.ndarray, g: np.ndarray, *kept: np.ndarray, mistake: str = ""
+    kind: int,
+    settings: Settings,
+    steps: int,
+    p: np.ndarray,
+    g: np.ndarray,
+    *state_arrays: np.ndarray,
+    mistake: str = "",
 ) -> list[np.ndarray]:
-    """What floor_step gives where one of these mistakes is made: see OPTIMIZER_MISTAKES."""
+    """The same as floor_step, with one of the mistakes of OPTIMIZER_MISTAKES."""
     kernels = module("kernels.optimizers")
     decay = settings.get("weight_decay", 0.0)
     g = g + {"decay sign": -decay, "decay after": 0.0, "no decay": 0.0}.get(mistake, decay) * p
-    rate, change, kept = settings["learning_rate"], g, tuple(kept)
+    rate, change, state_arrays = settings["learning_rate"], g, tuple(state_arrays)
     epsilon, inside = settings.get("epsilon", 0.0), mistake == "epsilon inside"
     if kind in (kernels.MOMENTUM, kernels.NESTEROV):
-        velocity = settings["momentum"] * kept[0] + g
+        velocity = settings["momentum"] * state_arrays[0] + g
         change = velocity if kind == kernels.MOMENTUM else g + settings["momentum"] * velocity
         change = g if mistake == "no memory" else velocity if mistake == "no look ahead" else change
         change = g + settings["momentum"] * velocity if mistake == "look ahead" else change
-        kept = (velocity,)
+        state_arrays = (velocity,)
     elif kind == kernels.RMSPROP:
-        square = settings["alpha"] * kept[0] + (1 - settings["alpha"]) * g * g
+        square = settings["alpha"] * state_arrays[0] + (1 - settings["alpha"]) * g * g
         change = g / (np.sqrt(square + epsilon) if inside else np.sqrt(square) + epsilon)
-        kept = (square,)
+        state_arrays = (square,)
     elif kind == kernels.ADAM:
-        mean = settings["beta1"] * kept[0] + (1 - settings["beta1"]) * g
-        square = settings["beta2"] * kept[1] + (1 - settings["beta2"]) * g * g
+        mean = settings["beta1"] * state_arrays[0] + (1 - settings["beta1"]) * g
+        square = settings["beta2"] * state_arrays[1] + (1 - settings["beta2"]) * g * g
         corrected = square if mistake == "no correction" else square / (1 - settings["beta2"] ** (steps + 1))
         change = mean / (np.sqrt(corrected + epsilon) if inside else np.sqrt(corrected) + epsilon)
         change /= 1 - settings["beta1"] ** (steps + 1)
-        kept = (mean, square)
+        state_arrays = (mean, square)
     after = p + rate * change if mistake == "plus" else p - rate * change
-    return [after - rate * decay * p if mistake == "decay after" else after, *kept]
+    return [after - rate * decay * p if mistake == "decay after" else after, *state_arrays]
 
 
 OPTIMIZER_MISTAKES = {
@@ -105,23 +113,26 @@ OPTIMIZER_MISTAKES = {
 
 
 def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
-    """Steps of the optimizers of these kinds. Arguments: kind, settings, steps before, launch, p, g, what is kept."""
+    """The exercise of the optimizers of these kinds.
+
+    Its arguments: kind, settings, number of steps before, launch, p, g, and the arrays of the state.
+    """
     kernels = module("kernels.optimizers")
 
     def named(kind: int, arrays: Any) -> dict[str, np.ndarray]:
-        return dict(zip(("parameters", *KEPT[kind]), arrays, strict=True))
+        return dict(zip(("parameters", *STATE_NAMES[kind]), arrays, strict=True))
 
-    def call(kind: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *kept: Any) -> Any:
+    def call(kind: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *state_arrays: Any) -> Any:
         numbers = numbers_of(kind, settings, steps)
-        after = line_by_line(kernels.KERNELS[kind], launch, Both(p), g, *(Both(each) for each in kept), numbers)
-        return named(kind, after if kept else (after,))
+        after = line_by_line(kernels.KERNELS[kind], launch, Both(p), g, *(Both(each) for each in state_arrays), numbers)
+        return named(kind, after if state_arrays else (after,))
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
         kind, count, launch = size
-        kept = [random(rng, count) for _ in KEPT[kind]]
+        state_arrays = [random(rng, count) for _ in STATE_NAMES[kind]]
         if kind in (kernels.RMSPROP, kernels.ADAM):
-            kept[-1] = kept[-1] ** 2
-        return kind, settings_of(kind), 3, launch, random(rng, count), random(rng, count), *kept
+            state_arrays[-1] = state_arrays[-1] ** 2
+        return kind, settings_of(kind), 3, launch, random(rng, count), random(rng, count), *state_arrays
 
     def recognised(mistake: str, text: str, output: str) -> Mistake:
         def wrong(kind: int, settings: Settings, steps: int, launch: Launch, *arrays: np.ndarray) -> Any:
@@ -129,9 +140,9 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
 
         return Mistake(text, wrong, output)
 
-    def not_kept(place: int, output: str) -> Mistake:
+    def not_written_back(place: int, output: str) -> Mistake:
         def wrong(kind: int, settings: Settings, steps: int, launch: Launch, *arrays: np.ndarray) -> Any:
-            return arrays[2 + place] if output in KEPT[kind] else None
+            return arrays[2 + place] if output in STATE_NAMES[kind] else None
 
         return Mistake(f"the {output} is not kept: write it back, or the next step knows nothing of it", wrong, output)
 
@@ -139,14 +150,14 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         moved = numpy_step(kind, settings, steps, *arrays)[0]
         return np.where(np.arange(moved.size) < launch.grid * launch.block, moved, arrays[0])
 
-    outputs = ("parameters", *dict.fromkeys(name for kind in kinds for name in KEPT[kind]))
+    outputs = ("parameters", *dict.fromkeys(name for kind in kinds for name in STATE_NAMES[kind]))
     return Exercise(
         call=call,
         reference=lambda kind, settings, steps, launch, *arrays: named(
             kind, floor_step(kind, settings, steps, *arrays)
         ),
         show=lambda kind, settings, steps, launch, p, *arrays: (
-            f"{what.format(NAMES[kind])}{launch} of {p.size} parameters, {_told(settings)}"
+            f"{what.format(NAMES[kind])}{launch} of {p.size} parameters, {_as_shown(settings)}"
         ),
         hand=[
             ((kind, settings, 0, Launch(1, 2), *map(f32, arrays)), named(kind, expected))
@@ -166,7 +177,12 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
                 beyond_the_grid,
                 "parameters",
             ),
-            *(not_kept(places.index(name), name) for places in KEPT for name in places if name in outputs),
+            *(
+                not_written_back(places.index(name), name)
+                for places in STATE_NAMES
+                for name in places
+                if name in outputs
+            ),
         ],
         memory=followed(
             kernels.KERNELS[kinds[-1]],
@@ -177,7 +193,7 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
 
 
 def settings_of(kind: int) -> Settings:
-    """Numbers that no two of which could be mistaken for each other."""
+    """Settings that all differ, so that none can be taken for another."""
     more: list[Settings] = [
         {},
         {"momentum": 0.9},
@@ -189,12 +205,12 @@ def settings_of(kind: int) -> Settings:
 
 
 def _launch_arguments(
-    kind: int, _: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *kept: Any
+    kind: int, _: int, settings: Settings, steps: int, launch: Launch, p: Any, g: Any, *state_arrays: Any
 ) -> Any:
-    return Both(p), g, *(Both(each) for each in kept), numbers_of(kind, settings, steps)
+    return Both(p), g, *(Both(each) for each in state_arrays), numbers_of(kind, settings, steps)
 
 
-def _told(settings: Settings) -> str:
+def _as_shown(settings: Settings) -> str:
     return ", ".join(f"{name}={value}" for name, value in settings.items() if name != "nesterov")
 
 
@@ -228,4 +244,4 @@ OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float
         [[0.97], [1.5], [4.0]],
     ),
 ]
-"""(kind, settings, [p, g, what is kept], [p, what is kept] after it)."""
+"""(kind, settings, [p, g, state], [p, state] after the step)."""

@@ -23,7 +23,7 @@ def floor() -> Any:
 
 
 def below(room: str, function: str, *arrays: np.ndarray) -> np.ndarray:
-    """A function of the floor below, in float64: NumPy arrays in and out. Whole numbers stay what they are."""
+    """A function of the floor below, in float64, as one of NumPy arrays. Whole numbers stay as they are."""
     stage = floor()
     given = [stage.arrays.asarray(a, FLOAT64) if a.dtype.kind == "f" else a for a in arrays]
     result = getattr(getattr(stage, room), function)(*given)
@@ -31,7 +31,7 @@ def below(room: str, function: str, *arrays: np.ndarray) -> np.ndarray:
 
 
 def f32(values: Any) -> np.ndarray:
-    """Hand-made numbers as kernels take them."""
+    """Numbers by hand as float32 arrays."""
     return np.array(values, np.float32)
 
 
@@ -42,7 +42,7 @@ def softmax_of(z: np.ndarray, largest: np.ndarray, axis: int = 1) -> np.ndarray:
 
 
 def warps(rows: int) -> list[Launch]:
-    """Blocks of (32, warps): more warps than rows, and so few that each has several."""
+    """Launches with blocks of (32, warps): more warps than rows, and far fewer."""
     return [Launch(rows // 2 + 1, (WARP, 2)), Launch(1, (WARP, 1))]
 
 
@@ -56,10 +56,10 @@ BARRIER_MISSING = (
 
 
 def block_sum_mistakes(reading: str, block: int, terms: Callable[..., np.ndarray]) -> list[Mistake]:
-    """What goes wrong in a tree over `block` places of shared memory.
+    """Known mistakes of a tree sum over `block` places of shared memory.
 
-    reading: what a place belongs to, for the messages
-    terms: from the arguments, what stands in the places before the tree, (block, sums)
+    reading: what one place belongs to, for the messages
+    terms: computes the numbers in the places before the tree, (block, sums), from the arguments
     """
 
     def over(places: Callable[[np.ndarray], np.ndarray]) -> Callable[..., Any]:

@@ -33,7 +33,7 @@ class Problem:
 
     @property
     def layers(self) -> int:
-        """How many there are."""
+        """The number of layers."""
         return len(self.parameters) // 2
 
     @property
@@ -42,7 +42,7 @@ class Problem:
         return np.concatenate([each.ravel() for each in self.parameters])
 
     def at(self, flat: np.ndarray) -> Problem:
-        """The same with other parameters, given in one row."""
+        """The same problem with other parameters, given in one row."""
         ends = np.cumsum([each.size for each in self.parameters])[:-1]
         parts = [part.reshape(p.shape) for part, p in zip(np.split(flat, ends), self.parameters, strict=True)]
         return replace(self, parameters=parts)
@@ -51,7 +51,7 @@ class Problem:
 def problem(
     rng: np.random.Generator, sizes: Sequence[int], batch: int = 4, dropout: bool = False, activation: str = "tanh"
 ) -> Problem:
-    """A random network for labels, with masks of 0 and 2 where there is dropout."""
+    """A random network and batch. With dropout its masks hold 0 and 2."""
     parameters = [
         array for m, n in pairwise(sizes) for array in (rng.standard_normal((m, n)), 0.5 * rng.standard_normal(n))
     ]
@@ -80,10 +80,12 @@ SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] =
 def network_trace(
     given: Problem, *, activated: bool = True, masked: bool = True, last: bool = False, bias: bool = True
 ) -> dict[str, np.ndarray]:
-    """z and output of every layer by name.
+    """z and output of every layer, by name. The switches make known mistakes:
 
-    activated, masked, last, bias: False (last: True) for the mistake of leaving the activation out, not using the
-    masks, activating the last layer, too, and leaving the bias out
+    activated=False     the activation is left out
+    masked=False        the masks are not used
+    last=True           the last layer is activated, too
+    bias=False          the bias is left out
     """
     trace: dict[str, np.ndarray] = {}
     signal = given.x
@@ -116,12 +118,13 @@ def network_gradients(
     of_output: bool = True,
     order: Sequence[int] | None = None,
 ) -> dict[str, Any]:
-    """The loss and dL/dparameter of every parameter, by name.
+    """The loss and every parameter's gradient, by name. The switches make known mistakes:
 
-    slope, masked: False for the mistake of leaving out the activation's derivative, or the masks on the way back
-    of_z: False for taking z and output from the layer itself, not from the one before
-    of_output: False for z in the output's place
-    order: the layers in another order than from the last to the second
+    slope=False         the activation's derivative is left out
+    masked=False        the masks are not used on the way back
+    of_z=False          z and output are those of the layer itself, not of the one before
+    of_output=False     z stands in the place of the output
+    order               the layers in this order, not from the last to the second
     """
     trace = network_trace(given)
     outputs = trace[f"z{given.layers}"]
@@ -196,7 +199,7 @@ BACKPROPAGATION_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
 
 
 def _forwards(given: Problem) -> dict[str, Any] | None:
-    """The gradients where the layers are walked from the second to the last; None where their sizes forbid it."""
+    """The gradients if the layers are walked from the second to the last; None if their sizes do not allow it."""
     sizes = {each.shape for each in given.parameters[::2]}
     if given.layers < 3 or len(sizes) > 1 or len(next(iter(sizes))) == 0:
         return None
@@ -247,7 +250,7 @@ BACKPROPAGATION_MISTAKES.append(
 
 
 def network_slopes(call: Callable[[Problem], Mapping[str, Any]]) -> Callable[[Tally], None]:
-    """The gradient check of a network: every parameter's gradient, one after the other in one row."""
+    """The gradient check of a network, with the gradients of all parameters in one row."""
     rng = np.random.default_rng(7)
     checks = [_network_slopes(call, problem(rng, (3, 3, 3, 3), 4, dropout)) for dropout in (False, True)]
 

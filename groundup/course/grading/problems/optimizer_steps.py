@@ -14,10 +14,10 @@ from groundup.course.checks.mistakes import Mistake
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """Steps of an optimizer on a weight matrix and a bias.
+    """Some steps of an optimizer on a weight matrix and a bias.
 
-    weights, bias: before; gradients: (of the weights, of the bias) for every step; rates: the learning rate of each
-    settings: what else the optimizer is made with
+    weights, bias: before the first step; gradients: (of the weights, of the bias) for every step
+    rates: the learning rate of every step; settings: the optimizer's other settings
     """
 
     weights: np.ndarray
@@ -34,7 +34,7 @@ class Steps:
 
 
 def steps_case(rng: np.random.Generator, size: tuple[tuple[int, int], dict[str, Any]]) -> tuple[Steps]:
-    """Three random steps, the last with another learning rate. size: (the weights' shape, settings)."""
+    """Three random steps; the last one has another learning rate. size: (shape of the weights, settings)."""
     (rows, columns), settings = size
 
     def pair() -> tuple[np.ndarray, np.ndarray]:
@@ -43,8 +43,8 @@ def steps_case(rng: np.random.Generator, size: tuple[tuple[int, int], dict[str, 
     return (Steps(*pair(), [pair() for _ in range(3)], [0.1, 0.1, 0.03], settings),)
 
 
-def held(buffer: str, parameter: str) -> str:
-    """What an optimizer remembers of a parameter, by name: "velocity of the weights"."""
+def state_name(buffer: str, parameter: str) -> str:
+    """The name of an array in an optimizer's state: "velocity of the weights"."""
     return f"{buffer} of the {parameter}"
 
 
@@ -59,12 +59,15 @@ def sgd_steps(
     behind: bool = False,
     **changed: Any,
 ) -> dict[str, Any]:
-    """Steps of SGD with momentum, Nesterov's too, and weight decay.
+    """Steps of SGD with weight decay, and momentum, Nesterov's too. The switches make known mistakes:
 
-    sign, of_step, damped, decoupled, decay_sign: other values are mistakes: uphill, a velocity of steps and not of
-    gradients, a running mean for a running sum, decay that passes by the velocity, decay that lets weights grow
-    behind: True for a Nesterov step along momentum * v without the gradient
-    changed: settings that the mistake takes for other ones, such as momentum=0.0
+    sign            the step goes uphill
+    of_step         the velocity is one of steps, not of gradients
+    damped          the velocity is a running mean, not a running sum
+    decoupled       the decay does not enter the velocity
+    decay_sign      the decay lets the weights grow
+    behind          Nesterov's step goes along momentum * v, without the gradient
+    changed         settings that the mistake confuses with others, such as momentum=0.0
     """
     settings = {"momentum": 0.0, "nesterov": False, "weight_decay": 0.0, **given.settings, **changed}
     momentum, nesterov = settings["momentum"], settings["nesterov"]
@@ -80,12 +83,12 @@ def sgd_steps(
             p = p + sign * (1.0 if of_step and momentum else rate) * (g + (decay * p if decoupled else 0))
         after[name] = p
         if given.settings.get("momentum"):
-            after[held("velocity", name)] = v
+            after[state_name("velocity", name)] = v
     return after
 
 
 def mistakes_of(mistakes: Sequence[tuple[str, Callable[[Steps], dict[str, Any] | None]]]) -> list[Mistake]:
-    """Each mistake (what to tell, what it gives) as guesses about the weights and about the bias."""
+    """Each mistake (its message, its result) as two: one about the weights and one about the bias."""
     return [
         Mistake(text, lambda s, wrong=wrong, name=name: (wrong(s) or {}).get(name), name)
         for text, wrong in mistakes
@@ -94,7 +97,7 @@ def mistakes_of(mistakes: Sequence[tuple[str, Callable[[Steps], dict[str, Any] |
 
 
 def sgd_mistakes(in_place: str) -> list[Mistake]:
-    """The mistakes of SGD. in_place: what is wrong where the parameters are as they were before."""
+    """The known mistakes of SGD. in_place: the message if the parameters have not changed."""
     mistakes: list[tuple[str, Callable[[Steps], dict[str, Any] | None]]] = [
         (in_place, lambda s: {"weights": s.weights, "bias": s.bias}),
         ("uphill: the step goes against the gradient, p -= learning_rate * …", lambda s: sgd_steps(s, sign=1.0)),
@@ -136,8 +139,8 @@ SGD_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
         {
             "weights": [[-0.75, -4.5]],
             "bias": [5.5, -0.875],
-            held("velocity", "weights"): [[15.0, 30.0]],
-            held("velocity", "bias"): [-30.0, 7.5],
+            state_name("velocity", "weights"): [[15.0, 30.0]],
+            state_name("velocity", "bias"): [-30.0, 7.5],
         },
     ),
     # Half of each parameter is added to its gradient: 10.5, 19.5, -19, 5.
@@ -171,14 +174,18 @@ def adam_steps(
     root: bool = True,
     squared: bool = True,
     decoupled: bool = False,
-    kept: bool = True,
+    remembered: bool = True,
     **changed: Any,
 ) -> dict[str, Any]:
-    """Steps of Adam.
+    """Steps of Adam. The switches make known mistakes:
 
-    sign, corrected, inside, root, squared, decoupled: other values are mistakes: uphill, the first or second moment not
-    corrected for its start at 0, epsilon under the root, no root at all, a second moment of plain gradients, decay
-    that is no part of the gradient, and moments that begin at 0 in every step
+    sign            the step goes uphill
+    corrected       the moments are not corrected for their start at 0
+    inside          epsilon stands under the root
+    root            there is no root
+    squared         the second moment is one of plain gradients
+    decoupled       the decay is not part of the gradient
+    remembered      the moments begin at 0 in every step
     """
     settings = {"beta1": 0.9, "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0, **given.settings, **changed}
     beta1, beta2, epsilon, decay = (settings[name] for name in ("beta1", "beta2", "epsilon", "weight_decay"))
@@ -187,7 +194,7 @@ def adam_steps(
         p, m, v = start.copy(), np.zeros_like(start), np.zeros_like(start)
         for t, (gradients, rate) in enumerate(zip(given.gradients, given.rates, strict=True), start=1):
             g = gradients[k] + (0 if decoupled else decay * p)
-            m, v = (m, v) if kept else (0 * m, 0 * v)
+            m, v = (m, v) if remembered else (0 * m, 0 * v)
             m = beta1 * m + (1 - beta1) * g
             v = beta2 * v + (1 - beta2) * (g * g if squared else g)
             first = m / (1 - beta1**t) if corrected[0] else m
@@ -195,7 +202,7 @@ def adam_steps(
             with np.errstate(all="ignore"):
                 under = np.sqrt(second + epsilon) if inside else (np.sqrt(second) if root else second) + epsilon
                 p = p + sign * rate * (first / under + (decay * p if decoupled else 0))
-        after[name], after[held("first_moment", name)], after[held("second_moment", name)] = p, m, v
+        after[name], after[state_name("first_moment", name)], after[state_name("second_moment", name)] = p, m, v
     return after
 
 
@@ -219,7 +226,7 @@ ADAM_MISTAKES = mistakes_of(
         ("the second moment collects gradients: it collects their squares", lambda s: adam_steps(s, squared=False)),
         (
             "the moments begin at 0 in every step: they have to be kept, in the arrays of self._state.buffers",
-            lambda s: adam_steps(s, kept=False),
+            lambda s: adam_steps(s, remembered=False),
         ),
         ("the weight decay is not used", lambda s: adam_steps(s, weight_decay=0.0)),
         (
@@ -246,8 +253,8 @@ ADAM_HAND: list[tuple[tuple[Steps], dict[str, Any]]] = [
         {
             "weights": [[0.9 - NEXT, -1.1 - NEXT]],
             "bias": [2.1 + NEXT, -0.1 - NEXT],
-            held("first_moment", "weights"): [[12.5, 25.0]],
-            held("second_moment", "weights"): [[225.0, 900.0]],
+            state_name("first_moment", "weights"): [[12.5, 25.0]],
+            state_name("second_moment", "weights"): [[225.0, 900.0]],
         },
     ),
     # Half of each parameter is added to its gradient: 10.5, 19.5, -19, 5.
