@@ -3,7 +3,7 @@
     colours        every colour, on a light and on a dark screen
     style          the sizes of the house; an empty figure
     svg, save      files and elements of a page: one drawing, both palettes
-    contenders     who is who: names, colours, markers, order; the small print
+    contenders     names, colours and markers of the stages and libraries; the small print
     axes           logarithmic axes, labels that make room for each other, columns of numbers
     words          numbers with their units, for headlines and alternative texts
 
@@ -11,7 +11,7 @@
     sizes          speed against size, and where the GPU starts to win
     ladder_sizes   the same for every rung, stage by stage
     roofline       every rung under the measured roofs of the machine
-    beside         products and training steps beside the libraries
+    products_and_steps   both beside the libraries
     operations     every operation, forward and backward, beside NumPy
     staircase      the time of an epoch on each stage, and the factors between
     step_parts     where the time of one training step goes

@@ -15,16 +15,17 @@ from shared.charts.style import SMALL, Chart, house_style, new_figure, patch
 from shared.charts.words import capital, duration, listed, percent, share, times
 
 TARGETS = {"mnist": 0.97, "mnist-subset": 0.9}
-"""Images -> the accuracy that counts as reached: what this network gets to in some epochs."""
+"""Data set -> target accuracy, which this network reaches in a few epochs."""
 
 
 def accuracy_in_time(results: Results, *, emulated: bool = False) -> Chart | None:
     """Accuracy after each epoch against the seconds of training so far, on a log axis, with the target's line and the
     time to it for each contender.
 
-    The times are those of the `target` rows where there are any, else the end of the first epoch at the target. Of
-    several sets of images the one with the most contenders that are not emulated, MNIST before its subset. emulated:
-    show the emulator's too, broken and named, with no part in the headline. None where there is no other curve.
+    The times are those of the `target` rows if there are any, else the end of the first epoch at the target. Of several
+    data sets the figure shows the one with the most contenders that are not emulated, MNIST before its subset.
+    emulated: show the emulator's curve, too; it is dashed, named, and never in the headline. Returns None if there is
+    no other curve.
     """
     curves = _case([curve for curve in results.curves if emulated or not curve.emulated])
     own_curves = [curve for curve in curves if not curve.emulated]
@@ -107,7 +108,7 @@ def _case(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _target(results: Results, dataset: str) -> float:
-    """What was asked of the trainings on these images, else what TARGETS says."""
+    """The accuracy that the trainings on these images had to reach; if none is recorded, the one of TARGETS."""
     asked = [row.accuracy for row in results.rows if row.kind == "target" and _on(row, dataset) and row.accuracy]
     return asked[0] if asked else TARGETS.get(dataset, 0.9)
 
@@ -118,7 +119,7 @@ def _on(row: BenchRow, dataset: str) -> bool:
 
 
 def _seconds_to(results: Results, curve: Curve, target: float) -> float | None:
-    """Seconds of training until the target; None where it was not reached."""
+    """Seconds of training until the target accuracy; None if it was not reached."""
     for row in who.of_kind(results, "target"):
         if row.stage == curve.stage and _on(row, curve.dataset) and not curve.emulated:
             return row.seconds

@@ -1,4 +1,4 @@
-"""What several figures draw alike: logarithmic axes, labels beside the ends of lines, columns of numbers, headings."""
+"""Parts that several figures share: logarithmic axes, labels beside the ends of lines, columns of numbers, headings."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def label_column(
     """Write the labels in a column right of the axes, each as near to the height of its point as its neighbours let it,
     with a thin line to the point.
 
-    gap: points between axes and column. The axes' limits must be final, because their height is asked for here. A
-    label with no other near its height, and room to the right of its point, stands there instead. settled: whether
-    the figure was laid out already, for another of its panels.
+    A label that has no other near its height, and room to the right of its point, is written beside the point instead.
+    gap: points between axes and column. The axes' limits must be final, because this function reads their height.
+    settled: whether the figure was already laid out, for another of its panels.
     """
     if not labels:
         return
@@ -114,7 +114,7 @@ def label_column(
 
 
 def _stands_alone(i: int, wanted: Sequence[float], size: float) -> bool:
-    """Whether no other label's point is within some lines of this one's height, so that none can lie right of it."""
+    """Whether no other label is within four lines of this one's height, so that a text beside the point covers none."""
     return all(abs(wanted[i] - other) > 4 * size for j, other in enumerate(wanted) if j != i)
 
 
@@ -160,7 +160,7 @@ def _top(block: Sequence[int], wanted: Sequence[float], heights: Sequence[float]
 
 
 def column(axes: Axes, y: float, distance: float, text: str, *, colour: str | None = None, **more: Any) -> None:
-    """A text right of the axes at height y of the data, ending `distance` points from them."""
+    """Write a text right of the axes, at height y of the data, so that it ends `distance` points from them."""
     # Distances in points: as shares of the axes they would move while the layout makes room for them.
     axes.annotate(
         text,
@@ -220,5 +220,5 @@ def beside(
 
 
 def guide(axes: Axes, y: float) -> None:
-    """A faint line along a row, for the eye on its way to the numbers."""
+    """A faint line along a row, which leads from its name to its numbers."""
     axes.axhline(y, color=RULE, linewidth=0.6, zorder=0)

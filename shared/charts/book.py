@@ -1,4 +1,4 @@
-"""All figures of one run, in the order in which they are read: how far, how fast, where it goes, why, what it buys."""
+"""All figures of one run, in reading order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 
 from shared.bench.document import Results
 from shared.charts.accuracy import accuracy_in_time
-from shared.charts.beside import products, steps
 from shared.charts.curves import training_curves
 from shared.charts.inference import inference
 from shared.charts.ladder_share import ladder_share
@@ -15,6 +14,7 @@ from shared.charts.ladder_sizes import ladder_sizes
 from shared.charts.memory import memory
 from shared.charts.operations import operations
 from shared.charts.phases import phases
+from shared.charts.products_and_steps import products, steps
 from shared.charts.roofline import roofline
 from shared.charts.save import save
 from shared.charts.sizes import speed_against_size
@@ -43,8 +43,8 @@ FIGURES: tuple[Callable[..., Chart | None], ...] = (
 def draw(results: Results, *, emulated: bool = False) -> list[Chart]:
     """Every figure for which enough was measured.
 
-    emulated: whether times of the emulator are shown where a figure can say so beside each. Against epochs it is
-    always shown, because what it learns is what a GPU would learn.
+    emulated: whether figures show the emulator's times, each marked as such. The training curves against epochs always
+    show the emulator, because it learns exactly what a GPU would learn.
     """
     charts = []
     for figure in FIGURES:

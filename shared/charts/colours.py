@@ -17,10 +17,10 @@ READABLE = 4.5
 """The least contrast of text with its paper (Web Content Accessibility Guidelines 2.2, level AA)."""
 
 INK, QUIET, RULE, PAPER = "#222222", "#595959", "#DDDDDD", "#FFFFFF"
-"""Of text and of lines that matter, of small print, of lines that only guide the eye, of the ground."""
+"""Text and lines that matter; small print; lines that only guide the eye; the ground."""
 
 BLACK, WHITE = "#222223", "#FFFFFE"
-"""Of text on a mark that is bright, or dark, on both screens."""
+"""Text on marks that are bright on both screens; text on marks that are dark on both."""
 
 BLUE, ORANGE, GREEN, PINK = "#0072B2", "#E69F00", "#009E73", "#CC79A7"
 VERMILION, SKY, YELLOW = "#D55E00", "#56B4E9", "#F0E442"
@@ -94,7 +94,7 @@ PALETTE: Palette = {
 """Name -> the colour on a light and on a dark screen. A colour that is not here is the same on both."""
 
 ROOF, BAND = PALETTE["roof"][0], PALETTE["band"][0]
-"""Of the roofs of a roofline; of a broad line behind others."""
+"""The roofs of a roofline; a broad line behind others."""
 
 _ON_DARK = {light.lower(): dark for light, dark in PALETTE.values()}
 _AS_TEXT = {colour: PALETTE[f"text-{who}"][0] for who, colour in CONTENDERS.items()}

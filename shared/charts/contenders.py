@@ -1,6 +1,6 @@
-"""Who is who in every figure: a name, a colour, a marker and a dash for each stage and library, in one order.
+"""The stages and libraries as every figure shows them: name, colour, marker and line style of each, in one order.
 
-Colours alone are lost in greyscale print, so whoever has a colour has a marker and a dash of its own too.
+Greyscale print loses colours, so each has a marker and a line style of its own, too.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _DASHES: dict[str, Any] = dict(
 
 
 def colour(who: str) -> str:
-    """Of a stage or library."""
+    """Colour of a stage or library."""
     return CONTENDERS[who]
 
 
 def marker(who: str) -> str:
-    """Of a stage or library."""
+    """Marker of a stage or library."""
     return _MARKERS[who]
 
 
 def dashes(who: str) -> Any:
-    """Line style of a stage (solid) or library (broken)."""
+    """Line style: solid for a stage, broken for a library."""
     return _DASHES[who]
 
 
@@ -52,23 +52,23 @@ def dot(who: str, *, hollow: bool = False, size: float = 7.0) -> dict[str, Any]:
 
 
 def name(who: str) -> str:
-    """The shortest: 'pure Python', 'NumPy', 'C', 'CUDA', 'PyTorch'."""
+    """Short name: 'pure Python', 'NumPy', 'C', 'CUDA', 'PyTorch'."""
     return LIBRARIES.get(who) or STAGE_TITLES[who].partition(": ")[2]
 
 
 def title(who: str, *, emulated: bool = False) -> str:
-    """For a label: 'stage 3: C', 'PyTorch', 'stage 4: CUDA, emulated on the CPU'."""
+    """Full name: 'stage 3: C', 'PyTorch', 'stage 4: CUDA, emulated on the CPU'."""
     return LIBRARIES.get(who) or STAGE_TITLES[who] + (", emulated on the CPU" if emulated else "")
 
 
 def ordered(whos: Iterable[str]) -> list[str]:
-    """Each once, in the order of every figure: stages, then libraries."""
+    """Each name once, in the order that all figures use: stages, then libraries."""
     found = set(whos)
     return [who for who in ORDER if who in found]
 
 
 def of_kind(results: Results, kind: str, *, emulated: bool = False) -> list[BenchRow]:
-    """The timed rows of a kind; those of the emulator only where asked for."""
+    """The timed rows of a kind. emulated: include those of the emulator."""
     return [row for row in drawable(results.rows, emulated=emulated) if row.kind == kind]
 
 
@@ -82,9 +82,11 @@ def fastest(rows: Iterable[BenchRow]) -> dict[str, BenchRow]:
 
 
 def footer(results: Results, *, shown: Sequence[BenchRow] = (), kind: str = "") -> str:
-    """The small print: machine, threads, day; what the run was, where it was not whole; what became of the emulator.
+    """The small print of a figure: machine, threads, day; whether the run was quick or interrupted; a note on the
+    emulator.
 
-    shown: the rows of the figure. kind: of which a row of the emulator was left out, which is then said.
+    shown: the rows of the figure; if some are emulated, the note says so. kind: the kind of rows that the figure is
+    about; if rows of this kind were emulated and are not shown, the note says that.
     """
     facts = results.environment
     threads = facts.get("threads")

@@ -19,9 +19,9 @@ def training_curves(results: Results, *, emulated: bool = True, agree: bool | No
     """Training loss and test accuracy against epochs, of the training that most stages did; the first stage's line is
     the widest, so that all are seen where they coincide.
 
-    emulated: whether to show the emulator's too, named so; its learning is as good as a GPU's, only its times are not.
-    agree: what an equivalence check said of these trainings, for the headline; None says how far the curves lie apart.
-    None where there is no curve of a stage.
+    emulated: whether to show the emulator's curve, too, named as such; it learns what a GPU would learn.
+    agree: the verdict of an equivalence check on these trainings, for the headline; without it (None) the headline says
+    how far the curves lie apart. Returns None if no stage has a curve.
     """
     curves = _case([curve for curve in results.curves if emulated or not curve.emulated])
     if not curves:
@@ -60,8 +60,8 @@ def training_curves(results: Results, *, emulated: bool = True, agree: bool | No
 
 
 def _case(curves: Sequence[Curve]) -> list[Curve]:
-    """The curves of the network and images that most stages trained; of several the longest training. With two
-    curves of one stage the first."""
+    """The curves of the training that most stages did; of several such trainings the longest. If a stage has two
+    curves of it, the first."""
     cases: dict[tuple[str, str], dict[str, Curve]] = {}
     for curve in curves:
         cases.setdefault((curve.network, curve.dataset), {}).setdefault(curve.stage, curve)

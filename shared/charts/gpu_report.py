@@ -1,7 +1,7 @@
 """The GPU report's figures: the ladder beside cuBLAS, steps beside PyTorch, launch costs, training curves.
 
-Each function takes rows of the report and gives a figure with the sentence that stands in for it where it cannot be
-seen. Times of the emulator are drawn by none of them: what it trained is shown against epochs, and says so.
+Each function takes rows of the report and returns a figure with its alternative text. No figure shows times of the
+emulator: its training is drawn against epochs, and the figure says so.
 """
 
 from __future__ import annotations

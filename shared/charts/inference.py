@@ -16,7 +16,7 @@ Speeds = Mapping[int, float]
 
 
 def inference(results: Results, *, emulated: bool = False) -> Chart | None:
-    """A line for each contender on log axes; of several ways of one the faster. None where nothing was measured.
+    """A line for each contender on log axes: at each batch its fastest way. None if nothing was measured.
     Nothing emulated is drawn, whatever `emulated` says."""
     del emulated
     rows = [row for row in who.of_kind(results, "inference") if row.samples_per_second]

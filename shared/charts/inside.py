@@ -1,4 +1,4 @@
-"""Figures of one trained network: what its units look for, what it confuses, where it is sure and wrong."""
+"""Figures of one trained network: the weights of its units, what it confuses, its surest mistakes, dead units."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from shared.charts.words import capital, in_words, listed, percent, plural, shar
 from shared.training.metrics import EpochRecord
 
 PARTS = {"train": (BLUE, "o", "-"), "validation": (ORANGE, "s", (0, (4, 2))), "test": (GREEN, "D", "-")}
-"""Which images -> colour, marker and dashes of its curve."""
+"""Part of the data -> colour, marker and line style of its curve."""
 LAYERS = ((BLUE, "-"), (ORANGE, (0, (4, 2))), (GREEN, (0, (1, 1))), (VERMILION, (0, (6, 1, 1, 1))))
 """Colour and dashes of each hidden layer; a fifth begins again."""
 
 MOST_UNITS = 48
-"""So many first-layer units are large enough to see."""
+"""How many first-layer units are shown; more would be too small to see."""
 AGAINST_AND_FOR = LinearSegmentedColormap.from_list("against-for", ["#2B8CCBFF", "#2B8CCB00", "#D55E0000", "#D55E00FF"])
 """Blue below 0, orange above it, transparent at 0: an image has no palettes, so its colours suit light and dark."""
 INKS = LinearSegmentedColormap.from_list("ink", [f"{INK}00", INK])
 
 FULL_COLOUR = 0.7
-"""Where the colours of weights and pulls are at their end: a few large values would leave the others pale."""
+"""The value at which weights and pulls have their full colour. At 1, a few large values would leave the others pale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,7 +167,7 @@ def confusion(found: Findings) -> Chart:
 
 
 def most_wrong(found: Findings) -> Chart | None:
-    """The mistakes it is surest of, each above what its pixels say. None where there are none."""
+    """The mistakes with the highest confidence; below each, how every pixel pulls. None if there are no mistakes."""
     shown = len(found.wrong)
     if not shown:
         return None

@@ -1,7 +1,7 @@
 """Every rung of every ladder as a share of the best library that multiplies the same matrices on the same machine.
 
-The question of every rung is "how far from the best?", and its answer spreads over four orders of magnitude, so the
-axis is logarithmic and carries points: the length of a bar on it would mean nothing.
+The shares spread over four orders of magnitude, so the axis is logarithmic. It carries points, not bars: on a
+logarithmic axis the length of a bar means nothing.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Line(NamedTuple):
 
     @property
     def dtype(self) -> str:
-        """Of the numbers beside the points: float32 where it was measured."""
+        """The dtype of the numbers beside the points: float32 if it was measured."""
         return "float32" if "float32" in self.speeds else next(iter(self.speeds))
 
     @property
     def share(self) -> float:
-        """In that dtype."""
+        """Share of the best library in `dtype`."""
         return self.shares[self.dtype]
 
     @property
     def speed(self) -> float:
-        """In that dtype."""
+        """GFLOP/s in `dtype`."""
         return self.speeds[self.dtype]
 
 

@@ -1,4 +1,4 @@
-"""The most memory that a training holds, beside what its process held before: bars, because bytes start at zero."""
+"""The most memory that a training holds, above what its process held before. Bytes start at zero, so these are bars."""
 
 from __future__ import annotations
 

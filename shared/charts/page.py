@@ -111,7 +111,7 @@ def _small(noise: float | None) -> list[Html]:
 
 
 def _notices(results: Results) -> Iterator[str]:
-    """What must be known before any of the numbers is believed."""
+    """What a reader must know before trusting the numbers: interruption, single pass, noise, load, emulation."""
     if not results.complete:
         yield "This run was interrupted: what was measured until then is here, the rest is missing."
     if results.passes < 2:

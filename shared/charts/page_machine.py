@@ -1,4 +1,4 @@
-"""The page's list of what was measured on: the environment of the results, in words."""
+"""The page's list of facts about the machine and its software: the environment of the results, in words."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ TITLES = {
     "hypervisor": "virtual machine",
     "governor": "frequency governor",
 }
-"""Names of facts for people, where the fact's own name is not one."""
+"""Fact -> its name on the page, where the key of the environment is too short to be understood."""
 
 
 def machine(results: Results) -> Html:
-    """Every fact that the environment tells, in its order."""
+    """Every known fact of the environment, in its order."""
     told = [(name, fact(name, value)) for name, value in results.environment.items()]
     terms = [
         each
@@ -42,7 +42,7 @@ def machine(results: Results) -> Html:
 
 
 def fact(name: str, value: Any) -> str:
-    """A fact in words; "" for what is not known or not there."""
+    """A fact in words; "" if it is not known or does not exist on this machine."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name == "memory" and isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The few numbers at the head of the page: each a factor or a share that outlives the machine, and its noise."""
+"""The few numbers at the head of the page: factors and shares, which say more than times about another machine."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ PYTHON_STAGE = who.ORDER[0]
 
 
 class Headline(NamedTuple):
-    """title: what it is a number of; value: '12 times as fast'; about: measured on what; noise: how far, as a share,
-    another run may find it, None where nobody knows."""
+    """title: such as 'C beside NumPy'. value: '12 times as fast'. about: what was measured. noise: how far another run
+    may find it, as a share; None if it was measured in one pass."""
 
     title: str
     value: str
@@ -24,7 +24,7 @@ class Headline(NamedTuple):
 
 
 def headlines(results: Results) -> list[Headline]:
-    """Those for which enough was measured. What was emulated has no part in them."""
+    """The headlines for which enough was measured. Emulated rows are left out."""
     rows = drawable(results.rows)
     asked: Sequence[Callable[[list[BenchRow]], Headline | None]] = (
         _numpy_beside_python,

@@ -1,4 +1,4 @@
-"""The page's tables: every row that was measured, by kind, with those columns that say something about that kind."""
+"""The page's tables: one for each kind of row, with the columns in which that kind has values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shared.charts.words import duration, noise_text, plural, share, size_of, th
 from shared.markup import Html, join, table, tag
 
 FEW = 8
-"""A table of at most so many rows is open from the start."""
+"""A table with at most so many rows is open from the start; longer ones are folded."""
 
 TITLES: dict[str, tuple[str, str]] = {
     "peak": ("Peak", "Multiply-adds in registers alone, on one core or a whole GPU: what no product can exceed."),
@@ -56,7 +56,7 @@ def sections(results: Results) -> Iterator[Html]:
 
 
 def guesses(results: Results) -> Html:
-    """What was guessed beside what came out."""
+    """The table of the learner's guesses, each beside the measurement."""
     rows = [
         [str(each["question"]), _guess(each["guess"]), verdict(each["guess"], each["measured"])]
         for each in results.predictions

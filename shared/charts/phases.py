@@ -1,6 +1,6 @@
-"""What surrounds computing: importing, compiling, copying to a device and back, each as long as it takes.
+"""Times of what surrounds a computation: importing, compiling, copying to a device and back.
 
-A millisecond and three seconds side by side: the axis is logarithmic, so these are points and not bars.
+They go from a millisecond to seconds: the axis is logarithmic, so these are points and not bars.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from shared.charts.words import capital, duration, listed, times
 
 ORDER = ("import", "compile", "copy in", "compute", "copy out")
 ONCE = ("import", "compile")
-"""What is paid once for a whole program; the rest once for every product."""
+"""Phases that happen once in a program; the others happen once for every product."""
 
 
 def phases(results: Results, *, emulated: bool = False) -> Chart | None:
@@ -57,7 +57,7 @@ def phases(results: Results, *, emulated: bool = False) -> Chart | None:
         title,
         f"Phases of {shown[0].name}. {said}.",
         "Importing and compiling are paid once for a whole program, compiling only until its result is cached; the "
-        "copies and the computation once for every product. Who computes where the matrices lie copies nothing.",
+        "copies and the computation once for every product. A stage that computes in main memory copies nothing.",
     )
 
 
@@ -82,7 +82,7 @@ def _groups(rows: list[BenchRow]) -> dict[str, list[BenchRow]]:
 
 
 def _headline(groups: list[list[BenchRow]]) -> str:
-    """The largest detour: of a stage that computes elsewhere its copies, else what is paid once."""
+    """The copies of a stage that computes on a device; without one, the longest import or compilation."""
     for rows in groups:
         parts = {row.part: row.seconds or 0.0 for row in rows}
         if {"copy in", "compute", "copy out"} <= parts.keys():

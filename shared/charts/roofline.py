@@ -1,4 +1,4 @@
-"""The roofline: what bounds each rung, the arithmetic or the memory? (Williams, Waterman, Patterson, 2009.)
+"""The roofline: does arithmetic or memory bound each rung? (Williams, Waterman, Patterson, 2009.)
 
 A product of n by n matrices does n / 6 operations for every byte that it must move at least (in float32). Memory that
 brings so many bytes a second allows so many operations a second, and the arithmetic units allow so many at most: two

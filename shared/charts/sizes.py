@@ -1,7 +1,6 @@
-"""Speed against the size of the matrices: who wins where.
+"""Speed against the size of the matrices, and where one contender overtakes another.
 
-On both axes logarithmic: a size is a power, a speed spreads over five of them, and a crossing of two lines is where
-one contender overtakes the other.
+Both axes are logarithmic: sizes are powers of two, and speeds spread over five powers of ten.
 """
 
 from __future__ import annotations
@@ -119,8 +118,8 @@ def best_speeds(rows: Sequence[BenchRow]) -> dict[str, Speeds]:
 
 
 def gpu_with_copies(results: Results) -> Speeds:
-    """What remains of the GPU's speed where the matrices must be copied there and the result back, at each size that
-    the phases of a product were measured for."""
+    """The GPU's speed, copies of the matrices to it and of the result back included, at each size at which the phases
+    of a product were measured."""
     speeds: Speeds = {}
     rows = [row for row in who.of_kind(results, "phase") if row.stage == who.GPU_STAGE and len(row.shape) == 3]
     for shape in sorted({row.shape for row in rows}):
@@ -152,7 +151,7 @@ def overtaking(mine: Speeds, others: Sequence[Speeds]) -> Crossing | None:
 def _crossings(
     rows: Sequence[BenchRow], lines: Mapping[str, Speeds], libraries: Mapping[str, Speeds], with_copies: Speeds
 ) -> dict[str, Crossing]:
-    """What is overtaken, in words -> where. C, which ends near NumPy, has to be ahead by more than the noise."""
+    """Sentence such as 'the GPU wins' -> where. C, which ends near NumPy, must be ahead by more than the noise."""
     cpu = [line for stage, line in lines.items() if stage != who.GPU_STAGE]
     cpu += [line for library, line in libraries.items() if library != "cublas"]
     found: dict[str, Crossing | None] = {}

@@ -1,4 +1,4 @@
-"""The time of an epoch on each stage: a staircase on a logarithmic axis, on each step the factor it is worth."""
+"""The time of an epoch on each stage: a staircase on a logarithmic axis, with the factor between neighbours."""
 
 from __future__ import annotations
 

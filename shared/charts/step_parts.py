@@ -30,15 +30,15 @@ KINDS: dict[str, tuple[str, str | None]] = {
     "loss": (ORANGE, "//"),
     "update": (GREEN, "xx"),
 }
-"""Kind of operation -> its colour, of Okabe and Ito's, and its hatch, for print in greys."""
+"""Kind of operation -> colour, and hatch for print in greys."""
 
 
 def step_parts(results: Results, *, emulated: bool = False) -> Chart | None:
     """A bar for each stage, its pieces the operations of one step in their order, as shares of the measured whole.
 
-    The whole is outlined. Where the pieces are shorter together, the remainder is what lies between them: calls,
-    allocations. Where they are longer, running alone they found less in the caches than they left for each other.
-    None where no whole step was measured with its parts. emulated: show the emulator's too, so named.
+    The whole is outlined. If the pieces together are shorter, the rest is the time between them: calls, allocations. If
+    they are longer, an operation alone finds less in the caches than it does within a step.
+    emulated: show the emulator's bar, too, named as such. Returns None if no whole step was measured with its parts.
     """
     bars = _bars(who.of_kind(results, "part", emulated=emulated))
     if not bars:
@@ -93,7 +93,7 @@ def step_parts(results: Results, *, emulated: bool = False) -> Chart | None:
 
 
 def kind_of(part: str) -> str:
-    """Of KINDS: 'dense 1 forward' -> 'dense forward', 'relu backward' -> 'activation', 'SGD' -> 'update'."""
+    """The key of KINDS for a part: 'dense 1 forward' -> 'dense forward', 'relu backward' -> 'activation'."""
     first = part.split(" ")[0]
     if first == "dense":
         return "dense backward" if "backward" in part else "dense forward"
@@ -150,7 +150,7 @@ def _piece(axes: Axes, place: int, start: float, width: float, kind: str, text: 
 
 
 def _edge(colour: str) -> str:
-    """Of the hatch: a darker shade of the colour itself."""
+    """Colour of the hatch: a darker shade of the piece's own colour."""
     return mixed(colour, "#000000", 0.45) if colour != PAPER else RULE
 
 

@@ -20,7 +20,7 @@ from matplotlib.textpath import text_to_path
 from shared.charts.colours import INK, PAPER, QUIET, RULE
 
 DPI = 240
-"""Of the PNG files."""
+"""Dots per inch of the PNG files."""
 
 WIDTH = 5.2
 """Inches. A page shows a figure somewhat larger, a phone two thirds as large: wider figures could not be read there."""

@@ -17,13 +17,14 @@ from matplotlib.figure import Figure
 
 from shared.charts.colours import PALETTE, on_dark
 from shared.charts.style import house_style
-from shared.markup import Html, Palette, palettes
+from shared.markup import Html, palettes
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
 INK_IMAGE = "ink"
-"""What the ids of images begin with that are drawn in ink on nothing: on a dark screen they are inverted."""
+"""Beginning of the ids of images that are ink on a transparent ground: a dark screen inverts them."""
 
+_INVERTED = f'[id^="{INK_IMAGE}"]{{filter:invert(1)}}'
 _COLOUR = re.compile(r"\b(fill|stroke): (#[0-9a-f]{6})\b")
 _FALLBACK = re.compile(r"\b(?:fill|stroke): #[0-9a-f]{6}; (?=(?:fill|stroke): var)")
 _ATTRIBUTE = re.compile(r'\bfill="(#[0-9a-f]{6})"')
@@ -39,12 +40,12 @@ def of(figure: Figure) -> str:
     return buffer.getvalue()
 
 
-def with_palettes(svg: str, colours: Palette = PALETTE, *, fallback: bool = True) -> str:
+def with_palettes(svg: str) -> str:
     """The picture with the style sheet of both palettes, as far as it uses them.
 
-    fallback: whether the light colour stands before each variable, for programs that know no variables.
+    The light colour stands before each variable, for programs that know no variables.
     """
-    names = {light.lower(): name for name, (light, _) in reversed(list(colours.items()))}
+    names = {light.lower(): name for name, (light, _) in reversed(list(PALETTE.items()))}
     used: set[str] = set()
 
     def variable(found: re.Match[str]) -> str:
@@ -52,10 +53,10 @@ def with_palettes(svg: str, colours: Palette = PALETTE, *, fallback: bool = True
         if colour not in names:
             return found[0]
         used.add(names[colour])
-        return (f"{found[0]}; " if fallback else "") + f"{kind}: var(--{names[colour]})"
+        return f"{found[0]}; {kind}: var(--{names[colour]})"
 
     told = _COLOUR.sub(variable, _ATTRIBUTE.sub(r'style="fill: \1"', svg))
-    sheet = palettes("svg", {name: both for name, both in colours.items() if name in used})
+    sheet = palettes("svg", {name: both for name, both in PALETTE.items() if name in used})
     if f'id="{INK_IMAGE}' in told:
         sheet += f"@media screen and (prefers-color-scheme:dark){{{_INVERTED}}}"
     return re.sub(r"(<svg[^>]*>)", rf"\1<style>{sheet}</style>", told, count=1)
@@ -67,9 +68,6 @@ def on_dark_screen(svg: str) -> str:
     if f'id="{INK_IMAGE}' in dark:
         dark = re.sub(r"(<svg[^>]*>)", rf"\1<style>{_INVERTED}</style>", dark, count=1)
     return dark
-
-
-_INVERTED = f'[id^="{INK_IMAGE}"]{{filter:invert(1)}}'
 
 
 def inline(svg: str, prefix: str, alt: str) -> Html:

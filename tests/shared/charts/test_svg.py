@@ -54,8 +54,8 @@ def test_a_colour_that_the_palette_does_not_know_stays() -> None:
 
 
 def test_a_hatch_has_both_colours_too() -> None:
-    told = svg.with_palettes('<svg><rect fill="#222222"/></svg>', fallback=False)
-    assert told.endswith('<rect style="fill: var(--ink)"/></svg>')
+    told = svg.with_palettes('<svg><rect fill="#222222"/></svg>')
+    assert told.endswith('<rect style="fill: #222222; fill: var(--ink)"/></svg>')
 
 
 @pytest.mark.parametrize("figure", book.FIGURES, ids=lambda each: each.__name__)

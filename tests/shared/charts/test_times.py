@@ -7,11 +7,11 @@ import pytest
 from matplotlib.axes import Axes
 
 from shared.bench.document import Results
-from shared.charts.beside import products, steps
 from shared.charts.inference import inference
 from shared.charts.memory import memory
 from shared.charts.operations import operations
 from shared.charts.phases import phases
+from shared.charts.products_and_steps import products, steps
 from shared.charts.staircase import staircase
 from shared.charts.step_parts import KINDS, REST, kind_of, step_parts
 from shared.charts.style import Chart

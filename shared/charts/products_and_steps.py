@@ -1,5 +1,6 @@
-"""The network's products and its whole training step beside the libraries: within one order of magnitude, so that a
-bar's length may stand for its number. The axes are linear and start at zero.
+"""The network's products and its whole training step beside the libraries.
+
+These times lie within one order of magnitude, so the figures have bars, on linear axes that start at zero.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from shared.charts.style import Chart, house_style, new_figure
 from shared.charts.words import capital, duration, listed, share, times
 
 SHOWN_NOISE = 0.5
-"""As a share: beyond it the noise is said and not drawn. After two passes it may be any number."""
+"""The largest noise, as a share, that is drawn; a larger one is written. After two passes it may be any number."""
 
 
 class Bar(NamedTuple):
@@ -82,7 +83,7 @@ def steps(results: Results, *, emulated: bool = False) -> Chart | None:
 
 
 def _against(row: BenchRow, reference: float) -> Bar:
-    """Stage 2 over this, of the same rounds where the row has it."""
+    """The step as a multiple of stage 2's: measured in the same rounds if possible, else from both medians."""
     factor = row.against.get(who.NUMPY_STAGE)
     return Bar(row, 1 / factor if factor else (row.seconds or 0.0) / reference, row.against_noise.get(who.NUMPY_STAGE))
 
