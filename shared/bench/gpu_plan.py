@@ -26,6 +26,7 @@ from shared.bench.training import Recipe, training_rows
 from shared.bench.turns import Effort
 from shared.contract import STAGES, Stage, load_stage
 from shared.data.datasets import DataError, Dataset, limited, load_dataset
+from shared.numbers import duration, three_digits
 
 SIZES, QUICK_SIZES, TINY_SIZES = (1024, 2048, 4096), (1024,), (40,)
 CALL_LIMIT = 0.5
@@ -117,7 +118,9 @@ def _ladder_row(row: BenchRow) -> Found | LeftOut:
     said = f", {share:.3f} of cuBLAS" if share else ""
     values = {"size": size, "precision": row.dtype, "rung": row.name, "tflops": tflops, "share_of_cublas": share}
     library = row.reference.removeprefix("cuBLAS through ").rpartition(",")[0] if share else None
-    return Found(f"{name}: {tflops:.3g} TFLOP/s{said}", values | {"reference": library} | asdict(row.measurement))
+    return Found(
+        f"{name}: {three_digits(tflops)} TFLOP/s{said}", values | {"reference": library} | asdict(row.measurement)
+    )
 
 
 def _cublas_row(row: BenchRow) -> dict[str, Any] | None:
@@ -138,7 +141,7 @@ def launches(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     if not measuring.graphs.available():
         yield LeftOut("replay", NO_GPU)
     for each in found:
-        line = f"{each.kind}: {each.host.median * 1e6:.3g} µs on the host, {each.done.median * 1e6:.3g} µs until done"
+        line = f"{each.kind}: {duration(each.host.median)} on the host, {duration(each.done.median)} until done"
         yield Found(line, {"kind": each.kind, "host": asdict(each.host), "done": asdict(each.done)})
 
 
@@ -174,7 +177,7 @@ def _beside_pytorch(rows: list[BenchRow]) -> Iterator[Found | LeftOut]:
             for way, other in theirs.items()
             if other is not row and not row.emulated
         }
-        versus = "".join(f", {ratio:.3g} x PyTorch {way}" for way, ratio in against.items())
+        versus = "".join(f", {three_digits(ratio)} x PyTorch {way}" for way, ratio in against.items())
         values = {
             "network": list(row.shape),
             "batch": row.samples,
@@ -182,7 +185,7 @@ def _beside_pytorch(rows: list[BenchRow]) -> Iterator[Found | LeftOut]:
             "resident": RESIDENT in who,
             "against": against,
         }
-        line = f"{row.name}, {who}: {row.measurement.median * 1e6:.4g} µs{versus}"
+        line = f"{row.name}, {who}: {duration(row.measurement.median)}{versus}"
         yield Found(line, values | asdict(row.measurement))
 
 
@@ -212,16 +215,16 @@ def _trained(stage: Stage, data: Dataset, recipe: Recipe) -> Iterator[Found]:
             row = {"kind": "epoch", "dataset": data.name, "epoch": epoch, "train_loss": loss}
             row |= {"test_accuracy": accuracy, "training_seconds": seconds, "seconds": seconds - before}
             before = seconds
-            yield Found(f"{data.name}, epoch {epoch}: {accuracy:.2%} after {seconds:.3g} s of training", row)
+            yield Found(f"{data.name}, epoch {epoch}: {accuracy:.2%} after {duration(seconds)} of training", row)
         reached = (seconds for _, _, accuracy, seconds in values if accuracy >= recipe.target)
         goal = next(reached, None)
-        said = f"; {recipe.target:.0%} after {goal:.3g} s" if goal is not None else ""
+        said = f"; {recipe.target:.0%} after {duration(goal)}" if goal is not None else ""
         network = list(recipe.case(data).layer_sizes)
         summary = {"kind": "summary", "dataset": data.name, "network": network, "batch": recipe.batch}
         summary |= {"learning_rate": recipe.learning_rate, "momentum": recipe.momentum, "epochs": recipe.epochs}
         summary |= {"samples": len(data.train), "seconds": before, "test_accuracy": values[-1][2]}
         summary |= {"seconds_to_goal": goal, "goal": recipe.target}
-        yield Found(f"{data.name}: {values[-1][2]:.2%} in {before:.3g} s of training{said}", summary)
+        yield Found(f"{data.name}: {values[-1][2]:.2%} in {duration(before)} of training{said}", summary)
 
 
 def _not_timed(what: str, row: BenchRow) -> Found | LeftOut:
