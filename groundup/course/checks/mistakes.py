@@ -53,7 +53,7 @@ def likely_cause(
     return _general(got, expected, fresh)
 
 
-COMPUTED = "inf - inf, inf / inf or 0 / 0: is exp taken of something large, or a sum of zeros divided by?"
+COMPUTED = "inf - inf, inf / inf or 0 / 0: was exp taken of a large number, or a number divided by a sum of zeros?"
 
 
 def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
@@ -61,7 +61,7 @@ def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
         if expected.ndim == 2 and got.shape == expected.shape[::-1]:
             return "transposed: rows and columns have changed places"
         if got.size == expected.size:
-            return "the numbers are as many as they should be, in another shape"
+            return "there are as many numbers as there should be, but in another shape"
         return ""
     if np.isnan(got).any() and not np.isnan(expected).any():
         first = [int(i) for i in np.argwhere(np.isnan(got))[0]]
@@ -78,8 +78,8 @@ def _general(got: np.ndarray, expected: np.ndarray, fresh: bool) -> str:
         return "wrong sign: everything is minus what it should be"
     if _same(got, expected) and not np.array_equal(got, expected, equal_nan=True):
         return (
-            "nearly right, yet further off than rounding goes: is a number clamped, a small one added, or a constant "
-            "written with few digits?"
+            "nearly right, but further off than rounding explains: is a number clamped, a small one added, or a "
+            "constant written with few digits?"
         )
     return _factor(got, expected)
 
@@ -94,9 +94,9 @@ def _factor(got: np.ndarray, expected: np.ndarray) -> str:
         return ""
     whole = round(factor) if abs(factor) >= 1 else round(1 / factor)
     if abs(factor) >= 1 and abs(factor - whole) < 1e-3 * abs(factor):
-        return f"everything is {whole} times too large: is a mean a sum, a division forgotten?"
+        return f"everything is {whole} times too large: was a sum taken in place of a mean, or a division forgotten?"
     if abs(factor) < 1 and abs(1 / factor - whole) < 1e-3 * abs(1 / factor):
-        return f"everything is {whole} times too small: divided once too often?"
+        return f"everything is {whole} times too small: is there one division too many?"
     return ""
 
 

@@ -39,7 +39,7 @@ from groundup.course.grading.problems.cross_entropy import (
     loss_scale,
 )
 
-OVERFLOW = "exp of more than 709 is beyond every float: subtract {} first, which cancels and changes nothing else"
+OVERFLOW = "exp of more than 709 is larger than any float: subtract {} first, which cancels and changes nothing else"
 
 UNDERFLOW = "every exp of a row has rounded to 0: subtract the largest of each row, not of the whole matrix"
 
@@ -68,7 +68,9 @@ def sigmoid_of() -> list[Check]:
     """The sigmoid of one number at a time."""
     of_one = on_lists(
         stage().activations.sigmoid_of,
-        overflow="exp of more than 709 is beyond every float: for v below 0, exp(v) / (1 + exp(v)) is the same number",
+        overflow=(
+            "exp of more than 709 is larger than any float: for v below 0, exp(v) / (1 + exp(v)) is the same number"
+        ),
     )
 
     def reference(v: float) -> float:
@@ -153,7 +155,7 @@ def mean_squared_error_backward() -> list[Check]:
         ),
         Mistake("forgot the mean: divide by the number of elements", lambda o, t: 2 * (o - t)),
         Mistake(
-            "wrong sign: output minus target, for more output means more error above the target",
+            "wrong sign: it is output minus target, because above the target a larger output has a larger error",
             lambda o, t: 2 * (t - o) / o.size,
         ),
         Mistake("this is the error itself, squared; wanted is its slope", lambda o, t: (o - t) ** 2 / o.size),

@@ -147,9 +147,7 @@ def dense_forward() -> list[Check]:
     )
 
 
-NOT_NEEDED = (
-    "the first layer has nobody to hand dL/dx to: return None without computing it where needs_grad_input is False"
-)
+NOT_NEEDED = "no layer needs dL/dx of the first one: return None without computing it where needs_grad_input is False"
 
 
 def dense_backward() -> list[Check]:

@@ -192,7 +192,7 @@ def dense_backward() -> list[Check]:
         layer = dense(weights, np.full(weights.shape[1], 0.5, weights.dtype))
         layer.forward(x)
         if layer.backward(grad, needs_grad_input=False) is not None:
-            cause = "the first layer has nobody to hand dL/dx to: return None there, without computing it"
+            cause = "no layer needs dL/dx of the first one: return None there, without computing it"
             raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=cause)
         of_weights, of_bias = layer.grad_weights, layer.grad_bias
         of_weights[...], of_bias[...] = np.nan, np.nan

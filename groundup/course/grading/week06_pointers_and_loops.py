@@ -38,7 +38,7 @@ def relu_backward() -> list[Check]:
 
     def in_place(tally: Tally) -> None:
         grad, z = (matrix(np.random.default_rng(seed), (3, 4)) for seed in (5, 6))
-        memory, case = changed("grad_output", grad), "relu_backward with grad_z and grad_output one memory"
+        memory, case = changed("grad_output", grad), "relu_backward with grad_z and grad_output in the same memory"
         tally.trying(case)
         arguments = (memory, read("z", z), read("output", np.maximum(z, 0)), memory)
         got = fenced_arrays.run("relu_backward", function, *z.shape, *arguments)["grad_output"]
@@ -170,11 +170,11 @@ def column_sums() -> list[Check]:
             scale=lambda values: np.abs(values).sum(axis=0),
             mistakes=[
                 Mistake(
-                    "a mean was asked of nobody: the bias was added to every row, so its gradient is the sum",
+                    "this is a mean: the bias was added to every row, so its gradient is the sum",
                     lambda v: v.mean(axis=0),
                 ),
                 Mistake(
-                    "the first row counts twice: what starts with row 0 goes on with row 1",
+                    "the first row counts twice: a sum that starts with row 0 goes on with row 1",
                     lambda v: v.sum(axis=0) + v[0],
                 ),
                 Mistake("the last row is left out: does i run to the end?", lambda v: v[:-1].sum(axis=0)),
@@ -206,10 +206,10 @@ def softmax() -> list[Check]:
 
     def in_place(tally: Tally) -> None:
         z = matrix(np.random.default_rng(5), (3, 4))
-        memory, case = changed("z", z), "softmax with output and z one memory"
+        memory, case = changed("z", z), "softmax with output and z in the same memory"
         tally.trying(case)
         got = fenced_arrays.run("softmax", function, *z.shape, memory, memory)["z"]
-        cause = "output may be z itself: what is read from z after output was written is no z any more"
+        cause = "output may be z itself: after output is written, z does not hold its numbers any more"
         alike(tally, case, got, floor.softmax(z), cause)
 
     def other(sum_axis: int | None, subtract: bool = True) -> Callable[[np.ndarray], np.ndarray]:

@@ -89,12 +89,14 @@ def softmax_cross_entropy_fused() -> list[Check]:
                     "loss",
                 ),
                 Mistake(
-                    "the largest was subtracted in the exponentials only: it belongs to the label's logit, too",
+                    "the largest was subtracted in the exponentials only: it has to be subtracted from the "
+                    "label's logit, too",
                     lambda z, y: np.mean(np.log(sums(z)[:, 0]) - z[np.arange(len(y)), y]),
                     "loss",
                 ),
                 Mistake(
-                    "the largest was subtracted from the label's logit only: it belongs into the exponentials, too",
+                    "the largest was subtracted from the label's logit only: it has to be subtracted in "
+                    "the exponentials, too",
                     lambda z, y: reference(z, y)["loss"] + np.mean(z.max(axis=1)),
                     "loss",
                 ),
@@ -104,7 +106,7 @@ def softmax_cross_entropy_fused() -> list[Check]:
                     "grad",
                 ),
                 Mistake(
-                    "that is softmax / batch: 1 goes off at the label before the division",
+                    "that is softmax / batch: subtract 1 at the label before the division",
                     lambda z, y: softmax_of(z) / len(z),
                     "grad",
                 ),
@@ -296,8 +298,8 @@ def matmul_restrict() -> list[Check]:
         "matmul_blocked",
         lambda: blocked(m, k, n, a, b, c),
         0.7,
-        "the compiler found no register full of numbers to work on at a time: innermost has to be j, which goes along "
-        "the rows of b and c, and nothing in it may depend on the round before",
+        "the compiler could not use SIMD: the innermost loop has to be the one over j, which goes along "
+        "the rows of b and c, and no round of it may depend on the round before",
     )
     return [*checks_of(in_blocks(name)), speed]
 

@@ -83,7 +83,7 @@ def prepare_nn() -> list[Check]:
         got = prepare(a, b)
         tally.holds(
             got[0] is a and got[1] is b, "_prepare_nn: arrays that C can read as they are were copied",
-            cause="what _as_pair returns is all there is to do",
+            cause="return what _as_pair returns: no further copy is needed",
         )  # fmt: skip
 
     def agreement(tally: Tally) -> None:

@@ -65,7 +65,9 @@ def tile() -> list[Check]:
         tally.trying(case)
         arguments = (read("x", x), read("w", w), read("b", bias), RELU, filled("y", (9, 21)))
         got = fenced_arrays.run("dense_forward", function, library.pool(), 9, 600, 21, *arguments)["y"]
-        cause = "put_away needs added, bias and activation as they came: they say what is in c, and what goes on top"
+        cause = (
+            "hand added, bias and activation on to put_away unchanged: they say what c holds and what is added to it"
+        )
         alike(tally, case, got, np.maximum(x @ w + bias, 0), cause, scale=np.abs(x) @ np.abs(w) + np.abs(bias))
 
     mistakes = [
@@ -195,8 +197,8 @@ def backward() -> list[Check]:
 
 
 NOT_YET_WRITTEN = (
-    "a layer's grad is read that nobody wrote: going down, dense_backward writes that of the layer below, for every "
-    "layer but the first"
+    "a layer's grad is read before it is written: dense_backward of each layer but the first writes the grad "
+    "of the layer below"
 )
 
 

@@ -30,7 +30,9 @@ from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoc
 COUNTS = (1, 7, 33)
 """One, a prime, one past a warp."""
 
-ONE_THREAD = "several threads do the same number: blockIdx is a part of a thread's number, and gridsize of its step"
+ONE_THREAD = (
+    "several threads compute the same number: blockIdx is a part of a thread's number, and gridsize of its step"
+)
 
 ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * columns numbers"
 
@@ -143,7 +145,7 @@ def gather_labels() -> list[Check]:
                 *left_out(batch),
                 *GATHERED,
                 Mistake(
-                    "that is which sample it is; its label is labels[…] of it",
+                    "this is the number of the sample: its label is labels[…] at that number",
                     lambda labels, order, position, rows, launch: order[position[0] : position[0] + rows],
                 ),
                 *races(),

@@ -129,7 +129,8 @@ def op_by_op() -> list[Check]:
             return np.full(parameters[place].shape, np.nan) if place < len(parameters) else None
 
         return Mistake(
-            "what comes back to this layer was never made: losses.gradient_of fills rows.grad[-1], and from there on "
+            "the gradient of this layer's output was never computed: losses.gradient_of fills "
+            "rows.grad[-1], and from there on "
             "each layer, from the last to the first, fills the rows.grad of the one below",
             wrong,
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
@@ -182,7 +183,7 @@ def op_by_op() -> list[Check]:
 
 STEP_MISTAKES = {
     "no slope": "the activation's derivative is left out on the way back",
-    "no mask": "the dropout mask is forgotten on the way back: what was not passed on has no slope",
+    "no mask": "the dropout mask is forgotten on the way back: where the output was dropped, the slope is 0",
     "mask in place": "the mask is written over the activation's output, which its derivative needs: rows.dropped is "
     "for what comes out",
 }

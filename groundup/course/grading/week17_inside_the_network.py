@@ -203,16 +203,17 @@ def active_shares() -> list[Check]:
                     lambda a: (a != 0).mean(axis=1),
                 ),
                 Mistake(
-                    "these are shares of silence: where a unit is not 0, it is active", lambda a: (a == 0).mean(axis=0)
+                    "this is how often a unit is 0: where it is not 0, it is active", lambda a: (a == 0).mean(axis=0)
                 ),
                 Mistake(
                     "these are counts: a share is divided by the number of samples",
                     lambda a: (a != 0).sum(axis=0) * 1.0 if len(a) > 1 else None,
                 ),
                 Mistake(
-                    "a negative output says something, too: not 0, rather than above 0", lambda a: (a > 0).mean(axis=0)
+                    "a negative output is active, too: count what is not 0, not what is above 0",
+                    lambda a: (a > 0).mean(axis=0),
                 ),
-                Mistake("this is the mean output: asked is how often it is not 0", lambda a: a.mean(axis=0)),
+                Mistake("this is the mean output: how often it is not 0 is asked for", lambda a: a.mean(axis=0)),
                 Mistake("this is one share for all units together: each unit has its own", lambda a: (a != 0).mean()),
             ],
         )
@@ -247,7 +248,7 @@ SALIENCY_MISTAKES = [
         lambda p: saliency_of(p, slope=False) if p.layers > 1 else None,
     ),
     Mistake(
-        "all classes' scores are added up: asked is the label's alone",
+        "all classes' scores are added up: only the label's is asked for",
         lambda p: (
             saliency_of(p, start=np.ones((len(p.x), p.parameters[-1].size))) if p.parameters[-1].size > 1 else None
         ),
@@ -260,18 +261,18 @@ SALIENCY_MISTAKES = [
         lambda p: saliency_of(replace(p, y=np.full(len(p.y), p.y[0]))),
     ),
     Mistake(
-        "this is the gradient of the largest score: asked is that of the label given",
+        "this is the gradient of the largest score: that of the given label is asked for",
         lambda p: saliency_of(replace(p, y=network_trace(p)[f"z{p.layers}"].argmax(axis=1))),
     ),
     Mistake(
-        "a row of the last weights is taken: a score hangs on the label's column of them",
+        "a row of the last weights is taken: a score depends on the label's column of them",
         lambda p: (
             saliency_of(replace(p, parameters=[*p.parameters[:-2], p.parameters[-2].T, p.parameters[-1]]))
             if p.parameters[-2].shape[0] == p.parameters[-2].shape[1]
             else None
         ),
     ),
-    Mistake("this is gradient times input; asked is the gradient", lambda p: saliency_of(p) * p.x),
+    Mistake("this is gradient times input: the gradient alone is asked for", lambda p: saliency_of(p) * p.x),
 ]
 
 

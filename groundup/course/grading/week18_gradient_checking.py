@@ -30,7 +30,7 @@ def relative_error() -> list[Check]:
         except ZeroDivisionError as error:
             case = f"relative_error({analytic:g}, {numeric:g}, {loss:g})"
             raise Wrong(
-                f"{case}: {error}", cause="where all three are 0, nothing is wrong: 0, before dividing"
+                f"{case}: {error}", cause="where all three are 0, the error is 0: return it before dividing"
             ) from None
 
     def arguments(rng: np.random.Generator, size: tuple[float, float]) -> tuple[float, float, float]:
@@ -66,7 +66,7 @@ def relative_error() -> list[Check]:
                 Mistake("divided by the gradient alone", lambda a, n, loss: abs(a - n) / abs(a) if a else None),
                 Mistake("divided by the slope alone", lambda a, n, loss: abs(a - n) / abs(n) if n else None),
                 Mistake(
-                    "divided by the sum of the sizes: the largest is asked",
+                    "divided by the sum of the sizes: divide by the largest",
                     lambda a, n, loss: abs(a - n) / s if (s := abs(a) + abs(n) + abs(loss)) else None,
                 ),
                 Mistake("this is the absolute error: it has to be divided by the size", lambda a, n, loss: abs(a - n)),

@@ -71,7 +71,7 @@ def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, lim
         return Verdict(**failed, what=what, cause="something grows with every round of a loop")
     if code is None:
         what = f"it did not end within {limit:g} seconds{at}, and was stopped"
-        return Verdict(**failed, what=what, cause="a loop that never ends: does what it waits for ever come?")
+        return Verdict(**failed, what=what, cause="a loop that never ends: does its condition ever become false?")
     if code < 0:
         name = signal.Signals(-code).name
         return Verdict(**failed, what=f"the process crashed with {name}{at}", cause=CRASHES.get(name, ""))
@@ -107,7 +107,7 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         return {**place, "what": f"it called sys.exit({text}){at}", "cause": "a function returns; it does not exit"}
     if kind == "MemoryError":
         cause = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
-        return {**place, "what": f"it asked for more memory than there is for it{at}", "cause": cause}
+        return {**place, "what": f"it asked for more memory than it may have{at}", "cause": cause}
     if kind == "CompileError":
         return {**place, "failed_check": "compile", "what": text, "more": "\n".join(said), "cause": compile_hint(text)}
     if kind == "ModuleNotFoundError":

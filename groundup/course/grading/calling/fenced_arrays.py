@@ -29,12 +29,12 @@ PAST_THE_END = (
     "an index goes too far: does every loop stop before its size (<, not <=), and is every row as long as you think?"
 )
 
-NEVER_SET = "something is added to that was never set: write it with =, or start the sum from 0"
+NEVER_SET = "a number is added to memory that was never set: write it with = first, or start the sum from 0"
 
 
 FROM_OUTSIDE = (
-    "an index goes past the end of a row or a matrix: element (i, j) is at [i * columns + j], with the columns of that "
-    "very matrix"
+    "an index goes past the end of a row or a matrix: element (i, j) is at [i * columns + j], with the columns "
+    "of the same matrix"
 )
 
 
@@ -145,6 +145,6 @@ def _check(name: str, memory: Memory, before: np.ndarray, after: np.ndarray) -> 
         raise Wrong(f"{name} writes before the beginning of {what}", expected="no element", got=got, cause=cause)
     if moved.size and not memory.written:
         raise Wrong(
-            f"{name} changes {what}, which it is only to read",
-            cause=f"the result goes elsewhere; the caller still needs {memory.name}",
+            f"{name} changes {what}, which it may only read",
+            cause=f"write the result elsewhere: the caller still needs {memory.name}",
         )

@@ -61,7 +61,10 @@ NO_STRIDE = "no grid-stride loop: what lies beyond the grid is left out; go on b
 
 ONE_BLOCK = "only one block's part is there: threadIdx.x counts within a block, cuda.grid(1) through the whole grid"
 
-RUNS = "each thread has a run of neighbours to itself, so a warp reaches far apart: thread i takes i, i + gridsize, …"
+RUNS = (
+    "each thread takes a run of neighbouring elements, so the threads of a warp are far apart: thread i has to "
+    "take i, i + gridsize, …"
+)
 
 
 BARRIER = (
@@ -72,7 +75,7 @@ BARRIER = (
 
 INDEX = "a thread works on single numbers: index the arrays"
 
-ENDLESS = "a loop that never ends: does what it waits for change in every round?"
+ENDLESS = "a loop that never ends: does its condition change in every round?"
 
 ONE_ELEMENT = "two threads write one element: each must have an index of its own, and the block's number is part of it"
 
@@ -186,7 +189,7 @@ def of_the_project(function: Any, device: bool = False) -> None:
         right = isinstance(function, Kernel)
     if not right:
         name = getattr(function, "__name__", repr(function))
-        cause = f"is {how} above `def`, and cuda from ..backend, not from numba?"
+        cause = f"is {how} above `def`, and is cuda imported from ..backend, not from numba?"
         raise Wrong(f"{name} is not a {what} of this project's cuda", cause=cause)
 
 

@@ -63,7 +63,7 @@ def on_arrays(
             return {"": None}
         if returned is not out:
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
-            raise Wrong(f"{function.__name__}(…, out=out) did not give out back", cause=cause)
+            raise Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause)
         plain = function(*arguments)
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)

@@ -96,6 +96,8 @@ def faster_than_numpy(tally: Tally) -> None:
         ratio < 1,
         text,
         expected="less than 1 times",
-        cause="which function is slow? groundup learn check 8.3 times the micro-kernel, which most of a step is",
+        cause=(
+            "which function is slow? Most of a step is the micro-kernel, and groundup learn check 8.3 measures its time"
+        ),
     )
     tally.note(f"{text} (784-128-10, 64 images, float32, the median of {PAIRS} pairs)")

@@ -46,7 +46,7 @@ def _trained(tally: Tally, data: Dataset, missing: str) -> None:
     accuracy = last.test_accuracy or 0.0
     seconds = sum(each.seconds for each in result.epochs)
     text = (
-        f"{accuracy:.1%} of {len(data.test):,} test images are told right after {epochs} epoch{'s' * (epochs > 1)} of "
+        f"{accuracy:.1%} of {len(data.test):,} test images are recognised after {epochs} epoch{'s' * (epochs > 1)} of "
         f"{len(data.train):,}"
     )
     tally.holds(
@@ -59,7 +59,7 @@ def _trained(tally: Tally, data: Dataset, missing: str) -> None:
     tally.note(f"{text}, in {seconds:.0f} seconds on {_device()}")
     if missing:
         tally.note(
-            "this was the part of MNIST that comes with the package, for the full set is not there: "
+            "this was the part of MNIST that comes with the package, because the full set is not on this machine: "
             f"{missing.partition(';')[0]}. `groundup train numpy --dataset mnist --download` fetches it, once"
         )
 

@@ -54,7 +54,7 @@ def _in_view(tally: Tally) -> None:
     floor, network, losses = _trained()
     line = live.sparkline(losses, 40)
     tally.holds(len(line) == 40, "the loss as a sparkline of 40", expected="40 characters", got=str(len(line)))
-    tally.holds(line[0] > line[-1], "the loss falls, and the line should", expected="high, then low", got=line)
+    tally.holds(line[0] > line[-1], "the loss falls, but the line does not", expected="high, then low", got=line)
     parameters = inside.host_parameters(floor, network)
     ratios = live.gradient_ratios(parameters, network.gradients(data.x, data.y))
     tally.holds(
@@ -83,7 +83,7 @@ def _dead_neuron(tally: Tally) -> None:
     before, after = silent
     tally.holds(
         after - before == {victim},
-        f"the bias of unit {victim} of layer 1 was set to -1e6: it, and no other, must have gone silent",
+        f"the bias of unit {victim} of layer 1 was set to -1e6: it, and no other, must be inactive now",
         expected=str({victim}),
         got=str(after - before or "none"),
         cause=TOGETHER,
@@ -92,7 +92,7 @@ def _dead_neuron(tally: Tally) -> None:
     network.layers[0].weights[:, victim] = 7.0  # no score depends on the weights of a dead unit
     again = inside.saliency(inside.host_parameters(floor, network), "relu", x, data.y)
     tally.holds(
-        np.allclose(slopes, again), f"a score hangs on the weights of unit {victim}, which is dead", cause=TOGETHER
+        np.allclose(slopes, again), f"a score depends on the weights of unit {victim}, which is dead", cause=TOGETHER
     )
     _, accuracy, predictions = evaluate(floor, network, data)
     counts = inside.confusion_matrix(data.y, predictions, 3)
@@ -103,10 +103,10 @@ def _dead_neuron(tally: Tally) -> None:
         got=f"{np.trace(counts)} of {counts.sum()}",
         cause=TOGETHER,
     )
-    already = f" ({len(before)} had gone silent in training)" if before else ""
+    already = f" ({len(before)} had become inactive in training)" if before else ""
     tally.note(
         f"unit {victim} of layer 1 is dead: its bias of -1e6 keeps it at 0 for all {len(data)} samples; "
-        f"{UNITS - len(after)} of {UNITS} still speak{already}"
+        f"{UNITS - len(after)} of {UNITS} are still active{already}"
     )
 
 

@@ -51,7 +51,7 @@ RELU_MISTAKES = [
     Mistake("this is the slope alone: the chain rule multiplies it by grad_output", lambda g, z, o: (z > 0) * 1.0),
     Mistake("this is relu(z) once more: its slope is wanted, times grad_output", lambda g, z, o: o),
     Mistake("the slope of ReLU is 1 where z is positive, not z", lambda g, z, o: g * o),
-    Mistake("the sign of grad_output does not matter: it is z that opens and closes", lambda g, z, o: np.maximum(g, 0)),
+    Mistake("the sign of grad_output does not matter: the sign of z decides", lambda g, z, o: np.maximum(g, 0)),
     Mistake("the wrong way round: the gradient passes where z was positive", lambda g, z, o: g * (z <= 0)),
     Mistake("the gradient passes everywhere: it has to stop where z was not positive", lambda g, z, o: g),
 ]

@@ -83,7 +83,7 @@ CROSS_ENTROPY_MISTAKES = [
         lambda z, labels: float(np.mean(cross_entropies(z).sum(axis=1))),
     ),
     Mistake(
-        "softmax is taken twice: logits are raw outputs, no softmax has seen them yet",
+        "softmax is taken twice: logits are raw outputs, without any softmax",
         lambda z, labels: cross_entropy_of(softmax_of(z), labels),
     ),
     Mistake(

@@ -46,7 +46,7 @@ GATHERED = [
         lambda data, order, position, rows, launch: data[order[:rows]],
     ),
     Mistake(
-        "the order is not asked: it says which sample comes next",
+        "the order is not used: it says which sample comes next",
         lambda data, order, position, rows, launch: (
             data[position[0] : position[0] + rows] if position[0] + rows <= len(data) else None
         ),

@@ -101,14 +101,14 @@ def numpy_step(
 OPTIMIZER_MISTAKES = {
     "plus": "plus instead of minus: a step goes against the gradient, or the loss grows",
     "decay sign": "weight decay with the wrong sign: added to the gradient, it makes weights smaller",
-    "decay after": "weight decay is taken from the parameter at the end: it has to be part of the gradient before "
-    "anything is made of it",
+    "decay after": "weight decay is taken from the parameter at the end: it has to be part of the gradient before the "
+    "gradient is used",
     "no decay": "weight decay is left out: where numbers[DECAY] is not 0, the gradient is larger by decay * p",
     "no memory": "the step is along the gradient alone: with momentum it is along the velocity",
-    "look ahead": "the step has a look ahead along the velocity: that is Nesterov's, not momentum's",
+    "look ahead": "the step looks ahead along the velocity: that is Nesterov's, not momentum's",
     "no look ahead": "Nesterov's step is along gradient + momentum * velocity, not along the velocity",
     "epsilon inside": "epsilon is inside the root: it is added to the root, so that nothing is divided by zero",
-    "no correction": "the root is not divided by numbers[ROOT_CORRECTION], which makes up for having started at zero",
+    "no correction": "the root is not divided by numbers[ROOT_CORRECTION], which corrects for the start at zero",
 }
 
 

@@ -221,7 +221,8 @@ MISTAKES: list[tuple[str, Callable[[Problem], dict[str, Any] | None]]] = [
         lambda given: network_gradients(given, masked=False) if given.masks else None,
     ),
     (
-        "the derivative is taken at the wrong layer's z: behind layer i comes the activation of the layer before it",
+        "the derivative is taken at the wrong layer's z: on the way back, layer i is followed by the activation of "
+        "layer i - 1",
         lambda given: (
             network_gradients(given, of_z=False)
             if given.layers > 1 and len({each.shape for each in given.parameters[1::2]}) == 1

@@ -7,7 +7,9 @@ MUTANTS = [
     Mutant("2.1", "else g for", "else 1.0 for", "values", "the slope alone"),
     Mutant("2.1", "else g for", "else v for", "values", "relu(z) once more"),
     Mutant("2.1", "0.0 if v <= 0.0", "0.0 if g <= 0.0", "values", "the sign of grad_output does not matter"),
-    Mutant("2.2", "    if v >= 0.0:\n        return", "    if True:\n        return", "values", "beyond every float"),
+    Mutant(
+        "2.2", "    if v >= 0.0:\n        return", "    if True:\n        return", "values", "larger than any float"
+    ),
     Mutant("2.2", "math.exp(-v)", "math.exp(v)", "values", "the exponent's sign"),
     Mutant("2.2", "1.0 / (1.0 + math.exp(-v))", "math.tanh(v)", "values", "this is tanh"),
     Mutant("2.2", "    if v >= 0.0", "    v = max(-30.0, min(30.0, v))\n    if v >= 0.0", "values", "by 9.3e-14 where"),

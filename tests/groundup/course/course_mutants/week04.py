@@ -11,7 +11,7 @@ MUTANTS = [
         "    product = np.empty_like(out)\n",
         "    out = product = np.empty_like(out)\n",
         "shape",
-        "give out back",
+        "did not return out",
     ),
     Mutant(
         "4.1",
@@ -23,7 +23,7 @@ MUTANTS = [
     ),
     Mutant("4.2", "np.less_equal(z, 0", "np.less(z, 0", "values", "the slope at z = 0"),
     Mutant("4.2", "np.copyto(out, grad_output)", "np.copyto(out, 1)", "values", "the slope alone"),
-    Mutant("4.2", "np.copyto(out, grad_output)", "out = grad_output", "shape", "give out back"),
+    Mutant("4.2", "np.copyto(out, grad_output)", "out = grad_output", "shape", "did not return out"),
     Mutant(
         "4.2",
         "np.copyto(out, grad_output)",
@@ -53,7 +53,7 @@ MUTANTS = [
         "values",
         "all numbers together add up to 1",
     ),
-    Mutant("4.3", "    np.exp(out, out=out)\n", "    out = np.exp(out)\n", "shape", "give out back"),
+    Mutant("4.3", "    np.exp(out, out=out)\n", "    out = np.exp(out)\n", "shape", "did not return out"),
     Mutant(
         "4.3",
         "    out /= out.sum(axis=1, keepdims=True, out=per_row)\n",
@@ -63,7 +63,7 @@ MUTANTS = [
     ),
     Mutant("4.4", "out += self.bias", "out += 0", "values", "the bias is not added"),
     Mutant("4.4", "out += self.bias", "out += self.bias[:, np.newaxis]", "values", "down the wrong axis"),
-    Mutant("4.4", "out += self.bias", "out = out + self.bias", "shape", "give out back"),
+    Mutant("4.4", "out += self.bias", "out = out + self.bias", "shape", "did not return out"),
     Mutant("4.4", "self._x = x\n", "pass\n", "shape", "does not remember x"),
     Mutant(
         "4.5",
@@ -98,6 +98,6 @@ MUTANTS = [
         "matmul_nt(grad_output, self.weights, out)",
         "matmul_nt(grad_output, self.weights)",
         "shape",
-        "give out back",
+        "did not return out",
     ),
 ]

@@ -48,6 +48,6 @@ MUTANTS = [
         "sum += output[j];\n        }",
         "}\n        for (size_t j = 0; j < columns; j++) sum += REAL_FUNCTION(exp)(z[j] - largest);",
         "agreement",
-        "what is read from z after output was written",
+        "z does not hold its numbers any more",
     ),
 ]

@@ -34,7 +34,7 @@ MUTANTS = [
         "const real slope = slope_of(g[i], p[i], decay);",
         "((real *)(uintptr_t)g)[i] += decay * p[i];\n        const real slope = g[i];",
         "agreement",
-        "changes g (6,), which it is only to read",
+        "changes g (6,), which it may only read",
     ),
     # 7.5 matmul_restrict
     Mutant("7.5", "c[i * n + j] += factor", "c[i * n + j] = factor", "values", "only the last product is kept"),
@@ -46,6 +46,6 @@ MUTANTS = [
         "for (size_t j = j0; j < j1; j++) {\n"
         "                    for (size_t p = p0; p < p1; p++) c[i * n + j] += a[i * k + p] * b[p * n + j];",
         "speed",
-        "innermost has to be j",
+        "innermost loop has to be the one over j",
     ),
 ]

@@ -42,7 +42,7 @@ MUTANTS = [
         CHUNK.format(n="a.size", i="i")
         + MULTIPLY.partition("(1)\n")[2].partition("(1)\n")[2].replace("a.size", "end").replace("step", "1"),
         "memory",
-        "a run of neighbours to itself",
+        "a run of neighbouring elements",
     ),
     Mutant("9.1", "@cuda.jit\n", "from numba import cuda\n\n\n@cuda.jit\n", "shape", "is not a kernel of this project"),
     Mutant("9.1", "@cuda.jit\n", "", "shape", "is @cuda.jit above"),
@@ -60,7 +60,7 @@ MUTANTS = [
         "only the first column has its bias: the launch is one line",
     ),
     Mutant("9.3", "order[position[0] + row]", "order[row]", "values", "the position is not added"),
-    Mutant("9.3", "labels[order[position[0] + row]]", "labels[position[0] + row]", "values", "the order is not asked"),
+    Mutant("9.3", "labels[order[position[0] + row]]", "labels[position[0] + row]", "values", "the order is not used"),
     Mutant("9.3", "row += cuda.gridsize(1)", "row += y.size", "values", "no grid-stride loop"),
     Mutant("9.4", "row, column = cuda.grid(2)", "column, row = cuda.grid(2)", "agreement", "x and y mixed up"),
     Mutant("9.4", INSIDE, "row < c.shape[0]", "shape", "no guard"),

@@ -31,9 +31,9 @@ MUTANTS = [
         CHUNK.format(n="columns", i="column")
         + COLUMN.replace("column < columns", "column < end").replace("column += cuda.gridsize(1)", "column += 1"),
         "memory",
-        "a run of neighbours to itself",
+        "a run of neighbouring elements",
     ),
-    Mutant("10.3", "= order[position[0] + row]", "= position[0] + row", "values", "the order is not asked"),
+    Mutant("10.3", "= order[position[0] + row]", "= position[0] + row", "values", "the order is not used"),
     Mutant("10.3", "while row < rows", "if row < rows", "values", "down the rows"),
     Mutant(
         "10.3",

@@ -24,7 +24,7 @@ ERROR = "positive_part - z * target + math.log1p(math.exp(-abs(z)))"
 MUTANTS = [
     Mutant("12.1", "while i < z.size", "if i < z.size", "values", "no grid-stride loop"),
     Mutant("12.1", "return named(name, kernel)", "return cuda.jit(kernel)", "shape", "return named(name, kernel)"),
-    Mutant("12.1", FORWARD, CHUNK, "memory", "a run of neighbours to itself"),
+    Mutant("12.1", FORWARD, CHUNK, "memory", "a run of neighbouring elements"),
     Mutant("12.2", CALL, "function(output[i], grad_output[i])", "values", "gradient and output exchanged"),
     Mutant(
         "12.2", CALL, "function(type(output[i])(1), output[i])", "values", "the gradient that comes back is forgotten"

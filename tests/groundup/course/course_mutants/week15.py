@@ -6,7 +6,7 @@ BY_HAND = "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], num
 
 MUTANTS = [
     Mutant("15.1", "update(MOMENTUM", "update(SGD", "values", "the step is along the gradient alone"),
-    Mutant("15.1", "update(MOMENTUM", "update(NESTEROV", "values", "a look ahead"),
+    Mutant("15.1", "update(MOMENTUM", "update(NESTEROV", "values", "looks ahead along the velocity"),
     Mutant(
         "15.1",
         BY_HAND,

@@ -24,7 +24,7 @@ MUTANTS = [
     ),
     Mutant("17.3", "axis=0", "axis=1", "shape", "each unit has one"),
     Mutant("17.3", "activations != 0", "activations > 0", "values", "a negative output"),
-    Mutant("17.3", "activations != 0", "activations == 0", "values", "shares of silence"),
+    Mutant("17.3", "activations != 0", "activations == 0", "values", "how often a unit is 0"),
     Mutant(
         "17.4",
         "activate_backward(gradient, z, output) @ weights.T",
@@ -39,7 +39,7 @@ MUTANTS = [
         "parameters[-2].T[labels]",
         "np.tile(parameters[-2].sum(axis=1), (len(x), 1))",
         "values",
-        "the label's alone",
+        "only the label's is asked for",
     ),
     Mutant("17.4", "parameters[-2].T[labels]", "parameters[-2][labels]", "values", "a row of the last weights"),
 ]
