@@ -4,10 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from groundup.course import manifest
 from groundup.course.learner import record
 from groundup.course.learner.finding import commit_first, locate, start
 from groundup.course.learner.functions import FunctionMissing
@@ -149,99 +146,3 @@ def test_a_new_folder_is_under_git_unless_it_is_in_a_repository(
 def test_without_git_the_folder_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert commit_first(new_folder(tmp_path / "course").folder) == ""
-
-
-entries = st.builds(
-    record.TaskRecord,
-    state=st.sampled_from(record.STATES),
-    on=st.sampled_from(["", "2026-11-22"]),
-    digest=st.sampled_from(["", "0123456789abcdef"]),
-    hints=st.integers(0, 3),
-    revealed=st.booleans(),
-)
-
-
-@given(st.dictionaries(st.sampled_from(["1.1", "1.2", "10.2", "checkpoint 1"]), entries))
-def test_progress_comes_back_as_it_was_saved(saved: dict[str, record.TaskRecord]) -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "progress.toml"
-        record.save(record.LearnersRecord("1.2", saved), path)
-        back = record.load(path)
-    assert back.current == "1.2"
-    assert back.entries == {name: entry for name, entry in saved.items() if entry != record.TaskRecord()}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("current = 1.1", "current is 1.1, expected a str"),
-        ("current = ", "Invalid value"),
-        ('current = "1.1"\n[tasks."1.1"]\nstate = "done"', "task 1.1: state is 'done', expected one of"),
-        ('current = "1.1"\n[tasks."1.1"]\nhints = "2"', "task 1.1: hints is '2', expected an int"),
-        ('current = "1.1"\ntasks = {"1.1" = 3}', "task 1.1: expected a table"),
-        ('current = "1.1"\ntasks = 3', "tasks is 3, expected a dict"),
-    ],
-)
-def test_a_progress_file_that_was_edited_wrongly_is_told_and_left_alone(
-    tmp_path: Path, text: str, message: str
-) -> None:
-    path = tmp_path / "progress.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message) as raised:
-        record.load(path)
-    assert str(path) in str(raised.value)
-    assert path.read_text(encoding="utf-8") == text
-
-
-def test_progress_is_readable_text(tmp_path: Path) -> None:
-    path = tmp_path / "progress.toml"
-    passed = record.TaskRecord("passed", "2026-11-22", "0123456789abcdef", 2)
-    record.save(record.LearnersRecord("1.2", {"10.1": passed, "2.1": record.TaskRecord("skipped", "2026-11-22")}), path)
-    assert path.read_text(encoding="utf-8") == record.HEADING + (
-        'current = "1.2"\n\n[tasks."2.1"]\nstate = "skipped"\non = "2026-11-22"\n\n'
-        '[tasks."10.1"]\nstate = "passed"\non = "2026-11-22"\ndigest = "0123456789abcdef"\nhints = 2\n'
-    )
-
-
-PHASE = '[[phases]]\nnumber = 1\ntitle = "t"\nseconds = 1\nmegabytes = 1\ncheckpoint = "c"\n'
-WEEK = '[[phases.weeks]]\nnumber = 1\ntitle = "t"\nhours = [1, 2]\n'
-TASK = (
-    '[[phases.weeks.tasks]]\nid = "1.1"\ntitle = "t"\nfile = "stage1_pure_python/matmul.py"\n'
-    'function = "index_loops"\nhints = ["a", "b", "c"]\n'
-)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("phases = 3", "TypeError"),
-        ("phases", "course.toml"),
-        (PHASE.replace('checkpoint = "c"\n', "") + WEEK, "checkpoint"),
-        (PHASE + WEEK.replace("number = 1", "number = 2"), r"expected weeks numbered from 1, got \[2\]"),
-        (PHASE + WEEK + TASK.replace('"1.1"', '"1.2"'), "task 1.2 stands where 1.1 is expected"),
-        (PHASE + WEEK + TASK.replace(', "c"', ""), "task 1.1: expected three hints, got 2"),
-        (PHASE + WEEK + TASK + TASK.replace('"1.1"', '"1.2"'), "task 1.2: another task has"),
-        (PHASE + WEEK + TASK + "colour = 3\n", "colour is not one of"),
-        (PHASE + WEEK + TASK.replace('title = "t"', "title = 'a \"b\"'"), "no quotation mark"),
-        (PHASE + WEEK + TASK + 'use = ["one"]\n', r"use is \['one'\], expected \[file, line\]"),
-    ],
-)
-def test_a_manifest_that_does_not_hold_together_is_refused(tmp_path: Path, text: str, message: str) -> None:
-    path = tmp_path / "course.toml"
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        manifest.read(path)
-
-
-def test_tasks_are_found_by_id_and_by_a_name_that_only_one_has() -> None:
-    assert course().task("1.1") is course().task("index_loops") is FIRST
-    with pytest.raises(ValueError, match="several tasks are called forward: choose one of"):
-        course().task("forward")
-    with pytest.raises(ValueError, match=r"there is no task '1.9'; week 1 has 1.1, 1.2, 1.3, 1.4"):
-        course().task("1.9")
-    with pytest.raises(ValueError, match="groundup learn status --all"):
-        course().task("sideways")
-    with pytest.raises(ValueError, match="there is no phase 7; expected 1 to 6"):
-        course().phase(7)

@@ -1,0 +1,173 @@
+"""Whatever a learner's code does, there is a verdict that says so, and no process is left behind."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from groundup.course.judging import judge, memory_limit
+from groundup.course.learner.functions import find, replaced
+from groundup.course.learner.workspace import Workspace
+from groundup.course.manifest import course
+from tests.groundup.course.course_helpers import new_folder, write
+from tests.stages import REASONS
+
+FIRST = course().task("1.1")
+
+
+@pytest.fixture
+def learner(tmp_path: Path) -> Workspace:
+    return new_folder(tmp_path / "my course, größer")  # a space and an umlaut: Windows' home folders have them
+
+
+@pytest.mark.parametrize(
+    ("line", "what", "cause"),
+    [
+        ("import sys; sys.exit(3)", "it called sys.exit(3)", "it does not exit"),
+        ("import os; os._exit(0)", "the process ended by itself, with exit code 0", "ends the process"),
+        ("return [[1.0] * 10**12]", "it asked for more memory than it may have", "wrong numbers"),
+        ("input()", "EOFError", ""),
+        ("import nowhere", "ModuleNotFoundError: No module named 'nowhere'", ""),
+        ("return undefined", "NameError: name 'undefined' is not defined", ""),
+        ("return index_loops(a, b)", "RecursionError", ""),
+        ("return None", "nothing came back", "no return?"),
+        ("return 'text'", "expected numbers", ""),
+        ("return [[1.0], [1.0, 2.0]]", "the rows do not have one length", ""),
+    ],
+)
+def test_what_goes_wrong_is_said_with_its_line(learner: Workspace, line: str, what: str, cause: str) -> None:
+    write(learner, FIRST, "    return c", f"    {line}")
+    verdict = judge.judge(learner, FIRST)
+    assert not verdict.passed
+    assert what in verdict.what
+    assert cause in verdict.cause
+    assert "index_loops(a (2, 3), b (3, 2))" in verdict.what
+    if verdict.line and what != "RecursionError":  # which comes wherever the stack ends
+        assert verdict.file == str(learner.folder / FIRST.file)
+        assert line in Path(verdict.file).read_text(encoding="utf-8").splitlines()[verdict.line - 1]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals")
+def test_a_crash_is_told_by_its_name_and_what_was_being_tried(learner: Workspace) -> None:
+    write(learner, FIRST, "    return c", "    import ctypes; ctypes.string_at(0)")
+    verdict = judge.judge(learner, FIRST)
+    assert verdict.what == "the process crashed with SIGSEGV while trying index_loops(a (2, 3), b (3, 2))"
+    assert "outside an array" in verdict.cause
+
+
+def test_an_endless_loop_is_ended(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(judge.SECONDS_VARIABLE, "2")
+    write(learner, FIRST, "    return c", "    while True: pass")
+    verdict = judge.judge(learner, FIRST)
+    assert "it did not end within 2 seconds while trying index_loops" in verdict.what
+    assert verdict.failed_check == "shape"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no process groups")
+def test_processes_that_the_learners_code_started_are_ended_too(learner: Workspace, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    sleeper = "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])"
+    lines = ["import subprocess, sys", f"open({str(note)!r}, 'a').write(str({sleeper}.pid) + chr(10))", "return c"]
+    write(learner, FIRST, "    return c", "\n".join(f"    {line}" for line in lines))
+    assert judge.judge(learner, FIRST).passed is True
+    deadline = time.monotonic() + 10
+    started = [int(line) for line in note.read_text().split()]
+    assert started
+    while time.monotonic() < deadline and any(map(_alive, started)):
+        time.sleep(0.05)
+    assert not any(map(_alive, started))
+
+
+def _alive(pid: int) -> bool:
+    state = Path(f"/proc/{pid}/stat")
+    try:
+        os.kill(pid, 0)
+        return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+
+
+def test_what_the_code_prints_is_shown_and_a_flood_is_cut(learner: Workspace) -> None:
+    write(learner, FIRST, "    return c", "    print('x' * 10**6)\n    print('the end')\n    return c")
+    verdict = judge.judge(learner, FIRST)
+    assert verdict.passed
+    assert verdict.printed.endswith("the end")
+    assert len(verdict.printed) <= judge.MOST_PRINTED
+
+
+def test_a_syntax_error_anywhere_in_the_file_is_told_with_its_line(learner: Workspace) -> None:
+    path = learner.folder / FIRST.file
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text + "\ndef later(:\n", encoding="utf-8")
+    verdict = judge.judge(learner, FIRST)
+    assert verdict.failed_check == "import"
+    assert f"line {len(text.splitlines()) + 2}: SyntaxError" in verdict.what
+
+
+def test_a_function_that_was_deleted_is_told_with_the_way_back(learner: Workspace) -> None:
+    path = learner.folder / FIRST.file
+    path.write_text(path.read_text(encoding="utf-8").replace("def index_loops", "def my_loops"), encoding="utf-8")
+    verdict = judge.judge(learner, FIRST)
+    assert "has no function index_loops" in verdict.what
+    assert "groundup learn reset 1.1" in verdict.cause
+
+
+def test_helpers_and_imports_of_the_learners_own_are_used(learner: Workspace) -> None:
+    write(learner, FIRST, "    return c", "    return helped(c)")
+    path = learner.folder / FIRST.file
+    text = "import decimal\n\n\ndef helped(c):\n    return decimal and c\n"
+    path.write_text(path.read_text(encoding="utf-8") + "\n\n" + text, encoding="utf-8")
+    assert judge.judge(learner, FIRST).passed
+
+
+def test_other_exercises_of_the_file_may_be_in_any_state(learner: Workspace) -> None:
+    """Each is filled in with the project's own: a wrong answer to one task says nothing about another."""
+    write(learner, FIRST)
+    write(learner, course().task("1.2"), "return c", "raise RuntimeError('not this one')")
+    assert judge.judge(learner, FIRST).passed
+
+
+def test_windows_line_ends_are_no_matter(learner: Workspace) -> None:
+    write(learner, FIRST)
+    path = learner.folder / FIRST.file
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert judge.judge(learner, FIRST).passed
+
+
+@pytest.mark.skipif(bool(REASONS.get("stage3_c")), reason=str(REASONS.get("stage3_c")))
+def test_a_compilers_error_names_the_learners_file_and_line(learner: Workspace) -> None:
+    task = course().task("6.2")
+    text = learner.text(task.file)
+    place = learner.place(task)
+    body = text.splitlines(keepends=True)[place.first - 1] + "    does_not = exist;\n}\n"
+    (learner.folder / task.file).write_text(replaced(text, place, body), encoding="utf-8")
+    verdict = judge.judge(learner, task)
+    line = find(learner.text(task.file), task.function, task.file).first + 1
+    assert verdict.failed_check == "compile"
+    assert f"{learner.folder / task.file}:{line}" in verdict.what + verdict.more
+
+
+def test_what_a_process_holds_is_known() -> None:
+    assert memory_limit.resident_bytes() > 10 * memory_limit.MEGABYTE
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
+def test_grading_ends_when_who_asked_for_it_is_gone(learner: Workspace, tmp_path: Path) -> None:
+    """A closed terminal ends the command, not its child: an endless loop would go on for ever."""
+    note = tmp_path / "pid"
+    lines = [f"import os; open({str(note)!r}, 'w').write(str(os.getpid()))", "while True: pass"]
+    write(learner, FIRST, "    return c", "\n".join(f"    {line}" for line in lines))
+    code = "import sys; from groundup.cli import main; main(['learn', '--folder', sys.argv[1], 'check', '1.1'])"
+    asking = subprocess.Popen([sys.executable, "-c", code, str(learner.folder)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and not (note.exists() and note.read_text()):
+        time.sleep(0.05)
+    asking.kill()
+    asking.wait()
+    pid = int(note.read_text())
+    while time.monotonic() < deadline and _alive(pid):
+        time.sleep(0.05)
+    assert not _alive(pid)

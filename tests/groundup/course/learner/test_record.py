@@ -1,0 +1,62 @@
+"""progress.toml: written as it is read, and refused with its place where it was edited wrongly."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from groundup.course.learner import record
+
+entries = st.builds(
+    record.TaskRecord,
+    state=st.sampled_from(record.STATES),
+    on=st.sampled_from(["", "2026-11-22"]),
+    digest=st.sampled_from(["", "0123456789abcdef"]),
+    hints=st.integers(0, 3),
+    revealed=st.booleans(),
+)
+
+
+@given(st.dictionaries(st.sampled_from(["1.1", "1.2", "10.2", "checkpoint 1"]), entries))
+def test_progress_comes_back_as_it_was_saved(saved: dict[str, record.TaskRecord]) -> None:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "progress.toml"
+        record.save(record.LearnersRecord("1.2", saved), path)
+        back = record.load(path)
+    assert back.current == "1.2"
+    assert back.entries == {name: entry for name, entry in saved.items() if entry != record.TaskRecord()}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("current = 1.1", "current is 1.1, expected a str"),
+        ("current = ", "Invalid value"),
+        ('current = "1.1"\n[tasks."1.1"]\nstate = "done"', "task 1.1: state is 'done', expected one of"),
+        ('current = "1.1"\n[tasks."1.1"]\nhints = "2"', "task 1.1: hints is '2', expected an int"),
+        ('current = "1.1"\ntasks = {"1.1" = 3}', "task 1.1: expected a table"),
+        ('current = "1.1"\ntasks = 3', "tasks is 3, expected a dict"),
+    ],
+)
+def test_a_progress_file_that_was_edited_wrongly_is_told_and_left_alone(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "progress.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message) as raised:
+        record.load(path)
+    assert str(path) in str(raised.value)
+    assert path.read_text(encoding="utf-8") == text
+
+
+def test_progress_is_readable_text(tmp_path: Path) -> None:
+    path = tmp_path / "progress.toml"
+    passed = record.TaskRecord("passed", "2026-11-22", "0123456789abcdef", 2)
+    record.save(record.LearnersRecord("1.2", {"10.1": passed, "2.1": record.TaskRecord("skipped", "2026-11-22")}), path)
+    assert path.read_text(encoding="utf-8") == record.HEADING + (
+        'current = "1.2"\n\n[tasks."2.1"]\nstate = "skipped"\non = "2026-11-22"\n\n'
+        '[tasks."10.1"]\nstate = "passed"\non = "2026-11-22"\ndigest = "0123456789abcdef"\nhints = 2\n'
+    )
