@@ -38,7 +38,7 @@ def test_everything_is_measured_and_in_order(rows: list[Row]) -> None:
             assert row.measurement.median > 0, row.name
 
 
-@pytest.mark.slow
+@wide
 def test_the_ratio_to_the_simulator_is_that_of_the_two_medians(rows: list[Row]) -> None:
     simulator, emulator = (row for row in rows if row.kind == "simulator")
     if simulator.measurement is None:
@@ -49,7 +49,7 @@ def test_the_ratio_to_the_simulator_is_that_of_the_two_medians(rows: list[Row]) 
     assert simulator.multiply_adds == emulator.multiply_adds == TINY.simulated**3
 
 
-@pytest.mark.slow
+@wide
 def test_the_document_is_json_that_says_it_is_no_gpu(rows: list[Row]) -> None:
     document = json.loads(json.dumps(emulator_speed.document(rows, TINY, {"cpu": "a CPU"})))
     assert document["label"] == LABEL
@@ -108,7 +108,7 @@ def test_a_process_that_fails_is_told_with_its_last_line() -> None:
         emulator_speed.child("nothing", 4)
 
 
-@pytest.mark.slow
+@wide
 def test_the_command_prints_tables_and_writes_json(
     rows: list[Row], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
