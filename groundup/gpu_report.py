@@ -175,7 +175,8 @@ def _parts(only: str | None) -> list[str]:
         return list(SHARES)
     chosen = {name.strip() for name in only.split(",") if name.strip()}
     if not chosen or chosen - set(SHARES):
-        raise SystemExit(f"only: expected some of {', '.join(SHARES)} with commas between, got {only!r}")
+        print(f"error: only: expected some of {', '.join(SHARES)} with commas between, got {only!r}", file=sys.stderr)
+        raise SystemExit(2)
     return [name for name in SHARES if name in chosen | {"device"}]
 
 

@@ -2,7 +2,7 @@
 
 Beside the rooms that every floor has:
 
-    csrc/                        the C: one .c file a room, one header, groundup.h; pool.c, the threads
+    csrc/                        the C, by room, with one header, groundup.h; pool.c, the threads
     build, compiler, filelock    compiles it on first use, finds a compiler, waits while another process compiles
     library                      every C function's types; checks each array as it crosses
     buffers, steps               the memory of a training step, and the step in ever fewer calls

@@ -4,7 +4,7 @@ race, race_summary         the main job, and its summary on the terminal
 train, train_options       train one stage; the options that are settings of its run
 look                       see inside a trained network
 check                      agreement of the stages, gradients, compiled kernels
-bench, bench_compare       measure; set two results beside each other
+bench, bench_compare       measure; compare two results
 charts                     draw a results file again
 doctor                     this machine
 run, lens                  a script with kernels; what a kernel does to memory

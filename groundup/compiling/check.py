@@ -6,13 +6,6 @@ r"""Every kernel through the compiler that devices use, for every architecture, 
 It shows what no emulator can: how many registers a thread takes and so how many threads fit, whether any are spilled
 to memory, whether a float64 slipped into a kernel of float32, and how dense a product's inner loop is. Compiling is
 spread over processes of its own (worker.py), as many as there are cores.
-
-    table.py       the table: each kernel's arguments, block and budget
-    worker.py      the process that compiles
-    log.py         registers and spills out of the compiler's log
-    sass.py        the inner loop out of the machine code
-    occupancy.py   how many blocks fit on a multiprocessor
-    show.py        what `groundup check --compile` prints
 """
 
 from __future__ import annotations

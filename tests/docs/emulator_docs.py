@@ -2,7 +2,7 @@
 
     python -m tests.docs.emulator_docs          writes them into the page anew
 
-In the page a line `<!-- listing: NAME -->` stands before each. test_emulator_docs.py compares.
+In the page a line `<!-- listing: NAME -->` stands before each. test_emulator_page.py compares.
 """
 
 from __future__ import annotations

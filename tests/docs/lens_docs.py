@@ -2,7 +2,7 @@
 
     python -m tests.docs.lens_docs          writes them into the page and into docs/figures anew
 
-In the page a line `<!-- listing: NAME -->` stands before each table. test_lens_docs.py compares.
+In the page a line `<!-- listing: NAME -->` stands before each table. test_lens_page.py compares.
 """
 
 from __future__ import annotations

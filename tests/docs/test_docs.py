@@ -324,7 +324,7 @@ def test_links_inside_the_docs_lead_to_files(page: Path) -> None:
 
 
 def test_every_figure_is_drawn_by_a_script_and_stands_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But for the lens's, which test_lens_docs draws anew."""
+    """But for the lens's, which test_lens_page draws anew."""
     figures = ROOT / "docs" / "figures"
     monkeypatch.syspath_prepend(str(figures))
     drawn = {

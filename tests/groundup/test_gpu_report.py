@@ -322,9 +322,11 @@ def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path:
     assert budgets[-1] == pytest.approx(100, abs=1)  # nothing before it took any
 
 
-def test_an_unknown_part_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="only: expected some of device, correctness, ladder"):
+def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as left:
         command("--only", "ladders", out=tmp_path)
+    assert left.value.code == 2
+    assert capsys.readouterr().err.startswith("error: only: expected some of device, correctness, ladder")
 
 
 def test_only_a_gpus_results_are_recorded(tmp_path: Path) -> None:

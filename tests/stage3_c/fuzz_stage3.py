@@ -1,4 +1,4 @@
-"""Calls every public function of stage 3's rooms with whatever hypothesis thinks of; test_stage3_fuzz.py runs it.
+"""Calls every public function of stage 3's rooms with whatever hypothesis thinks of; test_fuzz.py runs it.
 
     python -m tests.stage3_c.fuzz_stage3 [--without CHECK] [--last FILE]
 

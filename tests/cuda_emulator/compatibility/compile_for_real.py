@@ -4,7 +4,7 @@
 
 prints one JSON object: kernel -> the compiler's answer for each compute capability, "" where it accepts. The kernels
 take `cuda` from the emulator; here numba.cuda stands in its place, which is why this is a process of its own
-(test_emulator_real_compiler.py starts it). Exits with 3, and a sentence, where numba-cuda or its compile libraries are
+(test_real_compiler.py starts it). Exits with 3, and a sentence, where numba-cuda or its compile libraries are
 missing.
 """
 

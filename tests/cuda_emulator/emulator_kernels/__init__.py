@@ -1,5 +1,5 @@
-"""Kernels as learners write them, each with a reference: what test_emulator_kernels.py runs and
-test_emulator_real_compiler.py hands to the real compiler.
+"""Kernels as learners write them, each with a reference: what kernels/test_kernels.py runs and
+compatibility/test_real_compiler.py hands to the real compiler.
 
 Every module holds ordinary kernels and a table EXAMPLES that says how to launch each of them. They take `cuda` from the
 emulator; where the real compiler is asked, the test puts numba.cuda in its place before it imports them.

@@ -1,6 +1,6 @@
 """Kernels at the edge of what numba-cuda compiles: what it refuses, the emulator should refuse too.
 
-Where the two differ, DIFFERENCES in test_emulator_real_compiler.py says so, and why.
+Where the two differ, DIFFERENCES in compatibility/test_real_compiler.py says so, and why.
 """
 
 from __future__ import annotations

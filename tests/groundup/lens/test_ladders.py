@@ -1,6 +1,6 @@
 """The lens over this project's own kernels: they are traced whole, and none is accused of anything.
 
-The rungs of the matmul ladder as ab are in test_lens_docs.py, which has them traced for the page.
+The rungs of the matmul ladder as ab are in tests/docs/test_lens_page.py, which has them traced for the page.
 """
 
 from __future__ import annotations

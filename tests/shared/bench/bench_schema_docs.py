@@ -3,7 +3,7 @@
     python -m tests.shared.bench.bench_schema_docs       puts them into the page anew
 
 In the page a line `<!-- fields: NAME -->` stands before each table, `<!-- end -->` after it; NAME is a definition of
-results.schema.json, or `document`. test_bench_document.py compares.
+results.schema.json, or `document`. test_document.py compares.
 """
 
 from __future__ import annotations
