@@ -1,6 +1,6 @@
 """What `make test` leaves to `make test-wide`: the further cases of what it tests with a few.
 
-`make test` proves the product right in five minutes. The wide tests take many times that: every wrong answer of the
+`make test` proves the product right. The wide tests take many times as long: every wrong answer of the
 course, every kernel compiled for the emulator, long fuzz, browsers, every documented command. They carry the marker
 `wide`, given to a folder in conftest.py, to a test by `@wide`, or to the later cases of a parametrized test by
 `widely`. GROUNDUP_EVERY_KERNEL=1, which `make test-wide` sets, or `-m wide` brings them in.
