@@ -1,31 +1,88 @@
-"""What another package adds to the emulator: a profiler, which `kernel.profile(...)` calls.
+"""What another package adds to the emulator: a profiler and a detector.
 
-The emulator records what a kernel does (runtime/tracing.py), and leaves it to a profiler to explain the record. A
-profiler is a function `profiler(kernel, griddim, blockdim, *arguments, sharedmem=0, **options)`. A package offers one
-in two ways:
+The emulator records what a kernel does (runtime/tracing.py), and leaves it to another package to explain the record:
 
-    register_profiler(function)                         when it is imported
-    [project.entry-points."cuda_emulator.profilers"]    in its pyproject.toml: found without an import
+    a profiler   profiler(kernel, griddim, blockdim, *arguments, sharedmem=0, **options): `kernel.profile(...)` calls it
+    a detector   detector(kernel, griddim, blockdim, arguments, sharedmem, number): a Detection; check mode calls it
+                 before the launch, the `number`-th of a kernel of this name
+
+A package offers them in two ways. One that offers both registers the detector when its profiler is imported:
+
+    register_profiler(function), register_detector(function)    when it is imported
+    [project.entry-points."cuda_emulator.profilers"]            in its pyproject.toml: found without an import
     NAME = "package.module:function"
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib.metadata import entry_points
 from typing import Any
 
 ENTRY_POINTS = "cuda_emulator.profilers"
 
+
+@dataclass(frozen=True)
+class Found:
+    """A mistake that a detector found.
+
+    sentence: what happens there, and how to mend it; file, line: of the access
+    array: the learner's name of the array; space: its memory, "shared" or "global"
+    """
+
+    sentence: str
+    file: str
+    line: int
+    array: str = ""
+    space: str = "shared"
+
+
+@dataclass(frozen=True)
+class Detection:
+    """What a detector found in a launch, and how much of the launch it looked at.
+
+    races, unwritten: pairs of accesses without an order; reads of shared memory that the block has not written, and of
+        global memory that nobody has
+    blocks, grid_blocks: the number of blocks that it looked at, and of all blocks
+    cut: whether the last of them was looked at in part only
+    unjudged: sentences about accesses that it cannot judge
+    remarks: sentences about what is no mistake, and worth knowing
+    more: the command that shows more about the launch; "" if there is none
+    """
+
+    races: tuple[Found, ...] = ()
+    unwritten: tuple[Found, ...] = ()
+    blocks: int = 0
+    grid_blocks: int = 0
+    cut: bool = False
+    unjudged: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    more: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether it looked at every access of every block."""
+        return self.blocks == self.grid_blocks and not self.cut and not self.unjudged
+
+
 Profiler = Callable[..., Any]
+Detector = Callable[[Any, tuple[int, int, int], tuple[int, int, int], Sequence[Any], int, int], Detection]
 
 _profiler: Profiler | None = None
+_detector: Detector | None = None
 
 
 def register_profiler(profiler: Profiler | None) -> None:
     """Use this profiler from now on; None forgets the one in use, and the next call searches again."""
     global _profiler
     _profiler = profiler
+
+
+def register_detector(detector: Detector | None) -> None:
+    """Use this detector from now on; None forgets the one in use."""
+    global _detector
+    _detector = detector
 
 
 def find_profiler() -> Profiler | None:
@@ -35,3 +92,10 @@ def find_profiler() -> Profiler | None:
             register_profiler(entry_point.load())
             break
     return _profiler
+
+
+def find_detector() -> Detector | None:
+    """The registered detector, which may be registered by the package that offers a profiler, else None."""
+    if _detector is None:
+        find_profiler()
+    return _detector

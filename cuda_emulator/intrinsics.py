@@ -22,6 +22,10 @@ WARP = (*SHUFFLES, *VOTES, "syncwarp", "activemask")
 #: Operations that several threads execute together. The compiler cuts a kernel into pieces at these.
 COLLECTIVES = (*BARRIERS, *WARP)
 
+#: The group of all blocks of the launch, and its barrier: every thread of the grid waits there for the others.
+THIS_GRID = "cg.this_grid"
+GRID_BARRIER = f"{THIS_GRID}().sync"
+
 BITS = ("popc", "clz", "ffs", "brev", "fma", "selp", "cbrt", "rsqrt", "lanemask_lt")
 ATOMICS = (
     *("add", "sub", "max", "min", "nanmax", "nanmin", "inc", "dec"),
@@ -45,7 +49,7 @@ VECTORS = tuple(
 
 #: Names that numba-cuda supports inside kernels and the emulator does not, each with a replacement if there is one.
 NOT_SUPPORTED = {
-    **dict.fromkeys(("cg", "libdevice", "vote_sync_intrinsic", "shfl_sync_intrinsic", "syncthreads_id"), ""),
+    **dict.fromkeys(("vote_sync_intrinsic", "shfl_sync_intrinsic", "syncthreads_id"), ""),
     **dict.fromkeys(("fp16", "bf16", "bfloat16"), ": compute in float32"),
     **dict.fromkeys(VECTORS, ": use as many single numbers, or an array"),
     **dict.fromkeys(("Dim3", "dim3"), ": use a tuple of ints"),
@@ -91,4 +95,5 @@ def intrinsics() -> dict[str, Intrinsic]:
         "local": Intrinsic("local", ("array",)),
         "const": Intrinsic("const", ("array_like",)),
         "atomic": Intrinsic("atomic", ATOMICS),
+        "cg": Intrinsic("cg", ("this_grid",)),
     }

@@ -41,6 +41,9 @@ TYPES = (
     *("char", "uchar", "short", "ushort", "long_", "ulong", "longlong", "ulonglong", "size_t", "ssize_t"),
 )
 
+#: The package that takes numba-cuda's place: `from numba_cuda_mlir import cuda`.
+SUCCESSOR = "numba_cuda_mlir"
+
 #: Host functions of numba-cuda that the emulator does not support, each with the reason.
 REFUSED = {
     **dict.fromkeys(
@@ -63,9 +66,9 @@ class Namespace(ModuleType):
     """The type of the module `cuda`: the error for an unknown name mentions the emulator."""
 
     def __getattr__(self, name: str) -> Any:
-        if name == "random":
+        if name in ("random", "libdevice"):
             # Imported at first use: a program without random numbers does not pay for it.
-            module = importlib.import_module(".runtime.random", __package__)
+            module = importlib.import_module(f".runtime.{name}", __package__)
             setattr(self, name, module)
             return module
         raise AttributeError(f"the emulator's cuda has no {name!r}")
@@ -124,6 +127,7 @@ def _modules() -> dict[str, Any]:
     vectorize = REFUSED["vectorize"]
     return {
         "numba.cuda.random": lambda: _module("numba.cuda.random", **_public(cuda.random)),
+        "numba.cuda.libdevice": lambda: _module("numba.cuda.libdevice", **_public(cuda.libdevice)),
         "numba.cuda.types": lambda: _module("numba.cuda.types", **_public(numba_types)),
         "numba.cuda.reduction": lambda: _module("numba.cuda.reduction", Reduce=Reduce),
         "numba.cuda.cudadrv": lambda: _module("numba.cuda.cudadrv", __path__=[]),
@@ -144,22 +148,27 @@ def _modules() -> dict[str, Any]:
     }
 
 
+def _in_numba(name: str) -> str:
+    """The name that a module of numba-cuda's successor has below numba.cuda."""
+    return name.replace(f"{SUCCESSOR}.cuda.", "numba.cuda.").replace(f"{SUCCESSOR}.", "numba.cuda.")
+
+
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Handles every import below numba.cuda while the emulator replaces it."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith("numba.cuda."):
+        if not fullname.startswith(("numba.cuda.", f"{SUCCESSOR}.")):
             return None
-        if fullname not in _modules():
+        if _in_numba(fullname) not in _modules():
             raise ModuleNotFoundError(
                 f"{fullname} is not supported by the emulator: it is a part of numba-cuda that talks to a GPU; kernels "
                 "and arrays need `from numba import cuda` only",
                 name=fullname,
             )
-        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname == "numba.cuda.cudadrv")
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=fullname.endswith(".cudadrv"))
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
-        module: ModuleType = _modules()[spec.name]()
+        module: ModuleType = _modules()[_in_numba(spec.name)]()
         return module
 
     def exec_module(self, module: ModuleType) -> None:
@@ -179,10 +188,11 @@ def install() -> None:
     global _replaced, _had_attribute
     if _replaced is not None:
         return
-    _replaced = {name: sys.modules.pop(name) for name in list(sys.modules) if _below_cuda(name)}
+    _replaced = {name: sys.modules.pop(name) for name in list(sys.modules) if _is_replaced(name)}
     _had_attribute = vars(numba).get("cuda")
     sys.meta_path.insert(0, _finder)
-    sys.modules["numba.cuda"] = cuda
+    sys.modules["numba.cuda"] = sys.modules[f"{SUCCESSOR}.cuda"] = cuda
+    sys.modules[SUCCESSOR] = _module(SUCCESSOR, cuda=cuda, types=numba_types, __path__=[])
     vars(numba)["cuda"] = cuda
 
 
@@ -192,7 +202,7 @@ def uninstall() -> None:
     if _replaced is None:
         return
     sys.meta_path.remove(_finder)
-    for name in [name for name in sys.modules if _below_cuda(name)]:
+    for name in [name for name in sys.modules if _is_replaced(name)]:
         del sys.modules[name]
     sys.modules.update(_replaced)
     if _had_attribute is None:
@@ -202,5 +212,5 @@ def uninstall() -> None:
     _replaced = _had_attribute = None
 
 
-def _below_cuda(name: str) -> bool:
-    return name == "numba.cuda" or name.startswith("numba.cuda.")
+def _is_replaced(name: str) -> bool:
+    return name in ("numba.cuda", SUCCESSOR) or name.startswith(("numba.cuda.", f"{SUCCESSOR}."))

@@ -70,6 +70,8 @@ class Memory:
     name: the name of the argument ("a[1]" for one in a tuple), or of the kernel's shared or local array
     address: address of its first byte; 0 for a local array in the stack frame of a thread, which has no fixed address
     offset: bytes from the start of its allocation, which is a multiple of 256
+    unwritten: a bool for each byte from its first to its last: whether nobody had written it before the launch; None
+        where all were written, and where that is not known
     """
 
     name: str
@@ -80,6 +82,7 @@ class Memory:
     strides: tuple[int, ...]
     dtype: np.dtype[Any]
     offset: int = 0
+    unwritten: np.ndarray | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,7 @@ class Operations:
 
     simple: + - * (a fused multiply-add counts as two; comparisons do not count); division: / // %
     special: functions of math, like math.exp
+    double: those of all these whose result is float64, by the types that Numba infers
     """
 
     file: str
@@ -95,6 +99,7 @@ class Operations:
     simple: int
     division: int
     special: int
+    double: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,9 @@ class Trace:
     own_accesses: {site number: accesses of threads to their own local arrays}; these have no events
     fault: the message of the error that ended the run early (an index out of bounds, a barrier that only a part of the
         block reached), or ""; fault_line: its line, or 0
+    cut: whether the last of the blocks did not fit, so that its later events are missing
     fence: whether the kernel calls cuda.threadfence(), which can order blocks; a trace does not show that order
+    rounds: for each event how many barriers across the grid its block had passed; None for a kernel without them
     """
 
     kernel: str
@@ -147,6 +154,8 @@ class Trace:
     fault: str = ""
     fault_line: int = 0
     fence: bool = False
+    cut: bool = False
+    rounds: np.ndarray[Any, Any] | None = None
 
     @property
     def grid_blocks(self) -> int:

@@ -11,6 +11,7 @@ The steps in their order, with their files; `compile` calls them one after anoth
     uniformity       finds the variables that are the same for all threads of a block
     infer            finds the types of variables with Numba's inference
     regions          cuts the kernel at its barriers; recompute finds values that are computed again after a cut
+    pauses           lets a block stop at a barrier across the grid, and go on behind it
     emit             writes the generated source: emit_regions and emit_collectives the parts of the tree, thread_code
                      the statements of one thread, writer the lines; trace_code, trace_tree and trace_tables add the
                      events of a traced launch
@@ -21,5 +22,7 @@ Used by several steps:
     unit             the data about one kernel that each step passes to the next
     trees            small tools for syntax trees
     functions        device functions
+    groups           the group of all blocks, which has a barrier across the grid
+    nested           functions that a kernel defines inside, with def or lambda
     diagnoses        error messages for a stopped run
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from . import declarations, names
+from . import declarations, groups, names
 from .expressions import with_children
 from .trees import assign, constant, contains, copied, index_parts, load, loaded_names, placed, store, subscript
 
@@ -20,6 +20,10 @@ def assignment(normaliser: Normaliser, targets: list[ast.expr], value: ast.expr,
         if path in ("shared.array", "local.array"):
             declarations.declare(normaliser, path, targets, value, node)
             return []
+    if groups.holds_group(normaliser, value) and all(isinstance(each, ast.Name) for each in targets):
+        normaliser.expression(value)
+        normaliser.unit.groups |= {normaliser.rename(each.id) for each in targets if isinstance(each, ast.Name)}
+        return []
     if len(targets) > 1:
         variable = normaliser.unit.fresh("value")
         done: list[ast.stmt] = [assign(variable, normaliser.expression(value))]

@@ -51,6 +51,8 @@ def fingerprint(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -
     """A hash of a function's text and place, and of the values of its names."""
     digest = hashlib.sha256()
     digest.update(f"{source.filename}:{source.first_line}\n{source.text}".encode())
+    for name, value in source.defaults.items():
+        digest.update(f"{name}={meaning(value, (*seen, source))}\n".encode())
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Load):
             value = names.look_up(source, node)

@@ -13,14 +13,16 @@ from ..intrinsics import (
     BITS,
     COLLECTIVES,
     FENCES,
+    GRID_BARRIER,
     INDEX,
     LOADS,
     SHUFFLES,
     STORES,
+    THIS_GRID,
     Intrinsic,
     not_supported,
 )
-from . import inline, names
+from . import groups, inline, names
 from .functions import DeviceFunction
 from .signatures import by_position
 from .statics import static_expression
@@ -30,12 +32,24 @@ if TYPE_CHECKING:
     from .normalise import Normaliser
 
 #: Numbers of arguments of the collectives that differ from those of their family.
-COUNTS = {"syncthreads": (0,), "activemask": (0,), "syncwarp": (0, 1), **dict.fromkeys(SHUFFLES, (3,))}
+COUNTS = {
+    "syncthreads": (0,),
+    GRID_BARRIER: (0,),
+    "activemask": (0,),
+    "syncwarp": (0, 1),
+    **dict.fromkeys(SHUFFLES, (3,)),
+}
 INDEX_VARIABLES = frozenset(stem + axis for stem in ("_t", "_b", "_bd", "_gd") for axis in AXES)
 
 
 def rewritten(normaliser: Normaliser, node: ast.Call) -> ast.expr:
     """The normal form of a call."""
+    if isinstance(node.func, ast.Attribute) and groups.holds_group(normaliser, node.func.value):
+        if node.func.attr != "sync":
+            raise without_support(normaliser, f"{THIS_GRID}().{node.func.attr}()", node)
+        if isinstance(node.func.value, ast.Call):
+            groups.group_of(normaliser, node.func.value)
+        return collective(normaliser, GRID_BARRIER, node)
     function = names.look_up(normaliser.source, node.func)
     if isinstance(function, Intrinsic):
         return intrinsic_call(normaliser, function.path, by_position(normaliser.source, function.path, node))
@@ -62,6 +76,8 @@ def intrinsic_call(normaliser: Normaliser, path: str, node: ast.Call) -> ast.exp
     if path in FENCES:
         normaliser.unit.fence |= path in ("threadfence", "threadfence_system")
         return constant(None)
+    if path == THIS_GRID:
+        return groups.group_of(normaliser, node)
     if path in ("grid", "gridsize"):
         return grid(normaliser, path, node)
     if path in STORES:
@@ -155,4 +171,4 @@ def collective(normaliser: Normaliser, path: str, node: ast.Call) -> ast.expr:
 
 def result_count(path: str) -> int:
     """The number of values that a collective returns to each thread."""
-    return {"syncthreads": 0, "syncwarp": 0, "match_all_sync": 2}.get(path, 1)
+    return {"syncthreads": 0, GRID_BARRIER: 0, "syncwarp": 0, "match_all_sync": 2}.get(path, 1)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import linecache
+import math
 import sys
 import warnings
 from collections.abc import Callable, Mapping
@@ -30,7 +31,8 @@ from numba.core import errors, types
 
 from .. import helpers
 from ..errors import KernelError, KernelWarning
-from ..runtime.limits import SHARED_BYTES
+from ..runtime.limits import SHARED_BYTES, most_together
+from ..runtime.together import Together
 from . import cache
 from .diagnoses import failure, notes
 from .emit import LINE, Emitter, device_function, header, rounded
@@ -38,6 +40,7 @@ from .infer import in_short, variable_types
 from .normalise import normalise, normalise_device
 from .regions import Regions
 from .source import FunctionSource
+from .statements import WAITS
 from .thread_code import Sites, Variant, context_of
 from .trees import Collective, contains, walk
 from .uniformity import Uniformity, lower_masked_for_loops
@@ -50,12 +53,13 @@ class CompiledKernel:
     """A kernel, compiled for arguments of certain types.
 
     run: run(*arguments, *constants, grid, block, first_block, end_block, dynamic_bytes, status), and with Variant.check
-        also thread_order and block_order: permutations of the block's threads and the grid's blocks
+        also thread_order and block_order: permutations of the block's threads and the grid's blocks; of a kernel with
+        barriers across the grid also the workspace of all blocks, and where each block waits (runtime/together.py)
     constants: the global arrays that it reads
     source: the generated Python
     places: (file, line, text) of each place that `status` refers to by number
     shared_bytes: bytes of static shared memory of a block; prints: whether it calls print()
-    may_loop: whether it has a loop with an unknown number of iterations
+    may_loop: whether it has a loop with an unknown number of iterations; waits: one that waits for another thread
     facts: all names of the generated module; TRACE, MEMORY and FENCE of a traced kernel explain its events
     """
 
@@ -67,7 +71,29 @@ class CompiledKernel:
     shared_bytes: int
     prints: bool
     may_loop: bool
+    waits: bool
     facts: Mapping[str, Any]
+
+    @property
+    def cooperative(self) -> bool:
+        """Whether its blocks meet at barriers across the grid, so that all of them must run at the same time."""
+        return bool(self.facts["MEETINGS"])
+
+    def max_cooperative_grid_blocks(self, blockdim: int | tuple[int, ...], dynsmemsize: int = 0) -> int:
+        """The most blocks of a grid that meets at barriers: those that the device holds at the same time.
+
+        blockdim: threads of a block, an int or a tuple; dynsmemsize: bytes of dynamic shared memory of a block
+        """
+        threads = math.prod(blockdim) if isinstance(blockdim, tuple) else blockdim
+        return most_together(threads, self.shared_bytes + dynsmemsize)
+
+    def together(self, grid: tuple[int, int, int], block: tuple[int, int, int], dynamic_bytes: int) -> Together | None:
+        """The state of a launch whose blocks meet at barriers across the grid; None for a kernel without them."""
+        if not self.cooperative:
+            return None
+        share = workspace_bytes(self.facts, block, dynamic_bytes)
+        places = [self.places[site] for site in self.facts["MEETINGS"]]
+        return Together(self.name, places, grid, workspace(share * math.prod(grid)), share)
 
     def failure(self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...]) -> KernelError:
         """The error for a stopped run, from its status array."""
@@ -111,6 +137,7 @@ def compile_kernel(
         module["SHARED_BYTES"],
         module["PRINTS"],
         module["MAY_LOOP"],
+        any(sentence.startswith(WAITS) for _, sentence in module["WARNINGS"]),
         module,
     )
 
@@ -127,11 +154,14 @@ def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Calla
     inputs: the number of arguments before the grid and the block
     """
     run = module["run"]
+    has_workspace = bool(module["MEETINGS"])
 
     def checked(*arguments: Any) -> None:
-        size = workspace_bytes(module, arguments[inputs + 1], arguments[inputs + 4])
+        if not has_workspace:
+            size = workspace_bytes(module, arguments[inputs + 1], arguments[inputs + 4])
+            arguments = (*arguments, workspace(size))
         try:
-            run(*arguments, workspace(size))
+            run(*arguments)
         except errors.NumbaError as error:
             raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
 
@@ -148,7 +178,7 @@ def workspace_bytes(facts: Mapping[str, Any], block: tuple[int, int, int], dynam
 def workspace(size: int) -> np.ndarray[Any, Any]:
     """`size` bytes of memory that start at a cache line."""
     memory = np.empty(size + LINE, np.uint8)
-    return memory[-memory.__array_interface__["data"][0] % LINE :]
+    return memory[-memory.__array_interface__["data"][0] % LINE :][:size]
 
 
 def generate(
@@ -182,6 +212,7 @@ def generate(
     body = emitter.source(devices.texts)
     where = f"{Path(source.filename).name} line {source.first_line}"
     source_text = f"{header(source.name, where, argument_types, body, records)}\n\n\n{body}\n"
+    of_emitter = emitter.facts()  # before the places, since it may add one
     facts = [
         f"PLACES = {sites.places!r}",
         f"SHARED_BYTES = {unit.shared_bytes}",
@@ -189,7 +220,7 @@ def generate(
         f"MAY_LOOP = {body.count('_go_on(_status)') > 1 or 'while ' in body}",
         f"CONSTANTS = {list(unit.constants)!r}",
         f"WARNINGS = {unit.warnings!r}",
-        *emitter.facts(),
+        *of_emitter,
     ]
     return (
         source_text + "\n\n# Data for the emulator.\n" + "\n".join(facts) + "\n",
@@ -271,7 +302,7 @@ class DeviceFunctions:
                     )
 
 
-PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom numba import carray, njit"
+PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom numba import carray"
 
 
 def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:

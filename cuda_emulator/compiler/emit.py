@@ -16,13 +16,16 @@ import numpy as np
 from numba.core import types
 
 from .. import helpers
-from ..poison import poison_value
+from ..intrinsics import GRID_BARRIER
+from ..poison import kind_of, poison_value
 from .emit_regions import TreeWriter
 from .infer import carried_dtype
-from .regions import ALIVE, Regions
+from .pauses import ENDED, RESUME, Pauses
+from .regions import ALIVE, CollectiveCall, Regions
 from .thread_code import Sites, ThreadCode, Variant
 from .trace_code import TracedCode
 from .trace_tree import TracedTree
+from .trees import has_grid_barrier
 from .unit import ArrayDeclaration, Unit
 from .writer import Writer
 
@@ -57,6 +60,9 @@ class Emitter:
         carried = regions.carried if regions else []
         self.carried = {name: carried_dtype(unit, name, variable_types) for name in carried}
         self.masks = [*([ALIVE] if regions and regions.uses_alive else []), *(regions.masks if regions else [])]
+        together = regions is not None and has_grid_barrier(unit.body)
+        self.pauses = Pauses(unit, regions, variable_types) if regions is not None and together else None
+        self.kept = {f"_kept_{name}": dtype for name, dtype in (self.pauses.kept if self.pauses else {}).items()}
         self.in_frame, in_workspace = split_by_size(unit.local) if regions is None else ({}, {})
         self.in_workspace = {**unit.shared, **in_workspace}
         self.scratch = [
@@ -64,6 +70,7 @@ class Emitter:
             *(f"_all_{name}" for name in unit.local if regions),
             *(f"_all_{name}" for name in self.carried),
             *self.masks,
+            *self.kept,
         ]
         self.inputs = [*unit.parameters, *unit.constants]
         self.order = ["_order"] if variant.check else []
@@ -81,8 +88,7 @@ class Emitter:
     def decorator(self, cached: bool = False) -> str:
         """The decorator of a function. It allows fused multiply-adds and the loss of a zero's sign, as on a device."""
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
-        called = "cache=CACHE" if cached else "no_cpython_wrapper=True, no_cfunc_wrapper=True"
-        return f"@njit(fastmath={fast}, {FAST}, {called})"
+        return f"@_outer(fastmath={fast}, {FAST}, cache=CACHE)" if cached else f"@_inner(fastmath={fast}, {FAST})"
 
     def finished(self) -> str:
         """The written function; with Numba's own bounds check if an index like A.T[i] or A[1:][i] needs it."""
@@ -125,24 +131,32 @@ class Emitter:
     def block_function(self) -> str:
         """The function that runs one block."""
         self.write = write = Writer(self.variant.check)
-        arguments = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status"]
+        resume = [RESUME] if self.pauses else []
+        arguments = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status", *resume]
         write(self.decorator())
         with write.under(f"def run_block({', '.join(arguments)}):"):
-            self.fresh_memory()
+            if self.pauses is not None:
+                write(*self.pauses.restored_lines())
+                written = len(write.lines)
+                with write.under(f"if {RESUME} == 0:"):  # a block that goes on has begun already
+                    self.begin()
+                if write.lines[-1].strip() == "pass":
+                    del write.lines[written:]
+            else:
+                self.begin()
             if self.regions is None:
-                with write.each_thread({"_thread"}):
+                with write.each_thread({"_ty", "_tz", "_thread"}):
                     names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
                     write(f"run_thread({', '.join([*self.inputs, *self.in_workspace, *names])})")
             else:
-                for name in self.carried:
-                    if name in self.unit.parameters:
-                        write.for_all(f"_all_{name}", name)
                 writer = TracedTree if isinstance(self.code, TracedCode) else TreeWriter
-                writer(self.regions, self.code, self.carried, self.masks, write).tree(self.regions.tree)
+                writer(self.regions, self.code, self.carried, self.masks, self.pauses, write).tree(self.regions.tree)
+            if self.pauses is not None:
+                write(f"return {ENDED}")
         return self.finished()
 
-    def fresh_memory(self) -> None:
-        """Fill the block's memory at its start: poison values, and the mask of living threads."""
+    def begin(self) -> None:
+        """Fill the block's memory at its start: poison values, the mask of living threads, carried arguments."""
         if self.variant.bounds:
             for array in self.unit.shared.values():
                 self.poison(array.name, array.dtype)
@@ -151,10 +165,17 @@ class Emitter:
                     self.poison(f"_all_{array.name}", array.dtype)
         if ALIVE in self.masks:
             self.write(f"_fill_bytes({ALIVE}, 1)")
+        for name in self.carried:
+            if name in self.unit.parameters:
+                self.write.for_all(f"_all_{name}", name)
 
     def poison(self, name: str, dtype: np.dtype[Any]) -> None:
-        """Fill an array with its poison value (poison.py). A NaN has all bits set."""
-        if dtype.kind != "V":
+        """Fill an array with its poison value (poison.py), or with that of the run. A NaN has all bits set."""
+        if self.variant.check:
+            kind = kind_of(dtype)
+            if kind is not None:
+                self.write(f"_fill_bytes({name}, _poison(_status, {kind}))")
+        elif dtype.kind != "V":
             byte = 0xFF if dtype.kind in "fc" else poison_value(dtype).tobytes()[0]
             self.write(f"_fill_bytes({name}, {byte:#x})")
 
@@ -163,7 +184,7 @@ class Emitter:
         self.write = write = Writer(self.variant.check)
         order = ["_order", "_block_order"] if self.variant.check else []
         arguments = [*self.inputs, "_grid", "_block_shape", "_first", "_end", "_dynamic_bytes", "_report", *order]
-        arguments.append("_workspace")
+        arguments += ["_workspace", "_waiting"] if self.pauses else ["_workspace"]
         write(self.decorator(cached=True))
         with write.under(f"def run({', '.join(arguments)}):"):
             write(f"{', '.join(GRID)} = _grid", f"{', '.join(BLOCK)} = _block_shape", "_threads = _bdx * _bdy * _bdz")
@@ -171,7 +192,10 @@ class Emitter:
             held = [name for name in self.inputs if name in self.unit.constants or may_hold_array(self.types.get(name))]
             write(*(f"{name} = _borrowed({name})" for name in [*held, *order]))
             write("_status = _address_of(_report)", "_memory = _address_of(_workspace)")
-            self.allocate()
+            if self.pauses is None:
+                self.allocate()
+            else:
+                write("_share = _workspace.size // (_gdx * _gdy * _gdz)")
             with write.under(f"for {'_turn' if order else '_block'} in range(_first, _end):"):
                 if order:
                     write("_block = _block_order[_turn]")
@@ -180,7 +204,12 @@ class Emitter:
                     "_bx, _by, _bz = _block % _gdx, _block // _gdx % _gdy, _block // (_gdx * _gdy)",
                 )
                 names = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status"]
-                write(f"run_block({', '.join(names)})")
+                if self.pauses is None:
+                    write(f"run_block({', '.join(names)})")
+                else:  # each block has its own part of the workspace, and goes on where it waits
+                    write("_start = _block * _share")
+                    self.allocate()
+                    write(f"_waiting[_block] = run_block({', '.join([*names, '_waiting[_block]'])})")
         return "\n".join(write.lines)
 
     def allocate(self) -> None:
@@ -204,6 +233,8 @@ class Emitter:
 
     def place(self, name: str, offset: str, dtype: np.dtype[Any], shape: str) -> None:
         """Write an array at this offset of the workspace."""
+        if self.pauses is not None:
+            offset = f"_start + {offset}"
         self.write(f"{name} = carray(_part_of(_memory, {offset}, {dtype_text(dtype)}), {shape})")
 
     def per_thread(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
@@ -214,13 +245,15 @@ class Emitter:
             **{f"_all_{array.name}": (array.dtype, array.shape) for array in self.unit.local.values()},
             **{f"_all_{name}": (dtype, ()) for name, dtype in self.carried.items()},
             **dict.fromkeys(self.masks, (np.dtype(np.bool_), ())),
+            **{name: (dtype, ()) for name, dtype in self.kept.items()},
         }
 
     def facts(self) -> list[str]:
         """The constants of the generated module: the size of the workspace, and the tables of a trace."""
         block = sum(rounded(array.nbytes) for array in self.in_workspace.values())
         each = [math.prod(shape) * dtype.itemsize for dtype, shape in self.per_thread().values()]
-        facts = [f"BLOCK_BYTES = {block}", f"THREAD_BYTES = {each}"]
+        meetings = [self.sites.number(part.collective, f"cuda.{GRID_BARRIER}") for part in self.meetings()]
+        facts = [f"BLOCK_BYTES = {block}", f"THREAD_BYTES = {each}", f"MEETINGS = {meetings}"]
         if isinstance(self.code, TracedCode):
             facts += [f"TRACE = {self.code.tables.text()}", f"MEMORY = {self.layout()!r}", f"FENCE = {self.unit.fence}"]
             facts += [
@@ -228,6 +261,10 @@ class Emitter:
                 f"LOCAL_BYTES = {sum(array.nbytes for array in self.unit.local.values())}",
             ]
         return facts
+
+    def meetings(self) -> list[CollectiveCall]:
+        """The barriers across the grid, in the order of their numbers."""
+        return self.pauses.calls if self.pauses is not None else []
 
     def layout(self) -> list[tuple[str, str, int, int, tuple[int, ...], Any]]:
         """The arrays of a block in the workspace: (name, space, offset, bytes, shape, dtype).
@@ -326,7 +363,7 @@ def header(
         "import operator",
         "",
         "import numpy as np",
-        "from numba import carray, njit",
+        "from numba import carray",
     ]
     if used:
         lines += ["", f"from {helpers.__name__} import ("]

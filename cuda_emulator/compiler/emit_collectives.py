@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection
 
+from ..intrinsics import BARRIERS, GRID_BARRIER
 from .regions import ALIVE, CollectiveCall
 from .thread_code import Sites, Variant
 from .trees import Collective
@@ -45,7 +46,7 @@ def write_collective(
     alive = ALIVE if ALIVE in masks else "None"
     site = sites.number(node, f"cuda.{node.path}")
     operands = [operand(given, carried) for given in node.operands]
-    if node.path.startswith("syncthreads"):
+    if node.path in BARRIERS or node.path == GRID_BARRIER:
         barrier(part.mask, alive, site, variant, write)
         if node.results:
             vote(node, operands[0], here, carried, write)

@@ -24,7 +24,7 @@ WITHOUT_SUPPORT = {
     ast.ListComp: "a device has no lists; use a loop and cuda.local.array(shape, dtype)",
     ast.Dict: "a device has no dictionaries",
     ast.Set: "a device has no sets",
-    ast.Lambda: "a lambda cannot be compiled for a device; write a function with @cuda.jit(device=True)",
+    ast.Lambda: "a lambda that is used at once is not supported by the emulator; give it a name, and call that",
     ast.JoinedStr: "f-strings are not supported in a kernel; give print several arguments",
     ast.NamedExpr: "':=' is not supported by the emulator; assign in a statement of its own",
 }
@@ -77,9 +77,9 @@ def with_children(normaliser: Normaliser, node: ast.expr) -> ast.expr:
 
 def name_or_attribute(normaliser: Normaliser, node: ast.Name | ast.Attribute) -> ast.expr:
     """The normal form of a variable, of a global name, or of an attribute of one of them."""
-    if isinstance(node, ast.Name) and node.id in normaliser.source.stored:
-        return load(normaliser.rename(node.id))
     value = names.look_up(normaliser.source, node)
+    if isinstance(node, ast.Name) and node.id in normaliser.source.stored and value is names.UNKNOWN:
+        return load(normaliser.rename(node.id))
     if value is not names.UNKNOWN:
         return outside_value(normaliser, value, node)
     if isinstance(node, ast.Name):

@@ -7,12 +7,13 @@ statement. So the function's statements replace the call, with renamed variables
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..intrinsics import COLLECTIVES
-from . import names
+from . import groups, names
 from .functions import DeviceFunction
-from .source import FunctionSource
+from .source import FunctionSource, own_nodes
+from .statics import describe_kind, static_expression
 from .trees import assign, call, constant, copied, load, placed
 from .unit import Unit
 
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 def must_inline(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
     """Whether the function, or a function that it calls, contains a collective or a shared array."""
-    for node in ast.walk(source.tree):
+    for node in own_nodes(source.tree.body):
         if not isinstance(node, ast.Call):
             continue
         path = names.cuda_path(source, node.func)
-        if path in COLLECTIVES or path == "shared.array":
+        if path in COLLECTIVES or path == "shared.array" or groups.is_barrier(source, node):
             return True
         function = names.look_up(source, node.func)
         is_new = isinstance(function, DeviceFunction) and function.source not in (*seen, source)
@@ -54,18 +55,35 @@ def device_call(caller: Normaliser, function: DeviceFunction, node: ast.Call) ->
 
 def by_position(caller: Normaliser, source: FunctionSource, node: ast.Call) -> list[ast.expr]:
     """The call's arguments in the order of the function's parameters."""
-    given = dict(zip(source.parameters, node.args, strict=False))
+    parameters = source.parameters[: len(source.parameters) - len(source.captured)]
+    given = dict(zip(parameters, node.args, strict=False))
     for keyword in node.keywords:
-        if keyword.arg not in source.parameters or keyword.arg in given:
+        if keyword.arg not in parameters or keyword.arg in given:
             raise caller.error(f"{source.name}() has no argument {keyword.arg!r}, or it is given twice", node)
         given[keyword.arg] = keyword.value
-    if len(node.args) > len(source.parameters) or len(given) != len(source.parameters):
+    for name, value in source.defaults.items():
+        if name not in given:
+            given[name] = default_value(caller, source, name, value, node)
+    if len(node.args) > len(parameters) or len(given) != len(parameters):
         came = len(node.args) + len(node.keywords)
         raise caller.error(
-            f"{source.name}() takes {len(source.parameters)} arguments ({', '.join(source.parameters)}), got {came}",
+            f"{source.name}() takes {len(parameters)} arguments ({', '.join(parameters)}), got {came}",
             node,
         )
-    return [given[name] for name in source.parameters]
+    return [given[name] for name in parameters] + [placed(load(name), node) for name in source.captured]
+
+
+def default_value(caller: Normaliser, source: FunctionSource, name: str, value: Any, node: ast.Call) -> ast.expr:
+    """The expression for an argument that a call leaves out."""
+    found = static_expression(value)
+    if found is None:
+        raise caller.error(
+            f"{source.name}() is called without {name!r}, whose default value is {describe_kind(value)}: a kernel can "
+            "use numbers, tuples of them and None; give the argument in the call",
+            node,
+        )
+    found.finished = True  # type: ignore[attr-defined]
+    return placed(found, node)
 
 
 def device_name(unit: Unit, function: DeviceFunction) -> str:

@@ -17,6 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from ..intrinsics import Intrinsic
 from .functions import DeviceFunction
+from .nested import nested_functions
 from .source import FunctionSource
 
 #: The result of a look-up for a name that has no value before the kernel runs.
@@ -48,7 +49,10 @@ def is_cuda(value: Any) -> bool:
     """Whether `value` is a `cuda` namespace: the emulator's own, or numba.cuda."""
     if not isinstance(value, ModuleType):
         return False
-    return getattr(value, "__groundup_emulator__", False) is True or value.__name__ == "numba.cuda"
+    return getattr(value, "__groundup_emulator__", False) is True or value.__name__ in (
+        "numba.cuda",
+        "numba_cuda_mlir.cuda",
+    )
 
 
 def callable_in_kernels(value: Any) -> Any:
@@ -81,7 +85,9 @@ def look_up(source: FunctionSource, node: ast.expr) -> Any:
     if isinstance(node, ast.Constant):
         return node.value
     if isinstance(node, ast.Name):
-        return UNKNOWN if node.id in source.stored else callable_in_kernels(source.names.get(node.id, UNKNOWN))
+        if node.id in source.stored:
+            return nested_functions(source).get(node.id, UNKNOWN)
+        return callable_in_kernels(source.names.get(node.id, UNKNOWN))
     if isinstance(node, ast.Attribute):
         owner = look_up(source, node.value)
         if owner is UNKNOWN:

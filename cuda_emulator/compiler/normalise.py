@@ -132,6 +132,8 @@ class Normaliser:
 
     def expression(self, node: ast.expr) -> ast.expr:
         """`node` in normal form. Its collectives become statements in self.before."""
+        if getattr(node, "finished", False):  # the default value of an argument
+            return node
         return placed(expressions.rewritten(self, node), node)
 
     def skippable(self, node: ast.expr) -> ast.expr:

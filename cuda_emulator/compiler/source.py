@@ -8,11 +8,13 @@ import inspect
 import re
 import textwrap
 import tokenize
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..errors import KernelError
 
+#: The name of a lambda in generated source and in messages.
+LAMBDA = "a_lambda"
 #: The lines of a function with its decorators, and the line number of the first.
 Lines = tuple[list[str], int]
 
@@ -22,15 +24,41 @@ def read_lines(function: Callable[..., Any]) -> Lines | None:
 
     Call it when the function is defined: later its file may have been edited, or its notebook cell run again.
     """
+    name = function.__code__.co_name
+    if name == "<lambda>":
+        return read_lambda(function)
     try:
         lines, first = inspect.getsourcelines(function)
     except (OSError, TypeError, SyntaxError, tokenize.TokenError):
         return None
-    name = function.__code__.co_name
     # A function made by exec has no text of its own; Python 3.13 may return the text of `python -c` instead.
     if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
         return None
     return lines, first
+
+
+def read_lambda(function: Callable[..., Any]) -> Lines | None:
+    """A lambda as the line of a `def` that does the same; None if it cannot be told from the others on its line."""
+    try:
+        tree = ast.parse("".join(inspect.findsource(function)[0]))
+    except (OSError, TypeError, SyntaxError):
+        return None
+    first = function.__code__.co_firstlineno
+    here = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == first]
+    alike = {ast.unparse(node): node for node in here if is_code_of(node, function)}
+    if len(alike) != 1:
+        return None
+    node = next(iter(alike.values()))
+    return [f"def {LAMBDA}({ast.unparse(node.args)}): return {ast.unparse(node.body)}\n"], first
+
+
+def is_code_of(node: ast.Lambda, function: Callable[..., Any]) -> bool:
+    """Whether Python makes the function's instructions from this lambda, when no other function is around it."""
+    code = function.__code__
+    if code.co_freevars:  # names of the function around it: its instructions are others
+        return True
+    made = eval(compile(ast.Expression(body=node), "<lambda>", "eval"), {}).__code__ if not node.args.defaults else code
+    return (made.co_code, made.co_consts, made.co_names) == (code.co_code, code.co_consts, code.co_names)
 
 
 class FunctionSource:
@@ -44,11 +72,16 @@ class FunctionSource:
         missing
     readings: the number of `read_names` calls
     stored: every name that the body assigns, with the parameters: these are local and never looked up outside
+    defaults: {parameter: its default value}, of the last parameters
+    nested: {name: function} of the functions that the body defines; None until nested.py has found them
+    captured: the variables of the function around it that a nested function uses: its last parameters
     """
+
+    captured: tuple[str, ...] = ()
 
     def __init__(self, function: Callable[..., Any], lines: Lines | None = None) -> None:
         self.function = function
-        self.name = function.__name__
+        self.name = LAMBDA if function.__name__ == "<lambda>" else function.__name__
         self.filename = function.__code__.co_filename
         lines = lines or read_lines(function)
         if lines is None:
@@ -65,15 +98,19 @@ class FunctionSource:
             )
         self.tree = definitions[0]
         ast.increment_lineno(self.tree, self.first_line - 1)
-        arguments = self.tree.args
-        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs or arguments.defaults:
-            raise self.error("a kernel takes plain arguments: no *args, no **kwargs, no defaults", self.tree)
-        self.parameters = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
-        self.stored = set(self.parameters) | {
-            node.id for node in ast.walk(self.tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-        }
+        self.parameters = self.plain_parameters(self.tree.args)
+        values = function.__defaults__ or ()
+        self.defaults: dict[str, Any] = dict(zip(self.parameters[::-1], values[::-1], strict=False))
+        self.stored = set(self.parameters) | stored_in(self.tree.body)
+        self.nested: dict[str, Any] | None = None
         self.readings = 0
         self.read_names()
+
+    def plain_parameters(self, arguments: ast.arguments) -> list[str]:
+        """The names of the parameters. Raises KernelError for *args and its like."""
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+            raise self.error("a kernel takes plain arguments: no *args, no **kwargs, none by keyword only", self.tree)
+        return [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
 
     def read_names(self) -> None:
         """Read the values of the global and captured names again."""
@@ -91,3 +128,20 @@ class FunctionSource:
         """A KernelError that points to `node`, or to a line of the file."""
         line = node if isinstance(node, int) else getattr(node, "lineno", self.first_line)
         return KernelError(message, filename=self.filename, line=line, kernel=self.name)
+
+
+FUNCTIONS = (ast.FunctionDef, ast.Lambda)
+
+
+def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Every node of some statements; of a function defined in them the first node only, without what is in it."""
+    for node in body:
+        yield node
+        if not isinstance(node, FUNCTIONS):
+            yield from own_nodes(list(ast.iter_child_nodes(node)))
+
+
+def stored_in(body: Sequence[ast.AST]) -> set[str]:
+    """Every name that some statements assign, or define with def."""
+    names = {node.id for node in own_nodes(body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return names | {node.name for node in own_nodes(body) if isinstance(node, ast.FunctionDef)}

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from . import assignments, names
+from .nested import nested_functions
 from .trees import JUMPS, call, constant, contains, load, loaded_names, negate, placed, store, stored_names, walk
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
 WITHOUT_SUPPORT = {
     ast.Try: "try",
     ast.With: "with",
-    ast.FunctionDef: "a function of its own",
     ast.ClassDef: "class",
     ast.Delete: "del",
     ast.Import: "import",
@@ -25,6 +25,9 @@ WITHOUT_SUPPORT = {
     ast.AsyncFor: "async for",
     ast.AsyncWith: "async with",
 }
+
+WAITS = "this loop waits for what another thread writes"
+"""The beginning of the warning about such a loop."""
 
 
 def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
@@ -39,6 +42,9 @@ def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
     if isinstance(node, ast.AnnAssign):
         return [] if node.value is None else assignments.assignment(normaliser, [node.target], node.value, node)
     if isinstance(node, ast.Assign):
+        if isinstance(node.value, ast.Lambda) and all(isinstance(target, ast.Name) for target in node.targets):
+            nested_functions(normaliser.source)
+            return []
         return assignments.assignment(normaliser, node.targets, node.value, node)
     if isinstance(node, ast.AugAssign):
         return assignments.augmented(normaliser, node)
@@ -55,6 +61,9 @@ def rewritten(normaliser: Normaliser, node: ast.stmt) -> list[ast.stmt]:
         return asserted(normaliser, node)
     if isinstance(node, ast.Raise):
         return [raised(normaliser, "raise" if node.exc is None else f"raise {ast.unparse(node.exc)}")]
+    if isinstance(node, ast.FunctionDef):  # its calls become calls of a device function
+        nested_functions(normaliser.source)
+        return []
     what = WITHOUT_SUPPORT.get(type(node), type(node).__name__)
     raise normaliser.error(f"{what} is not supported by the emulator inside a kernel", node)
 
@@ -119,7 +128,7 @@ def while_loop(normaliser: Normaliser, node: ast.While) -> list[ast.stmt]:
         normaliser.unit.warnings.append(
             (
                 node.lineno,
-                "this loop waits for what another thread writes. The emulator runs the threads of a block one after "
+                f"{WAITS}. The emulator runs the threads of a block one after "
                 "another between barriers, so it may wait for ever (Ctrl-C ends it); on a device such loops can hang "
                 "too. Use cuda.syncthreads(), or a second kernel",
             )

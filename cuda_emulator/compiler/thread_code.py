@@ -30,7 +30,9 @@ class Variant:
     check: run threads and blocks in an order that the launch gives, and refuse negative indices
     fastmath: let the compiler reorder floating-point operations: the kernel's own fastmath=True
     divergence: the reaction to a barrier that only a part of the threads reaches: "error" or "warn"
-    trace: record an event for every access, condition and collective (trace_code.py)
+    trace: record an event for every access, condition and collective (trace_code.py), and refuse negative indices
+    accesses_only: of a traced kernel, record accesses and barriers only, as the search for races needs them, and leave
+        negative indices to the launch that follows it
     """
 
     bounds: bool = True
@@ -38,6 +40,12 @@ class Variant:
     fastmath: bool = False
     divergence: str = "error"
     trace: bool = False
+    accesses_only: bool = False
+
+    @property
+    def refuses_negative(self) -> bool:
+        """Whether a computed negative index, which counts from the end, ends the launch."""
+        return self.check or (self.trace and not self.accesses_only)
 
 
 @dataclass
@@ -144,7 +152,8 @@ class ThreadCode(ast.NodeTransformer):
     def checked(self, node: ast.AST, base: ast.expr, name: str, parts: list[ast.expr]) -> ast.expr:
         """`_at(array.shape, index, ...)`, which checks the index. name: the learner's name of the array."""
         written = all(is_literal(part) for part in parts if is_negative(part))
-        function = "_at_strict" if self.variant.check and not (written and any(map(is_negative, parts))) else "_at"
+        strict = self.variant.refuses_negative and not (written and any(map(is_negative, parts)))
+        function = "_at_strict" if strict else "_at"
         site = constant(self.sites.number(node, name, self.unit.source.filename))
         index = joined([as_call(part) if isinstance(part, ast.Slice) else part for part in parts])
         return call(function, self.shape_of(base), index, load("_status"), site, load("_block"), load("_thread"))

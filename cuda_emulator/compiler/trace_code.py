@@ -19,7 +19,9 @@ from .thread_code import ThreadCode, is_shape, rounds_of
 from .trace_tables import TraceTables
 from .trees import call, constant, copied, index_parts, load, subscript, walk
 
-SIMPLE, DIVISION, SPECIAL = range(3)
+SIMPLE, DIVISION, SPECIAL, DOUBLE = range(4)
+"""The kinds of counters of a line. DOUBLE: those of the other three whose result is float64."""
+
 OPERATIONS = {
     **dict.fromkeys((ast.Add, ast.Sub, ast.Mult), SIMPLE),
     **dict.fromkeys((ast.Div, ast.FloorDiv, ast.Mod), DIVISION),
@@ -43,7 +45,7 @@ class TracedCode(ThreadCode):
         self.tables: TraceTables = self.sites.tables
         self.loops: list[int] = []
         self.for_block = False
-        self.counting = True
+        self.counting = not self.variant.accesses_only
         self.is_device = self.types is None
         self.counted_again: set[str] = set()
         self.moved = False
@@ -82,6 +84,8 @@ class TracedCode(ThreadCode):
     def key(self) -> ast.expr:
         """The key that lanes have in common when they execute this place together."""
         path = load("_path") if self.is_device else constant(0)
+        if self.variant.accesses_only:
+            return constant(0)
         thread = constant(0) if self.for_block else load("_thread")
         if not self.loops:
             return path
@@ -117,7 +121,7 @@ class TracedCode(ThreadCode):
 
     def text_again(self, name: str, node: ast.expr) -> str:
         """The text of a value that several regions compute again; its operations are counted once."""
-        outer, self.counting = self.counting, name not in self.counted_again
+        outer, self.counting = self.counting, self.counting and name not in self.counted_again
         self.counted_again.add(name)
         text = self.text(node)
         self.counting = outer
@@ -172,6 +176,8 @@ class TracedCode(ThreadCode):
 
     def tallied(self, made: ast.Subscript, site: ast.Constant) -> ast.Subscript:
         """Count an access to a thread's own array. It needs no event, since no other thread can access the array."""
+        if self.variant.accesses_only:
+            return made
         slot = self.tables.counter(("local", int(str(site.value)), 0))
         made.slice = call("_tallied", made.slice, load("_status"), constant(slot))
         return made
@@ -239,18 +245,21 @@ class TracedCode(ThreadCode):
         indexed = self.with_event(subscript(made.args[0], [made.args[1]], ast.Load()), "atomic", site, None)
         made.args[1] = indexed.slice
         if name in ("_atomic_add", "_atomic_sub"):
-            made.args[2] = self.count(made.args[2], node, SIMPLE)
+            made.args[0] = self.count(made.args[0], node, SIMPLE)
         return made
 
     # ---------------------------------------------------------------- operations and calls
 
     def count(self, value: ast.expr, node: ast.AST, kind: int) -> ast.expr:
-        """The value; the call around it counts an operation if the value is a floating-point number."""
+        """The value; the call around it counts an operation if the value is a floating-point number.
+
+        The value may also be the array that an atomic changes, whose type decides about the operation.
+        """
         if not self.counting:
             return value
-        slot = self.tables.counter((*self.place(node), kind))
+        slots = [constant(self.tables.counter((*self.place(node), each))) for each in (kind, DOUBLE)]
         times = load("_threads") if self.for_block else constant(1)
-        return call("_counted", value, load("_status"), constant(slot), times)
+        return call("_counted", value, load("_status"), *slots, times)
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         """Count an arithmetic operation."""
@@ -289,7 +298,7 @@ class TracedCode(ThreadCode):
 
     def test(self, node: ast.expr, at: ast.AST) -> ast.expr:
         """A condition with an event, if each thread evaluates it."""
-        if self.for_block or isinstance(node, ast.Constant):
+        if self.for_block or self.variant.accesses_only or isinstance(node, ast.Constant):
             return self.visit(node)
         site = self.site(at, "branch")
         made = self.visit(node)
@@ -326,7 +335,7 @@ class TracedCode(ThreadCode):
     def visit_For(self, node: ast.For) -> Any:
         """Count the iterations of a `for`. If threads may differ in their number, record a condition before each."""
         number = self.new_loop()
-        fixed = rounds_of(node) != float("inf") or self.for_block
+        fixed = rounds_of(node) != float("inf") or self.for_block or self.variant.accesses_only
         shown = copied(node.iter)
         node.iter = self.visit(node.iter)
         with self.in_loop(number):
@@ -343,7 +352,7 @@ class TracedCode(ThreadCode):
 
     def looped(self, node: ast.For | ast.While, number: int) -> list[ast.stmt]:
         """The loop with its iterations counted, unless the block executes it once for all threads."""
-        if self.for_block:
+        if self.for_block or self.variant.accesses_only:
             return [node]
         node.body.insert(0, self.round_call("_next_round", number))
         return [self.round_call("_enter_round", number), node]

@@ -11,8 +11,8 @@ class TraceTables:
     """The tables of a kernel and its device functions.
 
     sites: (file, line, column, kind, array, text, function, space)
-    counters: (file, line, SIMPLE | DIVISION | SPECIAL) for operations, or ("local", site, 0) for accesses to a thread's
-        own array, which are counted and have no events
+    counters: (file, line, SIMPLE | DIVISION | SPECIAL | DOUBLE) for operations, or ("local", site, 0) for accesses to a
+        thread's own array, which are counted and have no events
     not_traced: (file, line, text, reason)
     loops, calls: the number of loops, and of calls of device functions
     """

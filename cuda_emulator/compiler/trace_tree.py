@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..helpers.trace import BARRIER, OTHER, SYNC_WARP
+from ..intrinsics import BARRIERS, GRID_BARRIER
 from .emit_regions import TreeWriter
 from .regions import CollectiveCall, MaskedIf, MaskedLoop, OncePerBlock, UniformLoop
 from .trace_code import TracedCode
@@ -25,43 +26,40 @@ class TracedTree(TreeWriter):
 
     code: TracedCode
 
-    def tree(self, parts: list[Any]) -> None:
-        """Write the parts one after another."""
-        for part in parts:
-            if isinstance(part, NextRound):
+    def part(self, part: Any) -> None:
+        """Write one part."""
+        if isinstance(part, NextRound):
+            if not self.code.variant.accesses_only:
                 self.write(f"_next_rounds(_status, _threads, {part.loop})")
-            elif isinstance(part, OncePerBlock):
-                with self.code.once_for_block():
-                    super().tree([part])
-            else:
-                super().tree([part])
+        elif isinstance(part, OncePerBlock):
+            with self.code.once_for_block():
+                super().part(part)
+        else:
+            super().part(part)
 
-    def decision(self, part: Any) -> None:
-        """Write a uniform `if`; its condition creates no event, since threads cannot diverge."""
-        with self.code.once_for_block():
-            test = self.code.text(part.statement.test)
-        with self.write.under(f"if {test}:"):
-            self.tree(part.body)
-        if part.orelse:
-            with self.write.under("else:"):
-                self.tree(part.orelse)
+    def counted_from_here(self, part: UniformLoop | MaskedLoop) -> int:
+        """The number of a loop; all threads start to count its iterations here."""
+        number = self.code.new_loop()
+        if not self.code.variant.accesses_only:
+            with self.at_first(part):
+                self.write(f"_enter_rounds(_status, _threads, {number})")
+        return number
 
     def loop(self, part: UniformLoop) -> None:
         """Write a uniform loop that counts its iterations for all threads."""
-        number = self.code.new_loop()
-        self.write(f"_enter_rounds(_status, _threads, {number})")
+        number = self.counted_from_here(part)
         with self.code.in_loop(number):
             super().loop(UniformLoop(part.statement, [NextRound(number), *part.body]))
 
     def header_text(self, node: ast.expr) -> str:
-        """The text of the range or the test of a uniform loop."""
+        """The text of the range or the test of a uniform loop, or the test of a uniform `if`; it creates no event,
+        since threads cannot diverge."""
         with self.code.once_for_block():
             return super().header_text(node)
 
     def masked_loop(self, part: MaskedLoop) -> None:
         """Write a loop under masks that counts its iterations for all threads."""
-        number = self.code.new_loop()
-        self.write(f"_enter_rounds(_status, _threads, {number})")
+        number = self.counted_from_here(part)
         with self.code.in_loop(number):
             inside = MaskedLoop(part.test, part.active, part.current, [NextRound(number), *part.body])
             super().masked_loop(inside)
@@ -73,11 +71,14 @@ class TracedTree(TreeWriter):
         test = self.code.test(copied(statement.value), statement.value)
         return ast.unparse(ast.fix_missing_locations(test))
 
-    def collective(self, part: CollectiveCall) -> None:
+    def meeting(self, part: CollectiveCall) -> None:
         """Write the collective, and an event for each warp that executes it."""
-        super().collective(part)
+        super().meeting(part)
         node = part.collective
-        kind = BARRIER if node.path.startswith("syncthreads") else SYNC_WARP if node.path == "syncwarp" else OTHER
+        barrier = node.path in BARRIERS or node.path == GRID_BARRIER
+        kind = BARRIER if barrier else SYNC_WARP if node.path == "syncwarp" else OTHER
+        if kind == OTHER and self.code.variant.accesses_only:
+            return
         with self.code.once_for_block():
             key = ast.unparse(self.code.key())
             shown = ast.copy_location(call(f"cuda.{node.path}"), node)

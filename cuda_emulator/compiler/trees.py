@@ -7,6 +7,8 @@ import copy
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
+from ..intrinsics import GRID_BARRIER
+
 Node = TypeVar("Node", bound=ast.AST)
 
 JUMPS = (ast.Return, ast.Break, ast.Continue)
@@ -112,6 +114,11 @@ def walk(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
 def contains(node: ast.AST | Iterable[ast.AST], kinds: type[ast.AST] | tuple[type[ast.AST], ...]) -> bool:
     """Whether `node` contains a node of one of these kinds."""
     return any(isinstance(part, kinds) for part in walk(node))
+
+
+def has_grid_barrier(node: ast.AST | Iterable[ast.AST]) -> bool:
+    """Whether `node` is or contains a barrier across the grid."""
+    return any(isinstance(part, Collective) and part.path == GRID_BARRIER for part in walk(node))
 
 
 def index_parts(index: ast.expr) -> list[ast.expr]:

@@ -15,7 +15,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from .trees import JUMPS, LOOPS, Collective, assign, constant, expression, load, placed, stored_names, walk
+from .trees import (
+    JUMPS,
+    LOOPS,
+    Collective,
+    assign,
+    constant,
+    expression,
+    has_grid_barrier,
+    load,
+    placed,
+    stored_names,
+    walk,
+)
 from .unit import Unit
 
 THREAD_NAMES = frozenset({"_tx", "_ty", "_tz", "_thread", "_lane"})
@@ -175,7 +187,8 @@ def is_range(node: ast.expr) -> bool:
 
 
 def lower_masked_for_loops(unit: Unit, uniformity: Uniformity) -> bool:
-    """Turn each masked `for` into a `while`, in place, because each thread counts for itself under a mask.
+    """Turn each masked `for` into a `while`, in place, because each thread counts for itself under a mask; and each
+    `for` around a barrier across the grid, because a block leaves it there and comes back (pauses.py).
 
     Returns whether there was one.
     """
@@ -190,7 +203,7 @@ def _lower(unit: Unit, uniformity: Uniformity, body: list[ast.stmt]) -> bool:
         for inner in (getattr(node, "body", None), getattr(node, "orelse", None)):
             if inner:
                 changed |= _lower(unit, uniformity, inner)
-        if isinstance(node, ast.For) and node in uniformity.masked:
+        if isinstance(node, ast.For) and (node in uniformity.masked or has_grid_barrier(node)):
             replacement = [placed(new, node) for new in _as_while(unit, node)]
             body[position : position + 1] = replacement
             position += len(replacement) - 1

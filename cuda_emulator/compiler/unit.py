@@ -39,6 +39,7 @@ class Unit:
     shared, local: the arrays that it declares, by name
     constants: the global arrays that it reads, by the name of the hidden argument that passes them
     device_functions: the plain device functions that it calls, by their names in the generated source
+    groups: the variables that hold the group of all blocks (groups.py)
     prints: whether it calls print(); fence: whether it calls cuda.threadfence()
     moves: number of elements of a device function that stands for one wide access (functions.py), else 1
     warnings: (line, sentence) of each warning to show when the kernel is compiled
@@ -54,6 +55,7 @@ class Unit:
     local: dict[str, ArrayDeclaration] = field(default_factory=dict)
     constants: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
     device_functions: dict[str, DeviceFunction] = field(default_factory=dict)
+    groups: set[str] = field(default_factory=set)
     prints: bool = False
     fence: bool = False
     moves: int = 1

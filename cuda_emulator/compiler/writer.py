@@ -42,9 +42,12 @@ class Writer:
                     self("_lane = _thread & 31")
                 yield
             return
-        with self.under("for _tz in range(_bdz):", "for _ty in range(_bdy):", "for _tx in range(_bdx):"):
+        # Every loop costs time to compile, so the rows of a block are counted in one if their place is not asked for.
+        flat = not used & {"_ty", "_tz"}
+        rows = ["for _row in range(_bdz * _bdy):"] if flat else ["for _tz in range(_bdz):", "for _ty in range(_bdy):"]
+        with self.under(*rows, "for _tx in range(_bdx):"):
             if used & {"_thread", "_lane"}:
-                self(TO_LINEAR)
+                self("_thread = _row * _bdx + _tx" if flat else TO_LINEAR)
             if "_lane" in used:
                 self("_lane = _thread & 31")
             yield

@@ -20,9 +20,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
+
+from .linking import helper
 
 
 def _integer(name: str, x: Any, widths: tuple[int, ...]) -> Any:
@@ -159,7 +161,7 @@ def fmod(typingctx, x, y):  # type: ignore[no-untyped-def]
     return kind(x, y), build
 
 
-@njit(forceinline=True, no_cpython_wrapper=True)
+@helper(inlined=True)
 def lanemask_lt(lane):  # type: ignore[no-untyped-def]
     """A 1 for every lane below `lane` (0 to 31)."""
     return np.uint32((np.int64(1) << np.int64(lane)) - 1)

@@ -10,18 +10,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, overload
 
 from .bits import popc
+from .linking import helper
 from .status import NOT_A_MEMBER, WARP_MEMBERS, fail
+from .whole_warps import nonzero_lanes
 
 WARP = 32
 ALL_LANES = 0xFFFFFFFF
 
-block_level = njit(error_model="numpy", no_cpython_wrapper=True)
-inlined = njit(error_model="numpy", no_cpython_wrapper=True, forceinline=True)
+block_level = helper(inlined=False)
+inlined = helper(inlined=True)
 _OPTIONS = {"error_model": "numpy", "forceinline": True}
 
 
@@ -52,6 +54,18 @@ def _compiled_is_in(threads, thread):  # type: ignore[no-untyped-def]
     return lambda threads, thread: threads[thread]
 
 
+def is_scalar(value: Any) -> Any:
+    """Whether the value is one for all threads, known when the code is compiled."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(is_scalar, jit_options=_OPTIONS)
+def _compiled_is_scalar(value):  # type: ignore[no-untyped-def]
+    if isinstance(value, types.Array):
+        return lambda value: False
+    return lambda value: True
+
+
 @intrinsic
 def bits_of(typingctx, value):  # type: ignore[no-untyped-def]
     """The number that a match compares: the bits of a float as an integer, or the integer itself."""
@@ -65,6 +79,18 @@ def bits_of(typingctx, value):  # type: ignore[no-untyped-def]
     return kind(value), build
 
 
+def _nonzero(values: Any, start: Any) -> Any:
+    """A mask of 32 entries that are not 0; for a scalar, which has no entries, 0."""
+    raise NotImplementedError("compiled code only")
+
+
+@overload(_nonzero, jit_options=_OPTIONS)
+def _compiled_nonzero(values, start):  # type: ignore[no-untyped-def]
+    if isinstance(values, types.Array):
+        return lambda values, start: nonzero_lanes(values, start)
+    return lambda values, start: np.int64(0)
+
+
 # ---- the state of one warp
 
 
@@ -73,6 +99,8 @@ def lanes_in(threads, start, count):  # type: ignore[no-untyped-def]
     """A mask: bit i is the entry of thread start + i in the bool array."""
     if threads is None:
         return (np.int64(1) << count) - 1
+    if count == WARP:
+        return nonzero_lanes(threads, start)
     lanes = np.int64(0)
     for lane in range(count):
         lanes |= np.int64(threads[start + lane]) << lane
@@ -82,6 +110,10 @@ def lanes_in(threads, start, count):  # type: ignore[no-untyped-def]
 @inlined
 def lanes_true(values, start, count):  # type: ignore[no-untyped-def]
     """A mask: bit i is set if the value of thread start + i is not 0."""
+    if is_scalar(values):
+        return (np.int64(1) << count) - 1 if entry(values, start) != 0 else np.int64(0)
+    if count == WARP:
+        return _nonzero(values, start)
     lanes = np.int64(0)
     for lane in range(count):
         lanes |= np.int64(entry(values, start + lane) != 0) << lane
@@ -116,8 +148,12 @@ def check_warp(members, present, alive, status, site, block, start, count):  # t
     if status is not None:
         living = lanes_in(alive, start, count)
         misused = False
-        for lane in range(count):  # no early exit, so that the compiler can use SIMD instructions
-            misused |= _is_misused(named_by(members, start + lane), lane, present, living)
+        if is_scalar(members):  # the lanes have one mask: no loop over them
+            named = named_by(members, start)
+            misused = present != 0 and (present & ~named) | (named & living & ~present) != 0
+        else:
+            for lane in range(count):  # no early exit, so that the compiler can use SIMD instructions
+                misused |= _is_misused(named_by(members, start + lane), lane, present, living)
         if misused:
             for lane in range(count):
                 named = named_by(members, start + lane)

@@ -11,11 +11,12 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+from .linking import helper
 from .status import (
     BLOCK,
     CODE,
@@ -264,7 +265,7 @@ def copy_mask(typingctx, target, source):  # type: ignore[no-untyped-def]
     return types.none(target, source), build
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def anyone(mask):  # type: ignore[no-untyped-def]
     """Whether the mask names a thread."""
     for thread in range(mask.size):  # noqa: SIM110 - any() of a generator is slow code in Numba
@@ -273,7 +274,7 @@ def anyone(mask):  # type: ignore[no-untyped-def]
     return False
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def _count(here, alive):  # type: ignore[no-untyped-def]
     present = 0
     living = 0
@@ -283,7 +284,7 @@ def _count(here, alive):  # type: ignore[no-untyped-def]
     return present, (here.size if alive is None else living)
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
     """Check a barrier under a mask: all living threads must reach it, or none."""
     present, living = _count(here, alive)
@@ -291,7 +292,7 @@ def barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
         fail(status, DIVERGENT_BARRIER, site, block, -1, present, living, here.size)
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def warn_divergent_barrier(here, alive, status, site, block):  # type: ignore[no-untyped-def]
     """The same check for divergence="warn": record the site and go on."""
     present, living = _count(here, alive)
@@ -300,7 +301,7 @@ def warn_divergent_barrier(here, alive, status, site, block):  # type: ignore[no
         record[DIVERGED_SITE] = site + 1
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def note_returned_threads(alive, status, site, block):  # type: ignore[no-untyped-def]
     """Record, once in a run, that threads had returned before a barrier."""
     record = _as_array(status)
@@ -314,7 +315,7 @@ def note_returned_threads(alive, status, site, block):  # type: ignore[no-untype
             record[EXITED_BLOCK] = block
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def raise_error(status, site, block, thread):  # type: ignore[no-untyped-def]
     """End the run for an `assert` or `raise` of the kernel."""
     fail(status, RAISED, site, block, thread, 0, 0, 0)

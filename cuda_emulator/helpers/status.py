@@ -6,6 +6,7 @@ status[SITE]     its place: an index into the compiled kernel's list of places
 status[BLOCK]    the linear number of its block
 status[THREAD]   the linear number of its thread in the block; -1 for an error of the whole block
 status[DETAIL:]  numbers for the message
+status[POISON]   the bytes that fill fresh memory in check mode (poison.py): another set in each order of threads
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from llvmlite import ir
 from numba import carray, types
 from numba.extending import intrinsic, overload
 
-LENGTH = 16
+from ..poison import POISONS
+
+LENGTH = 17
 STOP, CODE, SITE, BLOCK, THREAD, DETAIL = 0, 1, 2, 3, 4, 5
 #: Threads that had returned before a barrier: its site + 1, their number, the block. Check mode warns of it.
 EXITED_SITE, EXITED_COUNT, EXITED_BLOCK = 12, 13, 14
 #: Site + 1 of a barrier that only a part of the threads reached, for divergence="warn".
 DIVERGED_SITE = 15
+POISON = 16
 
 OUT_OF_BOUNDS = 1  # details: axis, index, extent
 NEGATIVE_INDEX = 2  # details: axis, index, extent
@@ -96,9 +100,23 @@ def go_on(typingctx, status):  # type: ignore[no-untyped-def]
     return types.boolean(status), build
 
 
+@intrinsic
+def poison(typingctx, status, kind):  # type: ignore[no-untyped-def]
+    """The byte that fills fresh memory of a kind (FLOAT, OTHER or BOOL of poison.py) in this run."""
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        bytes_of_run = builder.load(builder.gep(arguments[0], [ir.Constant(ir.IntType(64), POISON)]))
+        place = context.cast(builder, arguments[1], signature.args[1], types.int64)
+        return builder.lshr(bytes_of_run, builder.mul(place, place.type(8)))
+
+    return types.int64(status, kind), build
+
+
 def new_status() -> np.ndarray:
     """A new status array, without an error."""
-    return np.zeros(LENGTH, np.int64)
+    status = np.zeros(LENGTH, np.int64)
+    status[POISON] = POISONS[0]
+    return status
 
 
-__all__ = ["Stopped", "address_of", "fail", "go_on", "new_status"]
+__all__ = ["Stopped", "address_of", "fail", "go_on", "new_status", "poison"]

@@ -17,10 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from .linking import helper
 from .status import CODE, LENGTH, Stopped
 
 __all__ = [
@@ -313,14 +314,14 @@ def next_round(typingctx, status, thread, loop):  # type: ignore[no-untyped-def]
     return types.none(status, thread, loop), build
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def enter_rounds(status, threads, loop):  # type: ignore[no-untyped-def]
     """All threads of the block enter a loop."""
     for thread in range(threads):
         enter_round(status, thread, loop)
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def next_rounds(status, threads, loop):  # type: ignore[no-untyped-def]
     """All threads of the block begin the next iteration of a loop."""
     for thread in range(threads):
@@ -331,18 +332,25 @@ def next_rounds(status, threads, loop):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def counted(typingctx, value, status, slot, times):  # type: ignore[no-untyped-def]
-    """Return the value; add `times` to the counter if it is a floating-point number."""
-    is_float = isinstance(value, types.Float | types.Complex)
+def counted(typingctx, value, status, slot, double_slot, times):  # type: ignore[no-untyped-def]
+    """Return the value; add `times` to the counter `slot` if it is a floating-point number, or an array of them.
+
+    If its type is float64 or complex128, `times` is also added to the counter `double_slot`.
+    """
+    number = value.dtype if isinstance(value, types.Array) else value
+    is_float = isinstance(number, types.Float | types.Complex)
+    is_double = number in (types.float64, types.complex128)
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         if is_float:
-            slot_value, times_value = _numbers(context, builder, signature, arguments, 2)
+            slot_value, double_value, times_value = _numbers(context, builder, signature, arguments, 2)
             _tally(builder, arguments[1], slot_value, times_value)
+            if is_double:
+                _tally(builder, arguments[1], double_value, times_value)
         context.nrt.incref(builder, signature.return_type, arguments[0])
         return arguments[0]
 
-    return value(value, status, slot, times), build
+    return value(value, status, slot, double_slot, times), build
 
 
 @intrinsic
@@ -390,7 +398,7 @@ def _next_warp_epoch(typingctx, status, thread):  # type: ignore[no-untyped-def]
     return types.none(status, thread), build
 
 
-@njit(nogil=True)
+@helper(inlined=False)
 def met(status, site, threads, here, key, kind):  # type: ignore[no-untyped-def]
     """Record a collective of the threads in the mask `here` (None: all): one event for each warp.
 

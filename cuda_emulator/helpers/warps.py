@@ -22,6 +22,7 @@ import numpy as np
 
 from .bits import popc
 from .lanes import (
+    ALL_LANES,
     WARP,
     bits_of,
     block_level,
@@ -31,10 +32,12 @@ from .lanes import (
     entry,
     inlined,
     is_in,
+    is_scalar,
     lanes_in,
     lanes_true,
     named_by,
 )
+from .whole_warps import moved_across, moved_down, moved_index, moved_up
 
 # ---- shuffles
 
@@ -59,8 +62,11 @@ def _lane_across(lane, operand):  # type: ignore[no-untyped-def]
     return lane ^ operand
 
 
-def _shuffle(source_of: Any) -> Any:
-    """The shuffle in which lane i reads from lane source_of(i, operand), or keeps its value if it cannot."""
+def _shuffle(source_of: Any, whole: Any) -> Any:
+    """The shuffle in which lane i reads from lane source_of(i, operand), or keeps its value if it cannot.
+
+    whole: the same where all 32 lanes of a warp take part, with one operand
+    """
 
     @block_level
     def shuffle(result, values, members, lane, here, alive, threads, status, site, block):  # type: ignore[no-untyped-def]
@@ -69,6 +75,12 @@ def _shuffle(source_of: Any) -> Any:
             count = min(WARP, threads - start)
             present = lanes_in(here, start, count)
             check_warp(members, present, alive, status, site, block, start, count)
+            if not present:
+                continue
+            alike = is_scalar(members) and is_scalar(lane)
+            if alike and present == ALL_LANES and named_by(members, start) == ALL_LANES:
+                whole(result, values, start, np.int64(entry(lane, start)) & (WARP - 1))
+                continue
             for own in range(count):
                 thread = start + own
                 if is_in(here, thread):
@@ -80,10 +92,10 @@ def _shuffle(source_of: Any) -> Any:
     return shuffle
 
 
-shuffle_index = _shuffle(_lane_index)
-shuffle_up = _shuffle(_lane_below)
-shuffle_down = _shuffle(_lane_above)
-shuffle_xor = _shuffle(_lane_across)
+shuffle_index = _shuffle(_lane_index, moved_index)
+shuffle_up = _shuffle(_lane_below, moved_up)
+shuffle_down = _shuffle(_lane_above, moved_down)
+shuffle_xor = _shuffle(_lane_across, moved_across)
 
 
 # ---- votes
@@ -120,6 +132,14 @@ def _vote(answer: Any) -> Any:
             present = lanes_in(here, start, count)
             check_warp(members, present, alive, status, site, block, start, count)
             trues = lanes_true(values, start, count) & present
+            if not present:
+                continue
+            if is_scalar(members) and present == ALL_LANES:
+                named = named_by(members, start)
+                given = answer(trues & named, present & named)
+                for thread in range(start, start + count):
+                    result[thread] = given
+                continue
             for thread in range(start, start + count):
                 if is_in(here, thread):
                     named = named_by(members, thread)

@@ -1,28 +1,105 @@
-"""Check mode: run a launch in several orders of threads and blocks, from the same memory, and compare the results.
+"""Check mode: look at the accesses of a launch, then run it in several orders of threads and blocks, and compare.
 
-A device runs threads and blocks in any order. A kernel without a race gives the same result in every order; a kernel
-with a missing barrier or atomic gives another result in some of them. Only results are compared: a race that does not
-change the result is not found, and a correct kernel that takes positions from an atomic counter is reported.
+A device runs threads and blocks in any order. A detector (hooks.py), if there is one, finds the accesses of two threads
+that nothing orders, in the whole launch or in a sample of its blocks. Then the launch runs in four orders from the same
+memory, with other values in fresh memory each time: in shared and local memory, and in global memory that nobody has
+written (unwritten.py). A result that differs has one of three causes:
+
+    the values of fresh memory    the kernel reads what nobody has written: refused
+    a race                        refused
+    the order of atomics          a place taken from a counter, a sum of floats: what a correct kernel may do
 """
 
 from __future__ import annotations
 
+import contextlib
+import io
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from ..errors import KernelError
+from ..helpers.status import POISON
+from ..hooks import Detection
+from ..poison import POISONS
+from . import check_report
+from .check_messages import (
+    depends_on_order,
+    different,
+    first_difference,
+    noted,
+    order_matters,
+    race_error,
+    unwritten_error,
+)
 from .launch import Ready, explained, warn
 from .limits import Extent
-from .places import definition_error
+from .unwritten import Unwritten, forget
 from .workers import Fault, run_on_workers
 
-ROUNDING = 1024
-"""Units in the last place that a float may differ by: the order of threads changes the rounding of sums by atomics."""
+Arrays = list[tuple[str, np.ndarray]]
 
-ROUNDING_OF_LARGEST = 64
-"""The same for the largest value of the array: a small value may be the difference of two large sums."""
+__all__ = ["CheckedLaunch", "check_launch", "different", "orders"]
+
+
+@dataclass
+class CheckedLaunch:
+    """A launch in check mode.
+
+    function: the Python function of the kernel, for messages; ready: compiled with Variant(check=True)
+    arguments: the values of arguments.Arguments; names: the kernel's parameters
+    """
+
+    function: Callable[..., Any]
+    ready: Ready
+    arguments: list[Any]
+    names: Sequence[str]
+    grid: Extent
+    block: Extent
+    dynamic_bytes: int = 0
+    seed: int = 0
+    arrays: Arrays = field(init=False)
+    before: list[np.ndarray] = field(init=False)
+    unwritten: Unwritten = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.arrays = list(_arrays(self.arguments, self.names))
+        self.before = [array.copy(order="K") for _, array in self.arrays]
+        self.unwritten = Unwritten(self.arrays)
+
+    def restore(self, values: Sequence[np.ndarray]) -> None:
+        """Copy values into the arrays."""
+        for (_, array), value in zip(self.arrays, values, strict=True):
+            if array.flags.writeable:
+                np.copyto(array, value)
+
+    def run(self, poison: int, threads: np.ndarray, blocks: np.ndarray, fresh: Sequence[str] = ()) -> list[np.ndarray]:
+        """Run the launch from the arrays' first values, in one order. Returns the status; raises Fault.
+
+        poison: the values of fresh shared and local memory; fresh: the arguments whose unwritten elements get them, too
+        """
+        self.restore(self.before)
+        self.unwritten.fill(poison, fresh)
+        compiled = self.ready.compiled
+        everything = (*self.arguments, *compiled.constants, self.grid, self.block)
+        together = compiled.together(self.grid, self.block, self.dynamic_bytes)
+        last = () if together is None else together.arguments
+
+        def work(first: int, end: int, status: np.ndarray) -> None:
+            status[POISON] = poison
+            compiled.run(*everything, first, end, self.dynamic_bytes, status, threads, blocks, *last)
+
+        statuses = run_on_workers(work, len(blocks), len(blocks), 1)
+        while together is not None and together.go_on():
+            blocks = next_order(blocks)
+            statuses = run_on_workers(work, len(blocks), len(blocks), 1)
+        self.unwritten.settle()
+        return statuses
+
+    def results(self) -> list[np.ndarray]:
+        """Copies of the arrays."""
+        return [array.copy(order="K") for _, array in self.arrays]
 
 
 def orders(threads: int, blocks: int, seed: int) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
@@ -34,52 +111,116 @@ def orders(threads: int, blocks: int, seed: int) -> Iterator[tuple[str, np.ndarr
         yield f"shuffled with seed {number}", random.permutation(threads), random.permutation(blocks)
 
 
-def check_launch(
-    function: Callable[..., Any],
-    ready: Ready,
-    arguments: list[Any],
-    names: Sequence[str],
-    grid: Extent,
-    block: Extent,
-    dynamic_bytes: int,
-    seed: int,
-) -> None:
-    """Run the launch in every order and compare the results. At the end the arrays hold those of the forward order.
+def next_order(blocks: np.ndarray) -> np.ndarray:
+    """The order of the blocks behind a barrier across the grid: the same if it is forward or in reverse, else
+    another."""
+    step = np.diff(blocks)
+    return blocks if (step == 1).all() or (step == -1).all() else blocks[blocks]
 
-    function: the Python function of the kernel, for messages; ready: compiled with Variant(check=True)
-    arguments: the values of arguments.Arguments; names: the kernel's parameters
-    Raises KernelError for an error in any order, and for results that differ.
+
+def check_launch(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | None = None) -> None:
+    """Check a launch. At the end the arrays hold the results of the forward order.
+
+    look: runs the detector on the launch; it may return None for a launch like earlier ones, unless its argument is
+        True
+    Raises KernelError for an error in any order, for a race, and for results that differ without a good reason.
     """
-    compiled = ready.compiled
-    arrays = list(_arrays(arguments, names))
-    before = [array.copy(order="K") for _, array in arrays]
+    try:
+        _check(launch, look)
+    except BaseException:
+        forget(launch.arguments)
+        raise
+    launch.unwritten.note()
+
+
+def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | None) -> None:
+    found = look(False) if look is not None else None
+    name, grid, block = launch.ready.name, launch.grid, launch.block
+    check_report.of(name).launches += 1
+    threads, blocks = block[0] * block[1] * block[2], grid[0] * grid[1] * grid[2]
+    if launch.ready.compiled.waits:  # a thread waits for an earlier one, and in other orders for ever
+        check_report.remark(name, "has a loop that waits for other threads, and was run in one order only")
     forward: list[np.ndarray] = []
-    blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
-    for name, thread_order, block_order in orders(threads, blocks, seed):
-        for (_, array), saved in zip(arrays, before, strict=True):
-            if array.flags.writeable:
-                np.copyto(array, saved)
-
-        def run(first: int, end: int, status: np.ndarray, order: tuple[Any, Any] = (thread_order, block_order)) -> None:
-            compiled.run(*arguments, *compiled.constants, grid, block, first, end, dynamic_bytes, status, *order)
-
+    order_may_differ = False
+    for (order, thread_order, block_order), poison in zip(orders(threads, blocks, launch.seed), POISONS, strict=True):
+        if launch.ready.compiled.waits and forward:
+            order, thread_order, block_order = next(orders(threads, blocks, launch.seed))
         try:
-            statuses = run_on_workers(run, blocks, blocks, 1)
+            with contextlib.redirect_stdout(io.StringIO()) if forward else contextlib.nullcontext():
+                fresh = launch.unwritten.names if forward else ()
+                statuses = launch.run(poison, thread_order, block_order, fresh)
         except Fault as fault:
-            error = explained(ready, fault, grid, block)
+            error = explained(launch.ready, fault, grid, block)
             if forward:
-                error.add_note(f"It happened with threads and blocks {name}; forward, the launch went well.")
-            raise error from error.__cause__
+                error.add_note(f"It happened with threads and blocks {order}; forward, the launch went well.")
+            raise noted(error, found) from error.__cause__
         if not forward:
-            forward = [array.copy(order="K") for _, array in arrays]
+            forward = launch.results()
             for status in statuses:
-                warn(compiled.notes(status))
-            continue
-        for (argument, array), expected in zip(arrays, forward, strict=True):
-            _compare(argument, expected, array, name, function)
-    for (_, array), result in zip(arrays, forward, strict=True):
-        if array.flags.writeable:
-            np.copyto(array, result)
+                warn(launch.ready.compiled.notes(status))
+            if found is not None and found.races:
+                raise race_error(found, name)
+        elif not order_may_differ and first_difference(launch.arrays, forward) is not None:
+            found = _judged(launch, found, look, forward, (order, poison))
+            order_may_differ = True
+    for each in found.unwritten if found is not None else ():
+        if each.space == "global" and found is not None and found.blocks < found.grid_blocks:
+            continue  # a block that was not looked at may have written it
+        check_report.remark(name, f"reads what nobody has written, which changes no result: {each.sentence}")
+    launch.restore(forward)
+
+
+def _judged(
+    launch: CheckedLaunch,
+    found: Detection | None,
+    look: Callable[[bool], Detection | None] | None,
+    forward: list[np.ndarray],
+    at: tuple[str, int],
+) -> Detection | None:
+    """Find out why the arrays differ from the results of the forward order. Raises KernelError unless atomics may.
+
+    at: the name of the order that gave them, and the poison in that run
+    """
+    order, poison = at
+    differing = [(name, array.copy(order="K")) for name, array in launch.arrays]
+    difference = first_difference(differing, forward)
+    assert difference is not None
+    _, threads, blocks = next(orders(int(np.prod(launch.block)), int(np.prod(launch.grid)), launch.seed))
+    launch.run(poison, threads, blocks, launch.unwritten.names)
+    poisoned = first_difference([(name, array.copy(order="K")) for name, array in launch.arrays], forward)
+    if poisoned is not None:
+        unwritten = _unwritten_argument(launch, poison, threads, blocks, forward) if launch.unwritten.names else ""
+        if found is None and look is not None:
+            launch.restore(launch.before)
+            found = look(True)
+        raise unwritten_error(poisoned, found, launch.function, unwritten)
+    if found is None and look is not None:
+        launch.restore(launch.before)
+        found = look(True)
+        if found is not None and found.races:
+            raise race_error(found, launch.ready.name)
+    whole = found is not None and found.complete
+    if not whole and (found is None or not order_matters(launch.ready.compiled.source, difference.dtype)):
+        raise noted(depends_on_order(difference, order, launch.function), found)
+    why = (
+        "but no two threads race: it is left to chance, as the places that an atomic counter gives"
+        if whole
+        else "which its atomics can explain: the blocks that were looked at have no race"
+    )
+    check_report.remark(launch.ready.name, f"{difference.text(order)}, {why}")
+    return found
+
+
+def _unwritten_argument(
+    launch: CheckedLaunch, poison: int, threads: np.ndarray, blocks: np.ndarray, forward: list[np.ndarray]
+) -> str:
+    """The argument whose unwritten elements the results depend on; "" if they depend on shared or local memory."""
+    names = launch.unwritten.names
+    for fresh in ((), *((name,) for name in names[:-1])):
+        launch.run(poison, threads, blocks, fresh)
+        if first_difference(launch.arrays, forward) is not None:
+            return "".join(fresh)
+    return names[-1]
 
 
 def _arrays(values: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[str, np.ndarray]]:
@@ -89,47 +230,3 @@ def _arrays(values: Sequence[Any], names: Sequence[str]) -> Iterator[tuple[str, 
             yield name, value
         elif isinstance(value, tuple):
             yield from _arrays(value, [f"{name}[{place}]" for place in range(len(value))])
-
-
-def _compare(name: str, forward: np.ndarray, other: np.ndarray, order: str, function: Callable[..., Any]) -> None:
-    if forward.dtype.names:
-        for field in forward.dtype.names:
-            _compare(f"{name}.{field}", forward[field], other[field], order, function)
-        return
-    differs = different(forward, other)
-    if differs.any():
-        raise _race(name, forward, other, differs, order, function)
-
-
-def different(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A bool array: where two results differ by more than the rounding of sums in another order.
-
-    Integers must be equal. Two NaNs count as equal.
-    """
-    if a.dtype.kind not in "fc":
-        return np.asarray(a != b)
-    unit = np.finfo(a.dtype).eps
-    with np.errstate(invalid="ignore", over="ignore"):
-        magnitude = np.abs(a)
-        largest = magnitude[np.isfinite(magnitude)].max(initial=0.0)
-        near = np.abs(a - b) <= unit * (ROUNDING * magnitude + ROUNDING_OF_LARGEST * largest)
-    # Infinity minus infinity is NaN, and an infinite tolerance would accept every number.
-    near &= np.isfinite(a) & np.isfinite(b)
-    return np.asarray(~(near | (a == b) | (np.isnan(a) & np.isnan(b))))
-
-
-def _race(
-    name: str, forward: np.ndarray, other: np.ndarray, differs: np.ndarray, order: str, function: Callable[..., Any]
-) -> KernelError:
-    index = tuple(int(i) for i in np.argwhere(differs)[0])
-    place = f"{name}[{', '.join(map(str, index))}]" if index else name
-    count = int(differs.sum())
-    more = f" ({count} elements differ)" if count > 1 else ""
-    return definition_error(
-        f"the result depends on the order in which threads run: {place} is {forward[index].item()!r} with threads and "
-        f"blocks in order, and {other[index].item()!r} with them {order}{more}. A device may run them in any order, so "
-        "this is a race: put a cuda.syncthreads() between writing and reading shared memory, let each element be "
-        "written by one thread, or use cuda.atomic. A kernel that takes places from an atomic counter has no fixed "
-        "order: sort its result before comparing it, and leave check mode off for it",
-        function,
-    )

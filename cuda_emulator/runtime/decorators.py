@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from numba.core import sigutils
+from numba.core.dispatcher import Dispatcher
 
 from ..compiler.functions import DeviceFunction
 from .dispatcher import Kernel
@@ -84,6 +85,8 @@ def _check_options(options: dict[str, Any]) -> None:
 
 
 def _made(function: Any, device: bool, options: dict[str, Any], signatures: list[tuple[Any, ...]] | None) -> Any:
+    if device and isinstance(function, Dispatcher):  # made by numba.jit
+        function = function.py_func
     _check_function(function, device)
     count = function.__code__.co_argcount
     for signature in signatures or ():

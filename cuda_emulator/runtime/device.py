@@ -31,6 +31,7 @@ class Device:
     uuid = "GPU-00000000-0000-0000-0000-000000000000"
     #: The oldest architecture that numba-cuda compiles for by default: features of newer ones are not emulated.
     compute_capability = (7, 5)
+    COMPUTE_CAPABILITY = compute_capability
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = compute_capability
     WARP_SIZE = limits.WARP_SIZE
     MAX_THREADS_PER_BLOCK = limits.MAX_THREADS

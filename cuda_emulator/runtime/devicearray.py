@@ -18,6 +18,7 @@ import numpy as np
 from ..poison import poison_value
 from ..settings import current
 from .streams import Stream, checked_stream
+from .unwritten import forget, note_fresh, note_written
 
 NOT_CONTIGUOUS = (
     "expected an array whose elements lie side by side in memory, got one with gaps (a slice with a step, or a part of "
@@ -139,6 +140,7 @@ class DeviceNDArray:
             source = np.asarray(source, order="C" if self.is_c_contiguous() else "F")
         _check_alike(self._array, source, "copy_to_device")
         self._array[...] = source.reshape(self.shape)
+        note_written(self._array)
 
     def reshape(self, *newshape: Any, order: str = "C") -> DeviceNDArray:
         """The same memory with another shape. Raises NotImplementedError if it needs a copy."""
@@ -201,6 +203,8 @@ class DeviceNDArray:
         if values.ndim > target:
             raise ValueError(f"cannot put an array of {values.ndim} dimensions into a part that has {target}")
         self._array[index] = values
+        parts = index if isinstance(index, tuple) else (index,)
+        note_written(self._array[parts if ... in parts else (*parts, ...)])
 
     def _view(self, array: np.ndarray, stream: Stream | int = 0) -> DeviceNDArray:
         return DeviceNDArray(array, stream or self.stream)
@@ -224,6 +228,7 @@ class DeviceRecord:
 
     def __setitem__(self, field: str, value: Any) -> None:
         self._record[field] = value
+        forget((self._record,))
 
     def copy_to_host(self, ary: Any = None, stream: Stream | int = 0) -> Any:
         """Its fields as a NumPy record."""
@@ -257,9 +262,10 @@ def is_contiguous(array: np.ndarray) -> bool:
 
 
 def poison(array: np.ndarray) -> np.ndarray:
-    """Fill fresh memory with poison values (poison.py), unless bounds checks are off."""
+    """Fill fresh memory with poison values (poison.py), and note that nobody wrote it, unless bounds checks are off."""
     if current().bounds and array.size:
         array.fill(poison_value(array.dtype))
+        note_fresh(array)
     return array
 
 

@@ -6,12 +6,13 @@ Configured   the kernel with its grid and block, the value of kernel[...]; a cal
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import threading
 from collections.abc import Callable
 from functools import cached_property
 from types import MethodType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..compiler.source import FunctionSource, read_lines
 from ..hooks import find_profiler
@@ -23,6 +24,7 @@ from .launch import Ready, launch
 from .places import launch_error
 from .signatures import argument_types
 from .streams import Stream, checked_stream
+from .unwritten import forget
 
 if TYPE_CHECKING:
     from ..compiler.compile import CompiledKernel
@@ -57,7 +59,8 @@ class Kernel(Facts):
         self._frozen: set[tuple[Any, ...]] = set()
         self._ready: dict[Any, Ready] = {}
         self._configured: dict[Any, Configured] = {}
-        self._traced: dict[Any, CompiledKernel] = {}
+        self._traced: dict[tuple[Any, bool], CompiledKernel] = {}
+        self._looks: dict[Any, int] = {}
         code = function.__code__
         self._names = code.co_varnames[: code.co_argcount]
         bounds = self.targetoptions.get("launch_bounds")
@@ -147,17 +150,23 @@ class Kernel(Facts):
         """Launch the kernel: convert the arguments, compile for new types, run, copy back."""
         settings = current()
         arguments = self._arguments(given)
+        if not settings.check:
+            forget(arguments.values)
         if settings.step:
             self._step(arguments, grid, block, dynamic_bytes, settings)
         else:
             ready = self._get_ready(arguments.types, settings)
             if dynamic_bytes:
                 limits.shared_memory(ready.compiled.shared_bytes, dynamic_bytes, ready.name)
+            if ready.compiled.cooperative:
+                limits.together(grid, block, ready.compiled.shared_bytes + dynamic_bytes, ready.name)
             if settings.check:
-                from .check import check_launch
+                from .check import CheckedLaunch, check_launch
+                from .looking import looking
 
-                names = self._names
-                check_launch(self.py_func, ready, arguments.values, names, grid, block, dynamic_bytes, settings.seed)
+                shape = (grid, block, dynamic_bytes)
+                checked = CheckedLaunch(self.py_func, ready, arguments.values, self._names, *shape, settings.seed)
+                check_launch(checked, looking(self, grid, block, arguments.values, dynamic_bytes))
             else:
                 launch(ready, arguments.values, grid, block, dynamic_bytes, settings.cores)
         for copy in arguments.copy_back:
@@ -174,10 +183,13 @@ class Kernel(Facts):
 
     def _arguments(self, given: tuple[Any, ...]) -> Arguments:
         name = self.py_func.__name__
-        if len(given) != len(self._names):
-            raise launch_error(
-                f"{name} takes {len(self._names)} arguments ({', '.join(self._names)}), got {len(given)}", name
-            )
+        missing = len(self._names) - len(given)
+        defaults = self.py_func.__defaults__ or ()
+        if not 0 <= missing <= len(defaults):
+            of = f"{len(self._names) - len(defaults)} to {len(self._names)}" if defaults else str(len(self._names))
+            raise launch_error(f"{name} takes {of} arguments ({', '.join(self._names)}), got {len(given)}", name)
+        if missing:
+            given = (*given, *defaults[-missing:])
         arguments = Arguments(given, self._names, name)
         if self.signatures:
             self._fit(arguments, name)
@@ -230,19 +242,37 @@ class Kernel(Facts):
                         print(f"# {self.py_func.__name__}({', '.join(map(str, types))})\n{compiled.source}")
         return ready
 
-    def traced(self, types: tuple[Any, ...]) -> CompiledKernel:
-        """The kernel, compiled for these argument types with events at every access (tracing.py runs it)."""
-        found = self._traced.get(types)
+    @property
+    def overloads(self) -> dict[tuple[Any, ...], Any]:
+        """{argument types: compiled kernel}, of its signatures and of the launches so far."""
+        for types in self.signatures:  # numba-cuda compiles these when the kernel is defined
+            self._get_ready(types, current())
+        return self.compiled
+
+    def traced(self, types: tuple[Any, ...], accesses_only: bool = False) -> CompiledKernel:
+        """The kernel, compiled for these argument types with events at every access (tracing.py runs it).
+
+        accesses_only: no events of conditions and shuffles, no counts of operations
+        """
+        key = types, accesses_only
+        found = self._traced.get(key)
         if found is None:
             from ..compiler.compile import Variant, compile_kernel
 
             with _compiling:
                 self._freeze_globals(types)
                 fastmath = bool(self.targetoptions.get("fastmath", False))
-                variant = Variant(trace=True, fastmath=fastmath, divergence=current().divergence)
-                found = self._traced[types] = compile_kernel(self.source, types, variant)
+                variant = Variant(
+                    trace=True, fastmath=fastmath, divergence=current().divergence, accesses_only=accesses_only
+                )
+                found = self._traced[key] = compile_kernel(self.source, types, variant)
                 limits.shared_memory(found.shared_bytes, 0, self.py_func.__name__)
         return found
+
+    def plain(self, types: tuple[Any, ...]) -> CompiledKernel:
+        """The kernel, compiled for these argument types without events: for the blocks that are not traced."""
+        settings = dataclasses.replace(current(), bounds=True, check=False, step=False, show_source=False)
+        return cast("CompiledKernel", self._get_ready(types, settings).compiled)
 
     def profile(self, griddim: Any, blockdim: Any, *arguments: Any, sharedmem: int = 0, **options: Any) -> Any:
         """Trace kernel[griddim, blockdim](*arguments) and return the profiler's account of what it does to memory.
@@ -291,7 +321,7 @@ class Kernel(Facts):
 
     def recompile(self) -> None:
         """Compile again for all argument types so far, with the current values of globals."""
-        known = list(self.overloads)
+        known = list(self.compiled)
         with _compiling:
             self._ready.clear()
             self._traced.clear()

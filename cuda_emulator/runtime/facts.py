@@ -38,8 +38,8 @@ class Facts:
     _most_threads: int | None
 
     @property
-    def overloads(self) -> dict[tuple[Any, ...], Any]:
-        """{argument types: compiled kernel}."""
+    def compiled(self) -> dict[tuple[Any, ...], Any]:
+        """{argument types: compiled kernel}, as far as it is compiled."""
         return {key[0]: ready.compiled for key, ready in self._ready.items()}
 
     @property
@@ -50,7 +50,7 @@ class Facts:
     @property
     def nopython_signatures(self) -> list[Any]:
         """The Numba signatures that it was compiled for."""
-        return [typing.signature(types.none, *arguments) for arguments in self.overloads]
+        return [typing.signature(types.none, *arguments) for arguments in self.compiled]
 
     @property
     def extensions(self) -> list[Any]:
@@ -70,7 +70,7 @@ class Facts:
         return self._by_signature(signature, lambda compiled: self._most_threads or limits.MAX_THREADS)
 
     def _by_signature(self, signature: Any, fact: Callable[[Any], int]) -> Any:
-        facts = {arguments: fact(compiled) for arguments, compiled in self.overloads.items()}
+        facts = {arguments: fact(compiled) for arguments, compiled in self.compiled.items()}
         if signature is None and not self.specialized:
             return facts
         return facts[tuple(getattr(signature, "args", signature)) if signature is not None else self.signatures[0]]

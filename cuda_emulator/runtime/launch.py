@@ -20,6 +20,7 @@ from ..errors import KernelError, KernelWarning
 from ..helpers.status import Stopped, new_status
 from .limits import Extent
 from .places import calling_line
+from .together import Together
 from .workers import Fault, Run, run_on_workers
 
 SHORT = 200e-6
@@ -59,6 +60,17 @@ class Compiled(Protocol):
     def prints(self) -> bool:
         """Whether it prints."""
 
+    @property
+    def cooperative(self) -> bool:
+        """Whether its blocks meet at barriers across the grid."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether it has a loop that waits for another thread."""
+
+    def together(self, grid: Extent, block: Extent, dynamic_bytes: int) -> Together | None:
+        """The state of a launch whose blocks meet at barriers across the grid; else None."""
+
     def failure(self, status: np.ndarray, grid: Extent, block: Extent) -> KernelError:
         """The error in a status array."""
 
@@ -90,26 +102,21 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
     blocks = grid[0] * grid[1] * grid[2]
     threads = blocks * (block[0] * block[1] * block[2])
     everything = (*arguments, *compiled.constants, grid, block)
+    together = compiled.together(grid, block, dynamic_bytes)
+    last = () if together is None else together.arguments
 
     def run(first: int, end: int, status: np.ndarray) -> None:
-        compiled.run(*everything, first, end, dynamic_bytes, status)
+        compiled.run(*everything, first, end, dynamic_bytes, status, *last)
 
     expected = None if ready.seconds is None else ready.seconds * threads
     cores_used = 1 if compiled.prints or (expected is not None and expected < WORTH_SHARING) else min(cores, blocks)
     start = time.perf_counter()
+    at_once = cores_used == 1 and not compiled.may_loop and expected is not None and expected < SHORT
     try:
-        if cores_used == 1 and not compiled.may_loop and expected is not None and expected < SHORT:
-            status = new_status()
-            statuses = [status]
-            try:
-                run(0, blocks, status)
-            except Exception as error:
-                raise Fault(error, status) from None
-        else:
-            chunk = blocks if cores_used == 1 else -(-blocks // (cores_used * CHUNKS))
-            # In this thread's context, a kernel's print() writes into the notebook cell that launched it.
-            work = _in_this_context(run) if compiled.prints else run
-            statuses = run_on_workers(work, blocks, chunk, cores_used)
+        while True:
+            statuses = _run_here(run, blocks) if at_once else _share_out(run, blocks, cores_used, compiled.prints)
+            if together is None or not together.go_on():
+                break
     except Fault as fault:
         told = explained(ready, fault, grid, block)
         raise told from told.__cause__
@@ -118,6 +125,23 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
     ready.launches += 1
     for status in statuses:
         warn(compiled.notes(status))
+
+
+def _run_here(run: Run, blocks: int) -> list[np.ndarray]:
+    """Run all blocks in the calling thread."""
+    status = new_status()
+    try:
+        run(0, blocks, status)
+    except Exception as error:
+        raise Fault(error, status) from None
+    return [status]
+
+
+def _share_out(run: Run, blocks: int, cores: int, prints: bool) -> list[np.ndarray]:
+    """Run all blocks on worker threads."""
+    chunk = blocks if cores == 1 else -(-blocks // (cores * CHUNKS))
+    # In this thread's context, a kernel's print() writes into the notebook cell that launched it.
+    return run_on_workers(_in_this_context(run) if prints else run, blocks, chunk, cores)
 
 
 def _in_this_context(run: Run) -> Run:

@@ -24,6 +24,11 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 SHARED_BYTES = 48 * 1024
 """Shared memory of one block: static and dynamic together."""
 
+MULTIPROCESSORS, BLOCKS_EACH, THREADS_EACH, SHARED_EACH = 40, 16, 1024, 64 * 1024
+"""Of a T4, the GPU of compute capability 7.5 that most people meet: its multiprocessors, and the blocks, threads and
+bytes of shared memory that each holds at the same time. They decide how many blocks can meet at a barrier across the
+grid, so that the emulator gives the same answer on every machine."""
+
 Extent = tuple[int, int, int]
 
 
@@ -107,5 +112,26 @@ def shared_memory(static: int, dynamic: int, kernel: str) -> None:
         raise launch_error(
             f"{kernel}: a block may use {SHARED_BYTES} bytes of shared memory, this launch needs "
             f"{static + dynamic} ({parts}): use smaller tiles, or a narrower type",
+            kernel,
+        )
+
+
+def most_together(threads: int, shared: int) -> int:
+    """How many blocks of so many threads and bytes of shared memory the emulated device holds at the same time."""
+    warps = -(-max(threads, 1) // WARP_SIZE)
+    each = min(BLOCKS_EACH, THREADS_EACH // (warps * WARP_SIZE), SHARED_EACH // max(shared, 1))
+    return MULTIPROCESSORS * each
+
+
+def together(grid: Extent, block: Extent, shared: int, kernel: str) -> None:
+    """Refuse a grid whose blocks meet at barriers, and that the device cannot hold at the same time."""
+    blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
+    most = most_together(threads, shared)
+    if blocks > most:
+        raise launch_error(
+            f"{kernel} calls cuda.cg.this_grid().sync(), so all blocks of its grid must run at the same time, and this "
+            f"device holds {most} blocks of {threads} threads and {shared} bytes of shared memory; this launch has "
+            f"{blocks}. Use fewer blocks, and let each loop over several parts of the work: "
+            "kernel.overloads[types].max_cooperative_grid_blocks(threads, bytes) says how many fit",
             kernel,
         )

@@ -34,12 +34,12 @@ def launch_error(message: str, kernel: str | None = None) -> KernelError:
     return KernelError(message, filename=filename, line=line, kernel=kernel)
 
 
-def definition_error(message: str, function: Callable[..., Any]) -> KernelError:
-    """A KernelError that points to the definition of `function`."""
+def definition_error(message: str, function: Callable[..., Any], line: int | None = None) -> KernelError:
+    """A KernelError that points to a line of `function`; to its definition, if none is given."""
     code = getattr(function, "__code__", None)
     return KernelError(
         message,
         filename=getattr(code, "co_filename", None),
-        line=getattr(code, "co_firstlineno", None),
+        line=line or getattr(code, "co_firstlineno", None),
         kernel=getattr(function, "__name__", None),
     )

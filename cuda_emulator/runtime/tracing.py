@@ -1,7 +1,8 @@
 """A traced launch: a few of its blocks run on copies of the arguments, and record an event at every access.
 
-The learner's arrays do not change, since the blocks write to the copies. Blocks that are not traced do not run: a
-kernel whose blocks read results of other blocks is traced with the arrays as they were before the launch.
+The learner's arrays do not change, since the blocks write to the copies. Blocks that are not traced do not run, unless
+the blocks meet at barriers across the grid (trace_run.py): any other kernel whose blocks read results of other blocks
+is traced with the arrays as they were before the launch.
 """
 
 from __future__ import annotations
@@ -13,28 +14,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba.core import errors
 
-from ..errors import KernelError
-from ..helpers.status import CODE, Stopped
-from ..helpers.trace import (
-    CAPACITY,
-    COUNT,
-    COUNTERS,
-    EPOCH,
-    EVENTS,
-    FULL,
-    LOOPS,
-    OWN,
-    OWN_END,
-    ROUNDS,
-    TRACED_LENGTH,
-    WARP_EPOCHS,
-    WHOLE,
-)
-from ..trace import EVENT, Memory, NotTraced, Operations, Site, Trace
+from ..trace import Memory, NotTraced, Trace
 from . import limits
 from .devicearray import DeviceNDArray
+from .trace_run import Run, RunTogether
+from .unwritten import unwritten_bytes
 
 if TYPE_CHECKING:
     from ..compiler.compile import CompiledKernel
@@ -56,35 +41,44 @@ def trace_launch(
     dynamic_bytes: int = 0,
     blocks: int | Sequence[int] | None = None,
     most_events: int = MOST_EVENTS,
+    cut: bool = False,
+    accesses_only: bool = False,
 ) -> Trace:
     """Run some blocks of kernel[grid, block](*arguments) and return their trace.
 
     blocks: the number of blocks to trace, spread over the grid; or their linear numbers (x fastest); None for four, or
         as many of these as fit
     dynamic_bytes: bytes of dynamic shared memory; most_events: the largest number of events, 40 bytes each
+    cut: keep the events of a block that does not fit, up to the last that does, in place of an error
+    accesses_only: without the conditions, shuffles, operations and loops, which takes less time to compile
     Raises KernelError for a kernel that cannot be compiled or launched, TypeError and ValueError for wrong arguments,
     and ValueError for a trace that would be too large. An error while the kernel runs is in the trace (`fault`).
     """
     configured = kernel.configure(grid, block, 0, dynamic_bytes)
     grid, block = configured.griddim, configured.blockdim
     given = kernel._arguments(tuple(arguments))
-    compiled = kernel.traced(given.types)
+    compiled = kernel.traced(given.types, accesses_only)
     if configured.sharedmem:
         limits.shared_memory(compiled.shared_bytes, configured.sharedmem, kernel.__name__)
     copies = Copies(arguments, given.values, kernel._names)
     chosen = chosen_blocks(blocks, grid)
-    run = Run(compiled, grid, block, configured.sharedmem, most_events)
-    fault = None
-    done: list[int] = []
-    for number in chosen:
-        fault = run.block_events(copies.values, number, kernel.source)
-        if run.full and done and blocks is None:  # the caller did not ask for a number of blocks
-            break
-        done.append(number)
-        if run.full:
-            raise too_large(kernel.__name__, run, done, most_events)
-        if fault is not None:
-            break
+    run: Run
+    if compiled.cooperative:
+        limits.together(grid, block, compiled.shared_bytes + configured.sharedmem, kernel.__name__)
+        plain = kernel.plain(given.types)
+        run = RunTogether(compiled, plain, grid, block, configured.sharedmem, most_events)
+        done = list(chosen)
+        fault = run.all_events(copies.values, done, kernel.source)
+        while run.full and not cut:  # fewer blocks, from the start
+            if len(done) == 1 or blocks is not None:
+                raise too_large(kernel.__name__, run, done, most_events)
+            done = done[: len(done) // 2]
+            copies = Copies(arguments, given.values, kernel._names)
+            run = RunTogether(compiled, plain, grid, block, configured.sharedmem, most_events)
+            fault = run.all_events(copies.values, done, kernel.source)
+    else:
+        run = Run(compiled, grid, block, configured.sharedmem, most_events)
+        done, fault = traced_apart(run, copies.values, chosen, kernel, blocks is None, cut)
     memories = [*copies.memories, *constant_memories(compiled), *run.memories()]
     sites, events, bounds, skipped = run.finished(memories)
     return Trace(
@@ -113,7 +107,32 @@ def trace_launch(
         fault="" if fault is None else str(fault),
         fault_line=getattr(fault, "line", None) or 0,
         fence=compiled.facts["FENCE"],
+        cut=run.full and cut,
+        rounds=run.rounds_of,
     )
+
+
+def traced_apart(
+    run: Run, values: Sequence[Any], chosen: Sequence[int], kernel: Kernel, fewer: bool, cut: bool
+) -> tuple[list[int], Exception | None]:
+    """Trace blocks one after another. Returns those that were traced, and the error that ended the run, or None.
+
+    fewer: whether to trace those that fit, if not all do
+    """
+    done: list[int] = []
+    for number in chosen:
+        fault = run.block_events(values, number, kernel.source)
+        if run.full and cut:
+            run.bounds.append(len(run.events))
+            return [*done, number], None
+        if run.full and done and fewer:
+            return done, None
+        done.append(number)
+        if run.full:
+            raise too_large(kernel.__name__, run, done, len(run.events))
+        if fault is not None:
+            return done, fault
+    return done, None
 
 
 def chosen_blocks(blocks: int | Sequence[int] | None, grid: limits.Extent) -> list[int]:
@@ -137,7 +156,9 @@ def chosen_blocks(blocks: int | Sequence[int] | None, grid: limits.Extent) -> li
 def too_large(name: str, run: Run, done: list[int], most: int) -> ValueError:
     """The error for a trace that does not fit, with a smaller request that would."""
     whole = len(run.bounds) - 1  # blocks that fitted
-    if whole:
+    if run.rounds_of is not None:  # blocks that meet at barriers, none of which has reached its end
+        advice = "trace fewer blocks, or a smaller problem" if len(done) > 1 else "trace a smaller problem"
+    elif whole:
         advice = f"{run.bounds[1]:,} are from the first; trace fewer, with blocks={whole}"
     else:
         advice = "one block alone makes more: trace a smaller problem, whose inner loops have fewer iterations"
@@ -222,18 +243,10 @@ class Copies:
         same = np.ndarray(array.shape, array.dtype, copy, first - start, array.strides)
         same.flags.writeable = array.flags.writeable
         address = copy.ctypes.data + lowest - start
-        self.memories.append(
-            Memory(
-                name,
-                "global",
-                address,
-                highest - lowest,
-                array.shape,
-                array.strides,
-                array.dtype,
-                offset + lowest - start,
-            )
-        )
+        mask = unwritten_bytes(array)
+        memory = Memory(name, "global", address, highest - lowest, array.shape, array.strides, array.dtype)
+        unwritten = None if mask is None else mask.copy()
+        self.memories.append(replace(memory, offset=offset + lowest - start, unwritten=unwritten))
         return same
 
 
@@ -265,141 +278,3 @@ def constant_memories(compiled: CompiledKernel) -> list[Memory]:
         for name, array in zip(compiled.facts["CONSTANT_NAMES"], compiled.constants, strict=True)
         if array.size
     ]
-
-
-# ---------------------------------------------------------------- the run
-
-
-class Run:
-    """The event buffer and the tables that traced code writes.
-
-    bounds: index of each block's first event; counts: the counters at the end of the last complete block
-    full: whether the buffer was too small
-    """
-
-    def __init__(
-        self, compiled: CompiledKernel, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, most_events: int
-    ) -> None:
-        from ..compiler.compile import workspace, workspace_bytes
-        from ..compiler.emit import rounded
-
-        self.compiled, self.grid, self.block, self.dynamic_bytes = compiled, grid, block, dynamic_bytes
-        tables = compiled.facts["TRACE"]
-        threads = block[0] * block[1] * block[2]
-        self.events = np.empty(most_events, EVENT)
-        self.rounds = np.zeros((threads, max(1, tables["loops"])), np.int64)
-        self.warp_epochs = np.zeros(threads, np.int64)
-        self.counters = np.zeros(max(1, len(tables["counters"])), np.int64)
-        self.workspace = workspace(workspace_bytes(compiled.facts, block, dynamic_bytes))
-        self.status = np.zeros(TRACED_LENGTH, np.int64)
-        for word, table in (
-            (EVENTS, self.events),
-            (ROUNDS, self.rounds),
-            (WARP_EPOCHS, self.warp_epochs),
-            (COUNTERS, self.counters),
-        ):
-            self.status[word] = table.ctypes.data
-        own = compiled.facts["BLOCK_BYTES"] + rounded(dynamic_bytes)
-        self.status[OWN] = self.workspace.ctypes.data + own
-        self.status[OWN_END] = self.workspace.ctypes.data + self.workspace.nbytes
-        self.status[CAPACITY], self.status[LOOPS] = most_events, self.rounds.shape[1]
-        self.bounds = [0]
-        self.counts = self.counters.copy()
-        self.full = False
-
-    def block_events(self, values: Sequence[Any], number: int, source: FunctionSource) -> Exception | None:
-        """Run one block. Returns its error, or None."""
-        self.status[EPOCH] = 0
-        self.rounds[:] = 0
-        self.warp_epochs[:] = 0
-        launch = (self.grid, self.block, number, number + 1, self.dynamic_bytes)
-        fault: Exception | None = None
-        try:
-            self.compiled.facts["run"](*values, *self.compiled.constants, *launch, self.status, self.workspace)
-        except errors.NumbaError as error:
-            from ..compiler.infer import in_short
-
-            raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
-        except Stopped:
-            self.full = self.status[CODE] == FULL
-            if self.full:
-                return None
-            fault = self.compiled.failure(self.status, self.grid, self.block)
-        except Exception as error:  # Numba's own check of an index like A.T[i]; the trace reports it
-            fault = KernelError(f"{source.name} raised {type(error).__name__}: {error}", filename=source.filename)
-        self.bounds.append(int(self.status[COUNT]))
-        self.counts = self.counters.copy()
-        return fault
-
-    def memories(self) -> list[Memory]:
-        """The places of the arrays of a block, and of its threads, in the workspace."""
-        start, found = self.workspace.ctypes.data, []
-        end_of_shared = int(self.status[OWN]) - start
-        for name, space, offset, nbytes, shape, dtype in self.compiled.facts["MEMORY"]:
-            kind = np.dtype(dtype)
-            if nbytes < 0:
-                shape, nbytes = (self.dynamic_bytes // kind.itemsize,), self.dynamic_bytes
-            found.append(Memory(name, space, start + offset, nbytes, tuple(shape), _strides(shape, kind), kind))
-        rest = self.workspace.nbytes - end_of_shared
-        if rest > 0:
-            found.append(
-                Memory("of each thread", "local", start + end_of_shared, rest, (rest,), (1,), np.dtype(np.uint8))
-            )
-        return found
-
-    def finished(self, memories: list[Memory]) -> tuple[list[Site], np.ndarray, list[int], list[NotTraced]]:
-        """(sites, events, bounds, not traced); events of stores that are not traced are removed and listed instead."""
-        events, bounds = self.events[: self.bounds[-1]], self.bounds
-        sites = [
-            Site(number, file, line, column, kind, array, text, function, space)
-            for number, (file, line, column, kind, array, text, function, space) in enumerate(
-                self.compiled.facts["TRACE"]["sites"]
-            )
-        ]
-        skipped = []
-        whole = events["flags"] & WHOLE != 0
-        if whole.any():
-            for number in np.unique(events["site"][whole]):
-                site = sites[number]
-                skipped.append(NotTraced(site.file, site.line, site.text, "it stores several elements at once"))
-            new_index = np.concatenate([[0], np.cumsum(~whole)])
-            events, bounds = events[~whole], [int(new_index[bound]) for bound in bounds]
-        self._find_frames(events, sites, memories)
-        return sites, events, bounds, skipped
-
-    def _find_frames(self, events: np.ndarray, sites: list[Site], memories: list[Memory]) -> None:
-        """Mark sites in device functions as local if their addresses are in no known array.
-
-        The argument is then a thread's own array, in the stack frame of the caller.
-        """
-        for number, site in enumerate(sites):
-            if site.kind not in ("load", "store", "atomic") or site.space not in ("", "local"):
-                continue
-            addresses = events["address"][events["site"] == number]
-            inside = np.zeros(len(addresses), bool)
-            for memory in memories:
-                inside |= (addresses >= memory.address) & (addresses < memory.address + memory.nbytes)
-            if len(addresses) and not inside.any():
-                sites[number] = replace(site, space="local")
-
-    def operations(self) -> list[Operations]:
-        """The floating-point operations of each line."""
-        found: dict[tuple[str, int], list[int]] = {}
-        for (file, line, kind), count in zip(self.compiled.facts["TRACE"]["counters"], self.counts, strict=False):
-            if file != "local":
-                found.setdefault((file, line), [0, 0, 0])[kind] += int(count)
-        return [Operations(*place, *counts) for place, counts in sorted(found.items()) if any(counts)]
-
-    def own_accesses(self) -> dict[int, int]:
-        """{site: number of accesses to threads' own arrays}."""
-        counters = zip(self.compiled.facts["TRACE"]["counters"], self.counts, strict=False)
-        return {site: int(count) for (file, site, _), count in counters if file == "local" and count}
-
-
-def _strides(shape: Sequence[int], dtype: np.dtype) -> tuple[int, ...]:
-    """The strides of a C-contiguous array."""
-    strides, step = [], dtype.itemsize
-    for extent in reversed(shape):
-        strides.append(step)
-        step *= extent
-    return tuple(reversed(strides))

@@ -147,6 +147,20 @@ def run_on_workers(run: Run, blocks: int, chunk: int, workers: int) -> list[np.n
     return job.statuses
 
 
+def interruptible(run: Callable[[], None], status: np.ndarray) -> None:
+    """Call `run` on a worker and wait. Raises its exception; Ctrl-C ends it through the status array."""
+
+    def work(first: int, end: int, unused: np.ndarray) -> None:
+        run()
+
+    job = Job(work, 1, 1, 1)
+    job.statuses[0] = status
+    _give(lambda: job.work(0))
+    job.wait()
+    for _, cause, _ in job._faults:
+        raise cause
+
+
 if hasattr(os, "register_at_fork"):
     # The threads of the parent do not exist in the child.
     os.register_at_fork(after_in_child=_idle.clear)

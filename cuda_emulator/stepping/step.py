@@ -6,7 +6,7 @@ in order, pdb stops at the right place, and a traceback shows the learner's line
 a second) and simple: the compiled code is tested against it, and the two share the look-up of names only.
 
     run_kernel          runs all blocks of a launch, one after another
-    _run_block          runs the threads of one block from collective to collective
+    _run_block          runs the threads of one block from collective to collective; pauses at a barrier across the grid
     _meet_in_warps      finds the threads at shuffles and votes that can go on
     _meet_at_barrier    the same for a barrier of the whole block
 """
@@ -17,7 +17,7 @@ import ast
 import functools
 import random
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from types import CodeType, GeneratorType
 from typing import Any
 
@@ -27,7 +27,8 @@ from ..compiler import diagnoses
 from ..compiler.names import is_cuda
 from ..compiler.source import FunctionSource
 from ..errors import KernelError, KernelWarning
-from ..intrinsics import BARRIERS, Intrinsic
+from ..intrinsics import BARRIERS, GRID_BARRIER, Intrinsic
+from ..runtime.together import unmet
 from . import step_numbers
 from .step_namespace import LAST, Dim3, Namespace, Thread
 from .step_numbers import plain
@@ -56,6 +57,7 @@ def run_kernel(
     order: Order = "forward",
     divergence: str = "error",
     poison: bool = True,
+    numbers: Any = step_numbers,
 ) -> None:
     """Run a kernel in Python, thread by thread.
 
@@ -65,6 +67,7 @@ def run_kernel(
     order: order of the threads between two collectives, and of the blocks: "forward", "reverse", or a seed to shuffle
     divergence: the reaction to a barrier that only some threads of a block reach: "error", or "warn" and go on
     poison: whether fresh shared and local memory holds poison values like NaN (poison.py); else zeros
+    numbers: the module of arithmetic, or an object with its functions that watches them
 
     Raises KernelError for the kernel's mistakes. An exception that Python raises in one of its lines is passed on, with
     a note that names the thread.
@@ -74,15 +77,33 @@ def run_kernel(
     if divergence not in ("error", "warn"):
         raise ValueError(f"divergence: expected 'error' or 'warn', got {divergence!r}")
     cuda = Namespace(Dim3(*grid), Dim3(*block), dynamic_bytes, poison, source.name)
-    function = _loader(cuda)(source, True)
+    function = _loader(cuda, numbers)(source, True)
     arranged = _arranger(order)
     values = [plain(argument) for argument in arguments]
     with np.errstate(all="ignore"):
-        for number in arranged(list(range(grid[0] * grid[1] * grid[2]))):
-            cuda.new_block()
-            place = _place(number, grid)
-            threads = [Thread(i, _place(i, block), place) for i in range(block[0] * block[1] * block[2])]
-            _run_block(source, function, values, threads, cuda, arranged, divergence)
+        count, running = grid[0] * grid[1] * grid[2], {}
+        try:
+            for number in arranged(list(range(count))):
+                cuda.new_block()
+                place = _place(number, grid)
+                threads = [Thread(i, _place(i, block), place) for i in range(block[0] * block[1] * block[2])]
+                pauses = _run_block(source, function, values, threads, cuda, arranged, divergence)
+                waits = next(pauses, None)
+                if waits is not None:
+                    running[number] = pauses, cuda.memory, waits
+            while running:
+                if len(running) < count:
+                    _, _, waits = running[min(running)]
+                    ended = _place(next(number for number in range(count) if number not in running), grid)
+                    raise _error(unmet(f"cuda.{GRID_BARRIER}", len(running), count, tuple(ended)), waits, source)
+                for number in arranged(list(running)):
+                    pauses, cuda.memory, _ = running.pop(number)
+                    waits = next(pauses, None)
+                    if waits is not None:
+                        running[number] = pauses, cuda.memory, waits
+        finally:
+            for pauses, _, _ in running.values():
+                pauses.close()
 
 
 def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
@@ -98,7 +119,7 @@ def _arranger(order: Order) -> Callable[[list[Any]], list[Any]]:
     return lambda items: generator.sample(items, len(items))
 
 
-def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
+def _loader(cuda: Namespace, numbers: Any) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
     """A function (source, whether it is the kernel) -> rewritten function for this run."""
     loaded: dict[FunctionSource, Callable[..., Any]] = {}
 
@@ -106,7 +127,7 @@ def _loader(cuda: Namespace) -> Callable[[FunctionSource, bool], Callable[..., A
         if source not in loaded:
             names: dict[str, Any] = {name: cuda if is_cuda(value) else value for name, value in source.names.items()}
             names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
-            names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
+            names |= {CUDA: cuda, NUMBERS: numbers, FUNCTION: device}
             exec(_compiled(source, is_kernel, source.readings), names)
             loaded[source] = names[source.tree.name]  # the name in the `def` statement; __name__ may have been changed
         return loaded[source]
@@ -127,7 +148,8 @@ def _run_block(
     cuda: Namespace,
     arranged: Callable[[list[Any]], list[Any]],
     divergence: str,
-) -> None:
+) -> Generator[Thread, None, None]:
+    """Run a block. At a barrier across the grid it yields one of the threads there."""
     if not synchronises(source):
         for thread in arranged(threads):
             _advance(thread, cuda, lambda: function(*values))
@@ -135,13 +157,20 @@ def _run_block(
     for thread in threads:
         thread.generator = function(*values)
     ready = threads
-    while ready:
-        for thread in arranged(ready):
+    try:
+        while ready:
+            for thread in arranged(ready):
+                assert thread.generator is not None
+                _advance(thread, cuda, functools.partial(thread.generator.send, thread.answer))
+            ready = _meet_in_warps(threads, source)
+            if not ready:
+                ready = _meet_at_barrier(threads, source, divergence)
+                if ready and _name(ready[0]) == GRID_BARRIER:
+                    yield ready[0]
+    finally:  # else an error's traceback keeps the other threads half-way, and a debugger meets them later
+        for thread in threads:
             assert thread.generator is not None
-            _advance(thread, cuda, functools.partial(thread.generator.send, thread.answer))
-        ready = _meet_in_warps(threads, source)
-        if not ready:
-            ready = _meet_at_barrier(threads, source, divergence)
+            thread.generator.close()
 
 
 def _advance(thread: Thread, cuda: Namespace, run: Callable[[], Any]) -> None:
@@ -210,8 +239,8 @@ def _groups(threads: list[Thread]) -> dict[Position, list[Thread]]:
 
 def _error(message: str, thread: Thread, source: FunctionSource) -> KernelError:
     """A KernelError at the line where the thread waits."""
-    filename, line = _line(thread)
-    return KernelError(message, filename=filename, line=line, kernel=source.name)
+    *calls, (filename, line) = ((frame.f_code.co_filename, frame.f_lineno) for frame in _frames(thread))
+    return KernelError(message, filename=filename, line=line, kernel=source.name, called_from=calls)
 
 
 # ---- warps
@@ -227,7 +256,7 @@ def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread
     for start in range(0, len(threads), WARP):
         warp = threads[start : start + WARP]
         alive = [thread for thread in warp if thread.left is None]
-        at_collective = [thread for thread in alive if _name(thread) not in BARRIERS]
+        at_collective = [thread for thread in alive if _name(thread) not in (*BARRIERS, GRID_BARRIER)]
         groups = list(_groups(at_collective).values())
         released = [thread for group in groups for thread in _meet(group, warp, stuck, source)]
         if not released:

@@ -7,6 +7,7 @@ prompt, too.
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -83,12 +84,27 @@ class Namespace:
         self._constants: dict[Site, np.ndarray] = {}
         self.shared, self.local = Arrays(array=self._shared_array), Arrays(array=self._local_array)
         self.const, self.atomic = Arrays(array_like=self._constant_array), Atomics()
+        self.cg = Arrays(this_grid=lambda: None)  # its sync() is rewritten, and nothing else is asked of it
         self.new_block()
 
     def new_block(self) -> None:
         """Remove the shared memory of the last block."""
-        self._shared: dict[Site, np.ndarray] = {}
-        self._dynamic = fresh_array(self._dynamic_bytes, np.dtype(np.uint8), self._poison)
+        self.memory = {}, fresh_array(self._dynamic_bytes, np.dtype(np.uint8), self._poison)
+
+    @property
+    def memory(self) -> tuple[dict[Site, np.ndarray], np.ndarray]:
+        """The shared memory of the running block: its arrays, and the dynamic memory."""
+        return self._shared, self._dynamic
+
+    @memory.setter
+    def memory(self, memory: tuple[dict[Site, np.ndarray], np.ndarray]) -> None:
+        self._shared, self._dynamic = memory
+
+    def __getattr__(self, name: str) -> Any:
+        """cuda.random and cuda.libdevice, whose functions are written for kernels."""
+        if name in ("random", "libdevice"):
+            return importlib.import_module(f"..runtime.{name}", __package__)
+        raise AttributeError(f"the emulator's cuda has no {name!r}")
 
     # ---- the running thread
 

@@ -8,7 +8,8 @@ While a kernel runs, an int64 is an int, a float64 a float and a bool a bool, be
 is a NumPy scalar. Integers wrap around at 64 bits as they do in compiled code.
 
 One difference from compiled code remains: a variable that is float32 on one path and float64 on another is always
-float64 in Numba; here it has the type of its last value. The same holds for the two values of `a if c else b`.
+float64 in Numba; here it has the type of its last value. The same holds for the two values of `a if c else b`, unless
+one of them is a constant, as in `x if inside else 0.0` (`unified`).
 """
 
 from __future__ import annotations
@@ -206,10 +207,16 @@ def _select(better: Callable[[Any, Any], bool], values: tuple[Any, ...]) -> Any:
     for value in values[1:]:
         if better(exact(value), exact(best)):
             best = value
-    kinds = {type(value) for value in values}
+    return unified(best, *values)
+
+
+def unified(value: Any, *others: Any) -> Any:
+    """`value` in the common type of all arguments; unchanged if one is no number, or if they have no common type."""
+    kinds = {type(each) for each in (value, *others)}
     if len(kinds) == 1 or not all(kind in _NUMBA_TYPES for kind in kinds):
-        return best
-    return convert(cpu_target.typing_context.unify_types(*(_NUMBA_TYPES[kind] for kind in kinds)), best)
+        return value
+    common = cpu_target.typing_context.unify_types(*(_NUMBA_TYPES[kind] for kind in kinds))
+    return value if common is None else convert(common, value)
 
 
 #: NumPy's versions of functions of `math` that raise an exception for which a device returns infinity or NaN.

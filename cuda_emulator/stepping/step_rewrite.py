@@ -2,6 +2,7 @@
 
     cuda.threadIdx.x                 __cuda__.threadIdx.x: the namespace of the running thread
     cuda.syncthreads()               (yield ("syncthreads",)): the thread stops here until the scheduler resumes it
+    x if c else 0.0                  __numbers__.unified(x if c else 0.0, 0.0): both values have one type
     a[i] = a[i] + b                  __cuda__.checked(a, "a")[i] = __numbers__.add(__cuda__.checked(a, "a")[i], b)
     helper(x)                        __function__(helper)(x), with `yield from` before it if it synchronises
     return                           return 12: the line of the return statement
@@ -20,10 +21,12 @@ from typing import Any
 import numba
 import numpy as np
 
+from ..compiler import groups
 from ..compiler.names import UNKNOWN, callable_in_kernels, constant, cuda_path, look_up
+from ..compiler.nested import NestedFunction, nested_functions
 from ..compiler.signatures import by_position
-from ..compiler.source import FunctionSource
-from ..intrinsics import COLLECTIVES, LOADS, NOT_SUPPORTED, STORES, not_supported
+from ..compiler.source import FunctionSource, own_nodes
+from ..intrinsics import COLLECTIVES, GRID_BARRIER, LOADS, NOT_SUPPORTED, STORES, not_supported
 from .step_numbers import OPERATORS
 
 CUDA, NUMBERS, FUNCTION = "__cuda__", "__numbers__", "__function__"
@@ -37,9 +40,9 @@ def device_source(value: Any) -> FunctionSource | None:
 
 def synchronises(source: FunctionSource, seen: tuple[FunctionSource, ...] = ()) -> bool:
     """Whether the function, or a function that it calls, has a barrier, a shuffle or a vote."""
-    for node in ast.walk(source.tree):
+    for node in own_nodes(source.tree.body):
         if isinstance(node, ast.Call):
-            if cuda_path(source, node.func) in COLLECTIVES:
+            if cuda_path(source, node.func) in COLLECTIVES or groups.is_barrier(source, node):
                 return True
             called = device_source(look_up(source, node.func))
             if called is not None and called not in (source, *seen) and synchronises(called, (source, *seen)):
@@ -92,6 +95,8 @@ class _Rewrite(ast.NodeTransformer):
     # ---- calls
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if groups.is_barrier(self.source, node) and not node.args:
+            return self._collective(GRID_BARRIER, node)
         path = cuda_path(self.source, node.func)
         if path is not None:
             node = by_position(self.source, path, node)
@@ -156,6 +161,8 @@ class _Rewrite(ast.NodeTransformer):
         value = look_up(self.source, node.func)
         called = None if value is UNKNOWN else device_source(value)
         new: ast.Call = self.generic_visit(node)  # type: ignore[assignment]
+        if isinstance(value, NestedFunction):
+            return _at(ast.YieldFrom(value=new), node) if synchronises(value.source) else new
         if called is not None:
             new.func = _at(ast.Call(func=_name(FUNCTION), args=[new.func], keywords=[]), node)
             return _at(ast.YieldFrom(value=new), node) if synchronises(called) else new
@@ -183,6 +190,23 @@ class _Rewrite(ast.NodeTransformer):
             new.left = self._number("exact", [new.left], node)
             new.comparators = [self._number("exact", [right], node) for right in new.comparators]
         return new
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        """A value that is not chosen gives its type, too, if it is a constant: computing another one might fail.
+
+        Two constants are left alone: a compiler makes each of the type that is needed.
+        """
+        new: ast.IfExp = self.generic_visit(node)  # type: ignore[assignment]
+        constants = [copy.deepcopy(each) for each in (new.body, new.orelse) if self._is_constant(each)]
+        return self._number("unified", [new, *constants], node) if len(constants) == 1 else new
+
+    def _is_constant(self, node: ast.expr) -> bool:
+        """Whether an expression is a literal, with its sign, or a global number."""
+        if isinstance(node, ast.Call):  # __numbers__.neg(1.0)
+            return ast.unparse(node.func).startswith(NUMBERS) and all(map(self._is_constant, node.args))
+        if isinstance(node, ast.Name) and node.id in self.source.stored:
+            return False
+        return isinstance(node, ast.Constant | ast.Name) and constant(self.source, node) is not UNKNOWN
 
     def visit_Constant(self, node: ast.Constant) -> ast.expr:
         if type(node.value) is int and node.value >= 2**63:
@@ -259,12 +283,26 @@ class _Rewrite(ast.NodeTransformer):
         error = ast.Call(func=function, args=[ast.Constant(value=said)], keywords=[])
         return _at(ast.Raise(exc=error, cause=cause), node)
 
-    def _refuse(self, node: ast.AST) -> ast.AST:
-        raise self.source.error(
-            "a function inside a kernel is not supported by the emulator: make it a device function", node
-        )
+    # ---- functions inside a kernel: they stay where they are
 
-    visit_FunctionDef = visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _refuse
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
+        inner = _Rewrite(nested_functions(self.source)[node.name].source, is_kernel=False)
+        node.body = [new for old in node.body for new in inner.statements(old)]
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        """An assignment; that of a lambda is rewritten like a function."""
+        targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if not isinstance(node.value, ast.Lambda) or not targets:
+            return self.generic_visit(node)  # type: ignore[return-value]
+        inner = _Rewrite(nested_functions(self.source)[targets[0]].source, is_kernel=False)
+        node.value.body = inner.visit(node.value.body)
+        return node
+
+    def _refuse(self, node: ast.AST) -> ast.AST:
+        raise self.source.error("this function inside a kernel is not supported by the emulator: give it a name", node)
+
+    visit_AsyncFunctionDef = visit_Lambda = visit_ClassDef = _refuse
 
 
 def _number_function(value: Any) -> str | None:

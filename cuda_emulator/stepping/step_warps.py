@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..intrinsics import SHUFFLES
+from ..intrinsics import GRID_BARRIER, SHUFFLES
 
 WARP = 32
 ALL_LANES = 0xFFFFFFFF
@@ -76,6 +76,7 @@ def _bits(value: Any) -> Any:
 #: The result of a block's barrier for every thread, from the list of all threads' values.
 BLOCK_ANSWERS: dict[str, Callable[[list[Any]], Any]] = {
     "syncthreads": lambda values: None,
+    GRID_BARRIER: lambda values: None,
     "syncthreads_count": lambda values: np.int32(sum(value != 0 for value in values)),
     "syncthreads_and": lambda values: np.int32(all(value != 0 for value in values)),
     "syncthreads_or": lambda values: np.int32(any(value != 0 for value in values)),

@@ -55,9 +55,14 @@ class FakeKernel:
     said: tuple[str, ...] = ()
     prints: bool = False
     may_loop: bool = False
+    waits: bool = False
+    cooperative: bool = False
     constants: tuple[np.ndarray, ...] = ()
     shared_bytes: int = 0
     source: str = "def run(): ..."
+
+    def together(self, grid: Any, block: Any, dynamic_bytes: int) -> None:
+        return None
 
     def failure(self, status: np.ndarray, grid: Any, block: Any) -> KernelError:
         return KernelError(f"block {status[BLOCK]} failed")

@@ -2,7 +2,7 @@
 
     python -m tests.cuda_emulator.emulator_wrong_kernels
 
-test_emulator_wrong_kernels.py runs it as a process of its own: where the emulator lets one through, the process dies,
+test_wrong_kernels.py runs it as a process of its own: where the emulator lets one through, the process dies,
 and the last name on standard error says which.
 """
 

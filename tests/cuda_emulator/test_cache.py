@@ -17,6 +17,7 @@ from cuda_emulator.compiler import cache
 from cuda_emulator.compiler.source import FunctionSource
 from cuda_emulator.compiler.thread_code import Variant
 from tests.cuda_emulator.emulator_steps import device, function
+from tests.wide import wide
 
 VECTOR = types.float32[::1]
 SCRIPT = """
@@ -274,6 +275,7 @@ import sys
 import numpy as np
 from numba import float32
 from cuda_emulator import cuda
+from tests.wide import wide
 
 def cutting(change):
     @cuda.jit(device=True)
@@ -297,6 +299,7 @@ print("right")
 """
 
 
+@wide
 @pytest.mark.slow
 def test_kernels_that_other_processes_compiled_are_not_mistaken_for_each_other(tmp_path: Path) -> None:
     """Two processes number their functions alike, so what tells the machine code apart must be in the names."""

@@ -14,6 +14,7 @@ import pytest
 
 from cuda_emulator import KernelError, cuda, hooks
 from groundup.lens import profile
+from groundup.lens.detecting import detect
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
@@ -46,6 +47,13 @@ def test_profile_finds_the_profiler_that_an_installed_package_offers(monkeypatch
     offered = [EntryPoint("lens", f"{__name__}:echo", hooks.ENTRY_POINTS)]
     monkeypatch.setattr(hooks, "entry_points", lambda group: offered if group == hooks.ENTRY_POINTS else [])
     assert double.profile(1, 32)[0] is double
+
+
+def test_the_package_that_offers_a_profiler_may_register_a_detector() -> None:
+    hooks.register_detector(None)
+    assert hooks.find_detector() is None or hooks.find_detector() is detect
+    hooks.register_detector(detect)
+    assert hooks.find_detector() is detect
 
 
 def test_profile_without_a_profiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from numba import njit
 
 from cuda_emulator.helpers import status as codes
 from cuda_emulator.helpers.status import Stopped, address_of, fail, go_on, new_status
+from cuda_emulator.poison import POISONS
 
 
 @njit(nogil=True)
@@ -50,7 +51,8 @@ def test_a_fresh_status_says_that_nothing_went_wrong():
     status = new_status()
     assert status.dtype == np.int64
     assert status.shape == (codes.LENGTH,)
-    assert not status.any()
+    assert status[codes.POISON] == POISONS[0]
+    assert not np.delete(status, codes.POISON).any()
 
 
 def test_every_code_and_every_place_is_a_number_of_its_own():
@@ -68,7 +70,8 @@ def test_every_code_and_every_place_is_a_number_of_its_own():
 def test_a_fault_is_recorded_with_its_place_and_ends_the_run(run):
     status = new_status()
     assert run(np.array([2, 4]), status) == 2
-    assert not status.any()
+    assert status[codes.POISON] == POISONS[0]
+    assert not np.delete(status, codes.POISON).any()
     with pytest.raises(Stopped):
         run(np.array([2, 4, 7, 9]), status)
     told = {codes.CODE: codes.RAISED, codes.SITE: 3, codes.BLOCK: 70_000, codes.THREAD: 2}

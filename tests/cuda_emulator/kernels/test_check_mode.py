@@ -7,7 +7,10 @@ import pytest
 
 from cuda_emulator import cuda, options
 from cuda_emulator.errors import KernelError
-from cuda_emulator.runtime.check import check_launch, different, orders
+from cuda_emulator.helpers.status import POISON
+from cuda_emulator.hooks import Detection, Found
+from cuda_emulator.runtime import check_report
+from cuda_emulator.runtime.check import CheckedLaunch, check_launch, different, orders
 from cuda_emulator.runtime.launch import Ready
 from tests.cuda_emulator.emulator_fakes import FAILS_IN_REVERSE, LAST_WRITER, OWN, SUM, FakeKernel, in_order
 
@@ -16,9 +19,10 @@ def kernel(out, what):  # type: ignore[no-untyped-def]
     """Stands for the learner's function; messages point here."""
 
 
-def check(out: np.ndarray, what: int, blocks: int = 3) -> None:
-    ready = Ready(FakeKernel(in_order), "kernel")
-    check_launch(kernel, ready, [out, what], ("out", "what"), (blocks, 1, 1), (64, 1, 1), 0, seed=5)
+def check(out: np.ndarray, what: int, blocks: int = 3, found: Detection | None = None, source: str = "") -> None:
+    ready = Ready(FakeKernel(in_order, source=source), "kernel")
+    launch = CheckedLaunch(kernel, ready, [out, what], ("out", "what"), (blocks, 1, 1), (64, 1, 1), seed=5)
+    check_launch(launch, lambda now: found)
 
 
 def test_the_orders_are_forward_reverse_and_two_shuffles_that_the_seed_decides() -> None:
@@ -47,6 +51,7 @@ def test_a_race_names_array_index_values_and_orders() -> None:
     assert "cuda.atomic" in message
     assert raised.value.filename == __file__
     assert raised.value.line == kernel.__code__.co_firstlineno
+    assert "leave check mode off" not in message
 
 
 def test_a_sum_may_round_differently_in_another_order() -> None:
@@ -91,17 +96,49 @@ def test_arrays_in_tuples_and_fields_of_records_are_compared() -> None:
         pair[1][0] = 1
         records["value"][3] = threads[0]
 
+    given = [(1, np.zeros(2)), records]
+    launch = CheckedLaunch(
+        kernel, Ready(FakeKernel(writes), "kernel"), given, ("pair", "records"), (1, 1, 1), (8, 1, 1)
+    )
     with pytest.raises(KernelError, match=r"records\.value\[3\] is 0\.0 with .* and 7\.0"):
-        check_launch(
-            kernel,
-            Ready(FakeKernel(writes), "kernel"),
-            [(1, np.zeros(2)), records],
-            ("pair", "records"),
-            (1, 1, 1),
-            (8, 1, 1),
-            0,
-            seed=0,
-        )
+        check_launch(launch)
+
+
+def test_a_race_that_a_detector_found_is_told_though_the_results_are_equal() -> None:
+    told = [("race on out[0]: use an atomic", 7), ("race on out[0], in a block", 7), ("race on out[1]", 9)]
+    races = tuple(Found(sentence, "mine.py", line, "out") for sentence, line in told)
+    found = Detection(races, blocks=3, grid_blocks=3, more="groundup lens mine.py:kernel")
+    with pytest.raises(KernelError, match="race on out\\[0\\]: use an atomic") as raised:
+        check(np.arange(64), OWN, found=found)
+    assert (raised.value.filename, raised.value.line) == ("mine.py", 7)
+    assert raised.value.__notes__ == ["also line 9: race on out[1]", "groundup lens mine.py:kernel shows more"]
+
+
+def test_results_may_depend_on_the_order_if_every_access_was_looked_at_and_none_races() -> None:
+    check_report.reset()
+    check(np.zeros(64, np.int32), LAST_WRITER, found=Detection(blocks=3, grid_blocks=3))
+    assert "out[2] is 63 with threads and blocks in order, and 0 with them in reverse" in check_report.report()
+    assert "no two threads race" in check_report.report()
+
+
+def test_of_a_sample_they_may_if_the_kernel_takes_places_from_an_atomic() -> None:
+    sample = Detection(blocks=1, grid_blocks=3)
+    with pytest.raises(KernelError, match="so this is a race"):
+        check(np.zeros(64, np.int32), LAST_WRITER, found=sample, source="_atomic_add(a, 0, 1)")
+    check(np.zeros(64, np.int32), LAST_WRITER, found=sample, source="place = _atomic_add(a, 0, 1)")
+
+
+def test_a_result_that_depends_on_fresh_memory_names_the_read() -> None:
+    def reads(out, grid, block, first, end, dynamic, status, threads, blocks):  # type: ignore[no-untyped-def]
+        out[1] = status[POISON] & 0xFF
+
+    found = Detection(unwritten=(Found("tile[1] is read before it is written.", "mine.py", 8),), grid_blocks=1)
+    ready = Ready(FakeKernel(reads), "kernel")
+    launch = CheckedLaunch(kernel, ready, [np.zeros(3, np.int32)], ("out",), (1, 1, 1), (8, 1, 1))
+    with pytest.raises(KernelError, match=r"mine\.py:8: tile\[1\] is read .* out\[1\] is 255, and 126 with other"):
+        check_launch(launch, lambda now: found)
+    with pytest.raises(KernelError, match="depends on shared or local memory that is read before it is written"):
+        check_launch(launch)
 
 
 @cuda.jit
@@ -125,7 +162,7 @@ def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest
             out[0] = cuda.grid(1)
 
         device = cuda.to_device(np.zeros(1, np.int32))
-        with pytest.raises(KernelError, match=r"out\[0\] is 127 with threads and blocks in order, and 0 with them"):
+        with pytest.raises(KernelError, match=r"race on out\[0\] \(global memory, write after write\)"):
             last[2, 64](device)
 
 
@@ -143,5 +180,8 @@ def test_a_uniform_statement_between_writing_and_reading_is_no_barrier(
         a[t] = tile[31 - t] + m
         cuda.syncthreads()
 
-    with options(check=True), pytest.raises(KernelError, match="the result depends on the order in which threads run"):
+    with (
+        options(check=True),
+        pytest.raises(KernelError, match=r"race on tile\[\d+\] \(shared memory"),
+    ):
         lacks_a_barrier[1, 32](np.arange(32, dtype=np.float32), 1)

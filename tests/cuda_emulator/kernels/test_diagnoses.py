@@ -358,11 +358,6 @@ def for_else(A, out):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit
-def groups(A, out):  # type: ignore[no-untyped-def]
-    cuda.cg.this_grid().sync()  # groups
-
-
-@cuda.jit
 def halves(A, out):  # type: ignore[no-untyped-def]
     out[0] = cuda.fp16.hadd(A[0, 0], A[0, 0])  # halves
 
@@ -430,7 +425,6 @@ def shuffled_bytes(A, out):  # type: ignore[no-untyped-def]
         ),
         (tries, "try", "try is not supported by the emulator inside a kernel"),
         (for_else, "else", "for/else is not supported by the emulator"),
-        (groups, "groups", "cuda.cg.this_grid() is not supported by the emulator"),
         (halves, "halves", "cuda.fp16.hadd() is not supported by the emulator: compute in float32"),
         (
             plain_python,

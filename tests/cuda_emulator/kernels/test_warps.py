@@ -7,6 +7,7 @@ from numba.core.errors import TypingError
 
 from cuda_emulator import helpers
 from cuda_emulator.helpers import status as codes
+from tests.wide import widely
 
 FULL = 0xFFFFFFFF
 SIZES = [1, 31, 32, 33, 64, 97]
@@ -86,7 +87,7 @@ def bits(threads):
     return sum(1 << thread % 32 for thread in threads)
 
 
-@pytest.mark.parametrize("name", SHUFFLES)
+@pytest.mark.parametrize("name", widely(SHUFFLES))
 def test_a_shuffle_reads_from_lanes_that_are_here_and_named_and_else_keeps_the_value(name):
     for case in CASES:
         # plain blocks move float32, the others int64
@@ -103,7 +104,7 @@ def test_a_shuffle_reads_from_lanes_that_are_here_and_named_and_else_keeps_the_v
         assert block.result.tolist() == block.expected(answer), case
 
 
-@pytest.mark.parametrize("name", [*VOTES, "vote_ballot"])
+@pytest.mark.parametrize("name", widely(["vote_ballot", *VOTES], first=2))
 def test_a_vote_looks_at_lanes_that_are_here_and_named(name):
     for case in CASES:
         block = Block(*case)
@@ -119,7 +120,7 @@ def test_a_vote_looks_at_lanes_that_are_here_and_named(name):
         assert block.result.tolist() == block.expected(answer), case
 
 
-@pytest.mark.parametrize("dtype", ["int64", "float32"])
+@pytest.mark.parametrize("dtype", widely(["float32", "int64"]))
 def test_match_any_names_the_lanes_with_the_same_bits(dtype):
     for case in CASES:
         block = Block(*case, dtype=dtype)
@@ -191,6 +192,20 @@ def test_a_masked_butterfly_sums_each_half_warp():
     assert values.tolist() == [float(sum(range(16)))] * 16 + [float(sum(range(16, 32)))] * 16
 
 
+@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("kind", ["shuffle_index", "shuffle_up", "shuffle_down", "shuffle_xor"])
+def test_whole_warps_and_parts_of_them_move_the_same_values_at_every_distance(kind: str, dtype: str) -> None:
+    values = np.arange(100, 196).astype(dtype)
+    masks = np.full(96, FULL, np.int64)  # a mask for each thread takes the loop over single lanes
+    everyone = np.ones(96, bool)
+    for distance in range(32):
+        expected, whole, with_mask = (np.zeros(96, dtype) for _ in range(3))
+        CALL[kind](expected, values, masks, distance, None, None, 96, None, 0, 0)
+        CALL[kind](whole, values, FULL, distance, None, None, 96, None, 0, 0)
+        CALL[kind](with_mask, values, FULL, distance, everyone, None, 96, None, 0, 0)
+        assert whole.tolist() == with_mask.tolist() == expected.tolist()
+
+
 # ---- masks that no device promises anything for
 
 
@@ -203,7 +218,7 @@ def stopped(name, *arguments, members, here, alive, threads, operand=()):
         assert status[codes.SITE] == 5
         assert status[codes.BLOCK] == 6
         return tuple(status[[codes.CODE, codes.THREAD, codes.DETAIL, codes.DETAIL + 1]].tolist())
-    assert not status.any()
+    assert not status[: codes.POISON].any()
     return None
 
 

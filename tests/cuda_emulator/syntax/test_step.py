@@ -1,11 +1,13 @@
 """Step mode: the learner's own lines as generators: what it computes, races that show, and Python's tools in it."""
 
 import bdb
+import gc
 import math
 import pdb
 import sys
 import traceback
 import warnings
+from types import GeneratorType
 
 import numpy as np
 import pytest
@@ -54,6 +56,25 @@ def test_options_step_runs_an_unchanged_launch_in_step_mode():
     with options(step=True):
         tiled_matmul[(1, 1), (TILE, TILE)](a, a, c)
     np.testing.assert_array_equal(c, np.full((8, 8), 8, np.float32))
+
+
+@cuda.jit
+def one_of_two(x, out):
+    inside = x[0] > 0
+    out[0] = (x[0] if inside else 0.0) * x[1]
+    out[1] = (x[0] if inside else -1) * x[1]
+    out[2] = (x[0] if inside else x[1]) * x[1]
+    out[3] = (x[9] if x.size > 9 else x[0]) * x[1]
+
+
+def test_a_literal_that_is_not_chosen_gives_its_type_too():
+    x, out = np.array([0.1, 0.3], np.float32), np.zeros(4)
+    step(one_of_two, 1, 1, x, out)
+    wide = float(x[0]) * float(x[1])
+    assert out.tolist() == [wide, wide, float(x[0] * x[1]), float(x[0] * x[1])]
+    compiled = np.zeros(4)
+    one_of_two[1, 1](x, compiled)
+    assert compiled.tolist() == out.tolist()
 
 
 @cuda.jit
@@ -275,6 +296,18 @@ def test_what_python_raises_keeps_its_type_its_line_and_names_the_thread():
     last = traceback.extract_tb(caught.value.__traceback__)[-1]
     assert (last.filename, last.lineno, last.name) == (__file__, line_of(stumbles, "x.no_such_thing"), "stumbles")
     assert last.line == "x.no_such_thing  # noqa: B018"
+
+
+def test_after_an_error_no_thread_is_left_half_way():
+    with pytest.raises(AttributeError) as caught:
+        step(stumbles, 1, 2, np.zeros(1))
+    left = [
+        each
+        for each in gc.get_objects()
+        if isinstance(each, GeneratorType) and each.__name__ == "stumbles" and each.gi_frame
+    ]
+    assert caught.value.__traceback__ is not None  # which would have kept them
+    assert not left
 
 
 @cuda.jit

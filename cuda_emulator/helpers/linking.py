@@ -1,0 +1,117 @@
+"""How Numba compiles the parts of a kernel: the functions inside are optimised once, together with `run` around them.
+
+    inner    the decorator of a function that only compiled code calls: run_block, a device function, a helper
+    outer    the decorator of `run`, which the host calls
+    helper   the decorator of an inner function that is compiled once, whatever numbers are written out in its calls
+
+By default Numba optimises each function together with all that it calls, and makes machine code of it. So `run_block`
+would be optimised alone, become machine code that nobody calls, and be optimised again as a part of `run`. An inner
+function stays as Numba wrote it instead; LLVM works on it once, inside the function that the host calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit, types
+from numba.core import compiler
+from numba.core.codegen import JITCodeLibrary
+
+
+class Nowhere:
+    """The place of code that has no machine code yet."""
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing: OuterCompiler sets the environments of the functions inside."""
+
+
+class Part(JITCodeLibrary):
+    """The code of an inner function: neither optimised nor made machine code before it is linked into another one."""
+
+    @property
+    def codegen(self) -> Nowhere:
+        """Where Numba would set the environment of the function."""
+        return Nowhere()
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        """Nothing: the library that this one is linked into is optimised as a whole."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """0: there is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+
+class InnerCompiler(compiler.Compiler):
+    """Numba's compiler for an inner function."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function into a Part."""
+        self.state.library = Part(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class OuterCompiler(compiler.Compiler):
+    """Numba's compiler for the function that the host calls."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function, and give the functions inside their environments, which hold the constants of print().
+
+        Numba does the same when it reads code from its cache.
+        """
+        result = super().compile_extra(func)
+        for environment in result._find_referenced_environments():
+            self.state.targetctx.codegen().set_env(environment.env_name, environment)
+        return result
+
+
+class CalledCompiler(InnerCompiler):
+    """Numba's compiler for an inner function that LLVM does not inline: a kernel calls it once for a block."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile a function, and mark it."""
+        result = super().compile_extra(func)
+        result.library.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
+        return result
+
+
+def inner(compiler_class: type = InnerCompiler, **options: Any) -> Callable[[Any], Any]:
+    """The decorator of a function that only compiled code calls. options: those of numba.njit."""
+    return njit(**options, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=compiler_class)
+
+
+def outer(**options: Any) -> Callable[[Any], Any]:
+    """The decorator of the function that the host calls. options: those of numba.njit."""
+    return njit(**options, no_cfunc_wrapper=True, pipeline_class=OuterCompiler)
+
+
+def helper(inlined: bool) -> Callable[[Any], Any]:
+    """The decorator of a helper, which is compiled once for each combination of types.
+
+    Numba would compile it again for every number that is written out in a call, like a place's number or a mask.
+
+    inlined: whether LLVM inlines it always, or never
+    """
+    compiler_class = InnerCompiler if inlined else CalledCompiler
+
+    def decorate(function: Any) -> Any:
+        dispatcher = inner(compiler_class, error_model="numpy", forceinline=inlined)(function)
+        compiled_for = dispatcher.get_call_template
+        dispatcher.get_call_template = lambda given, keywords: compiled_for(
+            [types.unliteral(kind) for kind in given], keywords
+        )
+        return dispatcher
+
+    return decorate
+
+
+__all__ = ["inner", "outer"]
