@@ -4,12 +4,17 @@ Beside the rooms that every floor has:
 
     kernels/                     what runs on the device
     backend                      GPU, emulator or simulator: chosen once; everything takes `cuda` from here
-    launch                       how many blocks of how many threads
+    trial                        one kernel before all others, on a GPU
+    kernel_cache, kernel_fingerprint
+                                 compiled kernels kept on disk on a GPU, and the name of each
+    launch, tile_choice          how many blocks of how many threads; which of the products' tiles
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
-    resident                     training with the data set on the device
+    ready                        the host's part of a replayed step
+    resident, persistent         training with the data set on the device; many of its steps in one launch
     optimizer_state              what an optimizer remembers between steps, on the device
     interchange                  the kernels as PyTorch layers
+    emulator, gpu_report         the former names of cuda_emulator and groundup.gpu_report
 """
 
 from __future__ import annotations
@@ -23,12 +28,19 @@ ANNOUNCED = "GROUNDUP_ANNOUNCED"
 
 
 def prepare() -> None:
-    """Choose the device and say once, on stderr, which it is; shared.contract.load_stage calls this before the rooms.
+    """Choose the device, try a kernel where it is a GPU, and say once, on stderr, which it is; load_stage of
+    shared.contract calls this before the rooms.
 
-    Raises shared.contract.StageUnavailable where GROUNDUP_CUDA asks for what this machine has not.
+    Raises shared.contract.StageUnavailable where GROUNDUP_CUDA asks for what this machine has not, and where no kernel
+    runs on its GPU.
     """
     try:
         from .backend import BACKEND  # here and not above: choosing imports numba, and the emulator needs no choice
+
+        if BACKEND.name == "gpu" and ANNOUNCED not in os.environ:
+            from . import trial
+
+            trial.attempt()
     except RuntimeError as error:
         from shared.contract import StageUnavailable
 

@@ -17,6 +17,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
+from . import kernel_cache
+
 VARIABLE = "GROUNDUP_CUDA"
 NAMES = ("gpu", "emulator", "simulator")
 
@@ -155,3 +157,5 @@ def _first_line(error: Any) -> str:
 
 BACKEND = choose(os.environ.get(VARIABLE) or None)
 cuda = BACKEND.cuda
+if BACKEND.name == "gpu":
+    kernel_cache.install(cuda)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -22,10 +21,10 @@ import numpy as np
 
 from . import launch
 from .arrays import Array, address, check_dtype, empty, zeros
-from .backend import BACKEND, cuda
 from .dense import Dense
 from .graphs import Graphs
 from .kernels import fused
+from .tile_choice import blocked_side, multiprocessors
 
 READ_EVERY = 64
 """Steps of a training run between two readings of the losses: a reading waits for the device to finish."""
@@ -68,6 +67,8 @@ class Buffers:
         self.no_buffer = zeros((1,), self.dtype)
         """What a kernel gets in the place of an array that it will not touch."""
         self.graphs = Graphs()
+        self.plans: dict[str, Any] = {}
+        """Of the persistent kernel (persistent.py), by the dtype of the samples."""
         self._parts = [self._part_memory(*shape) for shape in self.shape[1:-1]]
         self._rows: dict[int, Rows] = {}
         self._flat: dict[int, tuple[Array, Array]] = {}
@@ -124,6 +125,7 @@ class Trainable(Protocol):
     loss_name: str
     dtype: str
     layer_sizes: list[int]
+    ready: Any
 
     @property
     def parameters(self) -> list[Array]: ...
@@ -141,15 +143,10 @@ def splits(rows: int, inputs: int, columns: int) -> int:
 
     On the CPU one: a core has one block at a time anyhow.
     """
-    blocks = launch.divided(rows, fused.TILE_GPU) * launch.divided(columns, fused.TILE_GPU)
+    side = blocked_side(rows, columns, inputs) or fused.TILE_GPU
+    blocks = launch.divided(rows, side) * launch.divided(columns, side)
     wanted = launch.divided(2 * multiprocessors(), blocks)
-    return max(1, min(wanted, inputs // (2 * fused.TILE_GPU)))
-
-
-@cache
-def multiprocessors() -> int:
-    """Of the device; none where the CPU takes its place."""
-    return int(cuda.get_current_device().MULTIPROCESSOR_COUNT) if BACKEND.name == "gpu" else 0
+    return max(1, min(wanted, inputs // (2 * side)))
 
 
 def network_shape(layers: Sequence[Dense], dtype: str) -> tuple[Any, ...]:

@@ -9,12 +9,15 @@
     vectorised       128 bits to a load                                            a quarter of the loads
     conflict_free    numbers arranged for the 32 banks                             every wide load at full speed
     warp_tiled       compact warps, two tiles of each operand                      loads hide behind multiplications
+    pipelined        the next k's numbers are read before this k's are used        nothing waits for shared memory
+    wide_tile        a thread computes 8 x 16                                      24 numbers serve 128 products
+    fitted_tile      smaller tiles where there would be few blocks                 every multiprocessor has work
 
 and beside the ladder, because they round the factors first: tf32 and bf16, on tensor cores.
 
-What `matmul`, `multiply` and the fused ones take: on a GPU the warp tile where WARP_BLOCKS of its blocks would be full,
-an estimate of where it overtakes that no device has confirmed yet; else tiles of 32 x 32, and of 16 x 16 where the
-result is narrower than NARROW. On the emulator and in the simulator always the tiles, which a CPU runs fastest.
+What `matmul`, `multiply` and the fused ones take: on a GPU the kernel whose busiest multiprocessor is done first, by
+tile_choice.py; the fused ones, where there is little to compute, and everything on the emulator and in the simulator:
+tiles of 32 x 32, and of 16 x 16 where the result is narrower than NARROW. A CPU runs these fastest.
 
 Shapes: a is (M, K), b is (K, N), the result is (M, N). float32 or float64.
 """
@@ -22,15 +25,17 @@ Shapes: a is (M, K), b is (K, N), the result is (M, N). float32 or float64.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from . import launch
+from . import launch, tile_choice
 from .arrays import Array, address, as_matrix, element_count, output_like
 from .backend import BACKEND, BackendError, cuda
+from .kernels import blocked
 from .kernels import matmul_1_basic as basic
 from .kernels import matmul_2_register as register
 from .kernels import matmul_3_warp as warp
-from .kernels import matmul_4_tensor as tensor
+from .kernels import matmul_4_fitted as fitted
+from .kernels import matmul_5_tensor as tensor
 from .kernels.matmul_tiles import SIDE, THREADS, WIDE
 from .kernels.ptx import BYTES, MOST_NUMBERS
 
@@ -40,31 +45,58 @@ FORMS = ("nn", "tn", "nt")
 NARROW = 17
 """A result with fewer columns or rows than this leaves more than half of a 32 x 32 tile idle: it gets 16 x 16 ones."""
 
-WARP_BLOCKS = 16
-"""So many blocks of the warp tile do as much as tiles on all multiprocessors of a large GPU (an estimate)."""
-
 TILED = {(size, form): basic.tiled(size, form) for size in (16, 32) for form in FORMS}
 
-RUNGS: dict[str, tuple[int, Any, Callable[[str, bool, str], Any]]] = {
-    "tiled_16": (16, (16, 16), lambda form, vector, dtype: TILED[16, form].multiply),
-    "tiled_32": (32, (32, 32), lambda form, vector, dtype: TILED[32, form].multiply),
-    "register_1d": (64, 512, lambda form, vector, dtype: register.register_1d(form)),
-    "register_2d": (SIDE, THREADS, lambda form, vector, dtype: register.register_2d(form)),
-    "vectorised": (SIDE, THREADS, register.vectorised),
-    "conflict_free": (SIDE, THREADS, register.conflict_free),
-    "warp_tiled": (SIDE, THREADS, warp.multiply),
-    "tf32": (SIDE, THREADS, lambda form, vector, dtype: tensor.multiply(form, vector, "tf32")),
-    "bf16": (SIDE, THREADS, lambda form, vector, dtype: tensor.multiply(form, vector, "bf16")),
+
+class Rung(NamedTuple):
+    """A kernel that knows all three forms: the rows and columns of the result that a block computes, its threads, and
+    the function (form, 128-bit loads or not, dtype) that gives the kernel."""
+
+    rows: int
+    columns: int
+    threads: Any
+    kernel: Callable[[str, bool, str], Any]
+
+
+def _of_square(side: int, threads: Any, kernel: Callable[[str, bool, str], Any]) -> Rung:
+    return Rung(side, side, threads, kernel)
+
+
+def _of_tile(name: str) -> Rung:
+    tile = fitted.TILES[name]
+    return Rung(tile.rows, tile.columns, tile.threads, lambda *flavour: fitted.multiply(name, *flavour))
+
+
+RUNGS: dict[str, Rung] = {
+    "tiled_16": _of_square(16, (16, 16), lambda form, vector, dtype: TILED[16, form].multiply),
+    "tiled_32": _of_square(32, (32, 32), lambda form, vector, dtype: TILED[32, form].multiply),
+    "register_1d": _of_square(64, 512, lambda form, vector, dtype: register.register_1d(form)),
+    "register_2d": _of_square(SIDE, THREADS, lambda form, vector, dtype: register.register_2d(form)),
+    "vectorised": _of_square(SIDE, THREADS, register.vectorised),
+    "conflict_free": _of_square(SIDE, THREADS, register.conflict_free),
+    "warp_tiled": _of_square(SIDE, THREADS, warp.multiply),
+    **{name: _of_tile(name) for name in fitted.TILES},
+    "tf32": _of_square(SIDE, THREADS, lambda form, vector, dtype: tensor.multiply(form, vector, "tf32")),
+    "bf16": _of_square(SIDE, THREADS, lambda form, vector, dtype: tensor.multiply(form, vector, "bf16")),
 }
-"""Of each kernel that knows all three forms: the side of its square of the result, the threads of a block, and where to
-get it for a form, 128-bit loads or not, and a dtype."""
+
+
+def rung_for(name: str, rows: int, columns: int, dtype: str) -> Rung:
+    """What a rung launches for a result of (rows, columns): fitted_tile the tile that suits it; float64 has no
+    wide_tile, and takes the rung below."""
+    if name == "fitted_tile":
+        name = tile_choice.fastest(rows, columns, dtype, among=tile_choice.FITTED)
+    if name == "wide_tile" and dtype == "float64":
+        name = "pipelined"
+    return RUNGS[name]
 
 
 def run_rung(name: str, form: str, a: Array, b: Array, out: Array, vector: bool | None = None) -> Array:
-    """One of RUNGS, unchecked. vector: whether it loads 128 bits at a time; None for "where it can"."""
-    side, block, choose = RUNGS[name]
-    kernel = choose(form, may_load_wide(a, b, out) if vector is None else vector, a.dtype.name)
-    kernel[launch.tiles(out.shape[0], out.shape[1], side, side), block](a, b, out)
+    """One of RUNGS or fitted_tile, unchecked. vector: whether it loads 128 bits at a time; None for "where it can"."""
+    rows, columns = out.shape
+    rung = rung_for(name, rows, columns, out.dtype.name)
+    kernel = rung.kernel(form, may_load_wide(a, b, out) if vector is None else vector, a.dtype.name)
+    kernel[launch.tiles(rows, columns, rung.rows, rung.columns), rung.threads](a, b, out)
     return out
 
 
@@ -124,8 +156,24 @@ def conflict_free(a: Array, b: Array, out: Array | None = None) -> Array:
 
 
 def warp_tiled(a: Array, b: Array, out: Array | None = None) -> Array:
-    """Compact warps and double-buffered tiles: what `matmul` takes for large results on a GPU."""
+    """Compact warps and double-buffered tiles: the next tile's numbers travel while this one's are multiplied."""
     return run_rung("warp_tiled", "nn", *_prepare("matmul", "nn", a, b, out))
+
+
+def pipelined(a: Array, b: Array, out: Array | None = None) -> Array:
+    """warp_tiled with two sets of registers for what comes from shared memory: one is filled while one is used."""
+    return run_rung("pipelined", "nn", *_prepare("matmul", "nn", a, b, out))
+
+
+def wide_tile(a: Array, b: Array, out: Array | None = None) -> Array:
+    """pipelined with 128 x 256 numbers to a block and 8 x 16 to a thread; in float64, which has no registers for them,
+    the same as pipelined."""
+    return run_rung("wide_tile", "nn", *_prepare("matmul", "nn", a, b, out))
+
+
+def fitted_tile(a: Array, b: Array, out: Array | None = None) -> Array:
+    """The tile whose blocks keep all multiprocessors busy: 128 x 256 for large results, 64 x 128 or 64 x 64 else."""
+    return run_rung("fitted_tile", "nn", *_prepare("matmul", "nn", a, b, out))
 
 
 LADDER: dict[str, Callable[..., Array]] = {
@@ -138,6 +186,9 @@ LADDER: dict[str, Callable[..., Array]] = {
     "vectorised": vectorised,
     "conflict_free": conflict_free,
     "warp_tiled": warp_tiled,
+    "pipelined": pipelined,
+    "wide_tile": wide_tile,
+    "fitted_tile": fitted_tile,
 }
 
 
@@ -182,8 +233,8 @@ def matmul_nt(a: Array, b: Array, out: Array | None = None) -> Array:
 
 def multiply(form: str, a: Array, b: Array, out: Array) -> Array:
     """The product of that form into `out`, unchecked: for callers that made the arrays themselves."""
-    if _large(out):
-        return run_rung("warp_tiled", form, a, b, out)
+    if BACKEND.name == "gpu":
+        return run_rung(tile_choice.fastest(out.shape[0], out.shape[1], out.dtype.name), form, a, b, out)
     return run_rung("tiled_16" if min(out.shape) < NARROW else "tiled_32", form, a, b, out)
 
 
@@ -192,11 +243,16 @@ def forward_fused(x: Array, weights: Array, bias: Array, activation: int, out: A
 
     activation: its number in kernels/activations.py, not softmax's
     """
-    if _large(out):
+    name = fused_kernel(out, x.shape[1])
+    if name == "warp_tiled":
         kernel = warp.forward(may_load_wide(x, weights, out), out.dtype.name, activation)
         kernel[launch.tiles(out.shape[0], out.shape[1], SIDE, SIDE), THREADS](x, weights, bias, out)
         return out
-    kernels, grid, block = _tiles("nn", out)
+    if side := tile_choice.BLOCKED.get(name):
+        grid = launch.tiles(out.shape[0], out.shape[1], side, side)
+        blocked.FORWARD[side][grid, blocked.THREADS](x, weights, bias, activation, out)
+        return out
+    kernels, grid, block = _tiles("nn", name, out)
     kernels.forward[grid, block](x, weights, bias, activation, out)
     return out
 
@@ -213,24 +269,32 @@ def backward_fused(
     masked = mask is not None
     # A kernel takes an array in every place; without a mask it is one that is never read.
     read = output if mask is None else mask
-    if _large(out):
+    name = fused_kernel(out, grad.shape[1])
+    if name == "warp_tiled":
         wide = may_load_wide(grad, weights, output, read, out)
         kernel = warp.backward(wide, out.dtype.name, activation, masked)
         grid = launch.tiles(out.shape[0], out.shape[1], SIDE, SIDE)
         kernel[grid, THREADS, stream](grad, weights, output, read, out)
         return out
-    kernels, grid, block = _tiles("nt", out)
+    if side := tile_choice.BLOCKED.get(name):
+        grid = launch.tiles(out.shape[0], out.shape[1], side, side)
+        blocked.BACKWARD[side][grid, blocked.THREADS, stream](grad, weights, output, activation, read, int(masked), out)
+        return out
+    kernels, grid, block = _tiles("nt", name, out)
     kernels.backward[grid, block, stream](grad, weights, output, activation, read, int(masked), out)
     return out
 
 
-def _large(out: Array) -> bool:
-    """Whether enough blocks of the warp tile are full."""
-    return BACKEND.name == "gpu" and (out.shape[0] // SIDE) * (out.shape[1] // SIDE) >= WARP_BLOCKS
+def fused_kernel(out: Array, inner: int) -> str:
+    """The name of the kernel that a fused product takes, which sums over `inner`."""
+    rows, columns = out.shape
+    if tile_choice.is_little(rows, columns, inner):
+        return "tiled_16" if min(rows, columns) < NARROW else "tiled_32"
+    return tile_choice.fastest(rows, columns, out.dtype.name, among=tile_choice.FUSED)
 
 
-def _tiles(form: str, out: Array) -> tuple[Any, tuple[int, int], tuple[int, int]]:
-    size = 16 if min(out.shape) < NARROW else 32
+def _tiles(form: str, name: str, out: Array) -> tuple[Any, tuple[int, int], tuple[int, int]]:
+    size = RUNGS[name].rows
     return TILED[size, form], launch.tiles(out.shape[0], out.shape[1], size, size), (size, size)
 
 

@@ -20,6 +20,7 @@ from .activations import softmax
 from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, copy, sent
 from .buffers import Buffers, check_apart, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
+from .ready import ReadySteps
 from .resident import Resident
 from .steps import LABEL_LOSSES, LOSSES, SOFTMAX, STEP_LADDER, graph, multiply
 
@@ -43,10 +44,14 @@ class Network:
     Raises ValueError for an unknown name or impossible sizes, listing what is possible.
     A network works in memory of its own, so only one thread at a time may use it; different networks do not mind.
 
+    told: how the latest run of `resident` takes its steps, as a line for people; "" where there is no choice
+
     >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
     >>> network.forward([[0.5, -0.5]]).shape
     (1, 1)
     """
+
+    told = ""
 
     def __init__(
         self,
@@ -93,6 +98,7 @@ class Network:
                     f"but layer {i + 1} takes {following.in_features} inputs"
                 )
         self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
+        self.ready = ReadySteps()
         self._buffers: Buffers | None = None
         self._checked: list[Array] = []
 
@@ -140,7 +146,9 @@ class Network:
 
     def resident(self, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int) -> Resident:
         """A training run whose data stays on the device: see resident.py."""
-        return Resident(self, x, labels, optimizer, batch_size, dropout, seed)
+        run = Resident(self, x, labels, optimizer, batch_size, dropout, seed)
+        self.told = run.told
+        return run
 
     def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]:
         """x, y and the masks as NumPy arrays to be sent to the device, or the device arrays that they are; or an error

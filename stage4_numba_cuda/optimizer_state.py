@@ -40,6 +40,7 @@ class OptimizerState:
         self.steps = 0
         self.buffers: dict[str, list[Array]] = {}
         self._numbers: dict[np.dtype, tuple[np.ndarray, Array]] = {}
+        """For each dtype the vector in pinned memory as it was last sent, and on the device."""
 
     def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:
         """Check everything, make the buffers on the first step, count the step. Returns the gradients, contiguous."""
@@ -63,19 +64,22 @@ class OptimizerState:
                     buffers[i] = _to_device(buffers[i], p.dtype)
         return {name: self.buffers[name] for name in self.names}
 
-    def device_numbers(self, numbers: Mapping[str, float], dtype: Any) -> Array:
+    def device_numbers(self, numbers: Mapping[str, float], dtype: Any, stream: Any = 0) -> Array:
         """What an optimizer's numbers() returned, on the device, in the order that the kernels read.
 
         There is one vector for each dtype, always the same one, so that a captured graph may hold on to it. It is
         written only where a number has changed since this wrote it last, so nobody else may write to it.
+        stream: in which it is written, without waiting; the caller waits for this stream before the next call
         """
         vector = in_order(numbers, dtype)
         if vector.dtype not in self._numbers:
-            self._numbers[vector.dtype] = vector, cuda.to_device(vector)
+            pinned = cuda.pinned_array(vector.shape, vector.dtype)
+            pinned[...] = vector
+            self._numbers[vector.dtype] = pinned, cuda.to_device(pinned)
         written, array = self._numbers[vector.dtype]
         if not np.array_equal(written, vector):
-            array.copy_to_device(vector)
-            self._numbers[vector.dtype] = vector, array
+            written[...] = vector
+            array.copy_to_device(written, stream=stream)
         return array
 
     def save(self) -> dict[str, Any]:

@@ -18,16 +18,16 @@ from typing import Any
 
 import numpy as np
 
-from . import graphs, launch
+from . import graphs, launch, persistent
 from .arrays import Array, checked_labels, empty, zeros
 from .backend import cuda
-from .buffers import READ_EVERY, Rows, Trainable
+from .buffers import READ_EVERY, Buffers, Rows, Trainable
 from .dropout import threshold_and_scale
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
 from .optimizer_state import in_order
-from .steps import LABEL_LOSSES, OPTIMIZERS, TILE, Move, has_few_kernels, launch_few, launch_fused
+from .steps import LABEL_LOSSES, OPTIMIZERS, Move, has_few_kernels, launch_few, launch_fused, product_kernel
 
 MASK64 = (1 << 64) - 1
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
@@ -42,6 +42,9 @@ class Resident:
     x (n, features), labels (n,): float32 or float64, and whole numbers; images that are bytes over 255 travel as bytes
     optimizer: takes the steps; its learning_rate is set for each
     dropout, seed: the rate, and what decides the masks, as in shared.dropout
+
+    rung: how the steps are taken: "persistent", "graph" (on the CPU "few_kernels") or "fused", as in steps.py
+    reason: why it is not "persistent", as the end of a sentence; None where it is
     """
 
     interval = READ_EVERY if graphs.available() else 1
@@ -80,6 +83,29 @@ class Resident:
         self._ahead: np.ndarray | None = None
         self._pinned = cuda.pinned_array((self.count,), np.int32)
         self._copies: Any = cuda.stream() if graphs.available() else 0
+        self.rung, self.reason = self._choose()
+
+    def _choose(self) -> tuple[str, str | None]:
+        """The rung that the steps are taken by, and why it is not the last."""
+        network = self.network
+        if type(self.optimizer) not in OPTIMIZERS:
+            return "fused", f"{type(self.optimizer).__name__} is no optimizer of this floor"
+        plain = "graph" if graphs.available() else "few_kernels"
+        reason = persistent.misfit(network, self.batch_size, str(self.values.dtype)) if persistent.wanted() else ""
+        if reason is None:
+            return "persistent", None
+        if reason == "" and graphs.available():
+            reason = f"{persistent.VARIABLE}=0 asks for another"
+        elif reason == "":
+            reason = f"it is for GPUs ({persistent.VARIABLE}=1 takes it on the CPU, too)"
+        return plain if has_few_kernels(network) else "fused", reason
+
+    @property
+    def told(self) -> str:
+        """The same as a line for people; "" where the persistent kernel is not wanted."""
+        if not persistent.wanted():
+            return ""
+        return "steps by the persistent kernel" if self.reason is None else f"steps by {self.rung}: {self.reason}"
 
     def begin_epoch(self, order: np.ndarray) -> None:
         """The order in which the coming steps visit the data: each index once, (n,).
@@ -125,7 +151,11 @@ class Resident:
         counts = [min(self.batch_size, self.count - start) for start in starts]
         buffers = network.buffers(self.batch_size)
         self.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
-        if has_few_kernels(network) and type(self.optimizer) in OPTIMIZERS:
+        plan = None
+        if self.rung == "persistent":
+            self._send_schedule(rates)
+            plan = self._persistent(buffers, starts, counts, steps_before)
+        elif self.rung != "fused":
             self._send_schedule(rates)
             for count, alike in groupby(counts):  # all of one size, but for the last batch of an epoch
                 self._few(buffers.rows(count), count, len(list(alike)))
@@ -136,6 +166,8 @@ class Resident:
         if meanwhile is not None:
             meanwhile()
         rows = buffers.row_losses[: len(counts)].copy_to_host()
+        if plan is not None:
+            plan.check()
         return [float(np.sum(rows[slot, :count], dtype=np.float64)) for slot, count in enumerate(counts)]
 
     def _send_schedule(self, rates: Sequence[float]) -> None:
@@ -144,6 +176,35 @@ class Resident:
             self.optimizer.learning_rate = rate
             table[i] = in_order(self.optimizer.numbers(i), table.dtype)
         self.schedule.copy_to_device(table)
+
+    def _persistent(
+        self, buffers: Buffers, starts: Sequence[int], counts: Sequence[int], steps_before: int
+    ) -> persistent.Plan:
+        """The steps in one launch; in two where the last batch of the epoch is smaller."""
+        network, order = self.network, self._orders[self._current]
+        plan = persistent.plan_of(network, buffers, str(self.values.dtype))
+        move = Move(network, buffers, self.optimizer, self.numbers)
+        threshold_scale = threshold_and_scale(self.dropout, network.dtype)
+        done = 0
+        for count, alike in groupby(counts):
+            rows, steps = buffers.rows(count), len(list(alike))
+            plan.launch(
+                self.values,
+                self.labels,
+                rows.targets,
+                order,
+                starts[done],
+                steps,
+                rows,
+                move,
+                self.schedule[done:],
+                own_targets=network.loss_name not in LABEL_LOSSES,
+                dropout=persistent.Dropout(self.seed, steps_before + done, *threshold_scale) if self.dropout else None,
+                row_losses=buffers.row_losses[done:],
+            )
+            move.done(steps)
+            done += steps
+        return plan
 
     def _few(self, rows: Rows, count: int, steps: int) -> None:
         """Steps of the three kernels, each from the same graph where there are graphs."""
@@ -157,10 +218,9 @@ class Resident:
             self._draw_masks(masks, stream)
             first = None
             if self.is_bytes and label_loss:
-                grid = (*launch.tiles(count, network.layers[0].out_features, TILE, TILE), rows.parts[0].shape[0])
 
                 def first() -> None:
-                    fused.FORWARD_BYTES[TILE][grid, (TILE, TILE), stream](
+                    product_kernel("FORWARD_BYTES", rows.parts[0], network.layer_sizes[0], stream)(
                         self.values, self.labels, order, self.counters, self.schedule, self.numbers,
                         network.layers[0].weights, rows.x, rows.labels, rows.parts[0],
                     )  # fmt: skip

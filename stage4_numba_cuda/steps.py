@@ -1,4 +1,4 @@
-"""One training step, four ways: forward, loss, backward, optimizer, in fewer and fewer launches.
+"""One training step, five ways: forward, loss, backward, optimizer, in fewer and fewer launches.
 
     op_by_op      a kernel for every operation, as on stages 2 and 3     about 18 launches for two layers
     fused         bias and activation join the product, mask and slope   every number is written once, and not read
@@ -6,6 +6,8 @@
     few_kernels   three kernels for two layers (kernels/fused.py)        blocks meet where they must and nowhere else;
                                                                          the optimizer needs no gradient in memory
     graph         the same, captured once and replayed as a CUDA graph   the device gets one order a step, not three
+    persistent    one kernel, whose blocks wait for each other inside    weights stay in shared memory between steps,
+                  (kernels/persistent.py)                                and one launch takes many of them
 
 All work in the network's buffers, so that only the launches differ. Each takes (network, x, y, optimizer, masks)
 and returns the loss before the step. With optimizer=None nothing moves: the gradients are left in the layers.
@@ -13,6 +15,7 @@ and returns the loss before the step. With optimizer=None nothing moves: the gra
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,12 +26,17 @@ from .arrays import Array, address, sent
 from .backend import BACKEND
 from .buffers import Buffers, Rows, Trainable
 from .dense import ACTIVATIONS, Dense
+from .kernels import blocked
 from .kernels import dense as dense_kernels
 from .kernels import fused as kernels
 from .kernels.head import HEAD_LANES, HEAD_ROWS, head
 from .kernels.update import ONLY_GRADIENTS, UPDATE
+from .optimizer_state import in_order
 from .optimizers import SGD, Adam, RMSProp
+from .persistent import misfit, plan_of
+from .ready import ReadyStep
 from .reductions import launch_column_sums
+from .tile_choice import blocked_side
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 """In the order of the numbers in kernels/head.py."""
@@ -94,20 +102,51 @@ def graph(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[An
     """`few_kernels` from a CUDA graph. Where there is no GPU there are no graphs, and this is that rung."""
     if not (graphs.available() and has_few_kernels(network)):
         return few_kernels(network, x, y, optimizer, masks)
-    x, y, masks, buffers, rows = _prepare(network, x, y, masks)
-    move = Move(network, buffers, optimizer)
+    x, y, masks = network.checked(x, y, masks)
+    count = x.shape[0]
+    buffers = network.buffers(count)
+    ready = network.ready.step(
+        network, buffers, optimizer, count, len(masks), lambda: _made_ready(network, buffers, optimizer, count, masks)
+    )
+    return ready.take(network, [x, y, *masks])
+
+
+def _made_ready(network: Trainable, buffers: Buffers, optimizer: Any, count: int, masks: Sequence[Array]) -> ReadyStep:
+    rows = buffers.rows(count)
     # A graph repeats its arguments, addresses included: what is new in every step goes where it will look.
     own_y = rows.labels if network.loss_name in LABEL_LOSSES else rows.targets
     own_masks = rows.masks[: len(masks)]
-    for own, given in zip([rows.x, own_y, *own_masks], [x, y, *masks], strict=True):
-        if given is not own:
-            own.copy_to_device(given)
-    key = ("step", rows.x.shape[0], bool(masks), move.key())
-    buffers.graphs.launch(
-        key, lambda stream: launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
-    )
+    move = Move(network, buffers, optimizer)
+    key = ("step", count, bool(masks), move.key())
+
+    def launches(network: Trainable, stream: Any) -> None:
+        launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
+
+    return ReadyStep(network, buffers, rows, [rows.x, own_y, *own_masks], move, key, launches)
+
+
+def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """One step of the persistent kernel; `graph` where it does not fit (persistent.misfit).
+
+    Its gain is in the steps after the first, which a training run on the device takes with it (resident.py). A single
+    step fetches the weights and brings them back, so `train_step` is `graph`.
+    """
+    x, y, masks, buffers, rows = _prepare(network, x, y, masks)
+    if misfit(network, x.shape[0], network.dtype) is not None:
+        return graph(network, x, y, optimizer, masks or None)
+    move, plan = Move(network, buffers, optimizer), plan_of(network, buffers, network.dtype)
+    if move.ours:
+        plan.schedule.copy_to_device(in_order(optimizer.numbers(0), network.dtype).reshape(1, -1))
+    if network.loss_name in LABEL_LOSSES:
+        labels, targets = y, rows.targets
+    else:
+        labels, targets = rows.labels, y
+    mask = masks[0] if masks else None
+    plan.launch(x, labels, targets, plan.order, 0, 1, rows, move, plan.schedule, mask=mask)
+    loss = read_loss(rows)
+    plan.check()
     move.done()
-    return read_loss(rows)
+    return loss
 
 
 STEP_LADDER: dict[str, Callable[..., float]] = {
@@ -115,6 +154,7 @@ STEP_LADDER: dict[str, Callable[..., float]] = {
     "fused": fused,
     "few_kernels": few_kernels,
     "graph": graph,
+    "persistent": persistent,
 }
 
 
@@ -131,7 +171,7 @@ class Move:
 
     def __init__(self, network: Trainable, buffers: Buffers, optimizer: Any, numbers: Array | None = None) -> None:
         # numbers: where the kernels find them, in a training run that changes them itself
-        self.network, self.optimizer = network, optimizer
+        self.network, self.optimizer = weakref.proxy(network), optimizer  # a network may keep its move (ready.py)
         self.ours = type(optimizer) in OPTIMIZERS
         self.kind = ONLY_GRADIENTS
         self.numbers = buffers.no_buffer
@@ -149,6 +189,11 @@ class Move:
         """Changes when a captured graph no longer fits: another optimizer, or arrays put in the place of others."""
         arrays = [self.numbers, *self.first, *self.second, *self.network.parameters, *self.network.layer_gradients]
         return (self.network.activation, self.network.loss_name, self.kind, *map(address, arrays))
+
+    def refresh(self, stream: Any) -> None:
+        """Send the optimizer's numbers if one has changed, on this stream."""
+        if self.ours:
+            self.optimizer._state.device_numbers(self.optimizer.numbers(), self.network.dtype, stream)
 
     def done(self, steps: int = 1) -> None:
         """The kernels of so many steps were launched."""
@@ -238,20 +283,34 @@ def launch_few(
         )
     for i in range(0, len(layers), 2):
         pair = [i, i + 1] if i + 1 < len(layers) else [i, i]
+        side = max(blocked_side(layers[j].in_features, layers[j].out_features, batch) for j in pair)
+        kernel, tile, block = update_of(side)
         blocks = [
-            launch.divided(layers[j].in_features, TILE) * launch.divided(layers[j].out_features, TILE) for j in pair
+            launch.divided(layers[j].in_features, tile) * launch.divided(layers[j].out_features, tile) for j in pair
         ]
         arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
         moves_on = advance if i + 2 >= len(layers) else 0
-        UPDATE[TILE][grid, (TILE, TILE), stream](move.kind, move.numbers, counters, moves_on, blocks[0], *arrays)
+        kernel[grid, block, stream](move.kind, move.numbers, counters, moves_on, blocks[0], *arrays)
+
+
+def update_of(side: int) -> tuple[Any, int, Any]:
+    """The kernel of the step's end, the side of its tile and its block. side: of a register tile; 0: one number a
+    thread."""
+    return (blocked.UPDATE[side], side, blocked.THREADS) if side else (UPDATE[TILE], TILE, (TILE, TILE))
 
 
 def launch_product(x: Array, weights: Array, parts: Array, stream: Any = 0) -> None:
     """xW in parts: x (rows, K), weights (K, columns), parts (splits, rows, columns)."""
+    product_kernel("FORWARD_PARTIAL", parts, x.shape[1], stream)(x, weights, parts)
+
+
+def product_kernel(name: str, parts: Array, inner: int, stream: Any = 0) -> Any:
+    """FORWARD_PARTIAL or FORWARD_BYTES of kernels/fused.py or kernels/blocked.py, ready to launch into `parts`."""
     splits, rows, columns = parts.shape
-    grid = (*launch.tiles(rows, columns, TILE, TILE), splits)
-    kernels.FORWARD_PARTIAL[TILE][grid, (TILE, TILE), stream](x, weights, parts)
+    if side := blocked_side(rows, columns, inner):
+        return getattr(blocked, name)[side][(*launch.tiles(rows, columns, side, side), splits), blocked.THREADS, stream]
+    return getattr(kernels, name)[TILE][(*launch.tiles(rows, columns, TILE, TILE), splits), (TILE, TILE), stream]
 
 
 def read_loss(rows: Rows) -> float:

@@ -3,7 +3,7 @@
 A kernel checks only that its thread has something to do; shapes, dtypes and overlap are checked in the room of the same
 name. docs/cuda.md goes through the kernels.
 
-    matmul_1_basic, matmul_2_register, matmul_3_warp, matmul_4_tensor
+    matmul_1_basic, matmul_2_register, matmul_3_warp, matmul_4_fitted, matmul_5_tensor
                          the matmul ladder, in three forms: ab, aᵀb, abᵀ
     matmul_tiles         how its upper rungs move a tile, and what they do with it
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python
@@ -13,6 +13,9 @@ name. docs/cuda.md goes through the kernels.
     optimizers           every optimizer's formula for one number
     dropout, gather      masks from a counter; a mini-batch by index
     fused, head, update  a training step in three kernels
+    blocked, blocked_tiles
+                         the products of a large step, with 4 x 4 numbers to a thread
+    persistent           many training steps in one kernel, whose blocks wait for each other
     resident             what moves on between the steps of a training run
     interchange          leaky ReLU with any slope, for PyTorch
 """

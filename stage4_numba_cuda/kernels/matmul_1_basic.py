@@ -113,6 +113,7 @@ def tiled(tile: int, form: str) -> SimpleNamespace:
 
     @cuda.jit
     def forward(x, weights, bias, activation, out):
+        """out = activation(x weights + bias), each number written once; `activate` applies the activation."""
         tile_a = cuda.shared.array((tile, pitch_a), x.dtype)
         tile_b = cuda.shared.array((tile, pitch_b), x.dtype)
         column, row = cuda.grid(2)

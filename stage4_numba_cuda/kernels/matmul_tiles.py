@@ -1,8 +1,8 @@
 """How the rungs from `vectorised` on move a tile, and what they do with it once it is there.
 
-A tile is 128 numbers of the result's rows or columns (i) by `depth` of the numbers that are summed over (k), stored as
-tile[k, i] whatever lay in memory, so that one thread's numbers are neighbours and move four at a time. Which way an
-operand lies is all that nn, tn and nt differ in:
+A tile is `side` numbers of the result's rows or columns (i), 128 on most rungs, by `depth` of the numbers that are
+summed over (k), stored as tile[k, i] whatever lay in memory, so that one thread's numbers are neighbours and move four
+at a time. Which way an operand lies is all that nn, tn and nt differ in:
 
     rows along i     a in tn, b in nn and tn     a thread copies four neighbours of a row as they are
     rows along k     a in nn and nt, b in nt     it copies four neighbours of a row into four rows of the tile
@@ -26,8 +26,6 @@ SIDE = 128
 """Rows and columns of the result that a block computes."""
 
 THREADS = 256
-WARP = 32
-
 WIDE = 4
 """Numbers that a thread moves at once."""
 
@@ -39,13 +37,13 @@ def two_blocks(vector: bool, dtype: str) -> dict[str, Any]:
 
 
 class Mover(NamedTuple):
-    """The device functions that bring tiles of one operand from memory to shared memory, in blocks of THREADS threads.
+    """The device functions that bring tiles of one operand from memory to shared memory, in blocks of so many threads.
 
-    place(): the (i, k) of a tile from which on this thread moves its numbers, depth / 8 times four of them
-    first(staged, source, i, k, count): four by four into its registers, staged[depth / 8, 4], and zeros from row
-    `count` of k on
-    aim(at, source, i, k): notes in `at`, int32[depth / 8 + 1], where a thread's numbers lie, for wide loads as offsets
-    into `source`, else as rows and columns; moved back to the edge where that is passed
+    place(): the (i, k) of a tile from which on this thread moves its numbers, `parts` times four of them
+    first(staged, source, i, k, count): four by four into its registers, staged[parts, 4], and zeros from row `count`
+    of k on
+    aim(at, source, i, k): notes in `at`, int32[parts + 1], where a thread's numbers lie, for wide loads as offsets into
+    `source`, else as rows and columns; moved back to the edge where that is passed
     load(staged, source, at): the numbers from there, with nothing to guard in k; `at` is then one tile further on
     unload(tile, i, k, staged): from the registers to the tile
     """
@@ -57,15 +55,21 @@ class Mover(NamedTuple):
     unload: Any
 
 
+def moved_parts(depth: int, side: int, threads: int = THREADS) -> int:
+    """How many times four numbers of a tile of depth x side a thread moves."""
+    return depth * side // (threads * WIDE)
+
+
 @cache
-def mover(along_k: bool, vector: bool, depth: int) -> Mover:
-    """along_k: whether a row of the operand runs along k; vector: whether four of its numbers may be loaded at once."""
-    parts = depth * SIDE // (THREADS * WIDE)
+def mover(along_k: bool, vector: bool, depth: int, side: int = SIDE, threads: int = THREADS) -> Mover:
+    """along_k: whether a row of the operand runs along k; vector: whether four of its numbers may be loaded at once;
+    depth, side: of the tile, both powers of two; threads: of a block. A thread moves `parts` times four numbers."""
+    parts = moved_parts(depth, side, threads)
 
     if along_k:
         groups = depth // WIDE  # of four numbers along k
         shift = groups.bit_length() - 1
-        further = THREADS // groups  # rows that all threads together have read, and so the way to a thread's next part
+        further = threads // groups  # rows that all threads together have read, and so the way to a thread's next part
 
         @cuda.jit(device=True)
         def place():
@@ -108,11 +112,13 @@ def mover(along_k: bool, vector: bool, depth: int) -> Mover:
                     # Unsigned, for an index that may be negative is tested, and counts from the end: more instructions.
                     tile[uint32(k + lane), uint32(i + part * further)] = staged[part, lane]
     else:
-        further = THREADS // WARP  # rows of k, one to a warp
+        groups = side // WIDE  # of four numbers along i: a warp where the side is 128
+        shift = groups.bit_length() - 1
+        further = threads // groups
 
         @cuda.jit(device=True)
         def place():
-            return (cuda.threadIdx.x & 31) * WIDE, cuda.threadIdx.x >> 5
+            return (cuda.threadIdx.x & (groups - 1)) * WIDE, cuda.threadIdx.x >> shift
 
         @cuda.jit(device=True)
         def first(staged, source, i, k, count):
@@ -197,25 +203,26 @@ def outer_products(gap: int) -> Any:
 
 
 @cache
-def writer(vector: bool, gap: int) -> Any:
-    """The device function write(c, row, column, sums, i): row i of a thread's 8 x 8 numbers into that row of c, four
-    from `column` on and four from column + gap on, as far as c reaches."""
+def writer(vector: bool, gap: int, groups: int = 2) -> Any:
+    """The device function write(c, row, column, sums, i): row i of a thread's numbers into that row of c, as far as c
+    reaches: four from `column` on, and four from each `gap` further on, `groups` times in all."""
     if vector:
 
         @cuda.jit(device=True)
         def write(c, row, column, sums, i):
-            if column < c.shape[1]:
-                store4(c, row, column, sums[i, 0], sums[i, 1], sums[i, 2], sums[i, 3])
-            if column + gap < c.shape[1]:
-                store4(c, row, column + gap, sums[i, 4], sums[i, 5], sums[i, 6], sums[i, 7])
+            for group in range(groups):
+                x = column + group * gap
+                j = group * WIDE
+                if x < c.shape[1]:
+                    store4(c, row, x, sums[i, j], sums[i, j + 1], sums[i, j + 2], sums[i, j + 3])
     else:
 
         @cuda.jit(device=True)
         def write(c, row, column, sums, i):
-            for lane in range(WIDE):
-                if column + lane < c.shape[1]:
-                    c[row, column + lane] = sums[i, lane]
-                if column + gap + lane < c.shape[1]:
-                    c[row, column + gap + lane] = sums[i, WIDE + lane]
+            for group in range(groups):
+                for lane in range(WIDE):
+                    x = column + group * gap + lane
+                    if x < c.shape[1]:
+                        c[row, x] = sums[i, group * WIDE + lane]
 
     return write

@@ -7,6 +7,7 @@ the emulator and in Numba's simulator it is the same thing said in Python, which
     fetch4(array, offset)                   the same, counted from the first of at most MOST_NUMBERS: in 32 bits
     store4(array, row, column, v0 … v3)     and back
     to_tf32(x), to_bf16(x)                  the nearest number that a tensor core can take, still as a float32
+    meet(meetings, target)                  a barrier across the grid that gives up after PATIENCE
     multiply_tf32, multiply_bf16            a warp multiplies 16 x 8 (x 8) and 8 (16) x 8 numbers from shared memory
 
 load4 and store4 want an address that is a multiple of 16 bytes: an aligned array whose rows are a multiple of four
@@ -30,6 +31,13 @@ LANES = 4
 
 MOST_NUMBERS = 2**31 - 1
 """Of an array that fetch4 reads: an offset of 32 bits takes half the registers of an address, and ends there."""
+
+PATIENCE = 2_000_000_000
+"""Nanoseconds that a block waits at a barrier across the grid. Other blocks take microseconds: it is only reached where
+some never come."""
+
+POLLS = 256
+"""Looks at the count of arrivals between two looks at the clock."""
 
 if REAL:
     from llvmlite import ir
@@ -95,7 +103,12 @@ if REAL:
 
         return rounded
 
-    to_tf32 = _rounding("cvt.rna.tf32.f32 $0, $1;")
+    # What cvt makes of a NaN is the device's to decide, and on one of compute capability 9.0 it was no NaN for some.
+    to_tf32 = _rounding(
+        "{ .reg .pred ordinary; .reg .b32 nan, rounded; mov.b32 nan, $1; or.b32 nan, nan, 0x00400000; "
+        "and.b32 nan, nan, 0xFFFFE000; setp.eq.f32 ordinary, $1, $1; cvt.rna.tf32.f32 rounded, $1; "
+        "selp.b32 $0, rounded, nan, ordinary; }"
+    )
     # cvt makes two bf16 at once. The first becomes the upper half: there a float32 has what a bf16 keeps of it.
     to_bf16 = _rounding("{ .reg .f32 zero; mov.f32 zero, 0f00000000; cvt.rn.bf16x2.f32 $0, $1, zero; }")
 
@@ -138,6 +151,66 @@ if REAL:
     _mma_tf32 = _mma("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
     _mma_bf16 = _mma("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
 
+    def _first(context, builder, signature, arguments):
+        """The address of an array's first element, as a number."""
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        return builder.ptrtoint(view.data, ir.IntType(64))
+
+    @intrinsic
+    def _arrive(typing, meetings):
+        """meetings[0] += 1; all earlier writes of the block are seen by whoever sees it (red.release).
+
+        The kernel is launched cooperatively from now on: the driver refuses a grid whose blocks do not fit at once.
+        """
+
+        def emit(context, builder, signature, arguments):
+            context.active_code_library.use_cooperative = True
+            function = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
+            text = "red.release.gpu.global.add.u32 [$0], 1;"
+            address = _first(context, builder, signature, arguments)
+            builder.call(ir.InlineAsm(function, text, "l,~{memory}", side_effect=True), [address])
+            return context.get_dummy_value()
+
+        return types.void(meetings), emit
+
+    @intrinsic
+    def _arrived(typing, meetings):
+        """meetings[0], and with it what the blocks that have arrived wrote before (ld.acquire)."""
+
+        def emit(context, builder, signature, arguments):
+            function = ir.FunctionType(INT, [ir.IntType(64)])
+            text = "ld.acquire.gpu.global.u32 $0, [$1];"
+            address = _first(context, builder, signature, arguments)
+            return builder.call(ir.InlineAsm(function, text, "=r,l,~{memory}", side_effect=True), [address])
+
+        return types.int32(meetings), emit
+
+    @intrinsic
+    def _nanoseconds(typing):
+        """The device's clock."""
+
+        def emit(context, builder, signature, arguments):
+            function = ir.FunctionType(ir.IntType(64), [])
+            text = "mov.u64 $0, %globaltimer;"
+            return builder.call(ir.InlineAsm(function, text, "=l", side_effect=True), [])
+
+        return types.int64(), emit
+
+    @cuda.jit(device=True)
+    def meet(meetings, target):
+        late = 0
+        cuda.syncthreads()
+        if cuda.threadIdx.x == 0:
+            _arrive(meetings)
+            begun = _nanoseconds()
+            polls = 0
+            while late == 0 and _arrived(meetings) < target:
+                polls += 1
+                if polls % POLLS == 0 and _nanoseconds() - begun > PATIENCE:
+                    late = 1
+                    meetings[1] = 1
+        return cuda.syncthreads_or(late) == 0
+
     @cuda.jit(device=True)
     def multiply_tf32(tile_a, tile_b, k, y, x, c0, c1, c2, c3):
         lane = cuda.threadIdx.x & 31
@@ -165,6 +238,15 @@ if REAL:
 else:
 
     @cuda.jit(device=True)
+    def meet(meetings, target):
+        """Wait for all blocks, whose number times the barriers so far is `target`. False if that took too long.
+
+        meetings (2,) int32, zeros before the launch: arrivals, and whether a block gave up. Blocks are one-dimensional.
+        """
+        cuda.cg.this_grid().sync()
+        return True
+
+    @cuda.jit(device=True)
     def load4(array, row, column):
         return array[row, column], array[row, column + 1], array[row, column + 2], array[row, column + 3]
 
@@ -182,23 +264,29 @@ else:
 
     @cuda.jit(device=True)
     def to_tf32(x):
-        """To 11 significant bits, a tie away from zero: half a unit is added to the bits, the last 13 are dropped."""
+        """To 11 significant bits, a tie away from zero: half a unit is added to the bits, the last 13 are dropped.
+
+        A NaN stays one: the first bit of its payload is set, since the others might be among the 13.
+        """
         number = cuda.local.array(1, np.float32)
         number[0] = x
         bits = number.view(np.uint32)
-        if x == x:  # a NaN's bits could overflow
-            bits[0] = (bits[0] + np.uint32(0x1000)) & np.uint32(0xFFFFE000)
+        added = bits[0] + np.uint32(0x1000) if x == x else bits[0] | np.uint32(0x00400000)
+        bits[0] = added & np.uint32(0xFFFFE000)
         return number[0]
 
     @cuda.jit(device=True)
     def to_bf16(x):
-        """To 8 significant bits, a tie to the even one: a little less than half a unit, and one more where odd."""
+        """To 8 significant bits, a tie to the even one: a little less than half a unit, and one more where odd.
+
+        A NaN stays one, as in to_tf32.
+        """
         number = cuda.local.array(1, np.float32)
         number[0] = x
         bits = number.view(np.uint32)
-        if x == x:
-            odd = (bits[0] >> np.uint32(16)) & np.uint32(1)
-            bits[0] = (bits[0] + np.uint32(0x7FFF) + odd) & np.uint32(0xFFFF0000)
+        odd = (bits[0] >> np.uint32(16)) & np.uint32(1)
+        added = bits[0] + np.uint32(0x7FFF) + odd if x == x else bits[0] | np.uint32(0x00400000)
+        bits[0] = added & np.uint32(0xFFFF0000)
         return number[0]
 
     def _multiply(depth: int) -> Any:

@@ -26,6 +26,7 @@ BLOCK = 256
 
 @cuda.jit
 def softmax_thread(z, output):
+    """output = softmax of every row of z; both are (rows, columns). A thread takes a row, and any grid every row."""
     row = cuda.grid(1)
     rows, columns = z.shape
     while row < rows:
@@ -50,6 +51,7 @@ def softmax_thread(z, output):
 
 @cuda.jit
 def softmax_thread_backward(grad_output, output, grad_z):
+    """grad_z = (grad_output - the row's sum of grad_output * output) * output; a thread takes a row."""
     row = cuda.grid(1)
     rows, columns = output.shape
     while row < rows:
@@ -116,6 +118,10 @@ def softmax_warp(z, output):
 
 @cuda.jit
 def softmax_warp_backward(grad_output, output, grad_z):
+    """grad_z = (grad_output - the row's sum of grad_output * output) * output; all are (rows, columns).
+
+    A warp takes a row: a block is 32 threads wide (threadIdx.x is the lane), and each threadIdx.y has a row of its own.
+    """
     lane = cuda.threadIdx.x
     row = cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y
     rows, columns = output.shape

@@ -16,6 +16,7 @@ from stage4_numba_cuda.arrays import Array, asarray, empty, to_host
 from stage4_numba_cuda.backend import Backend, cuda
 from stage4_numba_cuda.kernels import activations as kernels
 from stage4_numba_cuda.kernels import softmax as softmax_kernels
+from tests.wide import wide
 
 SHAPES = [(1, 1), (1, 7), (31, 10), (33, 65), (5, 1030)]
 ELEMENTWISE = ACTIVATIONS[:-1]
@@ -226,6 +227,7 @@ def test_a_kernel_carries_the_name_of_its_activation() -> None:
 IN_THE_SIMULATOR = """
 from stage4_numba_cuda import activations, backend, losses
 from stage4_numba_cuda.arrays import asarray
+from tests.wide import wide
 z = asarray([[1.0, 2.0, 3.0], [0.0, -1.0, 5.0]], "float64")
 print(backend.BACKEND.name)
 print(activations.relu(z).copy_to_host()[1].tolist())
@@ -234,6 +236,7 @@ print(round(losses.softmax_cross_entropy_fused(z, [2, 2])[0], 6))
 """
 
 
+@wide
 @pytest.mark.slow
 def test_the_rooms_run_in_numbas_simulator_which_has_no_shuffles() -> None:
     environment = {**os.environ, "GROUNDUP_CUDA": "simulator"}

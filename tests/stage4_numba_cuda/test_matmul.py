@@ -4,6 +4,7 @@ tests/floors/test_matmul.py holds all stages' ladders to one standard; here is w
 """
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from shared.contract import ACTIVATIONS
 from stage4_numba_cuda import matmul as products
 from stage4_numba_cuda.arrays import asarray, empty, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
-from stage4_numba_cuda.kernels import matmul_3_warp, matmul_4_tensor
+from stage4_numba_cuda.kernels import matmul_3_warp, matmul_5_tensor
+from stage4_numba_cuda.kernels import matmul_4_fitted as fitted
 from stage4_numba_cuda.launch import tiles
-from tests.wide import WIDE, wide, widely
+from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(
     BACKEND.name == "simulator", reason="thousands of threads take Numba's simulator minutes"
@@ -68,6 +70,7 @@ SOME = {
     ("tiled_32", "tn", "float64", False),
     ("register_2d", "nt", "float64", False),
     ("warp_tiled", "tn", "float64", True),
+    ("small_tile", "nt", "float64", True),
 }
 """Each way of moving a tile once, the others are wide; tests/floors/test_matmul.py has every rung as ab."""
 
@@ -75,15 +78,16 @@ SOME = {
 def cases() -> list[Any]:
     """Every kernel that knows three forms, with scalar loads and with wide ones where it has both."""
     made = []
-    for rung in products.LADDER:
-        if rung in ("naive", "coalesced"):
+    for rung in products.RUNGS:
+        if rung in products.TENSOR_CORES:
             continue
-        flavours = (False, True) if rung in ("vectorised", "conflict_free", "warp_tiled") else (False,)
+        flavours = (False, True) if rung in ("vectorised", "conflict_free", "warp_tiled", *fitted.TILES) else (False,)
         made += [
             pytest.param(rung, form, dtype, vector, marks=() if (rung, form, dtype, vector) in SOME else wide)
             for form in FORMS
             for dtype in FLOATS
             for vector in flavours
+            if (rung, dtype) != ("wide_tile", "float64")  # which is the kernel of `pipelined`
         ]
     return made
 
@@ -106,8 +110,31 @@ def test_rungs_fill_a_poisoned_out_and_return_it(rung: str) -> None:
 def test_ladder_is_complete_and_in_order() -> None:
     assert list(products.LADDER) == [
         *("naive", "coalesced", "tiled_16", "tiled_32", "register_1d", "register_2d"),
-        *("vectorised", "conflict_free", "warp_tiled"),
+        *("vectorised", "conflict_free", "warp_tiled", "pipelined", "wide_tile", "fitted_tile"),
     ]
+
+
+def test_wide_tile_in_float64_is_the_rung_below() -> None:
+    assert products.rung_for("wide_tile", 300, 300, "float64") is products.RUNGS["pipelined"]
+    assert products.rung_for("wide_tile", 300, 300, "float32") is products.RUNGS["wide_tile"]
+
+
+@pytest.mark.parametrize(
+    ("size", "tile"), [((4096, 4096), "wide_tile"), ((1024, 1024), "small_tile"), ((100, 3000), "narrow_tile")]
+)
+def test_fitted_tile_launches_the_tile_that_suits_the_result(size: tuple[int, int], tile: str) -> None:
+    assert products.rung_for("fitted_tile", *size, "float32") is products.RUNGS[tile]
+
+
+@pytest.mark.parametrize("tile", fitted.TILES.values())
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_tiles_of_every_rung_fit_into_a_blocks_shared_memory(tile: fitted.Tile, dtype: str) -> None:
+    if tile.columns == 256 and dtype == "float64":
+        pytest.skip("there is no wide tile in float64")
+    own = fitted.in_dtype(tile, dtype)
+    numbers = 2 * own.depth * (own.rows + own.columns + 2 * fitted.PAD)
+    assert numbers * np.dtype(dtype).itemsize <= 48 * 1024
+    assert own.threads * own.groups * 4 * fitted.ROWS == own.rows * own.columns
 
 
 @pytest.mark.parametrize("function", ["matmul", "matmul_tn", "matmul_nt"])
@@ -204,18 +231,18 @@ def assert_backward(
 
 @pytest.mark.parametrize(
     ("dtype", "vector"),
-    [("float64", True), *widely([("float64", False), ("float32", True), ("float32", False)], first=0)],
+    widely([("float64", True), ("float64", False), ("float32", True), ("float32", False)], first=0),
 )
 def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
     m, k, n = (132, 20, 136) if vector else (131, 21, 37)
-    for activation in (1, 4) if WIDE else (4,):
+    for activation in (1, 4):
         x, w, given_x, given_w = operands(m, k, n, "nn", dtype)
         bias = np.random.default_rng(n).normal(size=n).astype(dtype)
         out = poisoned((m, n), dtype)
         kernel = matmul_3_warp.forward(vector, dtype, activation)
         kernel[tiles(m, n, 128, 128), 256](given_x, given_w, asarray(bias, dtype), out)
         assert_forward(out, x, w, bias, activation, dtype)
-    for masked in (False, True) if WIDE else (True,):
+    for masked in (False, True):
         grad, w_t, output, mask, given, out = backward_case(m, k, n, dtype, masked)
         kernel = matmul_3_warp.backward(vector, dtype, 4, masked)
         kernel[tiles(m, k, 128, 128), 256](*given, out)
@@ -225,7 +252,7 @@ def test_warp_tile_fuses_the_same_epilogues(dtype: str, vector: bool) -> None:
 def assert_on_tensor_cores(precision: str, got: Any, a: np.ndarray, b: np.ndarray) -> None:
     """Either factor of each product is rounded by its own eps; the products are then summed in float32."""
     k, scale = a.shape[1], np.abs(a) @ np.abs(b)
-    unit = matmul_4_tensor.EPSILON[precision]
+    unit = matmul_5_tensor.EPSILON[precision]
     bound = (2 * unit + unit**2) * scale + 4 * eps("float32") * np.sqrt(k) * scale
     error = np.abs(to_host(got) - a @ b)
     assert (error <= bound).all(), f"{precision}: off by up to {(error / bound).max()} times what rounding explains"
@@ -242,7 +269,7 @@ def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
         assert_on_tensor_cores(precision, out, a, b)
 
 
-@pytest.mark.parametrize("precision", ["tf32", pytest.param("bf16", marks=wide)])
+@pytest.mark.parametrize("precision", widely(["tf32", "bf16"], first=0))
 def test_tensor_cores_are_exact_for_small_whole_numbers(precision: str) -> None:
     """Such factors need no rounding, so a result in the wrong place or a k left out shows undiluted."""
     rng = np.random.default_rng(3)
@@ -313,10 +340,10 @@ def test_wide_loads_want_an_address_of_a_multiple_of_sixteen(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("backend", "shape", "expected"),
     [
-        ("gpu", (512, 512), "warp_tiled"),
-        ("gpu", (256, 256), "tiled_32"),
+        ("gpu", (4096, 4096), "wide_tile"),
+        ("gpu", (1024, 1024), "small_tile"),
+        ("gpu", (512, 512), "narrow_tile"),
         ("gpu", (4096, 10), "tiled_16"),
-        ("gpu", (4096, 100), "tiled_32"),
         ("gpu", (64, 10), "tiled_16"),
         ("emulator", (512, 512), "tiled_32"),
         ("emulator", (10, 64), "tiled_16"),
@@ -331,6 +358,5 @@ def test_multiply_takes_the_kernel_that_suits_backend_and_size(
     taken = []
     monkeypatch.setattr(products, "BACKEND", Chosen)
     monkeypatch.setattr(products, "run_rung", lambda name, *rest: taken.append(name))
-    matrix = empty(shape, "float32")
-    products.multiply("nn", matrix, matrix, matrix)
+    products.multiply("nn", *[SimpleNamespace(shape=shape, dtype=np.dtype("float32"))] * 3)
     assert taken == [expected]

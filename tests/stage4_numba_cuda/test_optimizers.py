@@ -15,6 +15,7 @@ from stage4_numba_cuda import optimizers
 from stage4_numba_cuda.arrays import address, asarray, on_device, to_host
 from stage4_numba_cuda.kernels import optimizers as kernels
 from stage4_numba_cuda.optimizer_state import in_order
+from tests.wide import widely
 
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
     "plain": ("SGD", {"learning_rate": 0.1}, kernels.SGD),
@@ -104,7 +105,7 @@ def test_a_state_goes_over_to_stage_2_and_back(case: str, ours_first: bool, dtyp
     assert_close(end, expected, dtype)
 
 
-@pytest.mark.parametrize("case", WITH_BUFFERS)
+@pytest.mark.parametrize("case", widely(WITH_BUFFERS))
 def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
     optimizer, parameters = make(case), device(0, "float32")
     memory = optimizer._state.memory(parameters)

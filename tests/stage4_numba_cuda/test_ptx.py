@@ -72,12 +72,13 @@ def test_rounding_is_exact_to_the_bit_for_every_size_of_number(kernel: Any, bits
     assert np.array_equal(to_host(got).view(np.uint32), expected.view(np.uint32))
 
 
-@pytest.mark.parametrize("kernel", [to_tf32, to_bf16])
-def test_rounding_keeps_nan(kernel: Any) -> None:
-    x = np.array([0x7FC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001], np.uint32).view(np.float32)
+@pytest.mark.parametrize(("kernel", "dropped"), [(to_tf32, 13), (to_bf16, 16)])
+def test_rounding_keeps_nan_in_the_bits_that_a_tensor_core_reads(kernel: Any, dropped: int) -> None:
+    x = np.array([0x7FC00000, 0x7FFFFFFF, 0xFFFFFFFF, 0x7F800001, 0xFF801000], np.uint32).view(np.float32)
     got = empty(x.shape, "float32")
     kernel[1, 32](asarray(x), got)
-    assert np.isnan(to_host(got)).all()
+    kept = (to_host(got).view(np.uint32) >> np.uint32(dropped)) << np.uint32(dropped)
+    assert np.isnan(kept.view(np.float32)).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

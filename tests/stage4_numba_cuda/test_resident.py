@@ -13,6 +13,7 @@ from shared.training.loop import train
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from stage4_numba_cuda import buffers, resident, steps
+from tests.wide import wide
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 COUNT, FEATURES, BATCH = 53, 21, 8
@@ -215,6 +216,7 @@ def test_a_batch_larger_than_the_data_takes_no_more_memory_than_the_data() -> No
     assert network.buffers(1).capacity == COUNT
 
 
+@wide
 def test_a_product_cut_into_parts_is_the_product(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a GPU does with a small batch: tiles of 16, and k cut into parts."""
     x, labels = images()
@@ -222,7 +224,6 @@ def test_a_product_cut_into_parts_is_the_product(monkeypatch: pytest.MonkeyPatch
     expected = whole.gradients(x[:19], labels[:19])
     monkeypatch.setattr(buffers, "multiprocessors", lambda: 132)
     monkeypatch.setattr(steps, "TILE", 16)
-    monkeypatch.setattr(resident, "TILE", 16)
     wide = STAGE.network.Network([200, 12, 3], seed=1, dtype="float64")
     assert buffers.splits(19, 200, 12) == 6
     wide_x = np.random.default_rng(0).standard_normal((19, 200))

@@ -10,6 +10,7 @@ from cuda_emulator import options
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.dropout import step_masks
 from stage4_numba_cuda import backend
+from tests.wide import widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
@@ -229,7 +230,7 @@ def test_layers_that_share_memory_are_refused() -> None:
         network.train_step(np.zeros((2, 4)), [0, 1], STAGE.optimizers.SGD(0.1))
 
 
-@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("rung", widely(reversed(RUNGS)))
 def test_every_rung_runs_in_step_mode(rung: str) -> None:
     network = STAGE.network.Network([5, 4, 3], loss="mean_squared_error", seed=1, dtype="float64")
     x, y = batch("mean_squared_error", 3, [5, 3])

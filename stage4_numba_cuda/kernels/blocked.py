@@ -1,0 +1,258 @@
+"""The products of a training step with 4 x 4 numbers to a thread: for batches and layers that are large enough.
+
+    FORWARD[side]            out = activate(xW + b)
+    BACKWARD[side]           out = (grad Wᵀ) · mask · slope
+    FORWARD_PARTIAL[side]    xW in parts                                       with one number a thread: fused.py
+    FORWARD_BYTES[side]      the same of images of bytes, picked by number
+    UPDATE[side]             dW = xᵀ dz, db, and the optimizer's step          with one number a thread: update.py
+
+A kernel with one number a thread reads two numbers of shared memory for a multiply-add; here eight serve sixteen. What
+they share is in blocked_tiles.py; side is that of a tile, 32 or 64. Blocks have THREADS threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import int32
+
+from ..backend import cuda
+from .activations import activate, back
+from .blocked_tiles import BYTES, MOVED, SIDES, STRAIGHT, THREADS, TURNED, blocked
+from .fused import POSITION, SLOT, STEP
+from .optimizers import update as optimizer_update
+from .update import ONLY_GRADIENTS
+
+
+def make_forward_partial(side: int) -> Any:
+    """xW in parts: parts[s] = x[:, part s of k] W[part s of k, :]. Grid: (column tiles, row tiles, parts)."""
+    shared = blocked(side, TURNED, STRAIGHT)
+    product, number, tile_rows, pitch = shared.product, shared.number, shared.rows, shared.pitch
+    shift, count, depth = side.bit_length() - 1, side * side, MOVED * THREADS // side
+
+    @cuda.jit
+    def forward_partial_blocked(x, weights, parts):
+        # x is (rows, K), weights (K, columns), parts (splits, rows, columns)
+        tiles = cuda.shared.array((tile_rows, pitch), x.dtype, alignment=16)
+        staged_a = cuda.local.array(4, x.dtype)
+        staged_b = cuda.local.array(4, x.dtype)
+        sums = cuda.local.array((4, 4), x.dtype)
+        left = cuda.local.array(4, x.dtype)
+        right = cuda.local.array(4, x.dtype)
+        row0 = int32(cuda.blockIdx.y * side)
+        column0 = int32(cuda.blockIdx.x * side)
+        split = cuda.blockIdx.z
+        k0, end = part_of(split, parts.shape[0], x.shape[1], depth)
+        product(x, x, x, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, k0, end)
+        e = cuda.threadIdx.x
+        while e < count:
+            row = row0 + (e >> shift)
+            column = column0 + (e & (side - 1))
+            if row < x.shape[0] and column < weights.shape[1]:
+                parts[split, row, column] = number(tiles, e >> shift, e & (side - 1))
+            e += THREADS
+
+    return forward_partial_blocked
+
+
+@cuda.jit(device=True)
+def part_of(split, splits, inner, depth):
+    """Where in k the part begins, and where it ends: whole tiles, but for the last part."""
+    length = (inner + splits * depth - 1) // (splits * depth) * depth
+    k0 = split * length
+    return int32(min(k0, inner)), int32(min(k0 + length, inner))
+
+
+def make_forward_bytes(side: int) -> Any:
+    """`forward_partial` of a batch picked from images of bytes, pixel / 255. What it leaves behind: see fused.py."""
+    shared = blocked(side, BYTES, STRAIGHT)
+    product, number, tile_rows, pitch = shared.product, shared.number, shared.rows, shared.pitch
+    shift, count, depth, down = side.bit_length() - 1, side * side, MOVED * THREADS // side, side // 32
+
+    @cuda.jit
+    def forward_bytes_blocked(images, labels, order, counters, schedule, numbers, weights, x, y, parts):
+        # images (n, K) uint8, labels (n,), order (n,): batch row r is image order[counters[POSITION] + r]
+        tiles = cuda.shared.array((tile_rows, pitch), x.dtype, alignment=16)
+        staged_a = cuda.local.array(4, x.dtype)
+        staged_b = cuda.local.array(4, x.dtype)
+        sums = cuda.local.array((4, 4), x.dtype)
+        left = cuda.local.array(4, x.dtype)
+        right = cuda.local.array(4, x.dtype)
+        at = cuda.local.array(down, int32)
+        row0 = int32(cuda.blockIdx.y * side)
+        column0 = int32(cuda.blockIdx.x * side)
+        split = cuda.blockIdx.z
+        for part in range(down):
+            row = row0 + int32(cuda.threadIdx.x >> 3) + int32(part * 32)
+            at[part] = order[counters[POSITION] + min(row, int32(x.shape[0] - 1))]
+            if row < x.shape[0] and cuda.blockIdx.x == 0 and split == 0 and cuda.threadIdx.x & 7 == 0:
+                y[row] = labels[at[part]]
+        if cuda.blockIdx.x == 0 and cuda.blockIdx.y == 0 and split == 0 and cuda.threadIdx.x < numbers.size:
+            numbers[cuda.threadIdx.x] = schedule[counters[SLOT], cuda.threadIdx.x]
+        k0, end = part_of(split, parts.shape[0], x.shape[1], depth)
+        product(images, at, x, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, k0, end)
+        e = cuda.threadIdx.x
+        while e < count:
+            row = row0 + (e >> shift)
+            column = column0 + (e & (side - 1))
+            if row < x.shape[0] and column < weights.shape[1]:
+                parts[split, row, column] = number(tiles, e >> shift, e & (side - 1))
+            e += THREADS
+
+    return forward_bytes_blocked
+
+
+def make_forward(side: int) -> Any:
+    """The kernel (x, weights, bias, activation, out): out = activate(xW + b)."""
+    shared = blocked(side, TURNED, STRAIGHT)
+    product, number, tile_rows, pitch = shared.product, shared.number, shared.rows, shared.pitch
+    shift, count = side.bit_length() - 1, side * side
+
+    @cuda.jit
+    def forward_blocked(x, weights, bias, activation, out):
+        tiles = cuda.shared.array((tile_rows, pitch), x.dtype, alignment=16)
+        staged_a = cuda.local.array(4, x.dtype)
+        staged_b = cuda.local.array(4, x.dtype)
+        sums = cuda.local.array((4, 4), x.dtype)
+        left = cuda.local.array(4, x.dtype)
+        right = cuda.local.array(4, x.dtype)
+        row0 = int32(cuda.blockIdx.y * side)
+        column0 = int32(cuda.blockIdx.x * side)
+        end = int32(x.shape[1])
+        product(x, x, x, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
+        e = cuda.threadIdx.x
+        while e < count:
+            row = row0 + (e >> shift)
+            column = column0 + (e & (side - 1))
+            if row < out.shape[0] and column < out.shape[1]:
+                z = number(tiles, e >> shift, e & (side - 1)) + bias[column]
+                out[row, column] = activate(activation, z)
+            e += THREADS
+
+    return forward_blocked
+
+
+def make_backward(side: int) -> Any:
+    """The kernel (grad, weights, output, activation, mask, masked, out): out = (grad Wᵀ) · mask · slope(output), with
+    `mask` read only where masked is 1."""
+    shared = blocked(side, TURNED, TURNED)
+    product, number, tile_rows, pitch = shared.product, shared.number, shared.rows, shared.pitch
+    shift, count = side.bit_length() - 1, side * side
+
+    @cuda.jit
+    def backward_blocked(grad, weights, output, activation, mask, masked, out):
+        tiles = cuda.shared.array((tile_rows, pitch), grad.dtype, alignment=16)
+        staged_a = cuda.local.array(4, grad.dtype)
+        staged_b = cuda.local.array(4, grad.dtype)
+        sums = cuda.local.array((4, 4), grad.dtype)
+        left = cuda.local.array(4, grad.dtype)
+        right = cuda.local.array(4, grad.dtype)
+        row0 = int32(cuda.blockIdx.y * side)
+        column0 = int32(cuda.blockIdx.x * side)
+        end = int32(grad.shape[1])
+        product(grad, grad, grad, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
+        e = cuda.threadIdx.x
+        while e < count:
+            row = row0 + (e >> shift)
+            column = column0 + (e & (side - 1))
+            if row < out.shape[0] and column < out.shape[1]:
+                value = number(tiles, e >> shift, e & (side - 1))
+                if masked:
+                    value *= mask[row, column]
+                out[row, column] = back(activation, value, output[row, column])
+            e += THREADS
+
+    return backward_blocked
+
+
+def make_update(side: int) -> Any:
+    """dW = xᵀ dz, db = column sums of dz and the optimizer's step for two layers, in one launch; as in update.py."""
+    shared = blocked(side, STRAIGHT, STRAIGHT)
+    product, number, tile_rows, pitch = shared.product, shared.number, shared.rows, shared.pitch
+    shift, count, movers = side.bit_length() - 1, side * side, THREADS // side
+
+    @cuda.jit(device=True)
+    def layer_update(
+        tiles,
+        block,
+        kind,
+        x,
+        grad,
+        weights,
+        w_first,
+        w_second,
+        bias,
+        b_first,
+        b_second,
+        grad_weights,
+        grad_bias,
+        numbers,
+    ):
+        staged_a = cuda.local.array(4, x.dtype)
+        staged_b = cuda.local.array(4, x.dtype)
+        sums = cuda.local.array((4, 4), x.dtype)
+        left = cuda.local.array(4, x.dtype)
+        right = cuda.local.array(4, x.dtype)
+        columns = grad.shape[1]
+        across = (columns + side - 1) // side
+        row0 = int32(block // across * side)
+        column0 = int32(block % across * side)
+        end = int32(x.shape[0])
+        moved = product(x, x, x, grad, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
+        e = cuda.threadIdx.x
+        while e < count:
+            row = row0 + (e >> shift)
+            column = column0 + (e & (side - 1))
+            if row < x.shape[1] and column < columns:
+                total = number(tiles, e >> shift, e & (side - 1))
+                if kind == ONLY_GRADIENTS:
+                    grad_weights[row, column] = total
+                else:
+                    optimizer_update(kind, weights, w_first, w_second, row * columns + column, total, numbers)
+            e += THREADS
+        # The threads whose numbers of dz are those of one column: of each the sum of its own, from every tile.
+        cuda.syncthreads()
+        tiles[cuda.threadIdx.x >> shift, cuda.threadIdx.x & (side - 1)] = moved
+        cuda.syncthreads()
+        column = column0 + cuda.threadIdx.x
+        if row0 == 0 and cuda.threadIdx.x < side and column < columns:
+            total = tiles[0, cuda.threadIdx.x]
+            for thread in range(1, movers):
+                total += tiles[thread, cuda.threadIdx.x]
+            if kind == ONLY_GRADIENTS:
+                grad_bias[column] = total
+            else:
+                optimizer_update(kind, bias, b_first, b_second, column, total, numbers)
+
+    @cuda.jit
+    def update_blocked(
+        kind, numbers, counters, advance, blocks_a,
+        x_a, grad_a, weights_a, w_first_a, w_second_a, bias_a, b_first_a, b_second_a, grad_weights_a, grad_bias_a,
+        x_b, grad_b, weights_b, w_first_b, w_second_b, bias_b, b_first_b, b_second_b, grad_weights_b, grad_bias_b,
+    ):  # fmt: skip
+        # advance: the batch's rows where the counters are to move on to the next batch, else 0
+        tiles = cuda.shared.array((tile_rows, pitch), x_a.dtype, alignment=16)
+        block = cuda.blockIdx.x
+        if block < blocks_a:
+            layer_update(
+                tiles, block, kind, x_a, grad_a, weights_a, w_first_a, w_second_a, bias_a, b_first_a, b_second_a,
+                grad_weights_a, grad_bias_a, numbers,
+            )  # fmt: skip
+        else:
+            layer_update(
+                tiles, block - blocks_a, kind, x_b, grad_b, weights_b, w_first_b, w_second_b, bias_b,
+                b_first_b, b_second_b, grad_weights_b, grad_bias_b, numbers,
+            )  # fmt: skip
+        if advance > 0 and block == 0 and cuda.threadIdx.x == 0:
+            counters[POSITION] += advance
+            counters[STEP] += 1
+            counters[SLOT] += 1
+
+    return update_blocked
+
+
+FORWARD_PARTIAL = {side: make_forward_partial(side) for side in SIDES}
+FORWARD_BYTES = {side: make_forward_bytes(side) for side in SIDES}
+FORWARD = {side: make_forward(side) for side in SIDES}
+BACKWARD = {side: make_backward(side) for side in SIDES}
+UPDATE = {side: make_update(side) for side in SIDES}

@@ -1,0 +1,220 @@
+"""The persistent kernel's launches: many steps of a network with one hidden layer in a single launch.
+
+    misfit      why the kernel cannot take a network's steps on this device; None where it can
+    wanted      whether training runs take it
+    Plan        the launch: the grid, the kernel, and the memory that its blocks hand on to each other
+
+The blocks wait for each other, so all of them must be on the device at the same time. The driver says how many blocks
+of a kernel the device holds (its occupancy calculation, max_cooperative_grid_blocks); a network that needs more does
+not fit. A block that waits at a barrier for more than two seconds ends the launch, and `Plan.check` raises.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from . import launch
+from .arrays import Array, empty, zeros
+from .backend import BACKEND, cuda
+from .buffers import Buffers, Rows, Trainable
+from .dense import ACTIVATIONS
+from .kernels import persistent as kernels
+from .kernels.head import HEAD_LANES
+
+LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
+"""In the order of the numbers in kernels/head.py."""
+
+MOST_ROWS = 256
+"""Of a batch. A block computes up to 64 rows at a time, up to four numbers a thread: the products of larger batches are
+better left to kernels with larger tiles."""
+
+CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
+"""Rows of the batch that a block computes at a time, best first: what shared memory holds."""
+
+MASK64 = (1 << 64) - 1
+
+
+VARIABLE = "GROUNDUP_PERSISTENT"
+"""1: training runs take the kernel wherever it fits; 0: never. Not set: on a GPU."""
+
+
+def wanted() -> bool:
+    """Whether training runs take the kernel where it fits.
+
+    On the CPU only if it is asked for: there a launch costs little, and larger tiles make the loops of a block longer.
+    """
+    asked = os.environ.get(VARIABLE, "")
+    return asked != "0" if BACKEND.name == "gpu" else asked not in ("", "0")
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Dropout of a launch: masks drawn on the device for these numbers, as kernels/dropout.py draws them."""
+
+    seed: int
+    steps_before: int
+    threshold: np.uint64
+    scale: Any
+
+
+def misfit(network: Trainable, rows: int, values: str) -> str | None:
+    """Why the kernel cannot take this network's steps, as the end of a sentence; None where it can.
+
+    rows: of the largest batch; values: the dtype of the samples, "uint8", "float32" or "float64"
+    """
+    layers = network.layers
+    if BACKEND.name == "simulator":
+        return "Numba's simulator runs one block that waits at barriers across the grid"
+    if len(layers) != 2:
+        return f"the network has {len(layers) - 1} hidden layers, and the kernel takes one"
+    if network.activation == "softmax":
+        return "softmax between the layers needs whole rows"
+    hidden, classes = layers[0].out_features, layers[1].out_features
+    if classes > HEAD_LANES:
+        return f"the network has {classes} outputs, and the kernel takes {HEAD_LANES}"
+    if hidden > kernels.HIDDEN_MOST:
+        return f"the network has {hidden} hidden neurons, and the kernel takes {kernels.HIDDEN_MOST}"
+    if rows > MOST_ROWS:
+        return f"a batch has {rows} samples, and the kernel takes {MOST_ROWS}"
+    if chunk_of(network, values) is None:
+        most = max(together(chunk, values, network.dtype) for chunk in CHUNKS[network.dtype])
+        return f"it needs {blocks_of(network)} blocks at the same time, and this device holds {most}"
+    return None
+
+
+def blocks_of(network: Trainable) -> int:
+    """The blocks of the grid: one for each tile of the first layer's weights."""
+    first = network.layers[0]
+    return launch.divided(first.in_features, kernels.K_TILE) * launch.divided(first.out_features, kernels.H_TILE)
+
+
+def chunk_of(network: Trainable, values: str) -> int | None:
+    """The most rows at a time with which all blocks fit on the device at once; None where they never do."""
+    blocks = blocks_of(network)
+    return next((n for n in CHUNKS[network.dtype] if blocks <= together(n, values, network.dtype)), None)
+
+
+@cache
+def together(chunk: int, values: str, dtype: str) -> int:
+    """How many of the kernel's blocks the device holds at the same time. Compiles the kernel."""
+    kernel = kernels.PERSISTENT[chunk, values == "uint8"]
+    return int(kernel.compile(signature(values, dtype)).max_cooperative_grid_blocks(kernels.THREADS))
+
+
+def signature(values: str, dtype: str) -> tuple[Any, ...]:
+    """The types of the kernel's arguments."""
+    number = getattr(types, dtype)
+
+    def array(element: Any, dimensions: int) -> Any:
+        return types.Array(element, dimensions, "C")
+
+    vector, matrix, count = array(number, 1), array(number, 2), types.int64
+    layer = (vector,) * 6 + (matrix, vector)
+    data = (array(getattr(types, values), 2), array(types.int32, 1), matrix, count, array(types.int32, 1))
+    counts = (count,) * 6
+    dropout = (matrix, count, types.uint64, count, types.uint64, number)
+    handed_on = (array(number, 3), matrix, matrix, matrix, matrix, array(types.int32, 1))
+    return (*data, *counts, matrix, *dropout, *layer, *layer, *handed_on)
+
+
+def plan_of(network: Trainable, buffers: Buffers, values: str) -> Plan:
+    """The plan for samples of this dtype, made once for the network's memory."""
+    if values not in buffers.plans:
+        buffers.plans[values] = Plan(network, buffers, values)
+    plan: Plan = buffers.plans[values]
+    return plan
+
+
+class Plan:
+    """Launches of the kernel for one network, samples of one dtype, and batches of up to `capacity` rows.
+
+    The network must fit, by `misfit`.
+    """
+
+    def __init__(self, network: Trainable, buffers: Buffers, values: str) -> None:
+        chunk = chunk_of(network, values)
+        assert chunk is not None
+        self.kernel = kernels.PERSISTENT[chunk, values == "uint8"]
+        # The network keeps its buffers and these keep the plan: a circle would keep the device's memory, too.
+        self.network, self.buffers = weakref.proxy(network), weakref.proxy(buffers)
+        self.blocks = blocks_of(network)
+        inputs, hidden = network.layers[0].in_features, network.layers[0].out_features
+        self.slices = launch.divided(inputs, kernels.K_TILE)
+        most = min(buffers.capacity, MOST_ROWS)
+        self.parts = empty((self.slices * most * hidden,), network.dtype)
+        self.meetings = zeros((2,), np.int32)
+        self._arrivals = self.meetings[:1]  # the other number stays until `check` has seen it
+        self.no_mask = zeros((1, 1), network.dtype)
+        self.schedule = zeros((1, 8), network.dtype)
+        self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
+        self._parts: dict[int, Array] = {}
+
+    def launch(
+        self,
+        values: Array,
+        labels: Array,
+        targets: Array,
+        order: Array,
+        first: int,
+        steps: int,
+        rows: Rows,
+        move: Any,
+        schedule: Array,
+        *,
+        own_targets: bool = False,
+        mask: Array | None = None,
+        dropout: Dropout | None = None,
+        row_losses: Array | None = None,
+    ) -> None:
+        """Launch `steps` steps; nothing is waited for. `check` says afterwards whether they were taken.
+
+        values (n, features), labels (n,): the samples; order (n,): row r of step s is order[first + s * rows + r]
+        schedule (steps or more, 8): the optimizer's numbers of each step
+        targets (rows, classes): of a loss that works on them; own_targets: whether they are made there, from the labels
+        mask: dropout by this mask; dropout: by masks drawn on the device
+        row_losses (steps, rows or more): where the losses go; None: the network's own memory, from its first line
+        """
+        network, count = self.network, rows.x.shape[0]
+        below, top = network.layers
+        masked = kernels.GIVEN if mask is not None else kernels.DRAWN if dropout is not None else kernels.NO_MASK
+        drawn = dropout or Dropout(0, 0, np.uint64(0), np.dtype(network.dtype).type(1))
+        flat = self.buffers.flat
+        self._arrivals.copy_to_device(np.zeros(1, np.int32))
+        self.kernel[self.blocks, kernels.THREADS](
+            values, labels, targets, int(own_targets), order, first, steps, count,
+            ACTIVATIONS.index(network.activation), LOSSES.index(network.loss_name), move.kind, schedule,
+            self.no_mask if mask is None else mask, masked, np.uint64(drawn.seed & MASK64), drawn.steps_before,
+            drawn.threshold, drawn.scale,
+            flat(below.weights), move.first[0], move.second[0], below.bias, move.first[1], move.second[1],
+            below.grad_weights, below.grad_bias,
+            flat(top.weights), move.first[2], move.second[2], top.bias, move.first[3], move.second[3],
+            top.grad_weights, top.grad_bias,
+            self._parts_of(count), rows.dropped[0], rows.grad[0], rows.grad[1],
+            self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
+        )  # fmt: skip
+
+    def check(self) -> None:
+        """After launches and a wait for the device. Raises RuntimeError if blocks waited for others in vain."""
+        if self.meetings.copy_to_host()[1]:
+            self.meetings.copy_to_device(np.zeros(2, np.int32))
+            raise RuntimeError(
+                "the persistent kernel gave up: a block waited for more than two seconds at a barrier across the grid, "
+                "because not all blocks were on the device at the same time (another program may hold a part of it); "
+                "the network's parameters are between two steps now: go on from the last checkpoint, or train with "
+                "GROUNDUP_PERSISTENT=0, which takes the steps from a CUDA graph"
+            )
+
+    def _parts_of(self, count: int) -> Array:
+        """The memory of xW in parts, for a batch of this many rows."""
+        if count not in self._parts:
+            columns = self.network.layers[0].out_features
+            needed = self.slices * count * columns
+            self._parts[count] = self.parts[:needed].reshape(self.slices, count, columns)
+        return self._parts[count]

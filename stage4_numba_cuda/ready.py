@@ -1,0 +1,124 @@
+"""The host's part of a replayed step: what need not be looked at again, and how numbers travel without waiting.
+
+A step from a graph takes the device some tens of microseconds, and Python several times as long if it prepares each
+step as if it were the first. So what a step depends on (optimizer, its memory, parameters, gradients) is looked up once
+and kept as a `ReadyStep`; later steps compare identities. What is new in every step, x and y, is checked in every step.
+
+    x, y, masks    into pinned memory, which the system may not move, and from there to the device by the step's stream
+    the graph      on the same stream
+    the losses     back into pinned memory, on the same stream; the step's only wait is for this stream, at the end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, on_device
+from .backend import cuda
+from .buffers import Buffers, Rows, Trainable
+
+MOST = 16
+"""Steps that are kept ready: one for each batch size and optimizer in use."""
+
+
+class ReadyStep:
+    """One step that can be replayed: for a number of rows, an optimizer, with masks or without.
+
+    own: the device arrays in which the graph looks for x, y and the masks
+    key: of the graph; move: what the optimizer's step is to the kernels; launches(network, stream): all of a step's
+
+    It holds on to memory and to its optimizer, but not to the network: the network holds on to it, and a circle would
+    keep the device's memory until Python happens to look for circles.
+    """
+
+    def __init__(
+        self,
+        network: Trainable,
+        buffers: Buffers,
+        rows: Rows,
+        own: Sequence[Array],
+        move: Any,
+        key: Any,
+        launches: Callable[[Trainable, Any], None],
+    ) -> None:
+        self.buffers, self.rows, self.own, self.move, self.key, self.launches = buffers, rows, own, move, key, launches
+        self.stream: Any = buffers.graphs.stream
+        self._depends = self._looked_up(network, move.optimizer)
+        self._staged = [cuda.pinned_array(array.shape, array.dtype) for array in own]
+        self._losses = cuda.pinned_array(rows.losses.shape, rows.losses.dtype)
+        self._busy = False
+
+    def still_fits(self, network: Trainable, buffers: Buffers, optimizer: Any) -> bool:
+        """Whether everything that the graph's arguments were made from is the very same object as then."""
+        now = self._looked_up(network, optimizer)
+        return (
+            buffers is self.buffers
+            and len(now) == len(self._depends)
+            and all(a is b or (isinstance(a, str | int) and a == b) for a, b in zip(now, self._depends, strict=True))
+        )
+
+    def take(self, network: Trainable, given: Sequence[Array]) -> float:
+        """One step on x, y and the masks, all of which were checked; the loss before it."""
+        if self._busy:  # an interruption came between sending and waiting: what was sent may still be read
+            self._wait()
+        self._busy = True
+        self.move.refresh(self.stream)
+        for array, own, staged in zip(given, self.own, self._staged, strict=True):
+            if on_device(array):
+                if array is not own:
+                    own.copy_to_device(array, stream=self.stream)
+            else:
+                staged[...] = array
+                own.copy_to_device(staged, stream=self.stream)
+        self.buffers.graphs.launch(self.key, lambda stream: self.launches(network, stream))
+        self.move.done()
+        self.rows.losses.copy_to_host(self._losses, stream=self.stream)
+        self._wait()
+        return float(np.sum(self._losses, dtype=np.float64))
+
+    def _wait(self) -> None:
+        if self.stream:  # 0 is the stream of a backend without graphs, whose calls end before they return
+            self.stream.synchronize()
+        self._busy = False
+
+    @staticmethod
+    def _looked_up(network: Trainable, optimizer: Any) -> list[Any]:
+        state = getattr(optimizer, "_state", None)
+        memory = [] if state is None else [array for arrays in state.buffers.values() for array in arrays]
+        kind = getattr(optimizer, "kind", -1)
+        return [
+            *(network.activation, network.loss_name, optimizer, kind),
+            *network.parameters,
+            *network.layer_gradients,
+            *memory,
+        ]
+
+
+class ReadySteps:
+    """The steps of one network that are ready."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[int, int, int], ReadyStep] = {}
+
+    def step(
+        self,
+        network: Trainable,
+        buffers: Buffers,
+        optimizer: Any,
+        count: int,
+        masks: int,
+        make: Callable[[], ReadyStep],
+    ) -> ReadyStep:
+        """The ready step for so many rows and masks, made by `make` where there is none that still fits."""
+        key = (count, masks, id(optimizer))  # a ready step holds on to its optimizer, so that its id stays its own
+        ready = self._kept.get(key)
+        if ready is None or not ready.still_fits(network, buffers, optimizer):
+            # Steps in other memory, which a larger batch or other layers have replaced, would keep it from being freed.
+            self._kept = {each: kept for each, kept in self._kept.items() if each != key and kept.buffers is buffers}
+            if len(self._kept) >= MOST:
+                self._kept.pop(next(iter(self._kept)))
+            ready = self._kept[key] = make()
+        return ready

@@ -1,0 +1,358 @@
+"""The persistent kernel takes the steps that the other rungs take, many in a launch, and says where it does not fit.
+
+Without a GPU it runs on the emulator, whose blocks meet at the same barriers. Its kernels take long to compile, so most
+cases share a variant: float64, samples that are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuda_emulator import hooks, options
+from cuda_emulator.runtime import limits
+from groundup.lens import detecting
+from shared.contract import Stage, load_stage
+from shared.data.batches import as_targets, batch_order
+from shared.data.datasets import Split
+from shared.dropout import step_masks
+from shared.training.loop import train
+from shared.training.schedules import Schedule
+from shared.training.settings import TrainingSettings
+from stage4_numba_cuda import graphs, persistent
+from stage4_numba_cuda.backend import BACKEND
+from tests.wide import wide, widely
+
+STAGE: Stage = load_stage("stage4_numba_cuda")
+PURE: Stage = load_stage("stage1_pure_python")
+Make = Callable[[Any], Any]
+
+PLAIN = "graph" if graphs.available() else "few_kernels"
+"""The rung below."""
+
+on_the_emulator = pytest.mark.skipif(BACKEND.name != "emulator", reason="it is about the emulator")
+
+OPTIMIZERS: dict[str, Make] = {
+    "Adam, weight decay": lambda room: room.Adam(0.01, epsilon=1e-3, weight_decay=0.01),
+    "SGD": lambda room: room.SGD(0.1),
+    "SGD, momentum": lambda room: room.SGD(0.1, momentum=0.9),
+    "SGD, Nesterov, weight decay": lambda room: room.SGD(0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
+    "RMSProp": lambda room: room.RMSProp(0.01, epsilon=1e-3),
+}
+
+
+@pytest.fixture(autouse=True)
+def _asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(persistent.VARIABLE, "1")
+
+
+def samples(count: int, features: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    pixels = rng.integers(0, 256, (count, features))
+    return pixels.astype(np.float32) / np.float32(255), rng.integers(0, classes, count)
+
+
+def by_launches(
+    sizes: tuple[int, ...], count: int, batch: int, steps: int, make: Make, dropout: float, at_once: int, **kinds: str
+) -> tuple[list[float], list[np.ndarray]]:
+    """The losses and the parameters after so many steps of the persistent kernel, epoch after epoch."""
+    x, labels = samples(count, sizes[0], max(2, sizes[-1]))
+    network, optimizer = STAGE.network.Network(list(sizes), seed=4, **kinds), make(STAGE.optimizers)
+    run = network.resident(x, labels, optimizer, batch, dropout, 5)
+    assert (run.rung, run.reason) == ("persistent", None)
+    losses: list[float] = []
+    while len(losses) < steps:
+        first = len(losses) % run.steps
+        if first == 0:
+            run.begin_epoch(batch_order(count, 3, len(losses) // run.steps))
+        taken = min(at_once, run.steps - first, steps - len(losses))
+        losses += run.take(first, [rate(len(losses) + i) for i in range(taken)], len(losses))
+    assert optimizer.state()["steps"] == steps
+    return losses, [p.copy_to_host() for p in network.parameters]
+
+
+def rate(step: int) -> float:
+    """A schedule: another learning rate at each step."""
+    return 0.1 / (1 + 0.05 * step)
+
+
+def by_hand(
+    stage: Stage, sizes: tuple[int, ...], count: int, batch: int, steps: int, make: Make, dropout: float, **kinds: str
+) -> tuple[list[float], list[np.ndarray]]:
+    """The same by `train_step` of a stage, each batch, mask and target made on the host."""
+    x, labels = samples(count, sizes[0], max(2, sizes[-1]))
+    network, optimizer = stage.network.Network(list(sizes), seed=4, **kinds), make(stage.optimizers)
+    per_epoch = -(-count // batch)
+    losses = []
+    for step in range(steps):
+        start = step % per_epoch * batch
+        indices = batch_order(count, 3, step // per_epoch)[start : start + batch]
+        optimizer.learning_rate = rate(step)
+        masks = step_masks(len(indices), list(sizes[1:-1]), dropout, 5, step, "float64")
+        own = None if masks is None else [stage.arrays.asarray(mask, "float64") for mask in masks]
+        y = as_targets(labels[indices], network.loss_name, sizes[-1], "float64")
+        given = [int(label) for label in y] if y.ndim == 1 else stage.arrays.asarray(y, "float64")
+        losses.append(network.train_step(stage.arrays.asarray(x[indices], "float64"), given, optimizer, own))
+    return losses, [np.asarray(stage.arrays.to_host(p), np.float64) for p in network.parameters]
+
+
+def assert_same(got: Any, expected: Any, tolerance: float = 1e-10) -> None:
+    np.testing.assert_allclose(got[0], expected[0], rtol=tolerance, atol=tolerance)
+    for mine, theirs in zip(got[1], expected[1], strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=tolerance)
+
+
+# ---------------------------------------------------------------- the numbers
+
+SHAPES = [
+    # sizes that fill no tile; samples, batch: the last batch of an epoch is smaller; dropout; kinds
+    ((21, 12, 3), 53, 8, 0.3, {"activation": "tanh"}),
+    ((70, 33, 10), 75, 37, 0.25, {"loss": "hinge"}),
+    ((65, 17, 1), 40, 33, 0.0, {"loss": "sigmoid_cross_entropy", "activation": "sigmoid"}),
+    ((5, 40, 32), 13, 5, 0.5, {"loss": "mean_squared_error", "activation": "leaky_relu"}),
+    ((130, 16, 2), 11, 1, 0.0, {"activation": "identity"}),
+]
+
+
+@pytest.mark.parametrize("name", widely(OPTIMIZERS))
+def test_a_hundred_steps_end_where_stage_1_ends(name: str) -> None:
+    sizes, count, batch, dropout, kinds = SHAPES[0]
+    case = (sizes, count, batch, 100, OPTIMIZERS[name], dropout)
+    got = by_launches(*case, at_once=7, dtype="float64", **kinds)
+    assert_same(got, by_hand(PURE, *case, dtype="float64", **kinds))
+
+
+@pytest.mark.parametrize("number", widely(range(len(SHAPES)), first=3))
+@pytest.mark.parametrize("at_once", widely([5, 1]))
+def test_any_shape_loss_and_activation_ends_where_the_step_by_hand_ends(number: int, at_once: int) -> None:
+    sizes, count, batch, dropout, kinds = SHAPES[number]
+    case = (sizes, count, batch, 12, OPTIMIZERS["SGD, momentum"], dropout)
+    got = by_launches(*case, at_once=at_once, dtype="float64", **kinds)
+    assert_same(got, by_hand(STAGE, *case, dtype="float64", **kinds))
+
+
+def test_a_batch_of_several_pieces_fetches_each_again() -> None:
+    """In float64 a block computes 32 rows at a time."""
+    case = ((21, 12, 3), 170, 90, 6, OPTIMIZERS["SGD"], 0.0)
+    assert_same(by_launches(*case, at_once=2, dtype="float64"), by_hand(STAGE, *case, dtype="float64"))
+
+
+@wide
+def test_float32_stays_near_float64() -> None:
+    case = ((70, 33, 10), 150, 64, 20, OPTIMIZERS["SGD, momentum"], 0.25)
+    got = by_launches(*case, at_once=3, dtype="float32")
+    assert_same(got, by_hand(STAGE, *case, dtype="float64"), tolerance=2e-5)
+
+
+@on_the_emulator
+def test_a_training_run_takes_it_and_ends_where_another_rung_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = samples(53, 21, 3)
+    settings = TrainingSettings(epochs=2, batch_size=8, dropout=0.3, schedule=Schedule("cosine"), seed=3)
+
+    def trained() -> list[np.ndarray]:
+        network = STAGE.network.Network([21, 12, 3], seed=1, dtype="float64")
+        train(STAGE, network, STAGE.optimizers.Adam(0.01), Split(x, labels), settings)
+        return [p.copy_to_host() for p in network.parameters]
+
+    launched: list[int] = []
+    launch = persistent.Plan.launch
+
+    def counted(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
+        launched.append(1)
+        launch(self, *arguments, **keywords)
+
+    monkeypatch.setattr(persistent.Plan, "launch", counted)
+    ours = trained()
+    assert len(launched) == 14  # seven steps an epoch; the emulator's interval is one step
+    monkeypatch.setenv(persistent.VARIABLE, "0")
+    theirs = trained()
+    assert len(launched) == 14
+    for mine, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(mine, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dropout", widely([0.4, 0.0]))
+def test_as_a_rung_it_leaves_gradients_where_there_is_no_optimizer(dropout: float) -> None:
+    rng = np.random.default_rng(3)
+    x, y = rng.standard_normal((9, 21)), rng.integers(0, 3, 9)
+    masks = step_masks(9, [12], dropout, 0, 0, "float64")
+    ladder, found = STAGE.network.STEP_LADDER, {}
+    assert list(ladder)[-2:] == ["graph", "persistent"]
+    for name in ("op_by_op", "persistent"):
+        network = STAGE.network.Network([21, 12, 3], seed=2, dtype="float64")
+        before = [p.copy_to_host() for p in network.parameters]
+        loss = ladder[name](network, x, y, None, masks)
+        found[name] = [np.array(loss), *(array.copy_to_host() for array in network.layer_gradients)]
+        assert all(np.array_equal(a, b.copy_to_host()) for a, b in zip(before, network.parameters, strict=True))
+    for got, expected in zip(found["persistent"], found["op_by_op"], strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-15)
+
+
+# ---------------------------------------------------------------- the kernel
+
+
+@wide
+@on_the_emulator
+def test_no_two_threads_race_in_it() -> None:
+    """Check mode looks at every access of a launch of two steps, in all its blocks, and runs it in four orders."""
+    hooks.register_detector(detecting.detect)
+    with options(check=True):
+        case = ((70, 20, 3), 12, 5, 2, OPTIMIZERS["SGD, momentum"], 0.3)
+        got = by_launches(*case, at_once=2, dtype="float64")
+    assert_same(got, by_hand(STAGE, *case, dtype="float64"))
+
+
+@wide
+@on_the_emulator
+def test_without_its_second_barrier_blocks_would_race(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check above can fail: each barrier is needed."""
+    from cuda_emulator import KernelError, cuda
+    from stage4_numba_cuda.kernels import persistent as kernels
+
+    @cuda.jit(device=True)
+    def meet_at_the_first(meetings, target):  # type: ignore[no-untyped-def]
+        if target // cuda.gridDim.x % 2 == 1:
+            cuda.cg.this_grid().sync()
+        return True
+
+    monkeypatch.setattr(kernels, "meet", meet_at_the_first)
+    monkeypatch.setitem(kernels.PERSISTENT, (32, True), kernels.make_persistent(32, True))
+    monkeypatch.setitem(kernels.PERSISTENT, (16, True), kernels.make_persistent(16, True))
+    hooks.register_detector(detecting.detect)
+    with options(check=True), pytest.raises(KernelError, match="Only a barrier across the grid orders two blocks"):
+        by_launches((70, 20, 3), 12, 5, 2, OPTIMIZERS["SGD, momentum"], 0.3, at_once=2, dtype="float64")
+
+
+# ---------------------------------------------------------------- what does not fit
+
+
+def run_of(sizes: list[int], batch: int = 8, optimizer: Any = None, **kinds: str) -> Any:
+    x, labels = samples(max(batch, 8), sizes[0], sizes[-1])
+    network = STAGE.network.Network(sizes, dtype="float64", **kinds)
+    return network.resident(x, labels, optimizer or STAGE.optimizers.SGD(0.1), batch, 0.0, 0)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "batch", "kinds", "rung", "reason"),
+    [
+        ([6, 5, 4, 3], 8, {}, PLAIN, "the network has 2 hidden layers, and the kernel takes one"),
+        ([6, 3], 8, {}, "fused", "the network has 0 hidden layers, and the kernel takes one"),
+        ([6, 5, 33], 8, {}, "fused", "the network has 33 outputs, and the kernel takes 32"),
+        ([6, 513, 3], 8, {}, PLAIN, "the network has 513 hidden neurons, and the kernel takes 512"),
+        ([6, 5, 3], 257, {}, PLAIN, "a batch has 257 samples, and the kernel takes 256"),
+        ([6, 5, 3], 8, {"activation": "softmax"}, "fused", "softmax between the layers needs whole rows"),
+    ],
+)
+def test_what_does_not_fit_takes_another_rung_and_says_why(
+    sizes: list[int], batch: int, kinds: dict[str, str], rung: str, reason: str
+) -> None:
+    run = run_of(sizes, batch, **kinds)
+    assert (run.rung, run.reason) == (rung, reason)
+    assert run.network.told == f"steps by {rung}: {reason}"
+    run.begin_epoch(np.arange(run.count))
+    assert np.isfinite(run.take(0, [0.1], 0)).all()
+
+
+def test_a_grid_that_the_device_cannot_hold_at_once_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_of([70, 20, 3]).rung == "persistent"  # two tiles down, two across
+    monkeypatch.setattr(persistent, "together", lambda chunk, values, dtype: 4 if chunk == 16 else 1)
+    run = run_of([70, 20, 3])
+    assert run.rung == "persistent"
+    assert persistent.chunk_of(run.network, "uint8") == 16  # smaller pieces of a batch take less shared memory
+    monkeypatch.setattr(persistent, "together", lambda chunk, values, dtype: 3)
+    run = run_of([70, 20, 3])
+    assert run.rung == PLAIN
+    assert run.reason == "it needs 4 blocks at the same time, and this device holds 3"
+
+
+@wide
+@on_the_emulator
+def test_what_the_device_holds_is_asked_of_the_compiled_kernel() -> None:
+    most = {chunk: persistent.together(chunk, "uint8", "float64") for chunk in (32, 16)}
+    assert most == {32: limits.MULTIPROCESSORS, 16: 2 * limits.MULTIPROCESSORS}  # by their shared memory
+
+
+def test_another_optimizer_takes_its_steps_itself() -> None:
+    class Still:
+        learning_rate = 0.1
+
+        def step(self, parameters: Any, gradients: Any) -> None:
+            pass
+
+    run = run_of([6, 5, 3], optimizer=Still())
+    assert (run.rung, run.reason) == ("fused", "Still is no optimizer of this floor")
+
+
+@on_the_emulator
+def test_on_the_cpu_it_is_taken_only_if_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in (None, "0"):
+        if value is None:
+            monkeypatch.delenv(persistent.VARIABLE)
+        else:
+            monkeypatch.setenv(persistent.VARIABLE, value)
+        run = run_of([6, 5, 3])
+        assert run.rung == "few_kernels"
+        assert run.network.told == ""
+        assert run.reason == "it is for GPUs (GROUNDUP_PERSISTENT=1 takes it on the CPU, too)"
+
+
+def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a GPU's barrier leaves when it gives up: the second number of `meetings`."""
+    run = run_of([6, 5, 3])
+    run.begin_epoch(np.arange(run.count))
+    run.take(0, [0.1], 0)
+    launch = persistent.Plan.launch
+
+    def gives_up(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
+        launch(self, *arguments, **keywords)
+        self.meetings.copy_to_device(np.array([0, 1], np.int32))
+
+    monkeypatch.setattr(persistent.Plan, "launch", gives_up)
+    with pytest.raises(RuntimeError, match=r"waited for more than two seconds .* GROUNDUP_PERSISTENT=0"):
+        run.take(0, [0.1], 1)
+
+
+@wide
+def test_groundup_train_says_which_rung_takes_the_steps(tmp_path: Any) -> None:
+    from typer.testing import CliRunner
+
+    from groundup.cli import app
+
+    options = ["--epochs", "1", "--hidden", "8,8", "--batch-size", "256", "--run-dir", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, ["train", "stage4", *options])
+    assert result.exit_code == 0, result.output
+    assert f"steps by {PLAIN}: the network has 2 hidden layers, and the kernel takes one" in result.output
+
+
+def test_a_launch_that_gave_up_is_told_though_another_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An epoch's last batch is smaller and has a launch of its own, behind the one that gave up."""
+    x, labels = samples(12, 6, 3)
+    run = STAGE.network.Network([6, 5, 3], dtype="float64").resident(x, labels, STAGE.optimizers.SGD(0.1), 8, 0.0, 0)
+    run.begin_epoch(np.arange(12))
+    launch, launches = persistent.Plan.launch, []
+
+    def gives_up_first(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
+        launch(self, *arguments, **keywords)
+        if not launches:
+            self.meetings.copy_to_device(np.array([0, 1], np.int32))
+        launches.append(1)
+
+    monkeypatch.setattr(persistent.Plan, "launch", gives_up_first)
+    with pytest.raises(RuntimeError, match="the persistent kernel gave up"):
+        run.take(0, [0.1, 0.1], 0)
+    assert len(launches) == 2
+
+
+@wide
+@on_the_emulator
+def test_the_bench_times_it_beside_the_rung_below() -> None:
+    from shared.bench import resident_steps
+    from shared.bench.steps import Case
+    from shared.bench.turns import Effort
+
+    effort, case = Effort(repeats=1, minimum_sample=0.0, threads=1), Case((12, 8, 4), 8, "float32")
+    rows = list(resident_steps.resident_rows([STAGE], cases=[case], effort=effort, steps=4))
+    assert [(row.variant, row.skipped) for row in rows] == [("resident", None), ("resident, graph", None)]

@@ -1,0 +1,158 @@
+"""The host's part of a replayed step, counted: copies, waits, and what is looked up again. Times need a GPU.
+
+Graphs are played by test_graphs' recorder, on the emulator's streams."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stage4_numba_cuda import graphs, steps
+from tests.stage4_numba_cuda.test_graphs import SIZES, STAGE, Recorder, batch, pytestmark, recorder
+from tests.wide import widely
+
+__all__ = ["pytestmark", "recorder"]
+
+
+@pytest.fixture
+def counted(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What a step does from now on: copies, each on the step's stream or not, waits for a stream, and look-ups."""
+    from cuda_emulator.runtime import devicearray, streams
+
+    found: Counter[str] = Counter()
+
+    def count(owner: Any, name: str, what: Any) -> None:
+        original = getattr(owner, name)
+
+        def noted(self: Any, *arguments: Any, **named: Any) -> Any:
+            found[what(named) if callable(what) else what] += 1
+            return original(self, *arguments, **named)
+
+        monkeypatch.setattr(owner, name, noted)
+
+    count(devicearray.DeviceNDArray, "copy_to_device", lambda named: "sent" if named.get("stream") else "sent, waiting")
+    count(devicearray.DeviceNDArray, "copy_to_host", lambda named: "read" if named.get("stream") else "read, waiting")
+    count(streams.Stream, "synchronize", "waits")
+    count(steps.Move, "__init__", "moves made")
+    count(graphs.Graphs, "launch", "graphs")
+    return found
+
+
+def warm(optimizer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
+    """A network that has taken three steps, and its batch."""
+    network = STAGE.network.Network(SIZES, seed=1, dtype="float32")
+    x, y = batch(8, seed=0)
+    for _ in range(3):
+        network.train_step(x, y, optimizer)
+    return network, x, y
+
+
+def test_a_step_sends_x_and_y_reads_the_losses_and_waits_once(counted: Counter[str]) -> None:
+    optimizer = STAGE.optimizers.SGD(0.1)
+    network, x, y = warm(optimizer)
+    counted.clear()
+    for _ in range(5):
+        network.train_step(x, y, optimizer)
+    assert counted == {"sent": 10, "read": 5, "waits": 5, "graphs": 5}
+
+
+def test_what_is_on_the_device_is_copied_there_and_a_new_rate_is_one_copy_more(counted: Counter[str]) -> None:
+    optimizer = STAGE.optimizers.SGD(0.1)
+    network, x, y = warm(optimizer)
+    own_x = STAGE.arrays.asarray(x, "float32")
+    counted.clear()
+    optimizer.learning_rate = 0.05
+    network.train_step(own_x, y, optimizer)
+    assert counted == {"sent": 3, "read": 1, "waits": 1, "graphs": 1}
+
+
+def test_another_optimizer_other_weights_and_another_batch_size_are_looked_up_anew(counted: Counter[str]) -> None:
+    optimizer = STAGE.optimizers.Adam(0.1)
+    network, x, y = warm(optimizer)
+    for change in ("optimizer", "weights", "rows", "state"):
+        counted.clear()
+        if change == "optimizer":
+            optimizer = STAGE.optimizers.Adam(0.1)
+        elif change == "weights":
+            network.layers[0].weights = STAGE.arrays.copy(network.layers[0].weights)
+        elif change == "rows":
+            x, y = batch(5, seed=2)
+        else:
+            optimizer.load_state(optimizer.state())
+        network.train_step(x, y, optimizer)
+        assert counted["moves made"] == 1, change
+        network.train_step(x, y, optimizer)
+        assert counted["moves made"] == 1, change
+
+
+def test_ready_steps_end_where_prepared_ones_end(recorder: Recorder) -> None:
+    ended = []
+    for rung in ("few_kernels", "graph"):
+        network = STAGE.network.Network(SIZES, seed=1, dtype="float64", loss="mean_squared_error")
+        optimizers = STAGE.optimizers.SGD(0.1, momentum=0.5), STAGE.optimizers.RMSProp(0.01)
+        losses = []
+        for i in range(12):
+            optimizers[0].momentum = 0.5 if i < 8 else 0.0  # another formula, with the same optimizer
+            x, _ = batch(8 if i % 4 else 5, seed=i)
+            targets = np.random.default_rng(i).standard_normal((len(x), SIZES[-1]))
+            losses.append(STAGE.network.STEP_LADDER[rung](network, x, targets, optimizers[i % 2], None))
+        ended.append((losses, [p.copy_to_host() for p in network.parameters]))
+    assert ended[0][0] == ended[1][0]
+    for prepared, ready in zip(ended[0][1], ended[1][1], strict=True):
+        np.testing.assert_array_equal(prepared, ready)
+
+
+def test_errors_are_told_in_later_steps_too(recorder: Recorder) -> None:
+    optimizer = STAGE.optimizers.SGD(0.1)
+    network, x, y = warm(optimizer)
+    before = [p.copy_to_host() for p in network.parameters]
+    wrong = y.copy()
+    wrong[3] = SIZES[-1]
+    with pytest.raises(ValueError, match=r"labels\[3\] is 3, expected 0 to 2"):
+        network.train_step(x, wrong, optimizer)
+    with pytest.raises(ValueError, match="x's columns must equal the first layer's in_features"):
+        network.train_step(x[:, :-1], y, optimizer)
+    with pytest.raises(ValueError, match="expected 8 labels, one a row"):
+        network.train_step(x, y[:-1], optimizer)
+    network.layers[0].grad_weights = network.layers[0].weights
+    with pytest.raises(ValueError, match="share memory"):
+        network.train_step(x, y, optimizer)
+    for old, new in zip(before, network.parameters, strict=True):
+        np.testing.assert_array_equal(old, new.copy_to_host())
+
+
+def test_after_an_interruption_the_next_step_waits_before_it_sends(
+    counted: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    optimizer = STAGE.optimizers.SGD(0.1)
+    network, x, y = warm(optimizer)
+    launch = graphs.Graphs.launch
+
+    def interrupted(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(graphs.Graphs, "launch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        network.train_step(x, y, optimizer)
+    monkeypatch.setattr(graphs.Graphs, "launch", launch)
+    counted.clear()
+    network.train_step(x, y, optimizer)
+    assert counted["waits"] == 2
+
+
+@pytest.mark.parametrize("rung", widely(["graph", "persistent"]))
+def test_a_network_that_is_gone_gives_its_memory_back_at_once(recorder: Recorder, rung: str) -> None:
+    network, x, y = warm(STAGE.optimizers.SGD(0.1))
+    STAGE.network.STEP_LADDER[rung](network, x, y, STAGE.optimizers.SGD(0.1), None)
+    alive = weakref.ref(network.buffers(8))
+    gc.disable()
+    try:
+        del network
+        assert alive() is None
+    finally:
+        gc.enable()
