@@ -6,6 +6,7 @@ race              the main job: every stage trains, and all are compared
 race_results      its results document and charts; race_bar is its progress bar
 train             a training with the settings of `groundup train`
 check             all stages against a reference, and their gradients
+as_it_goes        what a long command is doing, on a terminal and in a log
 bench_plan        the options of `groundup bench` as a plan
 look, inside      a look inside a trained network; what it has learned
 live, live_view   measures of a running training; the view that shows them

@@ -3,12 +3,16 @@
 Exit codes: 0 success; 1 a check failed (stages disagree, a gradient is wrong, something needed is missing); 2 the
 command could not be carried out (wrong input, a missing file, an interruption). An error is one line on stderr, with
 its notes below (such as the messages of a C compiler). GROUNDUP_TRACEBACK=1 shows the traceback as well.
+
+Every command starts by importing this file. matplotlib takes longer to import than all else together, so what draws
+imports it where it draws.
 """
 
 import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import NoReturn
 
 try:
@@ -26,7 +30,11 @@ try:
     from groundup.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
     from groundup.commands.run import run
     from groundup.commands.train import train
+    from groundup.course.judging.verdict import told_once
     from shared.contract import StageUnavailable
+
+    if find_spec("matplotlib") is None:  # asked now, so that nothing is measured that cannot be drawn afterwards
+        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
 except ModuleNotFoundError as error:  # a package that groundup needs is missing; the doctor works without it
     from groundup.doctor.rescue import rescue
 
@@ -83,15 +91,35 @@ def main(argv: Sequence[str] | None = None) -> None:
     except (ValueError, OSError, StageUnavailable) as error:
         if os.environ.get("GROUNDUP_TRACEBACK"):
             traceback.print_exc()
-        fail(str(error), getattr(error, "__notes__", ()))
+        if isinstance(error, FileNotFoundError) and _folder_is_gone():
+            fail("the folder that you stand in was deleted; go to another one (cd) and try again")
+        notes = getattr(error, "__notes__", ())
+        fail(told_once(str(error), notes), notes)
     except Exception as error:
         # Typer's usage errors have this method. Their class belongs to click or to Typer, depending on the version.
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message().rstrip(".")
-        known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench", "learn"} else []
-        fail(f"{message}. See: {' '.join(['groundup', *known, '--help'])}")
+        fail(f"{message}{'' if message.endswith('?') else '.'} See: {_reached(error, arguments)} --help")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _reached(error: Exception, arguments: Sequence[str]) -> str:
+    """The command that a usage error is about, such as "groundup bench compare"."""
+    path = getattr(getattr(error, "ctx", None), "command_path", "")
+    if path:
+        return str(path)
+    known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench", "learn"} else []
+    return " ".join(["groundup", *known])
+
+
+def _folder_is_gone() -> bool:
+    """Whether this process's working folder no longer exists."""
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return True
+    return False
 
 
 def fail(message: str, notes: Sequence[str] = ()) -> NoReturn:

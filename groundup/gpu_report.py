@@ -16,14 +16,15 @@ add the parts that need them. The parts, most important first, so that a report 
 
 Each part is a process of its own with a share of the time; a part that fails, crashes or hangs costs only itself. The
 results are written after every part. Where the trial kernel fails, the report ends with one sentence. Without a GPU (or
-with GROUNDUP_CUDA=emulator) everything runs on the emulator at tiny sizes, to see that it works. Such results are
-marked as emulated, and no chart shows their times.
+with GROUNDUP_CUDA=emulator) everything is rehearsed on the emulator at tiny sizes, with an hour's time. Such results
+are marked as emulated, and no chart shows their times.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import tempfile
@@ -34,30 +35,31 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from shared.bench import gpu_record
 from shared.bench.results import results_folder, write_json
 from shared.machine import processes
 
-SCHEMA = 2
-"""From 2 on ladder, steps and training are measured by shared/bench: an epoch's row has the fields that a curve of
-`groundup bench` has, and cuBLAS's own row only its median. Everything else is as in 1."""
-
 SHARES = {
     "device": 20,
-    "correctness": 110,
-    "ladder": 80,
-    "launches": 20,
-    "steps": 80,
-    "training": 60,
-    "sanitizer": 100,
-    "suite": 110,
+    "correctness": 100,
+    "ladder": 70,
+    "launches": 15,
+    "steps": 115,
+    "training": 50,
+    "sanitizer": 105,
+    "suite": 105,
 }
-"""Seconds of 10 minutes for each part. The parts after it get what a part leaves over."""
+"""Seconds of 10 minutes for each part. The parts after it get what a part leaves over. On an H100 (2026-11-22) the
+steps wanted 93 s, and each tool of the sanitizer about 60, side by side."""
+
+ON_A_GPU, REHEARSAL = 570.0, 3600.0
+"""Seconds for everything together, where --seconds does not say: a GPU is often lent for ten minutes. The emulator, on
+which all of it is a rehearsal, first compiles every kernel for the CPU."""
 
 GRACE = 3.0
 """Seconds that a part may take to end by itself before it is stopped."""
 
-RECORDED = processes.ROOT / "docs" / "benchmarks" / "gpu"
-JSON_NAME = "gpu_report.json"
+JSON_NAME = gpu_record.REPORT
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -68,8 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parts = _parts(given.only)
     out = results_folder(given.out)
     document: dict[str, Any] = {
-        "schema": SCHEMA,
-        "kind": "groundup gpu report",
+        "schema": gpu_record.SCHEMA,
+        "kind": gpu_record.KIND,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "complete": False,
         "emulated": None,
@@ -77,10 +79,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         "parts": {},
         "charts": [],
     }
-    begin = time.monotonic()
+    begin, limit = time.monotonic(), given.seconds or ON_A_GPU
     try:
         for i, name in enumerate(parts):
-            left = given.seconds - (time.monotonic() - begin)
+            left = limit - (time.monotonic() - begin)
             budget = left * SHARES[name] / sum(SHARES[each] for each in parts[i:])
             print(f"{name}: up to {budget:.0f} s", flush=True)
             found = _in_process(name, budget, given)
@@ -92,6 +94,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
             if name == "device" and found["status"] != "ok":
                 return 2
+            if document["emulated"] and given.seconds is None:
+                limit = REHEARSAL
         document["complete"] = True
     except KeyboardInterrupt:
         print("interrupted: the parts that were done are kept", file=sys.stderr)
@@ -116,7 +120,9 @@ def run_part(given: argparse.Namespace) -> int:
         if given.result:
             write_json(given.result, {"status": "error", "error": str(error), "rows": []})
         return 2
-    part = Part(GpuPlan(given.seconds, given.quick, given.tiny or BACKEND.emulated, given.data_dir), given.result)
+    part = Part(
+        GpuPlan(given.seconds or ON_A_GPU, given.quick, given.tiny or BACKEND.emulated, given.data_dir), given.result
+    )
     try:
         PARTS[given.part](part)
     except ModuleNotFoundError as error:
@@ -159,10 +165,16 @@ def _charts(document: dict[str, Any], out: Path) -> None:
         print(f"charts: not drawn: {document['charts_error']}", flush=True)
 
 
-def record(out: Path, document: dict[str, Any], folder: Path = RECORDED) -> Path:
-    """Copy the results and the charts to where the documentation keeps them; ValueError for what no GPU measured."""
+def record(out: Path, document: dict[str, Any], records: Path = gpu_record.RECORDS) -> Path:
+    """Copy the results and the charts to where the documentation keeps them, into a folder of this device and day.
+
+    `python -m shared.bench.gpu_record` then makes the numbers that are shown beside emulated results. Raises ValueError
+    for what no GPU measured.
+    """
     if document["emulated"] is not False:
         raise ValueError("record: these are not results of a GPU; docs/benchmarks keeps no others under that name")
+    device = re.sub(r"[^a-z0-9]+", "-", document["device"]["name"].lower()).strip("-")
+    folder = records / f"{device}-{document['date'][:10]}"
     folder.mkdir(parents=True, exist_ok=True)
     for name in [JSON_NAME, *(chart["file"] for chart in document["charts"])]:
         shutil.copy(out / name, folder / name)
@@ -187,9 +199,13 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", metavar="PART,...", help=f"some of {', '.join(SHARES)}")
     parser.add_argument("--quick", action="store_true", help="fewer sizes and rounds: to see that it works")
     parser.add_argument("--out", type=Path, default=Path("runs/gpu_report"), help="folder for the JSON and the charts")
-    parser.add_argument("--seconds", type=float, default=570.0, help="for everything together")
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        help=f"for everything together; {ON_A_GPU:.0f} unless it is given, without a GPU {REHEARSAL:.0f}",
+    )
     parser.add_argument("--data-dir", type=Path, help="folder with the IDX files of the full data sets")
-    parser.add_argument("--record", action="store_true", help="copy JSON and charts to docs/benchmarks/gpu")
+    parser.add_argument("--record", action="store_true", help="copy JSON and charts to a folder in docs/benchmarks/gpu")
     parser.add_argument("--part", choices=SHARES, help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)

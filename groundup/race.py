@@ -11,8 +11,9 @@ and reported, and only the parameters decide whether the stages agree.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 import numpy as np
@@ -53,7 +54,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Lap:
-    """The training of one stage in a race, with the trained network and its predictions (n,) of the test images."""
+    """The training of one stage in a race, with the trained network and its predictions (n,) of the test images.
+
+    warm_up: seconds before the training in which the stage prepared what it does only once, such as compiling kernels
+    samples: number of training images
+    """
 
     stage: Stage
     network: NetworkLike
@@ -61,6 +66,8 @@ class Lap:
     predictions: np.ndarray
     test_loss: float
     test_accuracy: float
+    warm_up: float
+    samples: int
 
     @property
     def seconds_per_epoch(self) -> float:
@@ -69,8 +76,8 @@ class Lap:
 
     @property
     def samples_per_second(self) -> float:
-        """The median over the epochs."""
-        return median(record.samples_per_second for record in self.epochs)
+        """The training images divided by `seconds_per_epoch`: one measurement, said in two ways."""
+        return self.samples / self.seconds_per_epoch
 
 
 @dataclass(frozen=True)
@@ -89,21 +96,35 @@ class Agreement:
 def run_lap(
     stage: Stage, data: Dataset, settings: Settings, on_batch: Callable[[int, int, float], None] | None = None
 ) -> Lap:
-    """Train one stage and evaluate it on the test images. on_batch: as in `shared.training.settings.Hooks`."""
+    """Train one stage and evaluate it on the test images. on_batch: as in `shared.training.settings.Hooks`.
+
+    A short training comes first, of another network on a whole batch and the size of the last one, so that no epoch
+    contains the compiling of kernels.
+    """
+    begin = time.perf_counter()
+    few = data.train.first(settings.batch_size + len(data.train) % settings.batch_size)
+    _train(stage, replace(data, train=few, test=few.first(1)), replace(settings, epochs=1), None)
+    warm_up = time.perf_counter() - begin
+    network, epochs = _train(stage, data, settings, on_batch)
+    loss, accuracy, predictions = evaluate(stage, network, data.test)
+    return Lap(stage, network, epochs, np.asarray(predictions), loss, accuracy, warm_up, len(data.train))
+
+
+def _train(
+    stage: Stage, data: Dataset, settings: Settings, on_batch: Callable[[int, int, float], None] | None
+) -> tuple[NetworkLike, list[EpochRecord]]:
     sizes = [data.train.x.shape[1], settings.hidden, data.classes]
     network = stage.network.Network(sizes, seed=settings.seed, dtype=settings.dtype)
-    optimizer = stage.optimizers.SGD(settings.learning_rate, momentum=settings.momentum)
     result = train(
         stage,
         network,
-        optimizer,
+        stage.optimizers.SGD(settings.learning_rate, momentum=settings.momentum),
         data.train,
         TrainingSettings(settings.epochs, settings.batch_size, settings.seed, schedule=Schedule(settings.schedule)),
         test_data=data.test,
         hooks=Hooks(on_batch=on_batch, progress_bar=False),
     )
-    loss, accuracy, predictions = evaluate(stage, network, data.test)
-    return Lap(stage, network, result.epochs, np.asarray(predictions), loss, accuracy)
+    return network, result.epochs
 
 
 def agreements(laps: Sequence[Lap], settings: Settings, steps: int) -> dict[str, Agreement]:

@@ -12,10 +12,6 @@ from groundup.race import Agreement, Lap, Settings
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow, Curve
 from shared.bench.timing import summarise
-from shared.charts.curves import training_curves
-from shared.charts.ladder_share import ladder_share
-from shared.charts.save import save
-from shared.charts.staircase import staircase
 from shared.contract import is_emulated
 
 SCHEMA = 1
@@ -51,6 +47,7 @@ def results(
                 "test_loss": lap.test_loss,
                 "seconds_per_epoch": lap.seconds_per_epoch,
                 "samples_per_second": lap.samples_per_second,
+                "warm_up_seconds": lap.warm_up,
                 "speed": first / lap.seconds_per_epoch,
                 "other_predictions": found[lap.stage.name].other_predictions,
                 "worst": asdict(found[lap.stage.name].worst) | {"text": str(found[lap.stage.name].worst)},
@@ -81,6 +78,11 @@ def draw(
         curves=[_curve(lap, settings) for lap in laps],
         environment=facts,
     )
+    from shared.charts.curves import training_curves  # here, as groundup/cli.py says
+    from shared.charts.ladder_share import ladder_share
+    from shared.charts.save import save
+    from shared.charts.staircase import staircase
+
     charts = [training_curves(results, agree=agree), staircase(results, emulated=True), ladder_share(results)]
     return [path for chart in charts if chart is not None for path in save(chart.figure, folder / chart.name)]
 

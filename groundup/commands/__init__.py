@@ -9,4 +9,6 @@ charts                     draw a results file again
 doctor                     this machine
 run, lens                  a script with kernels; what a kernel does to memory
 learn, learn_output        the course; what it prints
+learn_watch, keyboard      watching on a terminal; keys without Enter
+learn_detective            its detective exercises
 """

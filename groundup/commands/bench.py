@@ -12,18 +12,16 @@ from rich.console import Console
 
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
+from shared.bench import gpu_record
 from shared.bench.document import Results, as_document
 from shared.bench.plan import PARTS, PASSES
 from shared.bench.progress import Bar, Guessing
 from shared.bench.results import as_json, results_folder, write_json
 from shared.bench.session import Session
-from shared.bench.tables import tables
-from shared.charts import book, page
-from shared.machine.environment import busy, describe, emulation
+from shared.bench.tables import recorded, tables
+from shared.bench.trust import doubts
+from shared.machine.environment import describe, emulation
 from shared.numbers import plural
-
-UNSTEADY = 0.25
-"""A noise above this share of a ratio causes a warning."""
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
 
@@ -96,6 +94,8 @@ def bench(
         results = session.run(predict=predict)
     if not results.complete:
         typer.echo(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
+    from shared.charts import book, page  # here, as groundup/cli.py says
+
     charts = book.draw(results, emulated=emulated)
     book.save_all(charts, out)
     report = page.write(results, charts, out / "report.html", saved=out)
@@ -140,13 +140,13 @@ def _show(results: Results) -> None:
         console.print(table)
         console.print()
     facts = results.environment
+    found = gpu_record.reference()
+    if found is not None and emulation(facts):
+        console.print(recorded(results.rows, found))
+        say(f"there: {found.title}; {found.page} has the rest\n")
     say("±: how far another run on this machine may find the ratio; none after a single pass")
-    unsteady = [row for row in results.rows if (row.ratio_noise or 0.0) > UNSTEADY]
-    if unsteady:
-        of = sum(row.ratio_noise is not None for row in results.rows)
-        say(f"warning: {len(unsteady)} of {of} ratios are not known to better than {UNSTEADY:.0%}")
-    if facts and (warning := busy(facts)):
-        say(f"warning: {warning}")
+    for doubt in doubts(results):
+        say(f"warning: {doubt}")
     if any(row.emulated for row in results.rows):
         say(f"emulated: {emulation(facts)}; they are compared with nothing, and the charts leave them out")
     for row in results.rows:

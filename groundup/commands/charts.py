@@ -7,16 +7,19 @@ from typing import Annotated
 
 import typer
 
-from shared.bench.document import load
+from shared.bench import gpu_record
+from shared.bench.document import load, read_json
 from shared.bench.results import results_folder
-from shared.charts import book, page
 from shared.numbers import plural
 
 PAGE = "report.html"
 
 
 def charts(
-    results: Annotated[Path, typer.Argument(help="A results.json of `groundup bench`.", show_default=False)],
+    results: Annotated[
+        Path,
+        typer.Argument(help="A results.json of `groundup bench`, or a gpu_report.json.", show_default=False),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="Folder for figures and page. Default: the one of the results.")
     ] = None,
@@ -26,13 +29,21 @@ def charts(
 ) -> None:
     """Draw every figure (PNG and SVG, light and dark) and report.html from a results file of `groundup bench`.
 
+    Of a report by `python -m groundup.gpu_report` the four figures of the GPU are drawn, and no page is made.
+
     \b
     Examples:
       groundup charts runs/bench/results.json
       groundup charts runs/bench/results.json --out figures
+      groundup charts runs/gpu_report/gpu_report.json
     """
+    if read_json(results).get("kind") == gpu_record.KIND:
+        _gpu_charts(results, out)
+        return
     found = load(results)
     folder = results_folder(out or results.parent)
+    from shared.charts import book, page  # here, as groundup/cli.py says
+
     drawn = book.draw(found, emulated=emulated)
     book.save_all(drawn, folder)
     written = page.write(found, drawn, folder / PAGE, saved=folder)
@@ -42,3 +53,15 @@ def charts(
     names = ", ".join(chart.name for chart in drawn)
     typer.echo(f"{plural(len(drawn), 'figure')} in {folder}, each as .png, .svg, -dark.png and -dark.svg: {names}")
     typer.echo(f"all of them and the tables: {written}")
+
+
+def _gpu_charts(report: Path, out: Path | None) -> None:
+    document = gpu_record.load(report)
+    folder = results_folder(out or report.parent)
+    from shared.charts import gpu_report
+
+    drawn = gpu_report.draw(document, folder)
+    if not drawn:
+        typer.echo("too little was measured for a figure")
+        return
+    typer.echo(f"{plural(len(drawn), 'file')} in {folder}: {', '.join(chart['file'] for chart in drawn)}")

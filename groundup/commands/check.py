@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from groundup import check as checking
+from groundup.as_it_goes import as_it_goes
 from groundup.check import Findings, Settings
 from groundup.stages import all_stages, named_stages
 from shared.bench.results import as_json
@@ -72,8 +73,8 @@ def check(
         raise ValueError(f"{'--kernel' if kernel else '--arch'} belongs to --compile")
     chosen, left_out = (named_stages(stages), {}) if stages else all_stages()
     expected = load_stage(reference)
-    with Console(stderr=True).status("checking") as status:  # a moving line on a terminal, nothing elsewhere
-        found = checking.check(chosen, expected, settings, left_out, status.update)
+    with as_it_goes("checking", json=as_json_) as say:
+        found = checking.check(chosen, expected, settings, left_out, lambda what: say(f"checking {what}"))
     if as_json_:
         typer.echo(as_json(checking.document(found)), nl=False)
     else:

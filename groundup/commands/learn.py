@@ -7,25 +7,39 @@ from typing import Annotated
 
 import typer
 
+from groundup.commands.keyboard import is_interactive
+from groundup.commands.learn_detective import add_commands
 from groundup.commands.learn_output import (
     place_of,
     show_difference,
     show_graded,
     show_hint,
+    show_passing,
     show_status,
     show_task,
     show_verdict,
     show_where,
 )
+from groundup.commands.learn_watch import watch as watch_on_terminal
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner import record as record_file
-from groundup.course.learner.finding import DEFAULT, VARIABLE, commit_first, folder_for_start, locate
+from groundup.course.learner.finding import (
+    DEFAULT,
+    VARIABLE,
+    around,
+    commit_first,
+    folder_for_start,
+    has_learners_files,
+    locate,
+    repair,
+)
 from groundup.course.learner.finding import start as start_folder
+from groundup.course.learner.project_files import CASES
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules import checkpoints, order, resetting
 from groundup.course.rules.hints import take_hint
-from groundup.course.rules.passing import grade
+from groundup.course.rules.passing import grade, grade_again
 from groundup.course.rules.solutions import difference, open_solution
 from groundup.course.rules.states import begun, states_of
 from groundup.course.rules.watching import watch as watch_files
@@ -73,7 +87,8 @@ def start(
 ) -> None:
     """Make your course folder: the project's own files, with a stub in the place of every exercise.
 
-    In a folder that is there, files that are missing come back; no other is touched.
+    In a folder that is there, files that are missing come back; no other is touched. If its progress.toml is missing or
+    damaged, it is made anew, and what you have written is graded again.
 
     \b
     Examples:
@@ -81,14 +96,26 @@ def start(
       groundup learn start ~/my-network
     """
     chosen = folder or context.obj or folder_for_start(course())
-    new = not (chosen / record_file.NAME).exists()
+    outer = around(chosen, course())
+    if outer is not None:
+        raise ValueError(f"{chosen} would lie in your course folder, {outer}; name a folder outside of it")
+    new = not has_learners_files(chosen, course()) and not (chosen / record_file.NAME).exists()
+    repaired = repair(chosen, course())
+    had_cases = (chosen / CASES).exists()
     workspace, written = start_folder(chosen, course())
     weeks = course().weeks
     if new:
         git = commit_first(workspace.folder)
         typer.echo(f"{workspace.folder}: {len(course().tasks)} tasks in {len(weeks)} weeks{'; ' if git else ''}{git}")
     else:
-        typer.echo(f"{workspace.folder} is there; written: {', '.join(written) or 'nothing, for nothing was missing'}")
+        whole = had_cases and not repaired and not written
+        said = "; written: nothing, for nothing was missing" if whole else ""
+        typer.echo(f"{workspace.folder} is there{'; written: ' + ', '.join(written) if written else said}")
+        if not had_cases:
+            typer.echo(f"new in {CASES}/: {len(course().cases)} detective exercises; groundup learn cases lists them")
+    if repaired:
+        typer.echo(f"{repaired}; what you have written is graded again:")
+        grade_again(workspace, show_passing)
     show_where(workspace)
 
 
@@ -112,9 +139,8 @@ def check(
     workspace = locate(context.obj, course())
     if all_ and task is not None:
         raise ValueError(f"check: name a task or give --all, not both; got {task} and --all")
-    tasks = (
-        [each for each in course().tasks if begun(workspace, each)] if all_ else [order.chosen_task(workspace, task)]
-    )
+    every = [*course().tasks, *course().cases]
+    tasks = [each for each in every if begun(workspace, each)] if all_ else [order.chosen_task(workspace, task)]
     current = workspace.record.current
     verdicts = {each.id: _graded(workspace, each, quiet=as_json_) for each in tasks}
     if all_:
@@ -130,13 +156,20 @@ def check(
         raise typer.Exit(1)
 
 
+add_commands(app)
+
+
 @app.command()
 def watch(
     context: typer.Context,
     task: TaskName = None,
     once: Annotated[bool, typer.Option("--once", help="Grade once and end, as check does.")] = False,
 ) -> None:
-    """Grade a task whenever its file is saved, and go on to the next one when it passes. Ctrl-C ends it.
+    """Grade a task whenever its file is saved. On a terminal a key shows a hint, the next task, the list of all, opens
+    your editor ($VISUAL or $EDITOR), or quits; saving again cancels the check that runs.
+
+    Where the output goes into a file or a pipe there are no keys: it goes on to the next task when one passes, and
+    Ctrl-C ends it.
 
     \b
     Examples:
@@ -149,6 +182,10 @@ def watch(
         if once:
             workspace.text(current.file)  # a file that is missing is an error before anything is shown
             raise typer.Exit(0 if _graded(workspace, current).passed else 1)
+        if is_interactive():
+            watch_on_terminal(workspace, current)
+            typer.echo("not watching any more")
+            return
         watch_files(
             workspace,
             current,
@@ -178,6 +215,34 @@ def hint(
     workspace = locate(context.obj, course())
     chosen = order.chosen_task(workspace, task)
     show_hint(chosen, take_hint(workspace, chosen, level))
+
+
+@app.command()
+def lens(
+    context: typer.Context,
+    task: TaskName = None,
+    device: Annotated[
+        str, typer.Option(help="For occupancy and roofline: T4, RTX 3080, RTX 4090, A100 or H100.")
+    ] = "H100",
+    html: Annotated[Path | None, typer.Option(help="Write a page with pictures there, too.")] = None,
+    as_json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead.")] = False,
+) -> None:
+    """What your kernel does to memory, line by line: the launch that the check `memory` looks at. Needs no GPU.
+
+    Exit code: 0; 1 where a race, an uninitialised read or a fault was found; 2 for a mistake.
+
+    \b
+    Examples:
+      groundup learn lens 9.1
+      groundup learn lens 11.3 --html tiled.html
+    """
+    from groundup.course.learners_lens import look  # here, because only this command traces a kernel in this process
+    from groundup.lens.command import emulator_for_stage_4, show
+
+    workspace = locate(context.obj, course())
+    with emulator_for_stage_4():
+        profile = look(workspace, order.chosen_task(workspace, task), device)
+    show([profile], html, as_json_)
 
 
 @app.command(name="solution")
@@ -258,7 +323,8 @@ def reset(
     chosen = course().task(task)
     kept = resetting.reset(workspace, chosen, whole_file=file)
     copy = f"; the file as it was: {kept}" if kept else ""
-    typer.echo(f"{place_of(workspace, chosen)} is a stub again{copy}")
+    what = ": the program is as it came again" if chosen.fault else " is a stub again"
+    typer.echo(f"{place_of(workspace, chosen)}{what}{copy}")
 
 
 @app.command()

@@ -17,10 +17,11 @@ from groundup.course.rules import hints
 from groundup.course.rules.checkpoints import entry_name
 from groundup.course.rules.order import chosen_task
 from groundup.course.rules.passing import Graded, ends_a_phase
-from groundup.course.rules.states import count, states_of
+from groundup.course.rules.states import count, state, states_of
+from shared.contract import STAGES
 
 WIDTH = 100
-"""Columns of running text."""
+"""The most columns of running text; a narrower terminal has fewer."""
 
 
 def show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> None:
@@ -30,6 +31,9 @@ def show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> N
     def say(*parts: str | tuple[str, str]) -> None:
         console.print(Text.assemble(*parts), soft_wrap=True)
 
+    if verdict.stub and task and task.fault:
+        say(("not mended yet", "yellow"), f": {verdict.what}; groundup learn hint {task.id} helps")
+        return
     if verdict.stub:
         say(("not written yet", "yellow"), f"; groundup learn hint {task.id if task else ''} helps")
         return
@@ -44,6 +48,10 @@ def show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> N
             say("    expected  ", (verdict.expected, "green"))
         if verdict.got:
             say("    got       ", (verdict.got, "red"))
+        if verdict.by_hand:
+            say("\n" + textwrap.indent(verdict.by_hand.strip("\n"), "    "))
+            if verdict.line:
+                say()
         if verdict.line:
             path = Path(verdict.file) if verdict.file else workspace.folder / (task.file if task else "")
             say(f"    {_relative(path)}:{verdict.line}", f"  {verdict.source}" if verdict.source else "")
@@ -51,6 +59,8 @@ def show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> N
             say(("\n  likely: ", "bold"), verdict.cause)
         if verdict.more:
             say(f"\n{verdict.more}")
+        if task and task.stage == STAGES[3] and (verdict.failed_check == "memory" or "barrier" in verdict.cause):
+            say(f"\n  groundup learn lens {task.id} shows each access of your kernel, line by line")
     for note in verdict.notes:
         say(f"  {note}")
     if verdict.printed:
@@ -72,6 +82,9 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
     if graded.changed:
         typer.echo("the function was saved again while it was graded: groundup learn check grades what is there now")
         return
+    if task.fault:
+        _show_mended(workspace, task)
+        return
     if ends_a_phase(workspace, task):
         phase = workspace.course.phase_of(task)
         typer.echo(f"That was the last of the phase: groundup learn checkpoint {phase.number}")
@@ -82,6 +95,21 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
         typer.echo(f"next: {following.id} {following.title}\n      {place_of(workspace, following)}")
 
 
+def show_passing(task: Task, verdict: Verdict) -> None:
+    """Whether a task passes, on one line."""
+    passes = ("passes", "green") if verdict.passed else ("does not pass", "yellow")
+    _console().print(Text.assemble(f"  {task.id:<6}", passes), soft_wrap=True)
+
+
+def _show_mended(workspace: Workspace, case: Task) -> None:
+    """What to do after the program of a detective exercise is mended."""
+    if workspace.record.of(case.id).found:
+        typer.echo(f"{case.id} has passed: found and mended. groundup learn cases lists the others.")
+    else:
+        typer.echo(f"mended; now say what was wrong: groundup learn answer {case.id} LINE KIND, where LINE is the line")
+        typer.echo("that you have changed. groundup learn answer --help lists the kinds.")
+
+
 def show_where(workspace: Workspace) -> None:
     """The current week's tasks, and what to do now."""
     show_status(workspace, False)
@@ -90,12 +118,15 @@ def show_where(workspace: Workspace) -> None:
     typer.echo("     write it, then: groundup learn check")
 
 
+def show_text(text: str) -> None:
+    """One paragraph of running text, its lines broken anew for the width of the terminal."""
+    typer.echo(textwrap.fill(text.strip(), min(WIDTH, _console().width), break_long_words=False))
+
+
 def show_hint(task: Task, level: int) -> None:
-    """A hint of a task, in lines of at most WIDTH columns, and how to get the next one."""
+    """A hint of a task, and how to get the next one."""
     typer.echo(f"{task.id}, hint {level} of {hints.LAST}, {hints.NAMES[level - 1]}:\n")
-    for line in task.hints[level - 1].strip().split("\n"):
-        indent = line[: len(line) - len(line.lstrip())]
-        typer.echo(textwrap.fill(line, WIDTH, subsequent_indent=indent) if len(line) > WIDTH else line)
+    show_text(task.hints[level - 1])
     if level < hints.LAST:
         typer.echo(f"\nthe next one: groundup learn hint {task.id}")
 
@@ -116,16 +147,24 @@ def show_status(workspace: Workspace, every: bool) -> None:
                 f"  week {week.number}: {week.title}  ({hours})  {count(list(week.tasks), states)}", soft_wrap=True
             )
             if every or current in week.tasks:
+                cases = [case for case in workspace.course.cases if case.week == week.number]
+                width = max(len(_title(task)) for task in (*week.tasks, *cases)) + 2
                 for task in week.tasks:
-                    _show_state(console, task, states[task.id], task == current)
+                    _show_state(console, task, states[task.id], task == current, width)
+                for case in cases:
+                    _show_state(console, case, state(workspace, case), False, width)
         _show_checkpoint(console, workspace, phase)
 
 
-def _show_state(console: Console, task: Task, state: str, current: bool) -> None:
+def _show_state(console: Console, task: Task, state: str, current: bool, width: int) -> None:
     colour = {"passed": "green", "skipped": "dim"}.get(state.partition(",")[0], "yellow" if state else "")
     mark = ">" if current else " "
-    line = Text.assemble(f"  {mark} {task.id:<5}", f"{task.title:<62}", (state, colour))
+    line = Text.assemble(f"  {mark} {task.id:<5}", f"{_title(task):<{max(62, width)}}", (state, colour))
     console.print(line, soft_wrap=True)
+
+
+def _title(task: Task) -> str:
+    return f"find the fault: {task.title}" if task.fault else task.title
 
 
 def _show_checkpoint(console: Console, workspace: Workspace, phase: Phase) -> None:

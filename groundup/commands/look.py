@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-from groundup import look as looking
-
 
 def look(
     run: Annotated[
@@ -32,6 +30,8 @@ def look(
       groundup look runs/stage2_numpy
       groundup look runs/stage2_numpy/best.safetensors --out figures --count 24
     """
+    from groundup import look as looking  # here, as groundup/cli.py says
+
     if count < 1:
         raise ValueError(f"--count: expected at least 1, got {count}")
     document, found = looking.look(run, out, count, data_dir)

@@ -11,8 +11,11 @@ from rich.console import Console
 from rich.table import Table
 
 from shared.contract import short_title
-from shared.machine.environment import busy, describe, emulation
+from shared.machine.environment import busy, describe, emulation, slowed
 from shared.numbers import digits, plural, three_digits
+
+WORTH_SAYING = 1.0
+"""Seconds of warm-up above which the summary tells them."""
 
 
 def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
@@ -46,6 +49,10 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         "in units of what rounding may do; 1 is the limit.",
         highlight=False,
     )
+    for stage in document["stages"]:
+        if stage["warm_up_seconds"] > WORTH_SAYING:
+            before = f"{stage['title']} got ready for {stage['warm_up_seconds']:.0f} s before it trained"
+            console.print(f"{before} (compiling, above all): not in these times", highlight=False, soft_wrap=True)
     if note := emulation(document["environment"]):
         console.print(f"emulated: {note}", highlight=False, soft_wrap=True)
     for reason in document["unavailable"].values():
@@ -57,8 +64,9 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
             else "The stages agree within the tolerance; predictions differ only by rounding.",
             highlight=False,
         )
-    if warning := busy(document["environment"]):
-        console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
+    for warning in (busy(document["environment"]), slowed(document["environment"])):
+        if warning:
+            console.print(f"warning: {warning}", highlight=False, soft_wrap=True)
     charts = ", ".join(name for name in document["charts"] if name.endswith(".png"))
     console.print(
         f"Charts: {charts} (and .svg) in {out}; all numbers: {out / 'results.json'}", highlight=False, soft_wrap=True

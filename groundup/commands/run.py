@@ -17,7 +17,7 @@ def run(
         list[str] | None, typer.Argument(help="The script's own arguments and options.", show_default=False)
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Run each kernel in several orders and compare: finds races.")
+        bool, typer.Option("--check", help="Find races and reads of what nobody wrote; compare several orders.")
     ] = False,
     step: Annotated[
         bool, typer.Option("--step", help="Run kernels line by line in Python, slowly: print and pdb work.")
@@ -44,6 +44,7 @@ def run(
     """
     # Imported here, because the emulator's imports take longer than most commands.
     import cuda_emulator as emulator
+    from cuda_emulator.runtime import check_report
     from groundup.scripts import ScriptFailed, require_script, run_script, with_lines_as_notes
 
     chosen = emulator.current()
@@ -56,10 +57,20 @@ def run(
         divergence=chosen.divergence,
         seed=chosen.seed,
     )
+
+    def told() -> None:
+        if settings.check:
+            typer.echo(check_report.report(), err=True)
+
     require_script(script)
     emulator.settings.set_defaults(settings)
+    check_report.reset()
     try:
         run_script(script, arguments or ())
+        told()
+    except SystemExit:
+        told()
+        raise
     except emulator.KernelError as error:
         raise with_lines_as_notes(error) from error
     except KeyboardInterrupt:

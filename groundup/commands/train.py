@@ -89,19 +89,20 @@ def train(
     settings = training.resumed_settings(folder, given) if resume is not None else training.new_settings(name, given)
     asked = training.Training.of(settings, folder, resume is not None, overwrite)
     learner, assembled = put_in_place(stage) if settings["mine"] else ([], None)
-    chosen = contract.load_stage(stage)
-    if learner:
-        typer.echo(told(learner, prepare(chosen, learner)), err=True)
     try:
+        chosen = contract.load_stage(stage)
+        if learner:
+            typer.echo(told(learner, prepare(chosen, learner)), err=True)
         result = training.run(chosen, asked, partial(_lines, chosen, settings, quiet or json), live)
     except KeyboardInterrupt as interrupt:
-        typer.echo(_how_to_resume(interrupt, chosen.name, folder), err=True)
+        typer.echo(_how_to_resume(interrupt, name, folder), err=True)
         raise typer.Exit(2) from None
     except Exception as error:  # an error in the learner's own code is shown with its place and without our traceback
         place = place_in(assembled, error) if assembled else ""
-        if not place:
+        if not place or assembled is None:
             raise
-        typer.echo(f"error: {type(error).__name__}: {error}, at {place}, which is yours", err=True)
+        what = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
+        typer.echo(f"error: {type(error).__name__}: {what}, at {place}, which is yours", err=True)
         raise typer.Exit(1) from None
     summary = _summary(chosen.name, settings, folder, result)
     summary["mine"] = [task.id for task in learner]
@@ -125,6 +126,8 @@ def _print_heading(
         f"{stage.title}, {sizes} {network.activation}, {network.loss_name}, {settings['optimizer']}; "
         f"{data.name}: {len(data.train)} training and {len(data.test)} test samples"
     )
+    if told := getattr(network, "told", ""):  # a stage with a choice between ways to take a step
+        typer.echo(told)
     typer.echo("epoch      loss   train %   valid %    test %   seconds   samples/s")
 
 

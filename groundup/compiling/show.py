@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from groundup.as_it_goes import SELDOM, as_it_goes
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
 from groundup.kernels.catalogue import CATALOGUE, DTYPES, Capability, Entry
 from shared.bench.results import as_json
@@ -34,10 +35,8 @@ def check_kernels(
     work = jobs(entries, capabilities, DTYPES if dtype is None else (dtype,))
     if not work:
         raise ValueError("there is nothing to compile: these kernels need a newer architecture or another dtype")
-    with Console(stderr=True).status(
-        "starting the compiler"
-    ) as status:  # a moving line on a terminal, nothing elsewhere
-        measurements = compile_all(work, lambda job, done: status.update(f"{done} of {len(work)}: {job.title}"))
+    with as_it_goes("starting the compiler", json=json, every=SELDOM) as say:
+        measurements = compile_all(work, lambda job, done: say(f"{done} of {len(work)}: {job.title}"))
     faults = all_faults(measurements)
     if json:
         typer.echo(as_json(_document(entries, measurements)), nl=False)

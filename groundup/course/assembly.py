@@ -14,9 +14,11 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
+import linecache
 import os
 import re
 import sys
+import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -39,7 +41,8 @@ class Assembly:
     """Assembled files.
 
     modules: the file of each Python module, by the module's name; csrc: the folder of C, "" for the project's
-    lines: by assembled file, the line in the learner's file for each of its lines, 0 for a line of the project's
+    lines: by assembled file, the line in the learner's file for each of its lines; -n for line n of the project's file,
+        and 0 for a line that is in neither
     learner: by assembled file, the learner's file
     """
 
@@ -57,9 +60,27 @@ class Assembly:
     def place(self, file: str, line: int) -> tuple[str, int] | None:
         """(the learner's file, the line there) for a line of an assembled file; None for a line of the project's."""
         known = self.lines.get(file)
-        if known is None or not 0 < line <= len(known) or not known[line - 1]:
+        if known is None or not 0 < line <= len(known) or known[line - 1] <= 0:
             return None
         return self.learner[file], known[line - 1]
+
+    def projects_line(self, file: str, line: int) -> int:
+        """The line of the project's file for a line of an assembled file; 0 if it was not taken from there."""
+        known = self.lines.get(file, [])
+        return max(0, -known[line - 1]) if 0 < line <= len(known) else 0
+
+    def places_of(self, error: BaseException) -> list[tuple[tuple[str, int], str]]:
+        """The learner's lines that an error went through, the innermost last: [((file, line), text of the line)].
+
+        An error that names its own place, such as a SyntaxError or a wrong kernel, came from there alone.
+        """
+        file, line = getattr(error, "filename", None), getattr(error, "lineno", None) or getattr(error, "line", None)
+        if file in self.learner and isinstance(line, int):
+            own = self.place(file, line)
+            return [(own, linecache.getline(file, line).strip())] if own else []
+        frames = traceback.extract_tb(error.__traceback__)
+        found = [(self.place(frame.filename, frame.lineno or 0), frame.line or "") for frame in frames]
+        return [(place, text) for place, text in found if place]
 
     def told(self, text: str) -> str:
         """The text, with the learner's file and line in place of every place in an assembled file."""
@@ -99,7 +120,7 @@ def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training
         if file in exercises:
             pieces = _filled(workspace.text(file), solution_file(file), file, others)
         else:
-            pieces = [(solution_file(file), 0)]
+            pieces = [(solution_file(file), -1)]
         pieces += [(f"\n{line}\n", 0) for used_in, line in uses if used_in == file]
         path = folder / file
         shown = str(workspace.folder / file)
@@ -117,10 +138,28 @@ def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training
     return Assembly(modules, csrc, lines, learner)
 
 
+def assemble_program(workspace: Workspace, case: Task, folder: Path) -> Assembly:
+    """The program of a detective exercise, as it stands in the learner's folder, written to the folder.
+
+    A program in C gets the project's header beside it.
+    """
+    text = workspace.text(case.file)
+    shown = str(workspace.folder / case.file)
+    if is_c(case.file):
+        path = folder / C_FOLDER / Path(case.file).name
+        header = ROOT / C_FOLDER / "groundup.h"
+        _write(path.parent / header.name, header.read_text(encoding="utf-8"))
+        _write(path, _with_line_directives([(text, 1)], shown))
+        return Assembly({}, str(path.parent), {str(path): _numbers(text, 1)}, {str(path): shown})
+    path = folder / case.file
+    _write(path, text)
+    return Assembly({path.stem: str(path)}, "", {str(path): _numbers(text, 1)}, {str(path): shown})
+
+
 def _filled(text: str, original: str, file: str, others: Sequence[Task]) -> list[tuple[str, int]]:
     """The learner's file with the project's functions for the other tasks, in pieces: (text, first line there).
 
-    The first line of a piece of the project's is 0.
+    For a piece of the project's it is the first line in the project's file, negative.
     """
     places = sorted(((find(text, task.function, file), task) for task in others), key=lambda each: each[0].first)
     rows = lines_of(text)
@@ -128,7 +167,8 @@ def _filled(text: str, original: str, file: str, others: Sequence[Task]) -> list
     done = 0
     for place, task in places:
         pieces.append(("".join(rows[done : place.first - 1]), done + 1))
-        pieces.append((function_text(original, find(original, task.function, file)), 0))
+        theirs = find(original, task.function, file)
+        pieces.append((function_text(original, theirs), -theirs.first))
         done = place.last
     pieces.append(("".join(rows[done:]), done + 1))
     return [piece for piece in pieces if piece[0]]
@@ -136,7 +176,8 @@ def _filled(text: str, original: str, file: str, others: Sequence[Task]) -> list
 
 def _numbers(text: str, first: int) -> list[int]:
     count = text.count("\n")
-    return [first + i for i in range(count)] if first else [0] * count
+    step = (first > 0) - (first < 0)
+    return [first + step * i for i in range(count)]
 
 
 def _with_line_directives(pieces: Sequence[tuple[str, int]], shown: str) -> str:
@@ -144,7 +185,7 @@ def _with_line_directives(pieces: Sequence[tuple[str, int]], shown: str) -> str:
     escaped = shown.replace("\\", "\\\\")
     parts = []
     for text, first in pieces:
-        parts.append(f'#line {first} "{escaped}"\n' if first else '#line 1 "the project\'s own function"\n')
+        parts.append(f'#line {first} "{escaped}"\n' if first > 0 else '#line 1 "the project\'s own function"\n')
         parts.append(text)
     return "".join(parts)
 

@@ -6,7 +6,6 @@ the other, as the exercises are cut: its fused steps do not call these functions
 
 from __future__ import annotations
 
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +61,8 @@ def prepare(stage: Stage, own: list[Task]) -> str:
 
 def place_in(assembled: assembly.Assembly, error: BaseException) -> str:
     """The learner's own "file:line" from which an error came, "" if it came from elsewhere."""
-    frames = traceback.extract_tb(error.__traceback__)
-    places = [assembled.place(frame.filename, frame.lineno or 0) for frame in frames]
-    return next((f"{place[0]}:{place[1]}" for place in reversed(places) if place), "")
+    places = assembled.places_of(error)
+    return "{}:{}".format(*places[-1][0]) if places else ""
 
 
 def told(own: list[Task], step: str) -> str:

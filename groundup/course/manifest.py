@@ -1,4 +1,4 @@
-"""Reads course.toml: phases, weeks and tasks, in their order.
+"""Reads course.toml: phases, weeks and tasks, in their order; and cases.toml, the detective exercises beside them.
 
 A task names a function of a stage. Its solution is that function, and its stub is the function without its body. So the
 only code in the manifest is `use`, a line that `groundup train --mine` appends to a file.
@@ -7,13 +7,16 @@ only code in the manifest is `use`, a line that `groundup train --mine` appends 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from groundup.course.faults import KINDS, Fault
+
 MANIFEST = Path(__file__).resolve().parent / "course.toml"
+CASES = Path(__file__).resolve().parent / "cases.toml"
 ROOT = Path(__file__).resolve().parents[2]
 """The folder that holds `shared` and the stages."""
 
@@ -22,13 +25,15 @@ ROOT = Path(__file__).resolve().parents[2]
 class Task:
     """One exercise.
 
-    id: WEEK.NUMBER, such as "10.2"; title: one line that says what the function does
+    id: WEEK.NUMBER, such as "10.2", and "10.d" for a detective exercise; title: one line that says what the function
+        does
     file: the stage's file, from the folder that holds the stages; function: its name there, as functions.py takes it
     hints: three, each telling more than the one before: a nudge, a plan, nearly the code
     keep: how many statements (in C: lines) at the start of the body the stub keeps
     use: (file, line to append) so that training calls the function:
         ("stage1_pure_python/matmul.py", "matmul = index_loops") makes it the stage's product
     step: for a stage with several training steps, the step that training takes once this task has passed
+    fault: of a detective exercise, what is wrong with its program; None for a task of the week
     """
 
     id: str
@@ -39,6 +44,7 @@ class Task:
     keep: int = 0
     use: tuple[str, str] | None = None
     step: str = ""
+    fault: Fault | None = None
 
     @property
     def week(self) -> int:
@@ -87,9 +93,13 @@ class Phase:
 
 @dataclass(frozen=True)
 class Course:
-    """All phases of the course."""
+    """All phases of the course.
+
+    cases: the detective exercises. They stand beside the weeks' tasks: no phase and no checkpoint counts them
+    """
 
     phases: tuple[Phase, ...]
+    cases: tuple[Task, ...] = ()
 
     @property
     def weeks(self) -> list[Week]:
@@ -106,16 +116,17 @@ class Course:
 
         Raises ValueError with the tasks that there are.
         """
-        for task in self.tasks:
-            if task.id == name:
+        everything = [*self.tasks, *self.cases]
+        for task in everything:
+            if task.id == name.lower():
                 return task
-        named = [task for task in self.tasks if name in (task.function, task.function.rpartition(".")[2])]
+        named = [task for task in everything if name in (task.function, task.function.rpartition(".")[2])]
         if len(named) == 1:
             return named[0]
         if named:
             raise ValueError(f"several tasks are called {name}: choose one of {', '.join(task.id for task in named)}")
         week = name.partition(".")[0]
-        there = [task.id for task in self.tasks if task.id.partition(".")[0] == week]
+        there = [task.id for task in everything if task.id.partition(".")[0] == week]
         choices = f"week {week} has {', '.join(there)}" if there else "`groundup learn status --all` lists them"
         raise ValueError(f"there is no task {name!r}; {choices}")
 
@@ -128,28 +139,47 @@ class Course:
 
     def phase_of(self, task: Task) -> Phase:
         """The phase that a task is in."""
-        return next(phase for phase in self.phases for week in phase.weeks if task in week.tasks)
+        return next(phase for phase in self.phases for week in phase.weeks if task.week == week.number)
+
+    def case(self, name: str) -> Task:
+        """The detective exercise of that name. Raises ValueError, with those that there are, for any other task."""
+        task = self.task(name)
+        if task.fault is None:
+            there = ", ".join(each.id for each in self.cases)
+            raise ValueError(f"{task.id} is no detective exercise: it has no fault to find; those are {there}")
+        return task
 
 
 @cache
 def course() -> Course:
-    """The course, read from course.toml once."""
-    return read(MANIFEST)
+    """The course, read from course.toml and cases.toml once."""
+    return read(MANIFEST, CASES)
 
 
-def read(path: Path) -> Course:
-    """Read and check a manifest. Raises ValueError with the file, the place and what is wrong."""
+def read(path: Path, cases: Path | None = None) -> Course:
+    """Read and check a manifest. Raises ValueError with the file, the place and what is wrong.
+
+    cases: the file of the detective exercises, None for a course without them
+    """
+    phases = _read(path, lambda document: tuple(_phase(each) for each in document["phases"]))
+    detective = _read(cases, lambda document: tuple(_case(each) for each in document["cases"])) if cases else ()
+    found = Course(phases, detective)
+    for problem in _problems(found):
+        raise ValueError(f"{path}: {problem}")
+    for problem in _problems_of_cases(found):
+        raise ValueError(f"{cases}: {problem}")
+    return found
+
+
+def _read(path: Path, make: Callable[[dict[str, Any]], Any]) -> Any:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{path}: {error}") from error
     try:
-        found = Course(tuple(_phase(each) for each in document["phases"]))
+        return make(document)
     except (KeyError, TypeError) as error:
         raise ValueError(f"{path}: {type(error).__name__}: {error}") from error
-    for problem in _problems(found):
-        raise ValueError(f"{path}: {problem}")
-    return found
 
 
 def _phase(table: dict[str, Any]) -> Phase:
@@ -167,6 +197,26 @@ def _task(table: dict[str, Any]) -> Task:
         raise KeyError(f"task {table.get('id')}: {', '.join(sorted(unknown))} is not one of {', '.join(sorted(known))}")
     use = tuple(table["use"]) if "use" in table else None
     return Task(**{**table, "hints": tuple(table["hints"]), "use": use})
+
+
+def _case(table: dict[str, Any]) -> Task:
+    names = {field.name for field in fields(Fault)}
+    told = {name: value for name, value in table.items() if name in names}
+    pairs = tuple((old, new) for old, new in told.pop("mend"))
+    lists: dict[str, Any] = {name: tuple(told.pop(name, ())) for name in ("also", "seen_at")}
+    rest = {name: value for name, value in table.items() if name not in names}
+    return replace(_task(rest), fault=Fault(mend=pairs, **lists, **told))
+
+
+def _problems_of_cases(found: Course) -> Iterator[str]:
+    weeks = {week.number for week in found.weeks}
+    for case in found.cases:
+        if case.id not in {f"{week}.d" for week in weeks}:
+            yield f"case {case.id}: expected the number of a week and .d"
+        if len(case.hints) != 3:
+            yield f"case {case.id}: expected three hints, got {len(case.hints)}"
+        if case.fault and case.fault.kind not in KINDS:
+            yield f"case {case.id}: {case.fault.kind} is no kind; the kinds are {', '.join(KINDS)}"
 
 
 def _problems(found: Course) -> Iterator[str]:

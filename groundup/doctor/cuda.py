@@ -8,6 +8,7 @@ from __future__ import annotations
 from groundup.doctor import remedies
 from groundup.doctor.facts import Facts, Finding, Gpu, dotted
 from groundup.doctor.libraries import CAPABILITIES, DRIVERS, NVVM, fitting, numba_cuda, pinned, switch, works
+from shared.machine.misfits import misfit
 
 WSL_FOLDER = "/usr/lib/wsl/"
 
@@ -140,6 +141,8 @@ def _diagnosis(facts: Facts, said: str) -> tuple[str, str | None]:
     """(the meaning of an error of CUDA, the command that mends it)."""
     fits = fitting(facts) or "cu12"
     have = next((name for name in DRIVERS if NVVM[name] in facts.installed), None)
+    if known := misfit(facts.installed):
+        return known.text, remedies.pip(facts, known.requirement)
     if any(each in said for each in PTX_ERRORS):
         text = "the driver cannot read what a newer toolkit wrote (PTX version mismatch)"
         return text, pinned(facts, have) if have == fits else switch(facts, fits)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from groundup.doctor import remedies
 from groundup.doctor.facts import Facts, Finding, dotted, version
+from shared.machine.misfits import misfit
 
 DRIVERS = {"cu13": 580, "cu12": 525}
 """The first major version of the driver for each set of libraries, best first."""
@@ -85,6 +86,8 @@ def _trouble(facts: Facts, have: list[str], fits: str | None) -> tuple[str, str 
         return f"too old; stage 4 needs {OLDEST_NUMBA_CUDA} or newer", switch(facts, wanted)
     if works(facts):
         return "", None
+    if known := misfit(facts.installed):
+        return known.text, remedies.pip(facts, known.requirement)
     if not have and not facts.toolkits:
         text = "it was installed without an extra, so NVVM and NVRTC, which compile kernels, are missing"
         return text, switch(facts, wanted)

@@ -22,10 +22,12 @@ STAGE = "stage4_numba_cuda"
 activations, arrays, dense, dropout, gather, grids = (
     load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "gather", "launch")
 )
-losses, matmul, optimizers, reductions, resident, steps = (
-    load_part(STAGE, name) for name in ("losses", "matmul", "optimizers", "reductions", "resident", "steps")
+losses, matmul, optimizers, persistent, reductions, resident, steps = (
+    load_part(STAGE, name)
+    for name in ("losses", "matmul", "optimizers", "persistent", "reductions", "resident", "steps")
 )
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
+blocked = load_part(STAGE, "kernels.blocked")
 BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
 Call = Callable[[tuple[int, int, int], str], object]
@@ -87,10 +89,10 @@ def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: st
     else:
         if rung in matmul.TENSOR_CORES and dtype != "float32":
             raise ValueError(f"{name}: tensor cores round float32; dtype is {dtype}")
-        side, block, choose = matmul.RUNGS[rung]
+        found = matmul.rung_for(rung, m, n, dtype)
         wide = all(array.shape[1] % matmul.WIDE == 0 for array in (a, b, out))
-        kernel = choose(form, wide, dtype)
-        configured = kernel[grids.tiles(m, n, side, side), block]
+        kernel = found.kernel(form, wide, dtype)
+        configured = kernel[grids.tiles(m, n, found.rows, found.columns), found.threads]
     return Launch(name, kernel, configured.griddim, configured.blockdim, (a, b, out))
 
 
@@ -171,6 +173,38 @@ def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
     steps.launch_product(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((1, m, n), dtype))
 
 
+def _blocked(name: str, side: int = 32) -> Call:
+    """A kernel of blocked.py with tiles of this side; (m, k) times (k, n), or the gradients of such a product."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        m, n, k = size
+        x, weights, grad = _matrix((m, k), dtype), _matrix((k, n), dtype), _matrix((m, n), dtype)
+        kernel, block = getattr(blocked, name)[side], blocked.THREADS
+        grid = grids.tiles(m, n, side, side)
+        if name == "FORWARD":
+            kernel[grid, block](x, weights, _matrix((n,), dtype), 1, arrays.zeros((m, n), dtype))
+        elif name == "BACKWARD":
+            kernel[grids.tiles(m, k, side, side), block](grad, weights, x, 1, x, 0, arrays.zeros((m, k), dtype))
+        elif name == "UPDATE":
+            tiles = grids.divided(k, side) * grids.divided(n, side)
+            vectors = [arrays.zeros((k * n,), dtype)] * 3 + [arrays.zeros((n,), dtype)] * 3
+            layer = (x, grad, *vectors, arrays.zeros((k, n), dtype), arrays.zeros((n,), dtype))
+            counters = cuda.to_device(np.zeros(3, np.int64))
+            kernel[tiles, block](blocked.ONLY_GRADIENTS, arrays.zeros((8,), dtype), counters, m, tiles, *layer, *layer)
+        elif name == "FORWARD_PARTIAL":
+            kernel[(*grid, 2), block](x, weights, arrays.zeros((2, m, n), dtype))
+        else:
+            images = cuda.to_device((np.arange(m * k) % 256).astype(np.uint8).reshape(m, k))
+            order = cuda.to_device(np.random.default_rng(SEED).permutation(m).astype(np.int32))
+            counters = cuda.to_device(np.zeros(3, np.int64))
+            kernel[(*grid, 2), block](
+                images, _labels(m, 10), order, counters, arrays.zeros((1, 8), dtype), arrays.zeros((8,), dtype),
+                weights, arrays.zeros((m, k), dtype), arrays.zeros((m,), np.int32), arrays.zeros((2, m, n), dtype),
+            )  # fmt: skip
+
+    return call
+
+
 def _end_step(size: tuple[int, int, int], dtype: str) -> None:
     resident.kernels.end_step[1, grids.WARP](cuda.to_device(np.zeros(3, np.int64)), size[0])
 
@@ -200,10 +234,11 @@ def _gather(what: str) -> Call:
     return call
 
 
-def _training(hidden_layers: int = 1, as_bytes: bool = True) -> Call:
+def _training(hidden_layers: int = 1, as_bytes: bool = True, rung: str = "few_kernels") -> Call:
     """One step of a network with size[2] inputs, size[1] neurons a hidden layer and 10 classes on size[0] samples.
 
     as_bytes: whether the samples are images of bytes, which the first kernel of the step gathers
+    rung: how the step is taken, "few_kernels" or "persistent"; ValueError if the network does not fit
     """
 
     def call(size: tuple[int, int, int], dtype: str) -> None:
@@ -212,6 +247,10 @@ def _training(hidden_layers: int = 1, as_bytes: bool = True) -> Call:
         pixels = np.arange(batch * inputs).reshape(batch, inputs) % 256
         samples = (pixels / np.float32(255) if as_bytes else pixels / 300).astype(np.float32)
         run = trained.resident(samples, np.arange(batch) % 10, optimizers.SGD(0.1), batch, 0.0, SEED)
+        misfit = persistent.misfit(trained, batch, str(run.values.dtype)) if rung == "persistent" else None
+        if misfit is not None:
+            raise ValueError(f"the persistent kernel does not fit: {misfit}")
+        run.rung = rung
         run.begin_epoch(np.arange(batch))
         run.take(0, [0.1], 0)
 
@@ -238,6 +277,11 @@ KERNELS: dict[str, Call] = {
     **{name: _training() for name in ("fused.forward_bytes", "head.head", "update.update")},
     "fused.combine": _training(hidden_layers=2),
     "fused.forward_partial": _forward_partial,
+    **{
+        f"blocked.{name.lower()}_blocked": _blocked(name)
+        for name in ("FORWARD", "BACKWARD", "FORWARD_PARTIAL", "FORWARD_BYTES", "UPDATE")
+    },
+    "persistent.persistent": _training(rung="persistent"),
     "resident.begin_step": _training(as_bytes=False),
     "resident.end_step": _end_step,
 }

@@ -2,6 +2,7 @@
 
     memories.py       finds the array of each address
     requests.py       groups the events of threads into requests of warps
+    examples.py       chooses the requests that the pictures show
     costs.py          counts sectors, bank passes and broadcasts of each request
     granules.py       numbers the pieces of memory that are accessed
     races.py          finds unordered accesses of two threads to one place
@@ -17,9 +18,10 @@ from collections import defaultdict
 
 import numpy as np
 
-from cuda_emulator.trace import NotTraced, Site, Trace
+from cuda_emulator.trace import NotTraced, Site, Space, Trace
 from groundup.lens.compiled import Array
 from groundup.lens.costs import SUMS, cost_table
+from groundup.lens.examples import choose
 from groundup.lens.granules import number_elements, number_granules
 from groundup.lens.memories import ATOMIC, BRANCH, KINDS, WARP, Places, find_places, index_of
 from groundup.lens.profile import Access, Branch, Collective, LineOperations, Phase, Profile, Request
@@ -82,18 +84,22 @@ def _accesses(trace: Trace, places: Places, requests: Requests, kinds: Array) ->
         known = places.memories[memory] if memory < places.frame else None
         row = dict(zip(SUMS, (int(each) for each in table[number, memory]), strict=True))
         del row["highest"]
-        example = _example(trace, places, requests, row.pop("example"))
+        chosen, rounds = choose(trace, places, requests, row.pop("example"))
+        example, *others = (_example(trace, places, requests, *each) for each in zip(chosen, rounds, strict=True))
+        examples = tuple(sorted([example, *others], key=lambda each: (each.warp, each.round)))
+        shape = tuple(known.shape) if known and known.space != "local" else ()
         # In a device function the array has the name of a parameter; the profile shows the kernel's name.
         name = known.name if known and known.space in ("global", "shared") else site.array
-        found.append(Access(site, name, known.space if known else "local", site.kind, example=example, **row))
+        space: Space = known.space if known else "local"
+        found.append(Access(site, name, space, site.kind, **row, example=example, examples=examples, shape=shape))
     for number, lanes in trace.own_accesses.items():
         site = trace.sites[number]
         found.append(Access(site, site.array, "local", site.kind, requests=0, lanes=lanes, bytes_used=0))
     return sorted(found, key=lambda each: _in_source_order(trace, each.site))
 
 
-def _example(trace: Trace, places: Places, requests: Requests, request: int) -> Request:
-    """A request as an example for the pictures, its lanes ascending."""
+def _example(trace: Trace, places: Places, requests: Requests, request: int, number: int) -> Request:
+    """A request as an example for the pictures, its lanes ascending. number: its round"""
     numbers = requests.order[requests.start[request] : requests.start[request + 1]]
     events = trace.events[numbers]
     events = events[np.argsort(events["thread"] & 31, kind="stable")]
@@ -108,6 +114,7 @@ def _example(trace: Trace, places: Places, requests: Requests, request: int) -> 
         addresses=tuple(address - base for address in addresses),
         size=int(events["size"].max()),
         indices=tuple(index_of(known, address) for address in addresses) if known and known.space != "local" else (),
+        round=number,
     )
 
 
@@ -164,10 +171,10 @@ def _phases(trace: Trace, requests: Requests, kinds: Array) -> list[Phase]:
 
 
 def _operations(trace: Trace) -> list[LineOperations]:
-    sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0])
+    sums: dict[tuple[str, int], list[int]] = defaultdict(lambda: [0, 0, 0, 0])
     for each in trace.operations:
         line = sums[each.file, each.line]
-        for place, count in enumerate((each.simple, each.division, each.special)):
+        for place, count in enumerate((each.simple, each.division, each.special, each.double)):
             line[place] += count
     lines = sorted(sums, key=lambda place: (place[0] != trace.file, place))
     return [LineOperations(file, line, *sums[file, line]) for file, line in lines]

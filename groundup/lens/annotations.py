@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
+from groundup.lens.advice import Level
+from groundup.lens.doubles import double_lines
+from groundup.lens.error_advice import problems
 from groundup.lens.profile import SECTOR, Access, Branch, Collective, Profile
-from groundup.lens.wording import WARP, party, race_advice, race_title, uninitialised_text
+from groundup.lens.verdicts import global_verdict, shared_verdict
+from groundup.lens.wording import WARP
 from shared.numbers import count, counted_share, plural
-
-Level = Literal["error", "costly", "fine"]
-"""error: the result is wrong; costly: a GPU would do more work than the data need; fine: neither."""
-
-COSTLY = 2
-"""An access is costly if it needs at least this many times the sectors or passes of an ideal one."""
 
 
 @dataclass(frozen=True)
@@ -40,44 +38,18 @@ class LineNotes:
         return "error" if "error" in levels else "costly" if "costly" in levels else "fine"
 
 
-@dataclass(frozen=True)
-class Problem:
-    """An error of the kernel: a title, sentences, and the lines that it concerns."""
-
-    title: str
-    details: tuple[str, ...]
-    lines: tuple[tuple[str, int], ...]
-
-
-def problems(profile: Profile) -> list[Problem]:
-    """Faults, races and uninitialised reads, in this order."""
-    found = []
-    if profile.fault:
-        file = profile.source[0][0] if profile.source else ""
-        where = ((_file_of(profile, profile.fault_line, file), profile.fault_line),) if profile.fault_line else ()
-        found.append(Problem("The run ended early", (profile.fault,), where))
-    for race in profile.races:
-        sides = (race.first, race.second)
-        details = (*(party(side, profile) for side in sides), race_advice(race, profile.block))
-        lines = tuple(dict.fromkeys((side.site.file, side.site.line) for side in sides))
-        found.append(Problem(race_title(race), details, lines))
-    for read in profile.uninitialised:
-        title, detail = uninitialised_text(read, profile)
-        found.append(Problem(title, (detail,), ((read.site.file, read.site.line),)))
-    return found
-
-
 def annotate(profile: Profile) -> dict[tuple[str, int], LineNotes]:
     """{(file, line): notes} of all lines with notes; errors come first."""
     lines: defaultdict[tuple[str, int], LineNotes] = defaultdict(LineNotes)
     for problem in problems(profile):
         for place in problem.lines:
             lines[place].notes.append(Note("error", problem.title))
+    doubles = double_lines(profile)
     traffic = profile.traffic()
     passes = sum(each.wavefronts for each in profile.accesses)
     for access in profile.accesses:
         here = lines[access.site.file, access.site.line]
-        here.notes.append(access_note(access))
+        here.notes.append(access_note(access, profile.accesses))
         here.traffic += access.sectors * SECTOR / traffic if traffic else 0.0
         here.passes += access.wavefronts / passes if passes else 0.0
     for branch in profile.branches:
@@ -96,7 +68,12 @@ def annotate(profile: Profile) -> dict[tuple[str, int], LineNotes]:
                 text for text, number in zip(parts, (each.simple, each.division, each.special), strict=True) if number
             ]
             text = f"{plural(total, 'operation')}: {', '.join(kinds)}" if len(kinds) > 1 else kinds[0]
-            lines[each.file, each.line].notes.append(Note("fine", text))
+            here = lines[each.file, each.line]
+            here.notes.append(Note("fine", text))
+            if each.double:
+                leaked = (each.file, each.line) in doubles
+                text = f"{count(each.double)} of {count(total)} in float64" + (", no array is" if leaked else "")
+                here.notes.append(Note("costly" if leaked else "fine", text))
     for missing in profile.not_traced:
         lines[missing.file, missing.line].notes.append(Note("costly", f"not traced: {missing.reason}"))
     for here in lines.values():
@@ -113,9 +90,16 @@ def _together(notes: list[Note]) -> list[Note]:
     ]
 
 
-def access_note(access: Access) -> Note:
-    """The note on an access."""
-    name = f"{access.kind} {access.array}"
+def access_name(access: Access, accesses: Sequence[Access]) -> str:
+    """An access in a few words, "load image"; with its index, where the line has another of this kind and array."""
+    like = (access.kind, access.array, access.site.file, access.site.line)
+    texts = {each.site.text for each in accesses if (each.kind, each.array, each.site.file, each.site.line) == like}
+    return f"{access.kind} {access.site.text if len(texts) > 1 else access.array}"
+
+
+def access_note(access: Access, accesses: Sequence[Access]) -> Note:
+    """The note on an access; `accesses` are all of its kernel."""
+    name = access_name(access, accesses)
     requests = plural(access.requests, "request")
     few = f", {count(access.lanes_per_request)} of {WARP} lanes" if access.lanes_per_request < WARP else ""
     if access.space == "global":
@@ -125,30 +109,6 @@ def access_note(access: Access) -> Note:
     else:
         verdict, level = f"{access.space} memory" if access.space else "memory of unknown kind", "fine"
     return Note(level, f"{name}: {verdict}; {requests}{few}")
-
-
-def global_verdict(access: Access) -> tuple[str, Level]:
-    """("32 sectors/request (12.5 %), 4 would do", level) for an access to global memory."""
-    fetched = f"{plural(access.sectors_per_request, 'sector')}/request"
-    if access.broadcasts == access.requests and access.sectors == access.requests:
-        return f"{fetched}, one address for all lanes (broadcast)", "fine"
-    text = f"{fetched} ({counted_share(access.efficiency)})"
-    ideal = access.ideal_sectors / access.requests if access.requests else 0.0
-    if access.sectors > access.ideal_sectors:
-        text += f", {count(ideal)} would do"
-    costly = access.sectors >= COSTLY * access.ideal_sectors > 0
-    return text, "costly" if costly else "fine"
-
-
-def shared_verdict(access: Access) -> tuple[str, Level]:
-    """("32-way bank conflict" or "no bank conflict", level) for an access to shared memory."""
-    if access.wavefronts <= access.ideal_wavefronts:
-        broadcast = access.requests and access.broadcasts == access.requests
-        return "no bank conflict" + (", one address for all lanes (broadcast)" if broadcast else ""), "fine"
-    text = f"{access.most_ways}-way bank conflict"
-    if access.ways != access.most_ways:
-        text = f"up to {text}, {count(access.ways)} passes for one on average"
-    return text, "costly" if access.ways >= COSTLY or access.most_ways >= 2 * COSTLY else "fine"
 
 
 def branch_note(branch: Branch) -> Note:
@@ -169,11 +129,3 @@ def _collective_note(collective: Collective, profile: Profile) -> Note:
     if warps and collective.times % warps == 0:
         return Note("fine", f"{name}: {plural(collective.times // warps, 'time')} by every warp")
     return Note("fine", f"{name}: {plural(collective.times, 'time')} by warps")
-
-
-def _file_of(profile: Profile, line: int, default: str) -> str:
-    """The file whose listed source contains the line; an error may be in a device function of another file."""
-    for file, first, text in profile.source:
-        if first <= line < first + len(text):
-            return file
-    return default

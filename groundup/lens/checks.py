@@ -6,11 +6,12 @@
 
     no_faults              the traced blocks reached their end: no index out of bounds, no barrier for a part of a block
     no_races               no two threads access an element without an order while one of them writes
-    no_uninitialised       shared memory is written before it is read
+    no_uninitialised       shared and fresh global memory is written before it is read
     reads_at_most          an element of an array is loaded at most so often, in a block or in the whole launch
     coalesced              global memory is fetched in few sectors
     no_bank_conflicts      each access to shared memory needs one pass
     no_divergence          the lanes of each warp agree on every branch, or on those of one line
+    no_float64             no arithmetic in float64 on float32 arrays
     intensity_at_least     the number of operations for each byte of global memory
 
 A check fails if the trace is incomplete: after a fault, or with an access that was not traced. Races are searched in
@@ -22,6 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from groundup.lens.doubles import double_lines
 from groundup.lens.profile import Access, Profile, Reuse
 from shared.numbers import three_digits
 
@@ -79,11 +81,12 @@ def no_races(profile: Profile) -> Finding:
 
 
 def no_uninitialised(profile: Profile) -> Finding:
-    """Whether shared memory is written by the block before it is read."""
+    """Whether shared memory is written by the block before it is read, and global memory by anybody."""
     for found in profile.uninitialised:
+        writer = "no thread of the block" if found.space == "shared" else "nobody"
         return Finding(
             False,
-            f"line {found.site.line} reads {found.array}[{_index(found.index)}], which no thread of the block had "
+            f"line {found.site.line} reads {found.array}[{_index(found.index)}], which {writer} had "
             f"written (thread {found.thread} of block {found.block}; {_times(found.times)})",
             found.site.line,
         )
@@ -169,6 +172,13 @@ def no_bank_conflicts(profile: Profile, array: str | None = None) -> Finding:
             worst.site.line,
         )
     return _certain(profile, f"shared memory{_of(array)} is free of bank conflicts")
+
+
+def no_float64(profile: Profile) -> Finding:
+    """Whether no operation has a float64 result, unless an array argument is float64 itself."""
+    for (_, line), times in double_lines(profile).items():
+        return Finding(False, f"line {line} computes in float64 ({_times(times)} in {_traced(profile)})", line)
+    return _certain(profile, "no operation is in float64, or float64 is asked for")
 
 
 def no_divergence(profile: Profile, line: int | None = None) -> Finding:

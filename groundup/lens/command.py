@@ -17,6 +17,7 @@ from groundup.kernels.launches import Launch
 from groundup.lens import page, terminal
 from groundup.lens.devices import DEFAULT
 from groundup.lens.devices import device as device_named
+from groundup.lens.findings import findings
 from groundup.lens.profile import Profile
 from groundup.lens.profiling import profile
 from groundup.lens.targets import Wanted, launch_of
@@ -43,7 +44,7 @@ def run_lens(
     Raises ValueError for a wrong option or target, FileNotFoundError for a missing script.
     """
     device_named(device)  # an unknown name is reported before anything is compiled
-    with _emulator_for_stage_4():
+    with emulator_for_stage_4():
         try:
             launches = [launch_of(target, wanted) for target in targets]
         except ScriptFailed as failed:
@@ -54,6 +55,11 @@ def run_lens(
                 typer.echo(f"# {launch.name}\n{launch.kernel.emulated_source(*launch.arguments)}")
             return
         profiles = [_profiled(launch, blocks, device) for launch in launches]
+    show(profiles, html, json)
+
+
+def show(profiles: Sequence[Profile], html: Path | None = None, json: bool = False) -> None:
+    """Print the profiles, and write the page if there is to be one. The arguments and exit codes are run_lens's."""
     if json:
         typer.echo(as_json({"profiles": [_document(each) for each in profiles]}), nl=False)
     else:
@@ -100,11 +106,12 @@ def _document(found: Profile) -> dict[str, Any]:
         "global_bytes": found.traffic("global"),
         "intensity": found.intensity,
         "correct": found.correct,
+        "findings": [asdict(each) for each in findings(found)],
     }
 
 
 @contextlib.contextmanager
-def _emulator_for_stage_4() -> Iterator[None]:
+def emulator_for_stage_4() -> Iterator[None]:
     """Select the emulator for stage 4's kernels, even with a GPU; stage 4 reads the choice at its import."""
     before = os.environ.get(BACKEND)
     os.environ[BACKEND] = "emulator"

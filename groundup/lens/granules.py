@@ -34,7 +34,8 @@ def number_granules(trace: Trace, places: Places, kinds: Array) -> Granules:
     """Number pieces of memory for the search for races: every access uses whole pieces, whatever its array and type.
 
     Arrays that overlap form a group. The size of its pieces is the largest power of two that divides the size and the
-    offset of every access. Global memory that is only read is left out, since it cannot have a race.
+    offset of every access. Global memory that is only read is left out, since it cannot have a race, unless a part of
+    it was not written before the launch.
     """
     together = np.zeros(len(places.memories), np.int64)
     start = places.low.copy()
@@ -52,8 +53,10 @@ def number_granules(trace: Trace, places: Places, kinds: Array) -> Granules:
     bits, written = used_bits(
         events["address"], events["size"], events["site"], kinds, places.of, judged, together, start
     )
-    shared = np.array([memory.space == "shared" for memory in places.memories], np.bool_)
-    size = np.where(judged & (written[together] | shared), (bits & -bits)[together], 0)
+    needed = np.array(
+        [memory.space == "shared" or memory.unwritten is not None for memory in places.memories], np.bool_
+    )
+    size = np.where(judged & (written[together] | needed), (bits & -bits)[together], 0)
     return _number(trace, places, together, start, size)
 
 

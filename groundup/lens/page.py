@@ -1,4 +1,4 @@
-"""The page: one HTML file about one kernel, or about two side by side. It needs no network and no script.
+"""The page: one HTML file about one kernel, or about two side by side. It needs no network.
 
 html(profiles)          the whole page
 write(profiles, path)   the same into a file
@@ -11,13 +11,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groundup.lens import page_parts as parts
+from groundup.lens.page_parts import roofline_section
+from groundup.lens.page_script import HASH, SCRIPT
 from groundup.lens.page_style import FRAME, STYLE
 from groundup.lens.profile import Profile
 from groundup.lens.summary import figures, ratio, unlike, verdict
-from shared.markup import Html, join, table, tag
+from shared.markup import Html, table, tag
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
-"""The browser may apply the styles in the page; it loads nothing and runs no script."""
+_POLICY = f"default-src 'none'; style-src 'unsafe-inline'; script-src '{HASH}'"
+"""The browser may apply the styles in the page and run its one script; it loads nothing."""
 
 
 def html(profiles: Sequence[Profile]) -> str:
@@ -31,8 +33,10 @@ def html(profiles: Sequence[Profile]) -> str:
     if len(profiles) == 1:
         body = tag("main", _kernel(profiles[0], "h1"), class_="lens")
     else:
-        both = tag("div", *(_kernel(each, "h2", [parts.main_figures]) for each in profiles), class_="pair")
-        body = tag("main", tag("h1", names), comparison(*profiles), both, class_="lens two")
+        both = tag("div", *(_kernel(each, "h2", BESIDE) for each in profiles), class_="pair")
+        below = [_kernel(each, "", BELOW, f"Pictures of {each.kernel}") for each in profiles]
+        chart = roofline_section([*profiles]) if _one_device(profiles) else Html("")
+        body = tag("main", tag("h1", names), comparison(*profiles), chart, both, *below, class_="lens two")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -41,7 +45,8 @@ def html(profiles: Sequence[Profile]) -> str:
         tag("title", f"{names}: what it does to memory" if len(profiles) == 1 else f"{names}: what they do to memory"),
         tag("style", Html(FRAME + STYLE)),
     )
-    return "<!DOCTYPE html>\n" + tag("html", head, tag("body", body), lang="en") + "\n"
+    script = tag("script", Html(SCRIPT))
+    return "<!DOCTYPE html>\n" + tag("html", head, tag("body", body, script), lang="en") + "\n"
 
 
 def write(profiles: Sequence[Profile], path: str | Path) -> Path:
@@ -71,17 +76,22 @@ def comparison(first: Profile, second: Profile) -> Html:
     return tag("section", tag("h3", "Main figures of the whole launch"), *remarks, shown)
 
 
-def _kernel(profile: Profile, heading: str, left_out: Sequence[Callable[[Profile], Html]] = ()) -> Html:
-    sections = (
-        parts.problem_section,
-        parts.main_figures,
-        parts.source,
-        parts.access_maps,
-        parts.bank_maps,
-        parts.phases,
-        parts.tables,
-        parts.device,
-        parts.reservations,
-    )
-    shown = [section(profile) for section in sections if section not in left_out]
-    return tag("article", join(parts.header(profile, heading), *shown))
+def _one_device(profiles: Sequence[Profile]) -> bool:
+    return len({each.roofline.device for each in profiles if each.roofline is not None}) == 1
+
+
+BESIDE = (parts.finding_section, parts.source)
+"""The sections of two kernels that stand side by side."""
+
+BELOW = (parts.access_maps, parts.bank_maps, parts.phases, parts.tables, parts.device, parts.reservations)
+"""Those that need the whole width, one kernel after the other."""
+
+ALL = (parts.finding_section, parts.main_figures, parts.source, *BELOW)
+
+
+def _kernel(
+    profile: Profile, heading: str, sections: Sequence[Callable[[Profile], Html]] = ALL, title: str = ""
+) -> Html:
+    """An article about a kernel: its header, or only a title, and the sections."""
+    head = tag("h2", title) if title else parts.header(profile, heading)
+    return tag("article", head, *(section(profile) for section in sections))

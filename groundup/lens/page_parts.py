@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Sequence
 
-from groundup.lens.annotations import LineNotes, annotate, global_verdict, problems, shared_verdict
-from groundup.lens.pictures import access_map, bank_map, timeline
+from groundup.lens.advice import Advice
+from groundup.lens.annotations import LineNotes, access_name, annotate
+from groundup.lens.findings import findings, headline, on_lines, size_remark
+from groundup.lens.page_maps import access_maps, bank_maps
+from groundup.lens.pictures import timeline
 from groundup.lens.profile import Access, Branch, Profile
+from groundup.lens.roofline_chart import drawable, roofline_chart
 from groundup.lens.summary import figures, roofline_text, static_text
 from groundup.lens.wording import caveats, file_name, lanes, launch, traced_text
 from shared.markup import Html, join, scrolling, table, tag
@@ -27,23 +31,33 @@ def header(profile: Profile, heading: str) -> Html:
     return tag("header", tag(heading, tag("code", profile.kernel)), tag("dl", *terms, class_="launch"))
 
 
-def problem_section(profile: Profile) -> Html:
-    """The errors of the kernel, or a sentence that none was found, with its limits."""
-    found = problems(profile)
+def finding_section(profile: Profile) -> Html:
+    """What to change, the costliest first; or a sentence that nothing was found, with its limits."""
+    found, clean, remark = findings(profile), headline(profile), size_remark(profile)
+    said = [tag("p", clean, class_="good")] if clean else []
     if not found:
-        judged = ", except what is listed as not traced or not judged" if profile.unjudged or profile.not_traced else ""
-        words = f"No race, no uninitialised read and no fault in the traced blocks{judged}."
-        return tag("p", words, class_="good")
-    boxes = [
-        tag(
-            "div",
-            tag("h4", f"x {each.title}"),
-            tag("ul", *(tag("li", detail) for detail in each.details)),
-            class_="problem",
-        )
-        for each in found
-    ]
-    return tag("section", tag("h3", "What is wrong"), *boxes)
+        return join(*said)
+    boxes = []
+    for each in found:
+        if each.level != "error" and remark:
+            boxes.append(tag("p", remark, class_="quiet"))
+            remark = ""
+        boxes.append(_finding(each))
+    title = tag("h3", "What to change, the costliest first")
+    return tag("section", *said, title, tag("div", *boxes, class_="findings"))
+
+
+def _finding(found: Advice) -> Html:
+    details = [tag("li", *_with_code(detail)) for detail in found.details]
+    parts = [tag("h4", f"{_MARK[found.level]} {found.title}{on_lines(found)}")]
+    parts += [tag("p", *_with_code(found.remedy), class_="remedy")] if found.remedy else []
+    parts += [tag("ul", *details)] if details else []
+    return tag("div", *parts, class_=f"problem {found.level}")
+
+
+def _with_code(text: str) -> list[str]:
+    """The parts of a text; those between backquotes are code."""
+    return [tag("code", part) if number % 2 else part for number, part in enumerate(text.split("`"))]
 
 
 def main_figures(profile: Profile) -> Html:
@@ -88,49 +102,6 @@ def _line(line: str, here: LineNotes | None, number: int) -> Html:
     return tag("tr", margin, tag("td", *bars), cell, class_=here.level)
 
 
-def access_maps(profile: Profile) -> Html:
-    """A picture for each load and store of global memory."""
-    reached = [each for each in profile.accesses if each.space == "global" and each.example]
-    if not reached:
-        return Html("")
-    explained = (
-        "One warp at each access: every row is a lane, every column 4 bytes. Memory gives whole "
-        "sectors of 32 bytes, whether or not lanes ask for all of them. Dots stand for sectors that are not fetched. "
-        "Fewer sectors are better, and so are fewer bytes that are fetched and not used."
-    )
-    drawn = _once(_figure(each, access_map, global_verdict(each)[0]) for each in reached)
-    return tag("section", tag("h3", "Access maps: global memory"), tag("p", explained), *drawn)
-
-
-def bank_maps(profile: Profile) -> Html:
-    """A picture for each load and store of shared memory."""
-    banked = [each for each in profile.accesses if each.space == "shared" and each.example]
-    if not banked:
-        return Html("")
-    explained = (
-        "One warp at each access: every column is one of 32 banks, every row 32 neighbouring words of 4 bytes. A cell "
-        "says which lane asks for the word (16x: that many lanes ask for the same one, which costs nothing more). A "
-        "bank gives one word at a time: the tallest bar is how many passes it takes."
-    )
-    drawn = _once(_figure(each, bank_map, shared_verdict(each)[0]) for each in banked)
-    return tag("section", tag("h3", "Bank maps: shared memory"), tag("p", explained), *drawn)
-
-
-def _once(figures: Iterable[Html]) -> list[Html]:
-    """Equal figures once: a device function that is called twice has each of its accesses twice."""
-    return list(dict.fromkeys(figures))
-
-
-def _figure(access: Access, draw: Callable[..., str], verdict: str) -> Html:
-    name = f"{access.kind} {access.array}, line {access.site.line}"
-    assert access.example is not None
-    one = access.example
-    where = f"warp {one.warp} of block {one.block}, the costliest of {count(access.requests)}"
-    picture = Html(draw(one, name, access.array))
-    caption = tag("figcaption", f"{name}: ", tag("code", access.site.text), tag("span", f"{verdict}. Drawn: {where}."))
-    return tag("figure", caption, scrolling(picture, name))
-
-
 def phases(profile: Profile) -> Html:
     """The timeline, unless it is empty."""
     if not profile.phases or not profile.accesses:
@@ -159,7 +130,7 @@ def tables(profile: Profile) -> Html:
             "passes",
             "most ways",
         ]
-        rows = [_access_row(each) for each in profile.accesses]
+        rows = [_access_row(each, profile.accesses) for each in profile.accesses]
         parts += [tag("h3", "Accesses"), table(heads, rows, frozenset((0, *range(3, 10))), "Accesses")]
     if profile.reuse:
         heads = ["array", "memory", "elements", "touched", "loads", "stores", "atomics", "most loads of one element"]
@@ -179,8 +150,8 @@ def tables(profile: Profile) -> Html:
     return tag("section", *parts, note) if parts else Html("")
 
 
-def _access_row(each: Access) -> list[str]:
-    row = [f"{each.site.line}", f"{each.kind} {each.array}", each.space, count(each.requests), count(each.lanes)]
+def _access_row(each: Access, accesses: Sequence[Access]) -> list[str]:
+    row = [f"{each.site.line}", access_name(each, accesses), each.space, count(each.requests), count(each.lanes)]
     far, near = each.space == "global", each.space == "shared"
     row += [count(each.sectors) if far else "", count(each.ideal_sectors) if far else "", count(each.bytes_used)]
     return [*row, count(each.wavefronts) if near else "", count(each.most_ways) if near else ""]
@@ -196,12 +167,32 @@ def _branch_row(each: Branch) -> list[str]:
 
 
 def device(profile: Profile) -> Html:
-    """Occupancy and the roofline estimate, if they are known."""
+    """Occupancy and the roofline estimate with its chart, if they are known."""
     parts = []
-    for title, sentences in (("Static occupancy", static_text(profile)), ("Roofline estimate", roofline_text(profile))):
+    drawn = [Html(""), roofline_figure([profile])]
+    sections = ("Static occupancy", static_text(profile)), ("Roofline estimate", roofline_text(profile))
+    for (title, sentences), figure in zip(sections, drawn, strict=True):
         if sentences:
-            parts += [tag("h3", title), *(tag("p", each) for each in sentences)]
+            parts += [tag("h3", title), figure, *(tag("p", each) for each in sentences)]
     return tag("section", *parts) if parts else Html("")
+
+
+def roofline_section(profiles: Sequence[Profile]) -> Html:
+    """The chart of two kernels with a title; nothing if neither has operations and traffic."""
+    figure = roofline_figure(profiles)
+    return tag("section", tag("h3", "Roofline estimate"), figure) if figure else Html("")
+
+
+def roofline_figure(profiles: Sequence[Profile]) -> Html:
+    """The chart of the kernels that have operations and traffic."""
+    shown = drawable(profiles)
+    if not shown:
+        return Html("")
+    words = (
+        "A mark is a kernel by its requests, as if no cache helped; the ring is the same kernel if every element moved "
+        "once. The distance to the roof above it is what the launch, idle multiprocessors or bank conflicts cost."
+    )
+    return tag("figure", tag("figcaption", tag("span", words)), scrolling(Html(roofline_chart(shown)), "Roofline"))
 
 
 def reservations(profile: Profile) -> Html:
@@ -213,3 +204,18 @@ def reservations(profile: Profile) -> Html:
             parts += [tag("h3", title), tag("ul", *(tag("li", each) for each in sentences))]
     parts += [tag("h3", "What these numbers do not say"), tag("ul", *(tag("li", each) for each in caveats(profile)))]
     return tag("section", *parts)
+
+
+__all__ = [
+    "access_maps",
+    "bank_maps",
+    "device",
+    "finding_section",
+    "header",
+    "main_figures",
+    "phases",
+    "reservations",
+    "roofline_section",
+    "source",
+    "tables",
+]

@@ -6,6 +6,7 @@ Okabe and Ito, which colour-blind readers can distinguish.
 
 from __future__ import annotations
 
+from groundup.lens.page_maps import STYLE as CHOICES
 from groundup.lens.svg import STYLE as PICTURES
 
 FRAME = """
@@ -21,6 +22,7 @@ body>.lens.two{max-width:110rem}
 
 STYLE = (
     PICTURES
+    + CHOICES
     + """
 .lens{color:var(--ink);background:var(--ground);font:16px/1.5 system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif;
 -webkit-text-size-adjust:100%;text-size-adjust:100%}
@@ -86,6 +88,21 @@ font-family:system-ui,"Segoe UI",Roboto,"DejaVu Sans",sans-serif}
 .lens figcaption{font-weight:600;margin-bottom:.2rem;overflow-wrap:anywhere}
 .lens figcaption span{display:block;font-weight:400;color:var(--quiet);font-size:.9rem}
 .lens figure svg{max-width:max(100%,52rem);height:auto}
+.lens figure svg:focus-visible{outline:2px solid var(--used);outline-offset:2px}
+.lens .lens-roof{stroke:var(--ink);stroke-width:2;fill:none}
+.lens .lens-ring{stroke:var(--ink);stroke-width:1.5;fill:var(--ground)}
+.lens .here>*{outline:2px solid var(--ink);stroke:var(--ink);stroke-width:1.5}
+.lens .said{display:block;min-height:1.4em;color:var(--quiet);font-size:.85rem}
+.lens .choice{display:inline-flex;gap:.2rem .9rem;flex-wrap:wrap;border:0;margin:.2rem 1.5rem .5rem 0;padding:0;
+font-size:.9rem}
+.lens .choice[hidden]{display:none}
+.lens .maps{display:flex;flex-wrap:wrap;gap:.5rem 2rem;align-items:flex-start}
+.lens .maps>*{min-width:0;max-width:100%}
+.lens .two article+article,.lens.two>article{margin-top:3rem;border-top:1px solid var(--rule);padding-top:1rem}
+.lens .choice legend{float:left;color:var(--quiet);padding:0 .8rem 0 0}
+.lens .problem.costly{border-left-style:double;border-left-color:var(--edge)}
+.lens .problem .remedy{font-weight:600}
+.lens .problem ul{color:var(--quiet);font-size:.92rem}
 .lens .pair{margin-top:2.5rem}
 .lens svg{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 @media (max-width:40rem){.lens .source col.line{width:2.6rem}.lens .source col.cost{width:4rem}

@@ -26,6 +26,7 @@ class Request:
     lanes: the active lanes, ascending; addresses: the address of each in bytes, from the start of the array's
         allocation (shared memory: from the start of the block's shared memory)
     size: bytes of an element; indices: the index of each lane in the array
+    round: the number of requests that this warp made at this place before, which is the iteration in a loop
     """
 
     block: int
@@ -34,6 +35,7 @@ class Request:
     addresses: tuple[int, ...]
     size: int
     indices: tuple[tuple[int, ...], ...] = ()
+    round: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Access:
         bank gives in a pass. In constant memory, wavefronts is the number of different addresses
     broadcasts: requests of several lanes for one and the same address
     example: the first of the requests with the highest cost
+    examples: requests of the example's block to choose from, of up to three warps with up to three rounds of each
+    shape: the shape of the array, () if it is unknown
     A thread's own (local) array has `lanes` only, and requests is 0: a compiler may keep it in registers.
     """
 
@@ -67,6 +71,8 @@ class Access:
     most_ways: int = 0
     broadcasts: int = 0
     example: Request | None = None
+    examples: tuple[Request, ...] = ()
+    shape: tuple[int, ...] = ()
 
     @property
     def lanes_per_request(self) -> float:
@@ -130,6 +136,8 @@ class Race:
 
     kind: "write after write", "read after write" or "write after read", in the order of the trace
     index: the element's index; times: the number of such pairs with the same sites and kind
+    same_round: whether both accesses are in the same iteration of the loops around them; None if they are on different
+        lines, which may be in different loops
     """
 
     kind: str
@@ -139,6 +147,7 @@ class Race:
     first: Party
     second: Party
     times: int
+    same_round: bool | None = None
 
     @property
     def between_blocks(self) -> bool:
@@ -148,7 +157,10 @@ class Race:
 
 @dataclass(frozen=True)
 class Uninitialised:
-    """Reads, at one site, of shared memory that the block had not written: the first, and their number (times)."""
+    """Reads, at one site, of memory that nobody had written: the first, and their number (times).
+
+    space: "shared" for memory that the block had not written, "global" for memory that no kernel and no copy had
+    """
 
     site: Site
     array: str
@@ -156,6 +168,7 @@ class Uninitialised:
     block: int
     thread: int
     times: int
+    space: Space = "shared"
 
 
 @dataclass(frozen=True)
@@ -194,24 +207,34 @@ class Reuse:
 
 @dataclass(frozen=True)
 class LineOperations:
-    """The floating-point operations of a line, added over all threads of the traced blocks."""
+    """The floating-point operations of a line, added over all threads of the traced blocks.
+
+    simple: + - *; division: / // %; special: functions of math; double: those of all these whose result is float64
+    """
 
     file: str
     line: int
     simple: int
     division: int
     special: int
+    double: int = 0
 
 
 @dataclass(frozen=True)
 class Static:
-    """The number of blocks and warps on a multiprocessor, and its limit.
+    """The number of blocks and warps on a multiprocessor, its limit, and the multiprocessors that the launch uses.
 
     capability: compute capability of the device, like "9.0"
     registers: registers of a thread, or None if numba-cuda's compiler is not installed
     source: the origin of the number of registers, or the reason why it is unknown
-    occupancy: resident warps as a share of the largest number, 0 to 1; blocks: blocks on a multiprocessor
-    limit: "registers", "shared memory", "threads" or "blocks"
+    occupancy: the largest number of warps of this launch that are resident at once, as a share of those that the whole
+        device can hold, 0 to 1
+    blocks: blocks that a multiprocessor can hold
+    limit: the reason for the occupancy: "registers", "shared memory", "threads", "blocks", or "grid" if the launch has
+        too few blocks
+    allowed: the occupancy of a launch with blocks enough for every multiprocessor
+    multiprocessors: those of the device; busy: those that get a block
+    waves: the blocks of the launch divided by those that the device can hold at once
     """
 
     capability: str
@@ -223,15 +246,31 @@ class Static:
     occupancy: float
     limit: str
     source: str
+    allowed: float = 0.0
+    multiprocessors: int = 0
+    busy: int = 0
+    waves: float = 0.0
+
+
+@dataclass(frozen=True)
+class LeastTime:
+    """The time that one part of a device needs for the launch. name: like Roofline.bound; reason: its calculation."""
+
+    name: str
+    seconds: float
+    reason: str
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """An estimate of the launch's speed on a device, from its operations and its memory traffic.
+    """An estimate of the launch's speed on a device, from its operations, its memory traffic and its blocks.
 
     intensity: operations for each byte of traffic; ridge: the intensity from which on the peak is the limit
-    bound: "memory" or "compute", the limit; seconds: time of the whole launch, if nothing else slows it down
-    attainable: operations a second at this intensity; peak: the device's limit; bandwidth: bytes a second
+    bound: the part that needs the longest time: "launch", "latency", "compute", "shared memory" or "memory"
+    seconds: this time, as if no cache helped and all parts worked at the same time
+    attainable: operations a second at this intensity; peak: the device's limit, for this mixture of float32 and
+        float64; bandwidth: bytes a second
+    dtype: the type of the operations that need the longest time; times: the time of each part
     """
 
     device: str
@@ -244,6 +283,7 @@ class Roofline:
     peak: float
     bandwidth: float
     source: str
+    times: tuple[LeastTime, ...] = ()
 
 
 @dataclass
@@ -291,6 +331,11 @@ class Profile:
     def flops(self) -> int:
         """Floating-point operations of the traced blocks: each + - *, division and math function counts as one."""
         return sum(each.simple + each.division + each.special for each in self.operations)
+
+    @property
+    def double_flops(self) -> int:
+        """Those of the floating-point operations whose result is float64, by the types that Numba infers."""
+        return sum(each.double for each in self.operations)
 
     def traffic(self, space: Space = "global") -> int:
         """Bytes of traffic of the traced blocks: whole sectors of global memory, used bytes of shared memory."""

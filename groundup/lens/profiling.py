@@ -10,9 +10,10 @@ from rich.console import RenderableType
 
 from cuda_emulator.runtime.dispatcher import Kernel
 from cuda_emulator.runtime.tracing import MOST_EVENTS, trace_launch
+from cuda_emulator.trace import Trace
 from groundup.lens import page, terminal
 from groundup.lens.analysis import analyse
-from groundup.lens.devices import DEFAULT
+from groundup.lens.devices import DEFAULT, Device
 from groundup.lens.devices import device as find_device
 from groundup.lens.profile import Profile
 from groundup.lens.roofline import estimate
@@ -61,8 +62,14 @@ def profile(
         )
     chosen = find_device(device)
     trace = trace_launch(kernel, griddim, blockdim, arguments, sharedmem, blocks, most_events)
+    return profile_of_trace(trace, kernel, arguments, chosen)
+
+
+def profile_of_trace(trace: Trace, kernel: Kernel, arguments: Sequence[Any], chosen: Device) -> ShownProfile:
+    """The profile of a traced launch. kernel, arguments: those of the launch; chosen: for occupancy and roofline"""
     found = ShownProfile(**vars(analyse(trace)))
     types = kernel._arguments(tuple(arguments)).types
-    found.static = static(kernel, types, trace.threads, trace.shared_bytes + trace.dynamic_bytes, chosen)
+    shared_bytes = trace.shared_bytes + trace.dynamic_bytes
+    found.static = static(kernel, types, trace.threads, shared_bytes, chosen, trace.grid_blocks)
     found.roofline = estimate(found, chosen)
     return found

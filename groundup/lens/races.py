@@ -1,7 +1,8 @@
 """Find races: two threads access the same bytes without an order between them, and one of them writes.
 
 Two accesses are ordered if one thread makes both; if a barrier is between them, in one block (their epochs differ); or
-if a syncwarp is between them, in one warp (their warp epochs differ). Nothing orders two blocks. Two atomics may happen
+if a syncwarp is between them, in one warp (their warp epochs differ). Only a barrier across the grid orders two blocks.
+Two atomics may happen
 in any order, without a race. The lanes of a warp do not run in step: since Volta, only a syncwarp orders them.
 
 The order of two events in the trace is arbitrary, so one pass must find a conflict for either order. For each granule
@@ -13,6 +14,7 @@ of memory, three events are stored of each kind (loads, stores, atomics):
     elsewhere    an event of an earlier block
 
 With these, a race is found on every granule that has one; of many conflicting pairs on a granule, some are found.
+Two idioms of atomics are no races; idioms.py finds them.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import numpy as np
 from cuda_emulator.trace import SAME_VALUE, Trace
 from groundup.lens.compiled import Array, compiled
 from groundup.lens.granules import Granules
+from groundup.lens.idioms import idiomatic
 from groundup.lens.memories import ATOMIC, LOAD, STORE, Places, index_of
 from groundup.lens.profile import Party, Race
 
@@ -42,12 +45,24 @@ def find_races(trace: Trace, places: Places, granules: Granules, kinds: Array, u
     """
     shared = np.array([memory.space == "shared" for memory in places.memories], np.bool_)
     events = trace.events
+    bounds, floors = np.asarray(trace.bounds, np.int64), np.zeros(len(trace.bounds), np.int64)
+    order = np.arange(0)
+    if trace.rounds is not None:
+        order, bounds, floors = by_rounds(trace)
+        events, of = events[order], places.of[order]
+        first, last = granules.first[:-1][order], granules.first[1:][order]
+    else:
+        of, first, last = places.of, granules.first[:-1], granules.first[1:]
     found, count = race_pairs(
-        np.asarray(trace.bounds, np.int64), events["site"], events["thread"], events["epoch"], events["warp_epoch"],
-        events["flags"], kinds, places.of, shared, granules.first, granules.numbers, granules.count,
+        bounds, floors, events["site"], events["thread"], events["epoch"], events["warp_epoch"],
+        events["flags"], kinds, of, shared, first, last, granules.numbers, granules.count,
     )  # fmt: skip
-    races = [_race(trace, places, *(int(number) for number in row[:4])) for row in found[:count]]
-    between = [race for race in races if race.between_blocks]
+    if trace.rounds is not None:
+        found[:count, 1:3] = order[found[:count, 1:3]]
+    rows = [tuple(int(number) for number in row[:4]) for row in found[:count]]
+    legal = idiomatic(trace, kinds, granules, [(first, second) for _, first, second, _ in rows])
+    races = [_race(trace, places, *row) for row, fine in zip(rows, legal, strict=True) if not fine]
+    between = [race for race in races if race.between_blocks and race.kind != CONFLICTS[0]]
     if trace.fence and between:
         lines = sorted({race.second.site.line for race in between})
         unjudged.append(
@@ -55,8 +70,24 @@ def find_races(trace: Trace, places: Places, granules: Granules, kinds: Array, u
             f"blocks touch the same elements of {', '.join(sorted({race.array for race in between}))} "
             f"(line {', '.join(map(str, lines))}), and whether that is a race was not judged"
         )
-        races = [race for race in races if not race.between_blocks]
+        races = [race for race in races if race not in between]
     return sorted(races, key=lambda race: (race.first.site.line, race.second.site.line, race.first.site.number))
+
+
+def by_rounds(trace: Trace) -> tuple[Array, Array, Array]:
+    """The events in the order of the rounds between barriers across the grid.
+
+    (number of each event in the trace, bounds of the pieces, for each piece the first event of its round). A piece is
+    what one block does in one round.
+    """
+    assert trace.rounds is not None
+    block = np.repeat(np.arange(len(trace.blocks)), np.diff(trace.bounds))
+    order = np.argsort(trace.rounds, kind="stable")
+    keys = np.stack([trace.rounds[order], block[order]])
+    starts = np.flatnonzero(np.any(np.diff(keys, axis=1) != 0, axis=0)) + 1 if len(order) else np.arange(0)
+    bounds = np.concatenate([[0], starts, [len(order)]]).astype(np.int64)
+    floors = np.searchsorted(keys[0], keys[0][bounds[:-1]], side="left") if len(order) else np.zeros(1)
+    return order, bounds, floors.astype(np.int64)
 
 
 def _race(trace: Trace, places: Places, kind: int, first: int, second: int, times: int) -> Race:
@@ -64,7 +95,10 @@ def _race(trace: Trace, places: Places, kind: int, first: int, second: int, time
     index = index_of(memory, int(trace.events["address"][second]))
     parties = _party(trace, first), _party(trace, second)
     name = parties[1].site.array or memory.name
-    return Race(CONFLICTS[kind], name, memory.space, index, *parties, times)
+    one, other = (each.site for each in parties)
+    same_line = (one.file, one.line) == (other.file, other.line)
+    same_round = bool(trace.events["key"][first] == trace.events["key"][second]) if same_line else None
+    return Race(CONFLICTS[kind], name, memory.space, index, *parties, times, same_round)
 
 
 def _party(trace: Trace, event: int) -> Party:
@@ -88,10 +122,11 @@ def unordered(x: int, y: int) -> bool:
 
 
 @compiled
-def partner(place: int, now: int, events: Array, moments: Array, block: int, shared: bool) -> int:
+def partner(place: int, now: int, events: Array, moments: Array, block: int, floor: int, shared: bool) -> int:
     """A stored event that has no order with one at moment `now`, or -1.
 
-    place: 3 * granule + kind of the stored events; block: the first event of this block
+    place: 3 * granule + kind of the stored events; block: the first event of this block, floor: of all blocks since the
+    last barrier across the grid
     """
     if events[3 * place] >= block:
         for k in range(2):
@@ -100,7 +135,7 @@ def partner(place: int, now: int, events: Array, moments: Array, block: int, sha
         latest = events[3 * place + 2]
     else:
         latest = events[3 * place]
-    return -1 if shared else latest  # each block has its own shared memory
+    return -1 if shared or latest < floor else latest  # each block has its own shared memory
 
 
 @compiled
@@ -124,6 +159,7 @@ def remember(place: int, now: int, event: int, events: Array, moments: Array, bl
 @compiled
 def race_pairs(
     bounds: Array,
+    floors: Array,
     site: Array,
     thread: Array,
     epoch: Array,
@@ -133,6 +169,7 @@ def race_pairs(
     memory: Array,
     shared: Array,
     first: Array,
+    last: Array,
     numbers: Array,
     granules: int,
 ) -> tuple[Array, int]:
@@ -143,22 +180,23 @@ def race_pairs(
     count = 0
     for b in range(bounds.shape[0] - 1):
         block = bounds[b]
+        floor = floors[b]
         for y in range(block, bounds[b + 1]):
-            if first[y] == first[y + 1]:
+            if first[y] == last[y]:
                 continue
             kind = kinds[site[y]]
             own = shared[memory[y]]
             now = moment(thread[y], epoch[y], warp_epoch[y])
             writer = -1
             reader = -1
-            for touch in range(first[y], first[y + 1]):
+            for touch in range(first[y], last[y]):
                 place = 3 * np.int64(numbers[touch])
                 if kind != LOAD and reader < 0:
-                    reader = partner(place + LOAD, now, events, moments, block, own)
+                    reader = partner(place + LOAD, now, events, moments, block, floor, own)
                 if writer < 0 and not (kind == STORE and flags[y] & SAME_VALUE):
-                    writer = partner(place + STORE, now, events, moments, block, own)
+                    writer = partner(place + STORE, now, events, moments, block, floor, own)
                 if writer < 0 and kind != ATOMIC:
-                    writer = partner(place + ATOMIC, now, events, moments, block, own)
+                    writer = partner(place + ATOMIC, now, events, moments, block, floor, own)
                 remember(place + kind, now, y, events, moments, block)
             for side in range(2):
                 x = writer if side == 0 else reader

@@ -1,4 +1,5 @@
-"""The occupancy of a kernel: block size, shared memory and registers limit the warps on a multiprocessor.
+"""The occupancy of a launch: block size, shared memory and registers limit the warps on a multiprocessor, and the
+number of blocks limits the multiprocessors that have work.
 
 The number of registers is from numba-cuda's compiler, if it is installed (registers.py). Without it, block size and
 shared memory give an upper limit of the occupancy.
@@ -17,11 +18,19 @@ NO_LIMIT = 1
 """A number of registers that does not limit the occupancy."""
 
 
-def static(kernel: Any, types: tuple[Any, ...], threads: int, shared_bytes: int, device: Device) -> Static:
-    """The occupancy of the kernel on that device.
+def static(
+    kernel: Any,
+    types: tuple[Any, ...],
+    threads: int,
+    shared_bytes: int,
+    device: Device,
+    grid_blocks: int | None = None,
+) -> Static:
+    """The occupancy of a launch of the kernel on that device.
 
     kernel: a kernel of the emulator; types: Numba's types of its arguments; threads: threads of a block
     shared_bytes: static and dynamic shared memory of a block
+    grid_blocks: the number of blocks; None for as many as the device can hold
     Raises ValueError for a block without threads, or with too many.
     """
     registers, spilled = None, None
@@ -32,6 +41,10 @@ def static(kernel: Any, types: tuple[Any, ...], threads: int, shared_bytes: int,
     except RegistersUnknown as reason:
         source = f"an upper limit from block size and shared memory; the number of registers is unknown: {reason}"
     found = occupancy(device.capability, threads, NO_LIMIT if registers is None else registers, shared_bytes)
+    held = found.blocks * device.multiprocessors
+    launched = held if grid_blocks is None else grid_blocks
+    waves = launched / held if held else 0.0
+    few = 0 < waves < 1
     return Static(
         capability=_dotted(device),
         registers=registers,
@@ -39,9 +52,13 @@ def static(kernel: Any, types: tuple[Any, ...], threads: int, shared_bytes: int,
         shared_bytes=shared_bytes,
         threads=threads,
         blocks=found.blocks,
-        occupancy=found.share,
-        limit="shared memory" if found.limit == "shared" else found.limit,
+        occupancy=found.share * min(waves, 1.0),
+        limit="grid" if few else "shared memory" if found.limit == "shared" else found.limit,
         source=source,
+        allowed=found.share,
+        multiprocessors=device.multiprocessors,
+        busy=min(launched, device.multiprocessors),
+        waves=waves,
     )
 
 

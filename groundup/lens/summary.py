@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from groundup.lens.annotations import problems
-from groundup.lens.profile import SECTOR, Profile
-from shared.numbers import count, counted_share, duration, plural, quantity, size_of, three_digits
+from groundup.lens.error_advice import problems
+from groundup.lens.profile import SECTOR, Profile, Roofline, Static
+from shared.numbers import count, counted_share, duration, listed, plural, quantity, size_of, three_digits, two_digits
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def figures(profile: Profile) -> list[Figure]:
     shared = profile.traffic("shared") * scale if banked else None
     intensity = profile.intensity if sectors and profile.flops else None
     diverging = divergent / evaluated if evaluated else None
+    double = profile.double_flops / profile.flops if profile.double_flops else None
     wrong = len(problems(profile))
     return [
         Figure("races, uninitialised reads, faults", wrong, count(wrong), "lower"),
@@ -53,6 +54,7 @@ def figures(profile: Profile) -> list[Figure]:
         _figure("shared memory, bytes used", shared, size_of(shared or 0)),
         _figure("shared passes per pass needed", ways, count(ways or 0), "lower"),
         _figure("floating-point operations", flops, quantity(flops or 0, "flop")),
+        _figure("share of the operations in float64", double, counted_share(double or 0)),
         _figure("operations per byte of global traffic", intensity, three_digits(intensity or 0), "higher"),
         _figure("branch evaluations that diverge", diverging, counted_share(diverging or 0), "lower"),
         Figure("phases between barriers", len(profile.phases), count(len(profile.phases))),
@@ -62,19 +64,22 @@ def figures(profile: Profile) -> list[Figure]:
 
 
 def _device_figures(profile: Profile) -> list[Figure]:
-    made = []
-    if profile.static is None:
-        made.append(Figure("occupancy", None, "unknown"))
-    else:
-        made.append(Figure("occupancy", profile.static.occupancy, counted_share(profile.static.occupancy), "higher"))
-    if profile.roofline is None:
-        made.append(Figure("time without caches, estimated", None, "unknown"))
-    else:
-        made.append(
-            Figure(
-                "time without caches, estimated", profile.roofline.seconds, duration(profile.roofline.seconds), "lower"
-            )
-        )
+    static, line = profile.static, profile.roofline
+    made = [
+        Figure("multiprocessors used", None, "unknown"),
+        Figure("waves of blocks", None, "unknown"),
+        Figure("occupancy", None, "unknown"),
+        Figure("time without caches, estimated", None, "unknown"),
+    ]
+    if static is not None:
+        if static.multiprocessors:
+            used = f"{count(static.busy)} of {count(static.multiprocessors)}"
+            made[0] = Figure("multiprocessors used", static.busy, used, "higher")
+            made[1] = Figure("waves of blocks", static.waves, two_digits(static.waves))
+        made[2] = Figure("occupancy", static.occupancy, counted_share(static.occupancy), "higher")
+    if line is not None:
+        text = f"{duration(line.seconds)} at least" if line.bound == "launch" else duration(line.seconds)
+        made[3] = Figure("time without caches, estimated", line.seconds, text, "lower")
     return made
 
 
@@ -110,26 +115,69 @@ def static_text(profile: Profile) -> list[str]:
         return []
     registers = "unknown" if static.registers is None else count(static.registers)
     spilled = f", {size_of(static.spilled_bytes)} spilled" if static.spilled_bytes else ""
+    held = (
+        f"A multiprocessor of compute capability {static.capability} can hold {plural(static.blocks, 'block')} of "
+        f"{count(static.threads)} threads"
+    )
+    if not static.multiprocessors:
+        return [f"{held}, occupancy {counted_share(static.occupancy)}.", *_resources(static, registers, spilled)]
+    launched = (
+        f"The launch has {plural(profile.grid_blocks, 'block')} for {count(static.multiprocessors)} multiprocessors: "
+        f"{count(static.busy)} of them have work, in {two_digits(static.waves)} waves. "
+        f"Occupancy of the whole device {counted_share(static.occupancy)}, limited by {_LIMITS[static.limit]}."
+    )
+    return [f"{held}: {counted_share(static.allowed)} of its warps.", launched, *_resources(static, registers, spilled)]
+
+
+_LIMITS = {
+    "grid": "the number of blocks in the grid",
+    "registers": "registers",
+    "shared memory": "shared memory",
+    "threads": "threads",
+    "blocks": "blocks",
+}
+
+
+def _resources(static: Static, registers: str, spilled: str) -> list[str]:
     return [
-        f"Occupancy {counted_share(static.occupancy)} at compute capability {static.capability}: "
-        f"{plural(static.blocks, 'block')} of {count(static.threads)} threads per multiprocessor, "
-        f"limited by {static.limit}.",
         f"Registers per thread: {registers}{spilled}. Shared memory per block: {size_of(static.shared_bytes)}.",
         f"Source: {static.source}",
     ]
 
 
 def roofline_text(profile: Profile) -> list[str]:
-    """The roofline estimate in sentences; empty if there is none."""
+    """The roofline estimate in sentences; empty if there is none, and the reason if none is possible."""
     line = profile.roofline
     if line is None:
-        return []
-    side = "below" if line.bound == "memory" else "at or above"
-    return [
-        f"An estimate, not a measurement, for {line.device} with {line.dtype}.",
-        f"{three_digits(line.intensity)} flop/B is {side} the ridge of {three_digits(line.ridge)} flop/B: "
-        f"bound by {line.bound}.",
-        f"Without caches {quantity(line.attainable, 'flop/s')} of the device's {quantity(line.peak, 'flop/s')}, at "
-        f"{quantity(line.bandwidth, 'B/s')}: the launch would take {duration(line.seconds)}.",
-        f"Source: {line.source}",
+        return ["The run ended early, so the counts say nothing about the time of the launch."] if profile.fault else []
+    made = [f"An estimate, not a measurement, for {line.device}.", _operations_text(profile, line)]
+    if profile.flops and profile.traffic():
+        side = "below" if line.intensity < line.ridge else "at or above"
+        made.append(
+            f"{three_digits(line.intensity)} flop/B is {side} the ridge of {three_digits(line.ridge)} flop/B. Without "
+            f"caches {quantity(line.attainable, 'flop/s')} of the device's {quantity(line.peak, 'flop/s')}, at "
+            f"{quantity(line.bandwidth, 'B/s')}."
+        )
+    made += [f"{each.name}: {duration(each.seconds)} ({each.reason})" for each in line.times]
+    if line.bound == "launch":
+        made.append(
+            f"Bound by the launch: its work takes less than {duration(line.seconds)}, so a time would say nothing "
+            "about the kernel. Compare its counts, or profile more data."
+        )
+    else:
+        made.append(f"Bound by {line.bound}: the launch would take {duration(line.seconds)} or more without caches.")
+    return [*made, f"Source: {line.source}"]
+
+
+def _operations_text(profile: Profile, line: Roofline) -> str:
+    scale, double = profile.scale, profile.double_flops
+    single = profile.flops - double
+    if not profile.flops:
+        return "The kernel does no floating-point operations, so only memory, blocks and the launch count."
+    parts = [
+        f"{quantity(number * scale, 'flop')} in {dtype}"
+        for number, dtype in ((single, "float32"), (double, "float64"))
+        if number
     ]
+    limit = f"; the part in {line.dtype} takes longer" if len(parts) > 1 else ""
+    return f"Operations, by their types: {listed(parts)}{limit}."

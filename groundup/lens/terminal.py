@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import io
 import textwrap
+from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from groundup.lens.annotations import LineNotes, annotate, problems
+from groundup.lens.annotations import LineNotes, access_name, annotate
+from groundup.lens.findings import findings, headline, on_lines, size_remark
 from groundup.lens.profile import Access, Profile
 from groundup.lens.summary import figures, ratio, roofline_text, static_text, unlike, verdict
 from groundup.lens.wording import caveats, file_name, launch, traced_text
@@ -46,7 +48,7 @@ def plain(renderable: RenderableType, width: int = WIDTH) -> str:
 def report(profile: Profile) -> RenderableType:
     """The whole report, for a rich console of any width."""
     parts: list[RenderableType] = [_header(profile)]
-    parts += _problems(profile)
+    parts += _findings(profile)
     notes = annotate(profile)
     for number, (file, first, lines) in enumerate(profile.source):
         parts.append(
@@ -99,15 +101,20 @@ def _header(profile: Profile) -> Text:
     return shown
 
 
-def _problems(profile: Profile) -> list[RenderableType]:
-    found = problems(profile)
+def _findings(profile: Profile) -> list[RenderableType]:
+    found, clean, remark = findings(profile), headline(profile), size_remark(profile)
+    parts: list[RenderableType] = [Text(f"\n{clean}", style="green")] if clean else []
     if not found:
-        judged = ", except where the report says not judged" if profile.unjudged or profile.not_traced else ""
-        return [Text(f"\nNo race, no uninitialised read and no fault in the traced blocks{judged}.", style="green")]
-    parts: list[RenderableType] = []
-    for problem in found:
-        parts.append(Text(f"\nx {problem.title}", style=_STYLE["error"]))
-        parts += [_indented(Text(detail)) for detail in problem.details]
+        return parts
+    parts.append(_title("What to change, the costliest first"))
+    for number, each in enumerate(found, 1):
+        if each.level != "error" and remark:
+            parts.append(_indented(Text(remark)))
+            remark = ""
+        head = Text(f"{_MARK[each.level]} {each.title}{on_lines(each)}", style=_STYLE[each.level])
+        rest = [Text(each.remedy, style="bold")] if each.remedy else []
+        entry = _beside(Text(f"{number}."), Group(head, *rest, *map(Text, each.details)), 3)
+        parts.append(_indented(entry))
     return parts
 
 
@@ -133,9 +140,9 @@ def _source(file: str, first: int, lines: list[str], notes: dict[tuple[str, int]
     return grid
 
 
-def _beside(margin: Text, remark: Text) -> Table:
+def _beside(margin: Text, remark: RenderableType, width: int = 2) -> Table:
     pair = Table.grid(padding=0)
-    pair.add_column(no_wrap=True, width=2)
+    pair.add_column(no_wrap=True, width=width)
     pair.add_column()
     pair.add_row(margin, remark)
     return pair
@@ -154,15 +161,17 @@ def _accesses(profile: Profile) -> RenderableType:
     heads = ("line", "right"), ("access", "left"), ("memory", "left"), ("requests", "right"), ("lanes", "right")
     table = _table(*heads, ("sectors", "right"), ("bytes used", "right"), ("passes", "right"))
     for each in profile.accesses:
-        table.add_row(f"{each.site.line}", *access_row(each))
+        table.add_row(
+            f"{each.site.line}", *map(Text, access_row(each, profile.accesses))
+        )  # a Text: an index is no markup
     return _indented(table)
 
 
-def access_row(each: Access) -> tuple[str, ...]:
+def access_row(each: Access, accesses: Sequence[Access]) -> tuple[str, ...]:
     """A row of the table of accesses: access, memory, requests, lanes, sectors, bytes used, passes."""
     sectors = count(each.sectors) if each.space == "global" else ""
     passes = count(each.wavefronts) if each.space == "shared" else ""
-    name = f"{each.kind} {each.array}"
+    name = access_name(each, accesses)
     return (name, each.space, count(each.requests), count(each.lanes), sectors, count(each.bytes_used), passes)
 
 

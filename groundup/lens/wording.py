@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from groundup.lens.profile import Party, Profile, Race, Uninitialised
+from groundup.lens.profile import Party, Profile, Uninitialised
 from shared.numbers import count, plural
 
 WARP = 32
@@ -69,35 +69,13 @@ def party(one: Party, profile: Profile) -> str:
     return f"{who} {_DOES.get(one.site.kind, 'accesses it')} in line {one.site.line}: {one.site.text}"
 
 
-def race_title(race: Race) -> str:
-    """The title of a race, like "Race on shared tile[0, 5]: read after write"."""
-    return f"Race on {race.space} {element(race.array, race.index)}: {race.kind}"
-
-
-def race_advice(race: Race, block: tuple[int, int, int]) -> str:
-    """A way to order the two accesses, and the number of pairs like them."""
-    found = f"{plural(race.times, 'pair')} of threads like this."
-    if race.between_blocks:
-        advice = (
-            "The threads are in different blocks, which no barrier synchronises: use an atomic, give each block "
-            "elements of its own, or launch twice."
-        )
-    elif race.first.thread // WARP == race.second.thread // WARP:
-        advice = (
-            "Nothing orders the two accesses: put a barrier (cuda.syncthreads(), or within this warp cuda.syncwarp()) "
-            "between them."
-        )
-    else:
-        advice = "Nothing orders the two accesses: put a barrier (cuda.syncthreads()) between them, or use an atomic."
-    return f"{advice} Found: {found}"
-
-
 def uninitialised_text(found: Uninitialised, profile: Profile) -> tuple[str, str]:
-    """(title, sentence) for a read of shared memory before it is written."""
+    """(title, sentence) for a read of shared or global memory before it is written."""
     who = f"{thread(found.thread, profile.block)} of {block_name(found.block, profile)}"
-    title = f"Uninitialised read of shared {element(found.array, found.index)}"
+    title = f"Uninitialised read of {found.space} {element(found.array, found.index)}"
+    writer = "any thread of the block wrote it" if found.space == "shared" else "a copy or a kernel wrote it"
     detail = (
-        f"{who} reads it in line {found.site.line}, before any thread of the block wrote it: {found.site.text}. "
+        f"{who} reads it in line {found.site.line}, before {writer}: {found.site.text}. "
         f"Found: {plural(found.times, 'such read')}."
     )
     return title, detail

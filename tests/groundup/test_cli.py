@@ -90,6 +90,26 @@ def test_the_notes_of_an_error_follow_below_it_line_by_line(
     ]
 
 
+def test_a_compilers_first_error_is_told_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = "csrc/relu.c:3:9: error: expected ';' (see above): here"
+
+    def broken(*args: object, **kwargs: object) -> None:
+        error = ValueError(f"csrc/relu.c does not compile (cc (Debian) 12.2.0): {first}")
+        error.add_note(f"csrc/relu.c: In function 'relu':\n{first}\n  return x")
+        raise error
+
+    monkeypatch.setattr(cli, "app", broken)
+    _, _, err = run(["check"], capsys)
+    assert err.splitlines() == [
+        "error: csrc/relu.c does not compile (cc (Debian) 12.2.0)",
+        "csrc/relu.c: In function 'relu':",
+        first,
+        "  return x",
+    ]
+
+
 def test_a_bug_is_not_dressed_up_as_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: object, **kwargs: object) -> None:
         raise KeyError("a bug")
@@ -126,3 +146,21 @@ def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "Usage: groundup train" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["learn", "reset"], "error: Missing argument 'task'. See: groundup learn reset --help"),
+        (["bench", "compare"], "error: Missing argument 'old'. See: groundup bench compare --help"),
+        (["bench", "--nope"], "See: groundup bench --help"),
+        (["learn", "--folder"], "See: groundup learn --help"),
+        (["lern"], "? See: groundup --help"),
+    ],
+)
+def test_a_mistake_in_a_command_names_the_help_of_that_command(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = run(arguments, capsys)
+    assert code == 2
+    assert said in err

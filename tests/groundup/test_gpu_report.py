@@ -19,6 +19,7 @@ from shared.bench.timing import summarise
 from shared.checks.rungs import RungCheck
 from shared.checks.tolerance import compare, failed
 from shared.machine.processes import Finished
+from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
 
@@ -130,6 +131,7 @@ def test_steps_have_their_ratio_to_pytorch() -> None:
     assert (theirs["who"], theirs["against"]) == ("PyTorch eager", {})
 
 
+@wide
 def test_training_without_the_full_data_takes_the_subset_and_says_so(tmp_path: Path) -> None:
     found = part(data_dir=tmp_path / "nowhere")
     gpu_parts.PARTS["training"](found)
@@ -322,6 +324,15 @@ def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path:
     assert budgets[-1] == pytest.approx(100, abs=1)  # nothing before it took any
 
 
+def test_a_rehearsal_on_the_emulator_has_more_time_unless_it_is_told_otherwise(
+    endings: Callable[..., None], tmp_path: Path
+) -> None:
+    endings(device=(0, FINE | {"emulated": True}), suite=(0, FINE | {"emulated": True}))
+    for arguments, budget in (((), gpu_report.REHEARSAL), (("--seconds", "100"), 100)):
+        assert command("--only", "suite", *arguments, out=tmp_path) == 0
+        assert written(tmp_path)["parts"]["suite"]["budget"] == pytest.approx(budget, abs=1)
+
+
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as left:
         command("--only", "ladders", out=tmp_path)
@@ -332,8 +343,10 @@ def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path
 def test_only_a_gpus_results_are_recorded(tmp_path: Path) -> None:
     (tmp_path / gpu_report.JSON_NAME).write_text("{}")
     (tmp_path / "a.png").write_text("")
-    document = {"emulated": False, "charts": [{"file": "a.png"}]}
+    document: dict[str, Any] = {"emulated": False, "charts": [{"file": "a.png"}], "date": "2026-01-31T12:00:00+00:00"}
+    document["device"] = {"name": "NVIDIA T4 (16 GB)"}
     folder = gpu_report.record(tmp_path, document, tmp_path / "kept")
+    assert folder == tmp_path / "kept" / "nvidia-t4-16-gb-2026-01-31"
     assert {path.name for path in folder.iterdir()} == {gpu_report.JSON_NAME, "a.png"}
     for emulated in (True, None):
         with pytest.raises(ValueError, match="not results of a GPU"):

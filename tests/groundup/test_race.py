@@ -1,7 +1,9 @@
 """The main job in small: every stage on the same few images, agreement to the last image, files, errors, interrupts."""
 
 import json
+import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundup import race
+from groundup import race, race_results
 from groundup.commands import race as command
 from shared import contract
 from shared.data.datasets import Dataset, Split, load_dataset
@@ -57,7 +59,34 @@ def test_laps_learn_and_record_every_epoch(laps: list[race.Lap]) -> None:
         assert lap.epochs[1].train_loss < lap.epochs[0].train_loss
         assert lap.test_accuracy == np.mean(lap.predictions == small_data().test.y)
         assert lap.seconds_per_epoch > 0
-        assert lap.samples_per_second > 0
+        assert lap.samples_per_second * lap.seconds_per_epoch == pytest.approx(60)
+
+
+def test_seconds_an_epoch_and_samples_a_second_are_one_measurement(laps: list[race.Lap]) -> None:
+    """The median of two epochs' seconds and the median of their rates are of different epochs."""
+    first, second = laps[0].epochs
+    slow = replace(first, seconds=11.0, samples_per_second=60 / 11.0)
+    fast = replace(second, seconds=0.5, samples_per_second=120.0)
+    lap = changed(laps[0], epochs=[slow, fast])
+    assert lap.seconds_per_epoch == 5.75
+    assert lap.samples_per_second == pytest.approx(60 / 5.75)
+
+
+def test_what_a_stage_does_once_is_in_no_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = contract.load_stage("stage2_numpy")
+    real, batches = stage.network.Network.train_step, []
+
+    def first_is_slow(self: Any, x: Any, *rest: Any, **more: Any) -> Any:
+        if len(x) not in batches:
+            time.sleep(0.2)  # as if it were compiled for this batch size
+        batches.append(len(x))
+        return real(self, x, *rest, **more)
+
+    monkeypatch.setattr(stage.network.Network, "train_step", first_is_slow)
+    lap = race.run_lap(stage, small_data(), SETTINGS)
+    assert set(batches) == {7, 60 % 7}
+    assert lap.warm_up > 0.4
+    assert max(record.seconds for record in lap.epochs) < 0.2
 
 
 def test_float32_agrees_within_its_own_tolerance() -> None:
@@ -108,7 +137,19 @@ def test_the_first_samples_of_the_bundled_subset_hold_every_class() -> None:
 
 @pytest.fixture
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
-    """Invoke the command on the small data, with a ladder of 4 x 4; results go to tmp_path."""
+    """Invoke the command on the small data, with a ladder of 4 x 4; results go to tmp_path. The charts, which take
+    seconds, are drawn where `draws` asks for them."""
+    monkeypatch.setattr(race_results, "draw", lambda *_: [])
+    return _invoking(monkeypatch, tmp_path)
+
+
+@pytest.fixture
+def draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """The same, with charts."""
+    return _invoking(monkeypatch, tmp_path)
+
+
+def _invoking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     monkeypatch.setattr(command, "load_dataset", lambda *_: small_data())
     monkeypatch.setattr(command, "LADDER_SIZE", 4)
     app = typer.Typer()
@@ -117,8 +158,8 @@ def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     return lambda *arguments: CliRunner().invoke(app, [*settings, "--out", str(tmp_path / "out"), *arguments])
 
 
-def test_the_command_leaves_charts_and_results(run: Callable[..., Any], tmp_path: Path) -> None:
-    result = run()
+def test_the_command_leaves_charts_and_results(draws: Callable[..., Any], tmp_path: Path) -> None:
+    result = draws()
     assert result.exit_code == 0, result.output
     names = ("training_curves", "time_per_stage", "ladder_share")
     charts = {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
@@ -219,13 +260,13 @@ def test_the_defaults_reach_92_percent_for_several_seeds() -> None:
 
 
 def test_an_emulated_stage_is_marked_in_json_table_and_charts(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    draws: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     # Stage 2 stands in for stage 4: nothing but the marking is looked at here.
     facts = {"backend": "emulator", "device": "no GPU", "emulated": True}
     monkeypatch.setattr(contract, "stage_facts", lambda name: facts if name == "stage2_numpy" else {})
     monkeypatch.setattr(command, "environment", lambda: command_environment() | {"stage4_numba_cuda": facts})
-    output = run().stdout
+    output = draws().stdout
     assert "stage 2 (emulated)" in output
     assert "emulated: stage 4's CUDA kernels were emulated on the CPU: its times say nothing about a GPU" in output
     document = json.loads((tmp_path / "out" / "results.json").read_text())

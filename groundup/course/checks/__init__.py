@@ -5,5 +5,6 @@ exercise.py         how one function is graded, and the checks that follow from 
 results.py          the numbers of a result, and how they read in a message
 derivatives.py      the check of a derivative against central differences
 speed.py            the check of a time
+source.py           the check of what stands in a function: names that it must not use, loops
 mistakes.py         known mistakes, recognised by their results
 """

@@ -20,7 +20,7 @@ from groundup.course.checks.mistakes import Mistake, likely_cause
 from groundup.course.checks.results import difference_shown, numbers, shown
 from shared.checks.tolerance import compare, failed
 
-ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "speed")
+ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "types", "way", "speed")
 
 
 class Wrong(Exception):
@@ -30,13 +30,27 @@ class Wrong(Exception):
     expected, got: the two values as text, "" where the sentence compares none
     cause: the likely cause, "" where it is not known
     line: the line of the cause in the learner's assembled file, None where it has none
+    file: that assembled file; "" if only one is graded, as in every task
+    called_from: (file, line) of the calls that led to the line, if it is in a function that the learner's calls; one of
+        them in the learner's function is shown in its place
+    by_hand: the arguments and both results as matrices, to be recomputed on paper; "" where they are too large
     """
 
     def __init__(
-        self, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None
+        self,
+        what: str,
+        *,
+        expected: str = "",
+        got: str = "",
+        cause: str = "",
+        line: int | None = None,
+        file: str = "",
     ) -> None:
         super().__init__(what)
         self.what, self.expected, self.got, self.cause, self.line = what, expected, got, cause, line
+        self.file = file
+        self.by_hand = ""
+        self.called_from: Sequence[tuple[str, int]] = ()
 
 
 class Tally:
@@ -54,6 +68,9 @@ class Tally:
     def note(self, text: str) -> None:
         """Report something that is worth knowing after a pass, such as a measured time."""
         self._tell("note", text)
+
+    def looks_at(self, kernel: Any, launch: Any, arguments: Sequence[Any]) -> None:
+        """Called with the launch that the check `memory` looks at, before it does. `groundup learn lens` traces it."""
 
     def holds(
         self, holds: Any, what: str, *, expected: str = "", got: str = "", cause: str = "", line: int | None = None

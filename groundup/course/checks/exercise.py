@@ -6,6 +6,8 @@
     agreement   random numbers, against the floor below (or NumPy in float64, where there is none)
     sizes       ones, primes, one past a tile
     memory      races, uninitialised reads, how often memory is read: the lens reports them of a kernel
+    types       no float64 in a kernel of float32; float64 where the terms of a loss are added up
+    way         how the result is computed, where that is what the exercise is about: by its source, or by what it reads
     speed       a time beside the project's own, in the same run
 
 An `Exercise` says how the learner's function is called on NumPy arrays, which results are right, and for which
@@ -14,15 +16,15 @@ arguments. `checks_of` makes its checks. What else a task asks for is a Check of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong
-from groundup.course.checks.mistakes import Mistake, likely_cause
-from groundup.course.checks.results import Outputs, numbers, outputs, shown
+from groundup.course.checks.mistakes import Mistake, cause_of_ragged, likely_cause
+from groundup.course.checks.results import Outputs, call_by_hand, numbers, outputs, shown
 from groundup.course.checks.speed import Speed, time_check
 
 
@@ -35,7 +37,8 @@ class Exercise:
     show: how a call with these arguments reads in a message: "matmul of (2, 3) and (3, 4)"
     hand: (arguments, expected) computed by hand; the check `shape` uses the first
     arguments: makes random arguments of a size; typical: the size for `agreement`; sizes: those for `sizes`
-    gradient, memory: the checks of these names, None where the task has none; speed: the limit for the check `speed`
+    gradient, memory, types, way: the checks of these names, None where the task has none; speed: the limit for `speed`
+    shapes: wrong shapes of a result that tell their cause, {shape: cause}, from the arguments; for the check `shape`
     dtype, terms, scale: of the comparison, as shared.checks.tolerance has them; terms and scale are functions of the
         arguments
     mistakes: the known mistakes of this task; the general ones are recognised in every task
@@ -55,7 +58,10 @@ class Exercise:
     terms: Callable[..., float] = field(default=lambda *arguments: 16)
     scale: Callable[..., Any] = field(default=lambda *arguments: None)
     mistakes: Sequence[Mistake] = ()
+    shapes: Callable[..., Mapping[tuple[int, ...], str]] = field(default=lambda *arguments: {})
     memory: Callable[[Tally], None] | None = None
+    types: Callable[[Tally], None] | None = None
+    way: Callable[[Tally], None] | None = None
     speed: Speed | None = None
     fresh: bool = False
 
@@ -68,18 +74,23 @@ def checks_of(exercise: Exercise) -> list[Check]:
         tally.trying(case)
         given = tuple(each.copy() if isinstance(each, np.ndarray) else each for each in arguments)
         got = outputs(exercise.call(*given))
+        scale = exercise.scale(*arguments)
         for name, value in expected.items():
-            tally.equal(
-                got.get(name),
-                value,
-                case=case,
-                name=name,
-                dtype=exercise.dtype,
-                terms=exercise.terms(*arguments),
-                scale=exercise.scale(*arguments),
-                mistakes=exercise.mistakes,
-                arguments=arguments,
-            )
+            try:
+                tally.equal(
+                    got.get(name),
+                    value,
+                    case=case,
+                    name=name,
+                    dtype=exercise.dtype,
+                    terms=exercise.terms(*arguments),
+                    scale=scale[name] if isinstance(scale, Mapping) else scale,
+                    mistakes=exercise.mistakes,
+                    arguments=arguments,
+                )
+            except Wrong as wrong:
+                wrong.by_hand = call_by_hand(exercise.show, arguments, value, got.get(name))
+                raise
 
     def shape(tally: Tally) -> None:
         arguments, expected = exercise.hand[0]
@@ -98,13 +109,19 @@ def checks_of(exercise: Exercise) -> list[Check]:
             except (TypeError, ValueError) as error:
                 ragged = "inhomogeneous" in str(error)
                 what = "the rows do not have one length" if ragged else "expected numbers"
-                raise Wrong(f"{of}: {what}", expected=f"numbers of shape {wanted}", got=shown(given)) from None
+                raise Wrong(
+                    f"{of}: {what}",
+                    expected=f"numbers of shape {wanted}",
+                    got=shown(given),
+                    cause=cause_of_ragged(given) if ragged else "",
+                ) from None
             tally.holds(
                 found == wanted,
                 f"{of}: the shape is not right",
                 expected=str(wanted),
                 got=str(found),
-                cause=likely_cause(np.asarray(given), np.asarray(value), name, exercise.mistakes, arguments)
+                cause=exercise.shapes(*arguments).get(found, "")
+                or likely_cause(np.asarray(given), np.asarray(value), name, exercise.mistakes, arguments)
                 if found != wanted
                 else "",
             )
@@ -129,6 +146,10 @@ def checks_of(exercise: Exercise) -> list[Check]:
     made += [Check("agreement", agreement), Check("sizes", sizes)]
     if exercise.memory is not None:
         made.append(Check("memory", exercise.memory))
+    if exercise.types is not None:
+        made.append(Check("types", exercise.types))
+    if exercise.way is not None:
+        made.append(Check("way", exercise.way))
     if exercise.speed is not None:
         made.append(Check("speed", time_check(exercise.speed, exercise.call, exercise.reference, exercise.show)))
     return [Check(each.name, _with_fresh(each.run, exercise.fresh)) for each in made]

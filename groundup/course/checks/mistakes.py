@@ -53,6 +53,22 @@ def likely_cause(
     return _general(got, expected, fresh)
 
 
+USED_UP = (
+    "only the first row has its numbers: what zip, map or a generator gives is used up after one walk, and the rows "
+    "after the first find nothing there. Make a list of it, list(zip(…)), or make it anew for each row"
+)
+
+
+def cause_of_ragged(rows: Any) -> str:
+    """The likely cause if the rows of a result do not have one length, "" if it is not known."""
+    lengths = [len(row) for row in rows if isinstance(row, Sequence)]
+    if len(lengths) == len(rows) > 1 and lengths[0] and not any(lengths[1:]):
+        return USED_UP
+    if lengths == sorted(set(lengths)):
+        return "every row is longer than the one before: begin a new list for each row, inside the loop over the rows"
+    return ""
+
+
 COMPUTED = "inf - inf, inf / inf or 0 / 0: was exp taken of a large number, or a number divided by a sum of zeros?"
 
 

@@ -1,8 +1,9 @@
-"""What a learner's function returned: its numbers, and how they read in a message."""
+"""What a learner's function got and returned: the numbers, and how they read in a message."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,54 @@ def numbers(value: Any) -> np.ndarray:
     if array.dtype.kind not in "biufO":
         raise TypeError(f"expected numbers, got {array.dtype}")
     return np.asarray(array, np.float64)
+
+
+MOST_BY_HAND = 24
+"""Numbers of an array that a message shows whole."""
+
+
+def by_hand(value: Any) -> str:
+    """An array of at most MOST_BY_HAND numbers as a matrix, so that it can be recomputed on paper; else ""."""
+    try:
+        array = numbers(value)
+    except (TypeError, ValueError):
+        return ""
+    if not 0 < array.size <= MOST_BY_HAND:
+        return ""
+    return np.array2string(
+        array + 0.0, precision=6, suppress_small=bool(np.abs(array).max() < LARGE), max_line_width=88
+    )
+
+
+LARGE = 1e5
+"""Numbers below it are shown without exponents."""
+
+
+def arguments_by_hand(function: Callable[..., Any], arguments: Sequence[Any]) -> str:
+    """The arguments of a call by name, as matrices; only those that are arrays or numbers.
+
+    function: takes these arguments, and has names for them
+    """
+    parts = []
+    for name, value in zip(inspect.signature(function).parameters, arguments, strict=False):
+        text = by_hand(value) if isinstance(value, np.ndarray) and value.ndim else ""
+        if text:
+            parts.append(beside(f"{name} = ", text))
+    return "\n".join(parts)
+
+
+def call_by_hand(function: Callable[..., Any], arguments: Sequence[Any], expected: Any, got: Any) -> str:
+    """The arguments of a call, the right result and what came, as matrices; "" unless both results are small arrays."""
+    wanted, came = by_hand(expected), by_hand(got)
+    if not wanted or not came or not np.ndim(expected):
+        return ""
+    results = [beside("expected = ", wanted), beside("got      = ", came)]
+    return "\n".join(part for part in (arguments_by_hand(function, arguments), *results) if part)
+
+
+def beside(before: str, text: str) -> str:
+    """A text of several lines after another one, with its lines below each other."""
+    return before + text.replace("\n", "\n" + " " * len(before))
 
 
 MOST_SHOWN = 160

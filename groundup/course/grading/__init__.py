@@ -14,6 +14,8 @@ week16_fusing
                                                             phase 5, training by kernels
 week17_inside_the_network, week18_live_view, week18_gradient_checking
                                                             phase 6, tools that look inside
+own_work.py     what the function of a task calls: the learner's answer must not leave the work to another function
+cases/          the detective exercises, a file a case
 checkpoints/    what ends a phase
 calling/        how the learner's functions are called: lists, arrays, C, kernels
 problems/       arguments, right results and known mistakes that several weeks share
@@ -26,14 +28,21 @@ from pathlib import Path
 from types import ModuleType
 
 from groundup.course.checks.check import Check
+from groundup.course.grading.own_work import with_own_work
+from groundup.course.manifest import course
 
 
 def task_checks(task: str) -> list[Check]:
-    """The checks of a task, such as "8.3". Raises KeyError if no file of its week grades it."""
+    """The checks of a task, such as "8.3", or a detective exercise, "8.d".
+
+    Raises KeyError if no file of its week grades it.
+    """
     week = int(task.partition(".")[0])
-    for module in _modules(__name__, f"week{week:02}_"):
+    package = f"{__name__}.cases" if task.endswith(".d") else __name__
+    for module in _modules(package, f"week{week:02}_"):
         if task in module.GRADES:
-            return list(module.GRADES[task]())
+            made = list(module.GRADES[task]())
+            return made if task.endswith(".d") else with_own_work(made, course().task(task))
     raise KeyError(f"no file of week {week} grades task {task}")
 
 

@@ -26,6 +26,7 @@ from groundup.course.grading.problems.activations import (
     relu_slopes,
     softmax_arguments,
     softmax_of,
+    softmax_scale,
 )
 from groundup.course.grading.problems.cross_entropy import (
     CROSS_ENTROPY_BACKWARD_HAND,
@@ -37,13 +38,20 @@ from groundup.course.grading.problems.cross_entropy import (
     cross_entropy_slopes,
     labelled,
     loss_scale,
+    slopes_scale,
 )
 
 OVERFLOW = "exp of more than 709 is larger than any float: subtract {} first, which cancels and changes nothing else"
 
-UNDERFLOW = "every exp of a row has rounded to 0: subtract the largest of each row, not of the whole matrix"
+UNDERFLOW = (
+    "every exp of a row has rounded to 0: subtract the largest of the row's own numbers, not of the whole matrix, and "
+    "not a maximum that starts at 0"
+)
 
-LOGARITHM = "a share has rounded to 0, and the logarithm of 0 is no number: work with z - max(z), as the docstring does"
+LOGARITHM = (
+    "a share has rounded to 0, or the exps of a row all have, and the logarithm of 0 is no number: work with z - "
+    "max(z), as the docstring does, where max(z) is the largest of the row's own numbers"
+)
 
 
 def relu_backward() -> list[Check]:
@@ -89,11 +97,12 @@ def sigmoid_of() -> list[Check]:
                 ((-LOG2,), 1 / 3),
                 ((1000.0,), 1.0),
                 ((-1000.0,), 0.0),
+                ((-700.0,), math.exp(-700.0)),
             ],
             arguments=lambda rng, size: (float(size * rng.standard_normal()),),
             typical=3.0,
             sizes=[0.1, 1.0, 10.0, -10.0, 40.0, -40.0, 300.0, FAR, -FAR],
-            scale=lambda v: 1.0,
+            scale=reference,
             mistakes=[
                 Mistake("this is the sigmoid of -v: the exponent's sign", lambda v: 1.0 - reference(v)),
                 Mistake(
@@ -129,7 +138,7 @@ def softmax() -> list[Check]:
             typical=(4, 3),
             sizes=SHAPES,
             terms=lambda z: z.shape[1] + 16,
-            scale=lambda z: 1.0 + np.abs(z).max(),
+            scale=softmax_scale,
             mistakes=SOFTMAX_MISTAKES,
         )
     )
@@ -169,6 +178,7 @@ def mean_squared_error_backward() -> list[Check]:
             hand=[
                 ((np.array([[1.0, 2.0], [3.0, 5.0]]), np.array([[0.0, 0.0], [3.0, 1.0]])), [[0.5, 1.0], [0.0, 2.0]]),
                 ((np.array([[7.0]]), np.array([[10.0]])), [[-6.0]]),
+                ((np.array([[1e6, -1e6]]), np.array([[0.0, 1e6]])), [[1e6, -2e6]]),
             ],
             arguments=pair_of,
             typical=(4, 3),
@@ -232,7 +242,7 @@ def softmax_cross_entropy_backward() -> list[Check]:
             sizes=SHAPES,
             gradient=cross_entropy_gradient(call),
             terms=lambda z, labels: z.shape[1] + 16,
-            scale=loss_scale,
+            scale=slopes_scale,
             mistakes=CROSS_ENTROPY_BACKWARD_MISTAKES,
         )
     )

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Wrong
+from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling.on_lists import graded, on_lists, stage
-from groundup.course.grading.problems.activations import LOG3, SHAPES, softmax_of
+from groundup.course.grading.calling.watched_lists import look_ups, most_walks, watched
+from groundup.course.grading.problems.activations import FAR, LOG3, SHAPES, softmax_of
 from groundup.course.grading.problems.dense import (
     BACKWARD_HAND,
     BACKWARD_MISTAKES,
@@ -36,6 +37,7 @@ from groundup.course.grading.problems.networks import (
     network_gradients,
     network_slopes,
     network_trace,
+    remark_on_first_layer,
 )
 from groundup.course.grading.problems.optimizer_steps import (
     SGD_ALL,
@@ -125,7 +127,7 @@ def dense_forward() -> list[Check]:
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> Any:
         layer = dense(weights.tolist(), bias.tolist())
         y = on_lists(layer.forward, "x")(x)
-        if layer._x is None or np.shape(layer._x) != x.shape:
+        if layer._x is None or np.shape(layer._x) != x.shape or np.any(np.asarray(layer._x) != x):
             raise Wrong("Dense.forward does not remember x", cause=REMEMBER)
         if layer.weights != weights.tolist() or layer.bias != bias.tolist():
             raise Wrong("the layer's weights or bias were changed by forward", cause="forward only reads them")
@@ -150,6 +152,24 @@ def dense_forward() -> list[Check]:
 NOT_NEEDED = "no layer needs dL/dx of the first one: return None without computing it where needs_grad_input is False"
 
 
+STILL_NEEDED = "grad_weights and grad_bias are wanted in any case; only dL/dx may be left out"
+
+
+def weights_unread(tally: Tally) -> None:
+    """Dense.backward with needs_grad_input=False does not read the weights: they are for dL/dx alone."""
+    x, weights, grad = backward_arguments(np.random.default_rng(8), (3, 4, 2))
+    layer = stage().dense.Dense(weights.tolist(), [0.0, 0.0])
+    layer.forward(x.tolist())
+    layer.weights = given = watched(weights)
+    tally.trying("Dense.backward with needs_grad_input=False")
+    layer.backward(grad.tolist(), needs_grad_input=False)
+    tally.holds(
+        look_ups(given) == 0 and most_walks(given) == 0,
+        "backward(…, needs_grad_input=False) computes dL/dx all the same: it reads the weights",
+        cause=NOT_NEEDED,
+    )
+
+
 def dense_backward() -> list[Check]:
     """Dense.backward: the three gradients by name, after a second call."""
     dense = stage().dense.Dense
@@ -159,6 +179,10 @@ def dense_backward() -> list[Check]:
         layer.forward(x.tolist())
         if layer.backward(grad.tolist(), needs_grad_input=False) is not None:
             raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=NOT_NEEDED)
+        for name, of, sums in (("grad_weights", "weights", x.T @ grad), ("grad_bias", "bias", grad.sum(axis=0))):
+            if np.any(sums) and not np.any(getattr(layer, name)):
+                what = f"backward(…, needs_grad_input=False) has found no gradient of the {of}"
+                raise Wrong(what, cause=STILL_NEEDED)
         returned = on_lists(layer.backward, "grad_output")(grad)
         if layer.weights != weights.tolist() or layer.bias != [0.5] * weights.shape[1]:
             cause = "backward only finds the gradients; moving the weights is the optimizer's task"
@@ -177,6 +201,7 @@ def dense_backward() -> list[Check]:
             terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
             scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
             gradient=dense_slopes(call),
+            way=weights_unread,
             mistakes=BACKWARD_MISTAKES,
         )
     )
@@ -230,6 +255,7 @@ def softmax_backward() -> list[Check]:
                     (np.array([[4.0, 8.0], [4.0, 8.0]]), quarters, np.array([[0.25, 0.75], [0.75, 0.25]])),
                     [[-0.75, 0.75], [-0.75, 0.75]],
                 ),
+                ((np.array([[3.0, 5.0]]), np.array([[FAR, -FAR]]), np.array([[1.0, 0.0]])), [[0.0, 0.0]]),
             ],
             arguments=arguments,
             typical=(4, 3),
@@ -280,6 +306,11 @@ def network_forward_backward() -> list[Check]:
     """Network._forward_backward: the loss and all gradients."""
     network = stage().network.Network
 
+    def way(tally: Tally) -> None:
+        (given,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
+        made = network.from_parameters(given.parameters, given.activation, given.loss, "float64")
+        remark_on_first_layer(tally, made, lambda: made._forward_backward(given.x.tolist(), given.y.tolist(), None))
+
     def call(given: Problem) -> dict[str, Any]:
         made = network.from_parameters(given.parameters, given.activation, given.loss, "float64")
         masks = None if given.masks is None else [mask.tolist() for mask in given.masks]
@@ -301,6 +332,7 @@ def network_forward_backward() -> list[Check]:
             terms=lambda given: 256,
             scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
             gradient=network_slopes(call),
+            way=way,
             mistakes=BACKPROPAGATION_MISTAKES,
         )
     )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +13,9 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, Wrong, unchanged
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.source import loops_in, syntax_of, uses_none_of, with_helpers, without_loops
 from groundup.course.grading.calling.on_arrays import (
+    LOOP,
     NO_OUT,
     OVERFLOWED,
     below,
@@ -23,6 +28,7 @@ from groundup.course.grading.calling.on_arrays import (
     twice,
 )
 from groundup.course.grading.problems.activations import (
+    MAXIMUM_MISTAKES,
     RELU_HAND,
     RELU_MISTAKES,
     SHAPES,
@@ -33,6 +39,7 @@ from groundup.course.grading.problems.activations import (
     relu_slopes,
     softmax_arguments,
     softmax_of,
+    softmax_scale,
 )
 from groundup.course.grading.problems.dense import (
     BACKWARD_HAND,
@@ -75,7 +82,36 @@ def outer_products() -> list[Check]:
         return total
 
     cause = "a loop over rows, columns or elements of the result: only k is looped over, K times in all"
-    return graded(exercise, speed_check(exercise, function, against, lambda rng: matrices(rng, (120, 4, 120)), cause))
+    rungs = ("dot_per_output", "at_operator", "matmul_tn", "matmul_nt", "LADDER")
+    names = ("@", "matmul", "dot", "vdot", "vecdot", "matvec", "vecmat", "inner", "tensordot", "multi_dot")
+    whole = "this is the whole product in one call: write it as a sum over k of column k of a times row k of b"
+
+    def way(tally: Tally) -> None:
+        uses_none_of(function, dict.fromkeys((*names, *rungs), whole))(tally)
+        for each in with_helpers(function):
+            for node in filter(_sums, ast.walk(syntax_of(each))):
+                raise Wrong(f"{each.__name__} uses einsum", cause=whole, line=getattr(node, "lineno", 0))
+        tally.holds(
+            any(True for each in with_helpers(function) for _ in loops_in(syntax_of(each))),
+            "outer_products has no loop over k",
+            cause="the products of all k at once take K times the memory of the result: add one outer product after "
+            "the other",
+        )
+        without_loops(function, cause, nested=1)(tally)
+
+    # Many rows or columns and one k: a loop over either takes thousands of rounds.
+    sizes = ((120, 4, 120), (3000, 1, 1), (1, 1, 3000))
+    times = [speed_check(exercise, function, against, partial(matrices, size=size), cause) for size in sizes]
+    return graded(replace(exercise, way=way), *times)
+
+
+def _sums(node: ast.AST) -> bool:
+    """Whether this is a call of einsum that adds up products: "ik,kj->ij" does, and "i,j->ij" does not."""
+    if not isinstance(node, ast.Call) or getattr(node.func, "attr", getattr(node.func, "id", "")) != "einsum":
+        return False
+    subscripts = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
+    factors, _, result = str(subscripts).partition("->")
+    return not result or not set(factors) - {",", " "} <= set(result)
 
 
 def relu_backward() -> list[Check]:
@@ -91,20 +127,13 @@ def relu_backward() -> list[Check]:
         typical=(4, 5),
         sizes=SHAPES,
         gradient=relu_slopes(call),
+        way=without_loops(function, LOOP),
         mistakes=RELU_MISTAKES,
     )
     plain = speed_check(
         exercise, function, lambda g, z, o: np.where(z > 0, g, 0), lambda rng: relu_arguments(rng, (3000, 4))
     )
     return graded(exercise, plain)
-
-
-def whole_maximum(z: np.ndarray) -> np.ndarray:
-    """Softmax after subtracting the maximum of the whole matrix: 0 / 0 in a row that is far smaller."""
-    with np.errstate(all="ignore"):
-        exps = np.exp(z - z.max())
-        shares: np.ndarray = exps / exps.sum(axis=1, keepdims=True)
-        return shares
 
 
 def without_keepdims(z: np.ndarray) -> np.ndarray | None:
@@ -125,15 +154,12 @@ def softmax() -> list[Check]:
         typical=(4, 3),
         sizes=SHAPES,
         terms=lambda z: z.shape[1] + 16,
-        scale=lambda z: 1.0 + np.abs(z).max(),
+        scale=softmax_scale,
+        way=without_loops(function, LOOP),
         mistakes=[
             Mistake(OVERFLOWED, naive_softmax),
             *SOFTMAX_MISTAKES,
-            Mistake(
-                "the maximum of the whole matrix is subtracted, and a row far below it rounds to 0 / 0: each row's own "
-                "maximum, max(axis=1, keepdims=True)",
-                whole_maximum,
-            ),
+            *MAXIMUM_MISTAKES,
             Mistake(
                 "a row's sum is broadcast along the columns: keepdims=True keeps it a column, (batch, 1)",
                 without_keepdims,
@@ -150,7 +176,7 @@ def dense_forward() -> list[Check]:
     def call(x: np.ndarray, weights: np.ndarray, bias: np.ndarray) -> dict[str, Any]:
         layer = dense(weights, bias)
         found = on_arrays(layer.forward, lambda x: (len(x), len(bias)), "x", scratch=False)(x)
-        if layer._x is None or np.shape(layer._x) != x.shape:
+        if layer._x is None or np.shape(layer._x) != x.shape or np.any(np.asarray(layer._x) != x):
             raise Wrong("Dense.forward does not remember x", cause="backward will ask what x was: self._x = x")
         unchanged(Tally(), (weights, bias), (layer.weights, layer.bias), ("weights", "bias"))
         return found
@@ -169,6 +195,7 @@ def dense_forward() -> list[Check]:
         terms=lambda x, w, b: len(w) + 1,
         scale=lambda x, w, b: np.abs(x) @ np.abs(w) + np.abs(b),
         mistakes=DENSE_MISTAKES,
+        way=without_loops(dense.forward, LOOP),
     )
     return graded(
         exercise,
@@ -181,6 +208,43 @@ def dense_forward() -> list[Check]:
     )
 
 
+NOT_NEEDED = "no layer needs dL/dx of the first one: return None there, without computing it"
+
+HELD = 0.1234375
+"""What grad_weights and grad_bias hold before the first way back. No gradient here is this number in every place."""
+
+
+class Unread:
+    """Stands in the place of a layer's weights, and notes whether more than their shape is read."""
+
+    def __init__(self, weights: np.ndarray) -> None:
+        self._weights, self.read = weights, False
+
+    def __getattr__(self, name: str) -> Any:
+        self.read = self.read or name not in ("shape", "ndim", "size", "dtype")
+        return getattr(self._weights, name)
+
+    def __array__(self, *arguments: Any, **named: Any) -> np.ndarray:
+        self.read = True
+        return self._weights.__array__(*arguments, **named)
+
+    def __len__(self) -> int:
+        return len(self._weights)
+
+
+def weights_unread(tally: Tally) -> None:
+    """Dense.backward with needs_grad_input=False does not read the weights: they are for dL/dx alone."""
+    x, weights, grad = (each.astype(np.float32) for each in backward_arguments(np.random.default_rng(8), (3, 4, 2)))
+    layer = stage().dense.Dense(weights, np.zeros(2))
+    layer.forward(x)
+    layer.weights = given = Unread(weights)
+    tally.trying("Dense.backward with needs_grad_input=False")
+    layer.backward(grad, needs_grad_input=False)
+    what = "backward(…, needs_grad_input=False) computes dL/dx all the same: it reads the weights"
+    tally.holds(not given.read, what, cause=NOT_NEEDED)
+    without_loops(layer.backward, LOOP)(tally)
+
+
 NEW_ARRAY = "write into the array that is there: out={0}, or {0}[...] = …"
 
 
@@ -191,9 +255,13 @@ def dense_backward() -> list[Check]:
     def call(x: np.ndarray, weights: np.ndarray, grad: np.ndarray) -> dict[str, Any]:
         layer = dense(weights, np.full(weights.shape[1], 0.5, weights.dtype))
         layer.forward(x)
+        layer.grad_weights[...], layer.grad_bias[...] = HELD, HELD
         if layer.backward(grad, needs_grad_input=False) is not None:
-            cause = "no layer needs dL/dx of the first one: return None there, without computing it"
-            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=cause)
+            raise Wrong("backward(…, needs_grad_input=False) returned something", expected="None", cause=NOT_NEEDED)
+        for name, there in (("weights", layer.grad_weights), ("bias", layer.grad_bias)):
+            if np.all(there == HELD):
+                cause = "grad_weights and grad_bias are wanted in any case; only dL/dx may be left out"
+                raise Wrong(f"backward(…, needs_grad_input=False) has found no gradient of the {name}", cause=cause)
         of_weights, of_bias = layer.grad_weights, layer.grad_bias
         of_weights[...], of_bias[...] = np.nan, np.nan
         found = on_arrays(layer.backward, lambda grad: x.shape, "grad_output", scratch=False)(grad)
@@ -232,6 +300,7 @@ def dense_backward() -> list[Check]:
         terms=lambda x, w, g: max(len(x), w.shape[1]) + 16,
         scale=lambda x, w, g: np.abs(x).sum() + np.abs(w).sum() + np.abs(g).sum(),
         gradient=dense_slopes(call),
+        way=weights_unread,
         mistakes=[
             *BACKWARD_MISTAKES,
             Mistake(added, lambda x, w, g: np.full(w.shape, np.nan), "grad_weights"),

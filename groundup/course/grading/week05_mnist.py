@@ -11,7 +11,9 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally, unchanged
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.source import without_loops
 from groundup.course.grading.calling.on_arrays import (
+    LOOP,
     OVERFLOWED,
     below,
     check_dtype,
@@ -29,6 +31,8 @@ from groundup.course.grading.problems.cross_entropy import (
     CROSS_ENTROPY_BACKWARD_MISTAKES,
     CROSS_ENTROPY_HAND,
     CROSS_ENTROPY_MISTAKES,
+    LOSS_MAXIMUM_MISTAKES,
+    SLOPE_MAXIMUM_MISTAKES,
     cross_entropies,
     cross_entropy_gradient,
     cross_entropy_slopes,
@@ -37,6 +41,7 @@ from groundup.course.grading.problems.cross_entropy import (
     naive_cross_entropy,
     naive_logarithm,
     one_hot,
+    slopes_scale,
 )
 from groundup.course.grading.problems.networks import (
     BACKPROPAGATION_HAND,
@@ -46,6 +51,7 @@ from groundup.course.grading.problems.networks import (
     gradients_by_name,
     network_case,
     network_slopes,
+    remark_on_first_layer,
 )
 from groundup.course.grading.problems.optimizer_steps import (
     ADAM_ALL,
@@ -79,6 +85,33 @@ def loss_on_arrays(function: Callable[..., Any], *names: str) -> Callable[..., A
     return call
 
 
+IN_FLOAT32 = (
+    "the losses are added up in float32, which has some 7 digits: a large loss swallows the small ones. Add them up "
+    "with dtype=np.float64, as in per_row.mean(dtype=np.float64); _mean, further down in the file, does so"
+)
+
+
+def added_in_float64(function: Callable[..., Any]) -> Callable[[Tally], None]:
+    """The check `types` of a loss: the terms of float32 logits are added up in float64.
+
+    Each row's loss is a whole number that float32 holds. Their sum is not: beside 2^30 the next number that float32
+    holds is 2^30 + 128, and the sum of the four is 2^30 + 189, in whatever order they are added up.
+    """
+
+    def check(tally: Tally) -> None:
+        logits = np.zeros((4, 2), np.float32)
+        losses = logits[:, 1] = 2.0**30, 63, 63, 63
+        right = sum(losses) / 4
+        case = f"{function.__name__} of float32 logits, whose four losses are 2^30, 63, 63 and 63"
+        tally.trying(case)
+        got = float(function(logits, np.zeros(4, np.int64)))
+        tally.holds(
+            abs(got - right) < 1e-3, f"{case}: wrong", expected=f"{right:.2f}", got=f"{got:.2f}", cause=IN_FLOAT32
+        )
+
+    return check
+
+
 def softmax_cross_entropy() -> list[Check]:
     """Softmax cross-entropy."""
     function = stage().losses.softmax_cross_entropy
@@ -92,6 +125,8 @@ def softmax_cross_entropy() -> list[Check]:
         call=loss_on_arrays(function, "logits", "labels"),
         reference=lambda z, labels: {"": loss_below(z.tolist(), labels.tolist())},
         show=lambda z, labels: f"softmax_cross_entropy(logits {z.shape}, labels)",
+        types=added_in_float64(function),
+        way=without_loops(function, LOOP),
         hand=CROSS_ENTROPY_HAND,
         arguments=labelled,
         typical=(4, 3),
@@ -107,6 +142,7 @@ def softmax_cross_entropy() -> list[Check]:
             ),
             Mistake(OVERFLOWED, naive_cross_entropy),
             Mistake(OVERFLOWED, naive_logarithm),
+            *LOSS_MAXIMUM_MISTAKES,
             Mistake(
                 "[:, labels] takes these columns of every row: each row's own label is [np.arange(rows), labels]",
                 lambda z, labels: float(np.mean(cross_entropies(z)[:, labels])) if len(z) > 1 else None,
@@ -138,13 +174,14 @@ def softmax_cross_entropy_backward() -> list[Check]:
         call=call,
         reference=below(floor_below().losses.softmax_cross_entropy_backward),
         show=lambda z, labels: f"softmax_cross_entropy_backward(logits {z.shape}, labels)",
+        way=without_loops(function, LOOP),
         hand=twice(CROSS_ENTROPY_BACKWARD_HAND),
         arguments=labelled,
         typical=(4, 3),
         sizes=SHAPES,
         gradient=cross_entropy_gradient(call),
         terms=lambda z, labels: z.shape[1] + 16,
-        scale=loss_scale,
+        scale=slopes_scale,
         mistakes=[
             Mistake(
                 "[:, labels] takes these columns of every row: each row's own label is [np.arange(rows), labels]",
@@ -152,6 +189,7 @@ def softmax_cross_entropy_backward() -> list[Check]:
             ),
             *CROSS_ENTROPY_BACKWARD_MISTAKES,
             Mistake(OVERFLOWED, lambda z, labels: (naive_softmax(z) - one_hot(labels, z.shape[1])) / len(z)),
+            *SLOPE_MAXIMUM_MISTAKES,
         ],
     )
     return graded(exercise, speed_check(exercise, function, cross_entropy_slopes, lambda rng: labelled(rng, (3000, 4))))
@@ -177,6 +215,11 @@ def network_forward_backward() -> list[Check]:
         network, y = made(floor_below(), given), given.y.tolist()
         return gradients_by_name(network.loss(given.x, y, given.masks), network.gradients(given.x, y, given.masks))
 
+    def way(tally: Tally) -> None:
+        (given,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
+        network = made(stage(), given)
+        remark_on_first_layer(tally, network, lambda: network._forward_backward(given.x, given.y, None))
+
     added = "the gradient of the batch before is still in it: gradients are replaced, not added up"
 
     exercise = Exercise(
@@ -190,6 +233,7 @@ def network_forward_backward() -> list[Check]:
         terms=lambda given: 256,
         scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
         gradient=network_slopes(call),
+        way=way,
         mistakes=[*BACKPROPAGATION_MISTAKES, Mistake(added, _added, "dL/dW1")],
         fresh=True,
     )
@@ -222,13 +266,14 @@ def optimizer_checks(
 
     def after(floor: Any, given: Steps, give: Callable[[np.ndarray], Any]) -> dict[str, Any]:
         parameters = [give(given.weights), give(given.bias)]
+        weights, bias = parameters
         optimizer = getattr(floor.optimizers, name)(given.rates[0], **given.settings)
         for gradients, rate in zip(given.gradients, given.rates, strict=True):
             optimizer.learning_rate = rate
             handed = [give(each) for each in gradients]
-            optimizer.step(parameters, handed)
+            optimizer.step(list(parameters), handed)  # a list of its own: an array put into it is lost
             unchanged(Tally(), gradients, handed, ["the weights' gradient", "the bias's gradient"])
-        found = dict(zip(("weights", "bias"), parameters, strict=True))
+        found = {"weights": weights, "bias": bias}
         state = optimizer.state()["buffers"]
         for setting, held_names in buffers.items():
             if not setting or given.settings.get(setting):
@@ -254,6 +299,7 @@ def optimizer_checks(
         scale=lambda given: 10.0,
         mistakes=mistakes,
         fresh=True,
+        way=without_loops(getattr(stage().optimizers, name).step, f"{LOOP}; only the parameters are looped over", 1),
     )
 
     def plain(given: Steps) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,21 @@ from groundup.course.grading.calling.c_functions import (
     c_function,
     matrix,
     numpy_floor,
-    quietly,
     read_at_strides,
 )
+from groundup.course.grading.calling.c_trace import Accesses, order_of_accesses, share_of_neighbours
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
+from groundup.course.grading.problems.activations import (
+    CHOOSE,
+    LOG3,
+    MAXIMUM_MISTAKES,
+    RELU_HAND,
+    SOFTMAX_HAND,
+    quietly,
+    softmax_arguments,
+    softmax_less,
+    softmax_scale,
+)
 from groundup.course.grading.problems.c_products import product
 
 
@@ -55,7 +67,7 @@ def relu_backward() -> list[Check]:
             show=lambda grad, z: f"relu_backward of {z.shape}",
             hand=[
                 ((grad, z), [[0.0, 0.0, 30.0], [-40.0, 0.0, 60.0]]),
-                ((np.array([[np.inf, 1.0]]), np.array([[-1.0, 1.0]])), [[0.0, 1.0]]),
+                *(((grad, z), expected) for (grad, z, _), expected in RELU_HAND[1:]),
             ],
             arguments=lambda rng, size: (matrix(rng, size), matrix(rng, size)),
             typical=(4, 6),
@@ -72,10 +84,7 @@ def relu_backward() -> list[Check]:
                 Mistake(
                     "the gradient passes where z was positive, not where it was negative", lambda g, z: (z <= 0) * g
                 ),
-                Mistake(
-                    "0 times infinity is not a number: choose between 0 and the gradient, do not multiply",
-                    lambda g, z: quietly(lambda: g * (z > 0)),
-                ),
+                Mistake(CHOOSE, lambda g, z: quietly(lambda: g * (z > 0))),
                 Mistake("the sign of z decides, not that of the gradient", lambda g, z: np.where(g > 0, g, 0)),
             ],
         )
@@ -153,6 +162,20 @@ def column_sums() -> list[Check]:
         arguments = (read("values", values), filled("sums", values.shape[1:]))
         return fenced_arrays.run("column_sums", function, *values.shape, *arguments)["sums"]
 
+    def traced() -> tuple[Any, ...]:
+        return 60, 70, matrix(np.random.default_rng(4), (60, 70)), np.empty(70)
+
+    def judge(tally: Tally, accesses: Accesses) -> None:
+        share = share_of_neighbours(accesses.of(0, written=False))
+        tally.holds(
+            share >= 0.5,
+            "column_sums does not read values row by row",
+            expected="each read goes to the number after the one before, but for the ends of rows",
+            got=f"{100 * share:.0f} % of the reads do",
+            cause="the walk goes down the columns, a whole row further on with every step: the inner loop is the one "
+            "over j, and sums[j] grows row by row",
+        )
+
     def in_walk(values: np.ndarray, row: int, column: int) -> np.ndarray | None:
         found = read_at_strides(values, row, column)
         return None if found is None else found.sum(axis=0)
@@ -161,6 +184,7 @@ def column_sums() -> list[Check]:
         Exercise(
             call=call,
             reference=lambda values: values.sum(axis=0),
+            way=order_of_accesses("column_sums", ["dense.c"], traced, judge),
             show=lambda values: f"column_sums of {values.shape}",
             hand=[(((np.array([[1.0, 2.0, 3.0], [40.0, 50.0, -60.0]])),), [41.0, 52.0, -57.0])],
             arguments=lambda rng, size: (matrix(rng, size),),
@@ -219,25 +243,28 @@ def softmax() -> list[Check]:
 
         return lambda z: quietly(lambda: compute(z))
 
-    half = np.log(3.0)
     made = checks_of(
         Exercise(
             call=call,
             reference=floor.softmax,
             show=lambda z: f"softmax of {z.shape}" + (f", {z[0, 0]:g} among it" if np.abs(z).max() > 100 else ""),
             hand=[
-                ((np.array([[0.0, half], [half, 0.0], [5.0, 5.0]]),), [[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]]),
+                ((np.array([[0.0, LOG3], [LOG3, 0.0], [5.0, 5.0]]),), [[0.25, 0.75], [0.75, 0.25], [0.5, 0.5]]),
                 ((np.array([[1000.0, 1000.0]]),), [[0.5, 0.5]]),
                 ((np.array([[-1000.0, -1000.0]]),), [[0.5, 0.5]]),
+                *SOFTMAX_HAND[2:],
             ],
-            arguments=lambda rng, size: (3 * matrix(rng, size),),
+            arguments=softmax_arguments,
             typical=(4, 4),
             sizes=SHAPES,
+            terms=lambda z: z.shape[1] + 16,
+            scale=softmax_scale,
             mistakes=[
                 Mistake(
                     "exp of a very negative number is 0: the largest is one of the row's own, so start with z[0]",
-                    lambda z: quietly(lambda: _softmax_from(z, np.maximum(z.max(axis=1, keepdims=True), 0))),
+                    lambda z: softmax_less(z, np.maximum(z.max(axis=1, keepdims=True), 0)),
                 ),
+                *MAXIMUM_MISTAKES,
                 Mistake("exp overflows: subtract the row's largest from each z first", other(1, subtract=False)),
                 Mistake("each row adds up to 1, not the whole matrix: the sum starts anew with each row", other(None)),
                 Mistake("each row adds up to 1, not each column", other(0)),
@@ -250,11 +277,6 @@ def softmax() -> list[Check]:
         )
     )
     return and_then(made, "agreement", in_place)
-
-
-def _softmax_from(z: np.ndarray, largest: np.ndarray) -> np.ndarray:
-    e = np.exp(z - largest)
-    return e / e.sum(axis=1, keepdims=True)
 
 
 def _carried(z: np.ndarray) -> np.ndarray:

@@ -3,25 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check
+from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import (
     SHAPES,
+    alike,
+    and_then,
     c_function,
     faster,
-    matrix,
     numpy_floor,
     quietly,
 )
+from groundup.course.grading.calling.c_trace import (
+    Accesses,
+    longest_until_read_again,
+    order_of_accesses,
+    passes,
+)
 from groundup.course.grading.calling.fenced_arrays import changed, filled, read
+from groundup.course.grading.own_work import words_of
+from groundup.course.grading.problems.activations import FAR, LOG2, rows_far_apart
 from groundup.course.grading.problems.c_products import factors, product
+from groundup.course.grading.problems.cross_entropy import (
+    LOSS_MAXIMUM_MISTAKES,
+    SLOPE_MAXIMUM_MISTAKES,
+    labelled,
+    loss_scale,
+    slopes_scale,
+)
+from shared.numbers import two_digits
 
 
 def softmax_cross_entropy_fused() -> list[Check]:
@@ -49,6 +67,25 @@ def softmax_cross_entropy_fused() -> list[Check]:
     def right(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
         return (softmax_of(logits) - one_hot(logits, labels)) / len(logits)
 
+    def traced() -> tuple[Any, ...]:
+        logits = rows_far_apart(np.random.default_rng(4), (40, 50))
+        return 40, 50, logits, np.arange(40), np.empty((40, 50))
+
+    def judge(tally: Tally, accesses: Accesses) -> None:
+        times = accesses.of(0, written=False).size / (40 * 50)
+        tally.holds(
+            times <= 3.5,
+            f"{name} reads each logit {two_digits(times)} times",
+            expected="2 or 3 times: for the largest of the row, and for its exponential",
+            cause="loss and gradient are computed one after the other, and the exponentials twice: keep them in grad",
+        )
+        tally.holds(
+            accesses.exponentials <= 1.5 * 40 * 50,
+            f"{name} computes {two_digits(accesses.exponentials / (40 * 50))} exponentials for each logit",
+            expected="1",
+            cause="exponentials are most of the work, and loss and gradient need the same ones: keep them in grad",
+        )
+
     batch = "forgot the batch: the loss is the mean over its rows"
     fixed = np.array([2, 0, 1])
     three = np.log(3.0)
@@ -62,11 +99,21 @@ def softmax_cross_entropy_fused() -> list[Check]:
                     (np.array([[0.0, three], [0.0, three]]), np.array([1, 0])),
                     {"loss": np.log(16 / 3) / 2, "grad": [[0.125, -0.125], [-0.375, 0.375]]},
                 ),
-                ((np.array([[1000.0, 1000.0]]), np.array([0])), {"loss": np.log(2.0), "grad": [[-0.5, 0.5]]}),
+                ((np.array([[1000.0, 1000.0]]), np.array([0])), {"loss": LOG2, "grad": [[-0.5, 0.5]]}),
+                ((np.array([[-FAR, -FAR]]), np.array([1])), {"loss": LOG2, "grad": [[0.5, -0.5]]}),
+                ((np.array([[-FAR, FAR, -FAR]]), np.array([1])), {"loss": 0.0, "grad": [[0.0, 0.0, 0.0]]}),
+                ((np.array([[-FAR, FAR]]), np.array([0])), {"loss": 2 * FAR, "grad": [[-1.0, 1.0]]}),
+                (
+                    (np.array([[FAR, FAR], [-FAR, -FAR]]), np.array([0, 1])),
+                    {"loss": LOG2, "grad": [[-0.25, 0.25], [0.25, -0.25]]},
+                ),
             ],
-            arguments=lambda rng, size: (2 * matrix(rng, size), rng.integers(0, size[1], size[0])),
+            arguments=labelled,
             typical=(4, 5),
             sizes=SHAPES,
+            terms=lambda logits, labels: logits.size + 16,
+            way=order_of_accesses(name, ["losses.c", "activations.c"], traced, judge),
+            scale=lambda *given: {"loss": loss_scale(*given), "grad": slopes_scale(*given)},
             gradient=gradient_check(
                 lambda logits: losses.softmax_cross_entropy(logits, fixed),
                 lambda logits: call(logits, fixed)["grad"],
@@ -80,6 +127,8 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 ],
             ),
             mistakes=[
+                *(replace(each, output="loss") for each in LOSS_MAXIMUM_MISTAKES),
+                *(replace(each, output="grad") for each in SLOPE_MAXIMUM_MISTAKES),
                 Mistake(f"{batch}, not their sum", lambda z, y: len(z) * reference(z, y)["loss"], "loss"),
                 Mistake(f"{batch}, not over all elements", lambda z, y: reference(z, y)["loss"] / z.shape[1], "loss"),
                 Mistake("wrong sign: it is minus the logarithm", lambda z, y: -reference(z, y)["loss"], "loss"),
@@ -171,8 +220,30 @@ def sgd() -> list[Check]:
         size, momentum, nesterov, decay = case
         return rng.standard_normal(size), rng.standard_normal((2, size)), 0.1, momentum, nesterov, decay
 
+    def traced() -> tuple[Any, ...]:
+        p, g, velocity = np.random.default_rng(4).standard_normal((3, 2000))
+        return p.size, p, g, velocity, 0.1, 0.9, True, 0.1
+
+    def judge(tally: Tally, accesses: Accesses) -> None:
+        tally.holds(
+            passes(accesses.element) == 1,
+            f"sgd with momentum goes over its arrays {passes(accesses.element)} times",
+            expected="once",
+            cause="each loop fetches the arrays from memory anew: do a parameter's whole update in one round of a loop",
+        )
+
+    def velocity_untouched(tally: Tally) -> None:
+        given, slopes, velocity = np.random.default_rng(6).standard_normal((3, 5))
+        memory, case = changed("velocity", velocity), "sgd with momentum=0 and a velocity"
+        tally.trying(case)
+        arguments = (changed("p", given), read("g", slopes), memory, 0.1, 0.0, 0, 0.0)
+        got = fenced_arrays.run("sgd", function, given.size, *arguments)
+        cause = "it is the momentum that decides: where it is 0, velocity is neither read nor written"
+        alike(tally, f"p of {case}", got["p"], given - 0.1 * slopes, cause)
+        alike(tally, f"velocity of {case}", got["velocity"], velocity, cause)
+
     p, g = np.array([1.0, -2.0, 0.5]), np.array([[10.0, -20.0, 0.0], [10.0, -20.0, 0.0]])
-    return checks_of(
+    made = checks_of(
         Exercise(
             call=call,
             fresh=True,
@@ -188,6 +259,7 @@ def sgd() -> list[Check]:
                 ((p, g, 0.1, 0.5, True, 0.0), {"p": [-2.25, 4.5, 0.5], "velocity": [15.0, -30.0, 0.0]}),
             ],
             arguments=arguments,
+            way=order_of_accesses("sgd", ["optimizers.c"], traced, judge),
             typical=(6, 0.9, True, 0.01),
             sizes=[
                 (1, 0.0, False, 0.0),
@@ -244,6 +316,7 @@ def sgd() -> list[Check]:
             ],
         )
     )
+    return and_then(made, "agreement", velocity_untouched)
 
 
 BLOCK_DEPTH, BLOCK_WIDTH = 64, 256
@@ -269,6 +342,34 @@ def along_rows(name: str) -> Check:
     )
 
 
+MOST_BETWEEN = 5 * BLOCK_DEPTH * BLOCK_WIDTH // 2
+"""Reads of b between two reads of one of its numbers. In blocks it is a block's size; 40,960 numbers are 320 kB."""
+
+MANY = (4, 512, 1024)
+"""A product whose b, 4 MB, is much larger than a block."""
+
+
+def by_blocks(name: str) -> Check:
+    """The check that a product is done with a block of b, for all rows of a, before it reads the next."""
+    m, k, n = MANY
+
+    def arguments() -> tuple[Any, ...]:
+        a, b = factors(np.random.default_rng(4), MANY)
+        return m, k, n, a, b, np.empty((m, n))
+
+    def judge(tally: Tally, accesses: Accesses) -> None:
+        between = longest_until_read_again(accesses.of(1, written=False))
+        tally.holds(
+            between <= MOST_BETWEEN,
+            f"{name}(m={m}, k={k}, n={n}) reads {between:,} numbers of b before it comes back to the first of them",
+            expected=f"at most {MOST_BETWEEN:,}: a block that stays in the cache",
+            cause="b is not read in blocks: the loops over j0 and p0 are the outermost, and the loop over the rows of "
+            "a runs within a block",
+        )
+
+    return Check("way", order_of_accesses(name, ["matmul_loops.c"], arguments, judge))
+
+
 def matmul_ikj() -> list[Check]:
     """The product with the two inner loops swapped."""
     made = checks_of(product("matmul_ikj", mistakes=[ONE_ROW_SET]))
@@ -283,7 +384,7 @@ ONE_ROW_SET = Mistake(
 
 def matmul_blocked() -> list[Check]:
     """The product in blocks of b that stay in the cache."""
-    return [*checks_of(in_blocks("matmul_blocked")), along_rows("matmul_blocked")]
+    return [*checks_of(in_blocks("matmul_blocked")), by_blocks("matmul_blocked"), along_rows("matmul_blocked")]
 
 
 def matmul_restrict() -> list[Check]:
@@ -301,7 +402,18 @@ def matmul_restrict() -> list[Check]:
         "the compiler could not use SIMD: the innermost loop has to be the one over j, which goes along "
         "the rows of b and c, and no round of it may depend on the round before",
     )
-    return [*checks_of(in_blocks(name)), speed]
+
+    def promised(tally: Tally) -> None:
+        tally.holds(
+            words_of("stage3_c/csrc/matmul_loops.c", name).count("restrict") >= 3,
+            f"{name} does not promise that a, b and c do not overlap",
+            expected="restrict at each of the three pointers",
+            cause="without the promise a store to c might change b: the compiler has to look for an overlap first",
+        )
+        in_order.run(tally)
+
+    in_order = by_blocks(name)
+    return [*checks_of(in_blocks(name)), replace(in_order, run=promised), speed]
 
 
 def in_blocks(name: str) -> Exercise:

@@ -188,6 +188,10 @@ def dense_forward() -> list[Check]:
             got=", ".join(called) or "none",
             cause="NumPy holds the memory here; library.function(name, dtype) gives the C function that computes",
         )  # fmt: skip
+        narrow = [each.astype(np.float32) for each in (x, weights, bias)]
+        case = "Dense.forward in float32"
+        tally.trying(case)
+        tally.equal(dense(*narrow[1:]).forward(narrow[0]), x @ weights + bias, case=case, dtype="float32", terms=64)
         refused(
             tally, "Dense.forward of x (5, 4) by weights (3, 4)", lambda: dense(weights, bias).forward(np.ones((5, 4))),
             ValueError, ("(5, 4)", "(3, 4)"), "self._prepare checks x, and makes out where there is none",

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake, likely_cause
@@ -26,6 +26,7 @@ from groundup.course.grading.calling.c_functions import (
     numpy_floor,
     read_at_strides,
 )
+from groundup.course.grading.calling.failing_calls import hands_on_failure
 from groundup.course.grading.calling.fenced_arrays import filled, read
 from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, factors, product, product_call, times
 
@@ -114,7 +115,12 @@ def backward() -> list[Check]:
         buffers = network.buffers(len(x))
         for memory in (*network.layer_gradients, *buffers.output, *buffers.dropped, *buffers.grad):
             memory.fill(held)
-        return dict(zip(_names(parameters), network.gradients(x, y, masks), strict=True))
+        found = dict(zip(_names(parameters), network.gradients(x, y, masks), strict=True))
+        slopes, of_bias = np.asarray(buffers.grad[0]).sum(axis=0), found["grad b1"]
+        if np.isnan(held) and np.isfinite(of_bias).all() and not np.allclose(slopes, of_bias, rtol=1e-9, atol=1e-9):
+            what = "backward: the first layer's grad was written over after its own gradients were computed"
+            raise Wrong(what, cause="no layer lies below the first, so nobody needs dL/dx: hand over NULL as grad_x")
+        return found
 
     def call(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any) -> dict[str, np.ndarray]:
         first: dict[str, np.ndarray] = gradients(parameters, x, y, masks, np.nan)
@@ -149,7 +155,7 @@ def backward() -> list[Check]:
         network = floor.from_parameters((w, *parameters[1:]), "relu", "mean_squared_error", "float64")
         return float(network.loss(x, y))
 
-    return checks_of(
+    made = checks_of(
         Exercise(
             call=call,
             reference=reference,
@@ -194,6 +200,7 @@ def backward() -> list[Check]:
             ],
         )
     )
+    return and_then(made, "sizes", hands_on_failure())
 
 
 NOT_YET_WRITTEN = (

@@ -12,7 +12,9 @@ import numpy as np
 from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
+    ONE_THREAD,
     RUNS,
     Both,
     Launch,
@@ -29,10 +31,6 @@ from groundup.course.grading.problems.first_kernels import GATHERED, batch, epoc
 
 COUNTS = (1, 7, 33)
 """One, a prime, one past a warp."""
-
-ONE_THREAD = (
-    "several threads compute the same number: blockIdx is a part of a thread's number, and gridsize of its step"
-)
 
 ONE_LINE = "the launch is one line of threads, cuda.grid(1), and z has rows * columns numbers"
 
@@ -60,6 +58,9 @@ def multiply() -> list[Check]:
                 lambda rng: (random(rng, 256), random(rng, 256), Out((256,))),
                 reads(0, 1, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
+            ),
+            types=only_float32(
+                kernel, Launch(2, 4), lambda rng: (random(rng, 9), random(rng, 9), Out((9,))), remark=True
             ),
         )
     )
@@ -117,6 +118,9 @@ def add_bias() -> list[Check]:
                 reads(0, 1, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
             ),
+            types=only_float32(
+                kernel, Launch(2, 4), lambda rng: (Both(random(rng, 3, 4)), random(rng, 4)), remark=True
+            ),
         )
     )
 
@@ -152,8 +156,9 @@ def gather_labels() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch(1, 32),
-                lambda rng: (*epoch(rng, 64), Out((64,), "int32")),
+                Launch(3, 32),
+                lambda rng: (*epoch(rng, 128), Out((128,), "int32")),
+                reads(1, 2, ONE_THREAD, per="launch"),
                 coalesced(3, RUNS),
                 coalesced(1, RUNS),
             ),

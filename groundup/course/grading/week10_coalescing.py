@@ -10,6 +10,7 @@ import numpy as np
 from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
     RUNS,
     Launch,
@@ -23,6 +24,11 @@ from groundup.course.grading.calling.kernel_launches import (
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.problems.first_kernels import ALONG, GATHERED, SUM_IN_MEMORY, batch, epoch, product
+
+ONCE = (
+    "several threads do the same work: where the grid is smaller than the data, a thread goes on by as many as the "
+    "whole grid has, cuda.gridsize, and not by its block's"
+)
 
 
 def columns_by_thread() -> list[Check]:
@@ -62,13 +68,22 @@ def columns_by_thread() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch(1, 32),
+                Launch(3, 32),
                 lambda rng: (random(rng, 5, 128), Out((128,))),
                 reads(1, 0, SUM_IN_MEMORY),
+                reads(0, 2, ONCE, per="launch"),
                 coalesced(cause=RUNS),
+                race=ONCE,
             ),
+            types=only_float32(kernel, Launch(2, 2), lambda rng: (random(rng, 3, 5), Out((5,)))),
         )
     )
+
+
+def _rows_of_a_batch(rng: np.random.Generator, rows: int, features: int) -> tuple[Any, ...]:
+    """Arguments of gather_rows: so many rows of a data set, whose batch begins at position 3."""
+    order = rng.permutation(rows + 4).astype(np.int32)
+    return random(rng, rows + 4, features), order, np.array([3], np.int64), Out((rows, features))
 
 
 def gather_rows() -> list[Check]:
@@ -129,15 +144,13 @@ def gather_rows() -> list[Check]:
             ],
             memory=watched(
                 kernel,
-                Launch((1, 2), (32, 2)),
-                lambda rng: (
-                    random(rng, 9, 64),
-                    rng.permutation(9).astype(np.int32),
-                    np.array([3], np.int64),
-                    Out((5, 64)),
-                ),
+                Launch((3, 3), (32, 1)),
+                lambda rng: _rows_of_a_batch(rng, 5, 128),
                 coalesced(cause=ALONG),
+                reads(0, 2, ONCE, per="launch"),
+                race=ONCE,
             ),
+            types=only_float32(kernel, Launch((1, 2), (2, 2)), lambda rng: _rows_of_a_batch(rng, 5, 3), remark=True),
         )
     )
 

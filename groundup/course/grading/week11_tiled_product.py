@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
@@ -49,6 +51,20 @@ def tile_of(name: str, side: int) -> list[Check]:
         tile = part(source, row, column, np.nan)
         return tile if np.isnan(tile).any() else None
 
+    tile_name = fill.py_func.__code__.co_varnames[0]
+
+    def by_grid(source: np.ndarray, row: int, column: int) -> np.ndarray:
+        """What the last of 2 x 2 blocks reads if its threads are counted through the whole grid."""
+        return part(source, row + side, column + side)
+
+    def call(source: np.ndarray, row: int, column: int) -> np.ndarray:
+        try:
+            return launched(kernel, Launch((2, 2), (side, side)), source, row, column, Out((side, side)))
+        except Wrong as wrong:
+            if wrong.what.startswith(f"{tile_name}[") and "is out of bounds" in wrong.what:
+                wrong.cause = GRID_IN_TILE if "cuda.grid" in inspect.getsource(fill.py_func) else IN_TILE
+            raise
+
     first = as_float([[1, 2, 3], [4, 5, 6]])
     of_first = np.zeros((side, side))
     of_first[: 3 if turned else 2, : 2 if turned else 3] = (
@@ -58,6 +74,7 @@ def tile_of(name: str, side: int) -> list[Check]:
     of_second = np.zeros((side, side))
     of_second[: 2 if turned else 1, : 1 if turned else 2] = [[5], [6]] if turned else [[5, 6]]
     mistakes = [
+        Mistake(GRID_IN_TILE, by_grid),
         Mistake("beyond the edge nothing is written: the tile needs a zero there, which adds nothing to a sum", inside),
         Mistake(
             "the tile begins at (row, column) of the source, not at (0, 0)",
@@ -77,11 +94,11 @@ def tile_of(name: str, side: int) -> list[Check]:
         )
     return checks_of(
         Exercise(
-            call=lambda source, row, column: launched(
-                kernel, Launch(1, (side, side)), source, row, column, Out((side, side))
-            ),
+            call=call,
             reference=part,
-            show=lambda source, row, column: f"{name} from ({row}, {column}) of a source {source.shape}",
+            show=lambda source, row, column: (
+                f"{name} from ({row}, {column}) of a source {source.shape}, in block (1, 1)"
+            ),
             hand=[((first, 0, 0), of_first), ((first, 1, 1), of_second)],
             arguments=lambda rng, size: (random(rng, *size[0]), size[1], size[2]),
             typical=((2 * side + 3, 2 * side + 5), side, 0),
@@ -96,17 +113,28 @@ def tile_of(name: str, side: int) -> list[Check]:
             mistakes=[*mistakes, *races()],
             memory=watched(
                 kernel,
-                Launch(1, (side, side)),
+                Launch((2, 2), (side, side)),
                 lambda rng: (random(rng, 2 * side, 2 * side), side, 0, Out((side, side))),
                 reads(0, 1, "each thread copies one number"),
                 coalesced(cause="x and y mixed up: threadIdx.x has to run along the columns of the source"),
+            ),
+            types=only_float32(
+                kernel, Launch(1, (side, side)), lambda rng: (random(rng, side, 3), 0, 0, Out((side, side)))
             ),
         )
     )
 
 
+GRID_IN_TILE = (
+    "cuda.grid counts through the whole grid: a place in the block's own tile is counted by cuda.threadIdx, which "
+    "begins at 0 in every block"
+)
+
+IN_TILE = "the tile has a place for each thread of the block: the thread's own is (threadIdx.y, threadIdx.x)"
+
+
 def tile_kernel(fill: Any, side: int) -> Any:
-    """A kernel for one block. It has its tile filled and writes it to `out`; a number that is not filled is NaN."""
+    """A kernel whose blocks all have the same tile filled. The last one writes it; what is not filled is NaN."""
     pitch = side + 1
 
     @cuda.jit
@@ -118,7 +146,8 @@ def tile_kernel(fill: Any, side: int) -> Any:
         cuda.syncthreads()
         fill(tile, source, row, column)
         cuda.syncthreads()
-        out[y, x] = tile[y, x]
+        if cuda.blockIdx.x + 1 == cuda.gridDim.x and cuda.blockIdx.y + 1 == cuda.gridDim.y:
+            out[y, x] = tile[y, x]
 
     return show_tile
 
@@ -180,7 +209,7 @@ def tiled_product() -> list[Check]:
     """11.3: the product through shared tiles: all checks as nn, and one comparison each as tn and nt."""
     tiled = module("kernels.matmul_1_basic").tiled
     kernel = tiled(TILE, "nn").multiply
-    turned = {form: tiled(4, form).multiply for form in ("tn", "nt")}
+    small = {form: tiled(4, form).multiply for form in ("nn", "tn", "nt")}
 
     def grid(rows: int, columns: int, side: int) -> Launch:
         return Launch((-(-columns // side), -(-rows // side)), (side, side))
@@ -221,6 +250,11 @@ def tiled_product() -> list[Check]:
                 reads(1, 1, FROM_GLOBAL),
                 coalesced(cause=ALONG),
             ),
+            types=only_float32(
+                small["nn"],
+                grid(5, 6, 4),
+                lambda rng: (random(rng, 5, 6), random(rng, 6, 6), Out((5, 6))),
+            ),
         )
     )
     numbers = next(check for check in made if check.name == "sizes")
@@ -228,8 +262,8 @@ def tiled_product() -> list[Check]:
     def sizes(tally: Tally) -> None:
         numbers.run(tally)
         rng = np.random.default_rng(7)
-        for form, kernel in turned.items():
-            other_form(tally, form, kernel, random(rng, 5, 11), random(rng, 11, 6))
+        for form in ("tn", "nt"):
+            other_form(tally, form, small[form], random(rng, 5, 11), random(rng, 11, 6))
 
     return [Check("sizes", sizes) if check is numbers else check for check in made]
 

@@ -12,7 +12,9 @@ from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
+    ONE_THREAD,
     RUNS,
     Launch,
     Out,
@@ -24,7 +26,7 @@ from groundup.course.grading.calling.kernel_launches import (
     previous_floor,
     random,
 )
-from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
+from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.calling.line_by_line import line_by_line
 
 cuda = module("backend").cuda
@@ -96,8 +98,13 @@ def forward_kernel() -> list[Check]:
                 *races(),
             ],
             memory=watched(
-                kernels[COMPILED], Launch(1, 32), lambda rng: (random(rng, 128), Out((128,))), coalesced(cause=RUNS)
+                kernels[COMPILED],
+                Launch(3, 32),
+                lambda rng: (random(rng, 128), Out((128,))),
+                reads(0, 2, ONE_THREAD, per="launch"),
+                coalesced(cause=RUNS),
             ),
+            types=only_float32(kernels[COMPILED], Launch(2, 4), lambda rng: (random(rng, 9), Out((9,)))),
         )
     )
     return [named_right(shape, kernels, ""), *others]
@@ -159,9 +166,13 @@ def backward_kernel() -> list[Check]:
             ],
             memory=watched(
                 kernels[COMPILED],
-                Launch(1, 32),
+                Launch(3, 32),
                 lambda rng: (random(rng, 128), random(rng, 128), Out((128,))),
+                reads(0, 2, ONE_THREAD, per="launch"),
                 coalesced(cause=RUNS),
+            ),
+            types=only_float32(
+                kernels[COMPILED], Launch(2, 4), lambda rng: (random(rng, 9), random(rng, 9), Out((9,)))
             ),
         )
     )
@@ -208,7 +219,7 @@ def sigmoid_error() -> list[Check]:
             ],
             arguments=lambda rng, count: (
                 (10 * random(rng, count)).astype(np.float32),
-                rng.integers(0, 2, count).astype(np.float32),
+                rng.random(count).astype(np.float32),
             ),
             typical=37,
             sizes=[1, 7, 33],
@@ -232,6 +243,9 @@ def sigmoid_error() -> list[Check]:
                 ),
                 *races(),
             ],
+            types=only_float32(
+                kernel, Launch(2, 4), lambda rng: (10 * random(rng, 8), np.float32(rng.random(8)), Out((8,)))
+            ),
         )
     )
 

@@ -15,6 +15,7 @@ import numpy as np
 from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
@@ -24,17 +25,28 @@ from groundup.course.grading.calling.kernel_launches import (
     of_the_project,
     random,
 )
-from groundup.course.grading.calling.kernel_memory import COALESCED, reads, watched
+from groundup.course.grading.calling.kernel_memory import (
+    COALESCED,
+    Share,
+    no_bank_conflicts,
+    reads,
+    requests_of_shared,
+    stores,
+    watched,
+)
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.activations import softmax_scale
 from groundup.course.grading.problems.kernel_reductions import (
     BARRIER_MISSING,
     WARP,
     below,
     block_sum_mistakes,
     f32,
+    far_apart,
     softmax_of,
     warps,
 )
+from shared.numbers import plural
 
 
 def wrong_in_float32(compute: Callable[..., Any]) -> Callable[..., Any]:
@@ -60,11 +72,37 @@ SOFTMAX_MISTAKES = [
     ),
     Mistake(
         "forgot to subtract the row's largest number: exp(89) is more than a float32 can hold, and inf / inf is NaN",
-        wrong_in_float32(lambda z, launch: softmax_of(z, f32(0))),
+        wrong_in_float32(lambda z, launch: softmax_of(z, f32(0)) if z.max() > 88 else None),
+    ),
+    Mistake(
+        "the largest begins at 0: in a row without a number above 0 it stays 0, every exponential is 0, and 0 / 0 is "
+        "NaN. Begin with a number of the row",
+        wrong_in_float32(lambda z, launch: softmax_of(z, f32(0)) if z.max() < 0 else None),
+    ),
+    Mistake(
+        "the largest of the rows so far is subtracted: begin anew for each row, with z[row, 0]",
+        wrong_in_float32(lambda z, launch: softmax_of(z, np.maximum.accumulate(z.max(axis=1, keepdims=True), axis=0))),
+    ),
+    Mistake(
+        "the largest of the whole matrix is subtracted: a row far below it has only exponentials that are 0. Begin "
+        "anew for each row",
+        wrong_in_float32(lambda z, launch: softmax_of(z, z.max())),
+    ),
+    Mistake(
+        "the largest of each column is subtracted: z[row, j] belongs to the row, whose largest is asked for",
+        wrong_in_float32(lambda z, launch: softmax_of(z, z.max(axis=0))),
     ),
     Mistake(
         "the row's first number is taken for the largest: the loop has to look at all of them",
         wrong_in_float32(lambda z, launch: softmax_of(z, z[:, :1])),
+    ),
+    Mistake(
+        "the smallest number is subtracted: then every exponential is 1 or more, and the large ones overflow",
+        wrong_in_float32(lambda z, launch: softmax_of(z, z.min(axis=1, keepdims=True))),
+    ),
+    Mistake(
+        "the largest size is taken, as with abs: the largest of -3 and 2 is 2",
+        wrong_in_float32(lambda z, launch: softmax_of(z, np.abs(z).max(axis=1, keepdims=True))),
     ),
     Mistake(
         "never divided by the sum",
@@ -75,16 +113,21 @@ SOFTMAX_MISTAKES = [
 
 SOFTMAX_BY_HAND = [
     ([[0.0, 0.0], [0.0, np.log(3.0)]], [[0.5, 0.5], [0.25, 0.75]]),
+    ([[0.0, -1000.0], [0.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]),
     ([[0.0, 1000.0], [1000.0, 1000.0]], [[0.0, 1.0], [0.5, 0.5]]),
+    ([[-1000.0, -1000.0], [-2000.0, -1000.0]], [[0.5, 0.5], [0.0, 1.0]]),
+    ([[-1000.0, -1000.0], [1000.0, 1000.0]], [[0.5, 0.5], [0.5, 0.5]]),
+    ([[1000.0, 1000.0], [-1000.0, -1000.0]], [[0.5, 0.5], [0.5, 0.5]]),
 ]
-"""The second has numbers whose exponentials overflow, and a largest that is not the first."""
+"""In the second the number of the largest size is not the largest. The third has numbers whose exponentials overflow,
+and a largest that is not the first; the fourth has no number above 0. In the last two the rows lie far apart."""
 
 
 def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mistakes: Sequence[Mistake]) -> Exercise:
     """The exercise of softmax of every row. launches: makes the launches for this many rows"""
 
     def arguments(rng: np.random.Generator, size: tuple[int, int, Launch]) -> tuple[Any, ...]:
-        return random(rng, *size[:2]), size[2]
+        return far_apart(rng, *size[:2]), size[2]
 
     shapes = [(1, 1), (1, 31), (2, 33), (5, 64), (7, 13)]
     return Exercise(
@@ -97,7 +140,7 @@ def softmax_exercise(kernel: Any, launches: Callable[[int], list[Launch]], mista
         sizes=[(*shape, launch) for shape in shapes for launch in launches(shape[0])],
         dtype="float32",
         terms=lambda z, launch: z.shape[1] + 8,
-        scale=lambda z, launch: 1.0,
+        scale=lambda z, launch: softmax_scale(z.astype(np.float64)),
         mistakes=mistakes,
     )
 
@@ -111,7 +154,8 @@ def softmax_thread() -> list[Check]:
         lambda rng: (random(rng, 7, 5), Out((7, 5))),
         race="two threads work on one row: a thread goes on by as many rows as the grid has threads, cuda.gridsize(1)",
     )
-    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_MISTAKES), memory=memory))
+    types = only_float32(kernel, Launch(1, 2), lambda rng: (random(rng, 3, 4), Out((3, 4))))
+    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_MISTAKES), memory=memory, types=types))
 
 
 def softmax_warp() -> list[Check]:
@@ -134,8 +178,34 @@ def softmax_warp() -> list[Check]:
         *SOFTMAX_MISTAKES,
     ]
     exercise = softmax_exercise(kernel, warps, mistakes)
-    memory = followed(kernel, Launch(1, (WARP, 2)), lambda rng: (random(rng, 5, 64), Out((5, 64))), side_by_side=[0, 1])
-    return checks_of(replace(exercise, memory=memory))
+    memory = followed(
+        kernel,
+        Launch(1, (WARP, 2)),
+        lambda rng: (random(rng, 5, 64), Out((5, 64))),
+        side_by_side=[0, 1],
+        shared_out=[0, 1],
+    )
+    types = only_float32(kernel, Launch(1, (WARP, 1)), lambda rng: (random(rng, 2, 40), Out((2, 40))))
+    return checks_of(replace(exercise, memory=memory, types=types))
+
+
+NO_TREE = (
+    "not a tree: its levels take half as many sums each, log2(512) = 9 levels of one addition a thread. Atomic "
+    "additions to one number, and a loop of one thread over all sums, come one after the other"
+)
+
+
+ONE_WRITES = "the sum stands in shared memory, for all to see, and one thread writes it out: if thread == 0"
+
+IDLE_LANES = (
+    "in every warp a part of the lanes is idle. If thread i adds from i + half, whole warps fall idle, and need not be "
+    "run at all"
+)
+
+SAME_BANKS = (
+    "the threads of a warp reach every second number, every fourth and so on, which lie in the same banks. If thread i "
+    "adds from i + half, a warp reads neighbours"
+)
 
 
 def total_by_tree() -> list[Check]:
@@ -175,10 +245,22 @@ def total_by_tree() -> list[Check]:
                 lambda rng: (random(rng, 600), Out((1,))),
                 COALESCED,
                 reads(0, 1, "a number is fetched more than once: add it to the thread's own sum, and that is all"),
+                stores(1, 1, ONE_WRITES),
                 race=BARRIER_MISSING,
+                atomics=NO_TREE,
+                shares=[
+                    Share(0, 2, "each thread takes every 512th number: here one does the work of many"),
+                    Share(None, 2 * block.bit_length(), NO_TREE),
+                ],
+                # In nine levels with two loads each, 20 warps have work, and 95 if every second thread is idle.
+                remarks=[no_bank_conflicts(SAME_BANKS), requests_of_shared(4 * block // WARP, IDLE_LANES)],
             ),
+            types=only_float32(kernel, launch, lambda rng: (random(rng, 600), Out((1,)))),
         )
     )
+
+
+FIVE = "five questions are enough for 32 lanes: 16 away, 8, 4, 2, 1, each answer added before the next question"
 
 
 def shuffled(down: bool, steps: Sequence[int]) -> Callable[..., np.ndarray]:
@@ -200,13 +282,15 @@ def warp_sum() -> list[Check]:
     cuda, of_warp = module("backend").cuda, module("kernels.softmax").warp_sum
     of_the_project(of_warp, device=True)
 
+    def launch(values: np.ndarray) -> Launch:
+        """One warp a block, or two in blocks of (32, 2)."""
+        number = values.size // WARP
+        return Launch(number // 2, (WARP, 2)) if number % 2 == 0 else Launch(number, WARP)
+
     @cuda.jit
     def sum_in_every_lane(values, sums):  # type: ignore[no-untyped-def]
-        i = cuda.grid(1)
+        i = (cuda.blockIdx.x * cuda.blockDim.y + cuda.threadIdx.y) * cuda.blockDim.x + cuda.threadIdx.x
         sums[i] = of_warp(values[i])
-
-    def launch(values: np.ndarray) -> Launch:
-        return Launch(1, values.size)
 
     one = np.zeros(WARP, np.float32)
     one[[3, 20]] = 5, 2
@@ -214,11 +298,11 @@ def warp_sum() -> list[Check]:
         Exercise(
             call=lambda values: line_by_line(sum_in_every_lane, launch(values), values, Out(values.shape)),
             reference=lambda values: np.repeat(values.astype(np.float64).reshape(-1, WARP).sum(axis=1), WARP),
-            show=lambda values: f"warp_sum in each lane of {values.size // WARP} warps",
+            show=lambda values: f"warp_sum in each lane of {plural(values.size // WARP, 'warp')}",
             hand=[((one,), np.full(WARP, 7.0)), ((np.ones(WARP, np.float32),), np.full(WARP, 32.0))],
             arguments=lambda rng, size: (random(rng, size * WARP),),
             typical=1,
-            sizes=[1, 2, 3],
+            sizes=[1, 2, 3, 4],
             dtype="float32",
             terms=lambda values: WARP,
             scale=lambda values: np.repeat(np.abs(values).reshape(-1, WARP).sum(axis=1), WARP),
@@ -241,6 +325,12 @@ def warp_sum() -> list[Check]:
                 ),
             ],
             memory=followed(sum_in_every_lane, Launch(1, 2 * WARP), lambda rng: (random(rng, 64), Out((64,)))),
+            types=only_float32(
+                sum_in_every_lane,
+                Launch(1, WARP),
+                lambda rng: (random(rng, WARP), Out((WARP,))),
+                AtMost("add", 5, FIVE),
+            ),
         )
     )
 

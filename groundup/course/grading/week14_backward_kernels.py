@@ -13,9 +13,11 @@ from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, launched, module, random
-from groundup.course.grading.calling.kernel_memory import COALESCED, watched
+from groundup.course.grading.calling.kernel_memory import COALESCED, Share, watched
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.cross_entropy import slopes_scale
 from groundup.course.grading.problems.kernel_losses import (
     LOGITS_BY_HAND,
     SHAPES,
@@ -104,6 +106,12 @@ def softmax_warp_backward() -> list[Check]:
                 Launch(1, (WARP, 2)),
                 lambda rng: (random(rng, 5, 64), random(rng, 5, 64), Out((5, 64))),
                 side_by_side=[0, 1, 2],
+                shared_out=[0, 1, 2],
+            ),
+            types=only_float32(
+                kernel,
+                Launch(1, (WARP, 1)),
+                lambda rng: (random(rng, 2, 40), random(rng, 2, 40), Out((2, 40))),
             ),
         )
     )
@@ -132,6 +140,14 @@ def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tal
     return check
 
 
+NOT_DETERMINISTIC = (
+    "atomic additions come in the order in which the device runs its threads: another order rounds otherwise, and two "
+    "runs differ. A tree in shared memory adds in an order that depends on the shape alone"
+)
+
+ROWS_AT_ONCE = "one thread walks down the rows that 16 should share: threadIdx.y is the row to start with, on by WARPS"
+
+
 def columns_by_block() -> list[Check]:
     """The sums of a matrix's columns."""
     sums = module("kernels.sums")
@@ -153,7 +169,10 @@ def columns_by_block() -> list[Check]:
         lambda rng: (random(rng, 20, 40), Out((40,))),
         COALESCED,
         race=BARRIER_MISSING,
+        atomics=NOT_DETERMINISTIC,
+        shares=[Share(0, -(-20 // rows_at_once) + 1, ROWS_AT_ONCE)],
     )
+    types = only_float32(kernel, Launch(1, (lanes, rows_at_once)), lambda rng: (random(rng, 20, 3), Out((3,))))
     return checks_of(
         Exercise(
             call=lambda matrix: launched(kernel, launch(matrix), matrix, Out(matrix.shape[1:])),
@@ -181,6 +200,7 @@ def columns_by_block() -> list[Check]:
                 ),
             ],
             memory=no_early_return(kernel, memory),
+            types=types,
         )
     )
 
@@ -212,13 +232,19 @@ def exponentials_to_slopes() -> list[Check]:
             gradient=loss_gradient_check(lambda logits, labels: call(logits, labels, *row_launches(3)[0])),
             dtype="float32",
             terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
-            scale=lambda logits, labels, lanes, launch: 1 / len(logits),
+            scale=lambda logits, labels, lanes, launch: slopes_scale(logits.astype(np.float64), labels),
             mistakes=slope_mistakes(),
             memory=followed(
                 kernel(WARP),
                 Launch(1, (WARP, 2)),
                 lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5, 64))),
                 side_by_side=[2],
+                shared_out=[2],
+            ),
+            types=only_float32(
+                kernel(WARP),
+                Launch(1, (WARP, 1)),
+                lambda rng: (*logits_and_labels(rng, (2, 40, 0, 0))[:2], Out((2, 40))),
             ),
         )
     )

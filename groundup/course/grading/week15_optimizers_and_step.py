@@ -11,6 +11,7 @@ import numpy as np
 from groundup.course.checks.check import Check, Wrong
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.checks.source import uses_none_of
 from groundup.course.grading.calling.kernel_launches import module
 from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, numpy_instead_of_kernels
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
@@ -48,8 +49,12 @@ def numpy_gradients(
             outputs.append(masked if mistake == "mask in place" else signal)
             signal = masked
         inputs.append(signal)
-    exponentials = np.exp(signal - signal.max(axis=1, keepdims=True))
-    slopes = (exponentials / exponentials.sum(axis=1, keepdims=True) - one_hot(y, signal.shape[1])) / len(y)
+    if loss_of(y) == "mean_squared_error":
+        loss, slopes = float(np.mean((signal - y) ** 2)), 2 * (signal - y) / signal.size
+    else:
+        exponentials = np.exp(signal - signal.max(axis=1, keepdims=True))
+        slopes = (exponentials / exponentials.sum(axis=1, keepdims=True) - one_hot(y, signal.shape[1])) / len(y)
+        loss = float(cross_entropy(signal, y).sum())
     found: list[np.ndarray] = []
     for i in reversed(range(last + 1)):
         found[:0] = [inputs[i].T @ slopes, slopes.sum(axis=0)]
@@ -59,7 +64,12 @@ def numpy_gradients(
                 slopes = slopes * masks[i - 1]
             if mistake != "no slope":
                 slopes = slopes * SLOPES[activation](outputs[i - 1])
-    return [float(cross_entropy(signal, y).sum()), *found]
+    return [loss, *found]
+
+
+def loss_of(y: np.ndarray) -> str:
+    """The loss that takes these labels, or targets."""
+    return "mean_squared_error" if np.ndim(y) == 2 else "softmax_cross_entropy"
 
 
 def slope_names(parameters: Sequence[np.ndarray]) -> list[str]:
@@ -84,7 +94,7 @@ def op_by_op() -> list[Check]:
     steps, network = module("steps"), module("network").Network
 
     def call(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        made = network.from_parameters(parameters, activation=activation, dtype=FLOAT64)
+        made = network.from_parameters(parameters, activation=activation, loss=loss_of(y), dtype=FLOAT64)
         optimizer = Recording()
         loss = steps.op_by_op(made, x, y, optimizer, masks)
         steps_taken = len(optimizer.given)
@@ -103,18 +113,18 @@ def op_by_op() -> list[Check]:
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
         stage = load_stage(STAGES[1])
-        made = stage.network.Network.from_parameters(parameters, activation=activation, dtype=FLOAT64)
+        made = stage.network.Network.from_parameters(parameters, activation=activation, loss=loss_of(y), dtype=FLOAT64)
         gradients = made.gradients(x, y, masks)
         return {"loss": made.loss(x, y, masks), **dict(zip(slope_names(parameters), gradients, strict=True))}
 
-    def arguments(rng: np.random.Generator, size: tuple[int, bool, tuple[int, ...], str]) -> tuple[Any, ...]:
-        rows, dropout, widths, activation = size
+    def arguments(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
+        rows, dropout, widths, activation, *loss = size
         parameters: list[np.ndarray] = []
         for inputs, outputs in pairwise(widths):
             parameters += [rng.standard_normal((inputs, outputs)), rng.standard_normal(outputs)]
         masks = [rng.integers(0, 2, (rows, width)) * 2.0 for width in widths[1:-1]] if dropout else None
         x, y = rng.standard_normal((rows, widths[0])), rng.integers(0, widths[-1], rows)
-        return x, y, parameters, masks, activation
+        return x, rng.standard_normal((rows, widths[-1])) if loss else y, parameters, masks, activation
 
     def mistaken(mistake: str, text: str, place: int) -> Mistake:
         def wrong(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> Any:
@@ -154,6 +164,7 @@ def op_by_op() -> list[Check]:
             show=lambda x, y, parameters, masks, activation: (
                 f"op_by_op, layers {[x.shape[1], *(bias.size for bias in parameters[1::2])]}, {len(x)} rows"
                 + (", dropout" if masks else "")
+                + (", mean_squared_error" if loss_of(y) == "mean_squared_error" else "")
             ),
             hand=[(STEP_BY_HAND, STEP_EXPECTED)],
             arguments=arguments,
@@ -164,6 +175,7 @@ def op_by_op() -> list[Check]:
                 (1, False, (2, 1), "relu"),
                 (7, True, (1, 1, 3), "tanh"),
                 (2, False, (2, 3), "relu"),
+                (3, True, (4, 5, 2), "tanh", "mean_squared_error"),
             ],
             terms=lambda x, y, parameters, masks, activation: 256,
             scale=lambda x, y, parameters, masks, activation: 100.0,
@@ -177,9 +189,24 @@ def op_by_op() -> list[Check]:
                 *map(never_made, places),
                 *map(never_called, places),
             ],
+            way=uses_none_of(steps.op_by_op, dict.fromkeys(OTHER_STEPS, WHOLE_STEP)),
         )
     )
 
+
+OTHER_STEPS = (
+    "fused",
+    "few_kernels",
+    "graph",
+    "persistent",
+    "launch_fused",
+    "launch_few",
+    "STEP_LADDER",
+    "train_step",
+    "gradients",
+)
+
+WHOLE_STEP = "this is a whole training step already: write this one operation by operation"
 
 STEP_MISTAKES = {
     "no slope": "the activation's derivative is left out on the way back",

@@ -10,8 +10,10 @@ import numpy as np
 from groundup.course.checks.check import Check, Wrong
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
 from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
+from groundup.course.grading.problems.cross_entropy import slopes_scale
 from groundup.course.grading.problems.kernel_losses import (
     LOGITS_BY_HAND,
     LOSSES_BY_HAND,
@@ -87,9 +89,29 @@ def tiled_forward() -> list[Check]:
                 Launch((2, 2), (SIDE, SIDE)),
                 lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7))),
                 written_once=[4],
+                fetched_once=[0, 1],
+            ),
+            types=only_float32(
+                kernel, Launch((2, 2), (SIDE, SIDE)), lambda rng: (*arguments(rng, (5, 6, 7, 1)), Out((5, 7)))
             ),
         )
     )
+
+
+NOT_THE_LARGEST: dict[str, Callable[[np.ndarray], Any]] = {
+    "nothing": lambda logits: f32(0),
+    "0, or the row's largest logit where that is more than 0,": (
+        lambda logits: np.maximum(logits.max(axis=1, keepdims=True), 0)
+    ),
+    "the largest of all rows": lambda logits: logits.max(),
+    "the largest of row 0": lambda logits: logits[:1].max(),
+    "the row's first logit": lambda logits: logits[:, :1],
+}
+
+
+EXP_ONCE = (
+    "the exponentials are most of the work, and loss and gradient need the same: exponentials_into computes each once"
+)
 
 
 def softmax_cross_entropy_fused() -> list[Check]:
@@ -121,6 +143,17 @@ def softmax_cross_entropy_fused() -> list[Check]:
 
         return wrong
 
+    def subtracting(largest_of: Callable[[np.ndarray], Any]) -> Callable[..., Any]:
+        """The losses with another number than the row's largest in its place, in float32."""
+
+        def wrong(logits: np.ndarray, labels: np.ndarray, lanes: int, launch: Launch) -> Any:
+            with np.errstate(all="ignore"):
+                shifted = logits - largest_of(logits)
+                own = shifted[np.arange(len(logits)), labels]
+                return (np.log(np.exp(shifted).sum(axis=1)) - own) / len(logits)
+
+        return wrong
+
     return checks_of(
         Exercise(
             call=call,
@@ -133,7 +166,11 @@ def softmax_cross_entropy_fused() -> list[Check]:
             gradient=loss_gradient_check(lambda logits, labels: call(logits, labels, *row_launches(3)[0]), "grad"),
             dtype="float32",
             terms=lambda logits, labels, lanes, launch: logits.shape[1] + 8,
-            scale=lambda logits, labels, lanes, launch: 10.0 / len(logits),
+            scale=lambda logits, labels, lanes, launch: {
+                # log(total) + largest - own is right, too, and rounds to an eps of the largest
+                "row_losses": (10.0 + np.abs(logits).max()) / len(logits),
+                "grad": slopes_scale(logits.astype(np.float64), labels),
+            },
             mistakes=[
                 Mistake(
                     "forgot the batch mean: each row's loss is divided by the number of rows",
@@ -150,6 +187,15 @@ def softmax_cross_entropy_fused() -> list[Check]:
                     mistaken_loss(True, False, True),
                     "row_losses",
                 ),
+                *(
+                    Mistake(
+                        f"{what} is subtracted, not the row's largest logit, largest_of(logits, row): exp overflows, "
+                        "or the sum of the exponentials is 0",
+                        subtracting(number),
+                        "row_losses",
+                    )
+                    for what, number in NOT_THE_LARGEST.items()
+                ),
                 *slope_mistakes("grad"),
             ],
             memory=followed(
@@ -158,6 +204,13 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 lambda rng: (*logits_and_labels(rng, (5, 64, 0, 0))[:2], Out((5,)), Out((5, 64))),
                 side_by_side=[3],
                 written_once=[2],
+                shared_out=[0, 3],
+            ),
+            types=only_float32(
+                kernels[WARP],
+                Launch(1, (WARP, 1)),
+                lambda rng: (*logits_and_labels(rng, (2, 64, 0, 0))[:2], Out((2,)), Out((2, 64))),
+                AtMost("exp", 4, EXP_ONCE),
             ),
         )
     )
@@ -275,6 +328,12 @@ def combine() -> list[Check]:
                 Launch(2, 8),
                 lambda rng: (1, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
                 written_once=[3, 4],
+                fetched_once=[1],
+            ),
+            types=only_float32(
+                kernel,
+                Launch(2, 8),
+                lambda rng: (4, random(rng, 3, 5, 7), random(rng, 7), Out((5, 7)), Out((5, 7)), random(rng, 5, 7), 1),
             ),
         )
     )

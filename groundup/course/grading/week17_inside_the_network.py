@@ -47,10 +47,12 @@ def confusion_matrix() -> list[Check]:
             hand=[
                 ((np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), 3), [[1, 1, 0], [0, 1, 0], [1, 0, 0]]),
                 ((np.array([1, 1, 1, 0]), np.array([1, 1, 0, 1]), 2), [[0, 1], [1, 2]]),
+                # Class 2 occurs neither as a label nor as a prediction, and has its row and column all the same.
+                ((np.array([0, 0]), np.array([1, 0]), 3), [[1, 1, 0], [0, 0, 0], [0, 0, 0]]),
             ],
             arguments=arguments,
             typical=(50, 4),
-            sizes=[(1, 1), (1, 5), (7, 3), (1000, 10)],
+            sizes=[(1, 1), (1, 5), (7, 3), (1000, 10), (70_000, 1)],
             mistakes=[
                 Mistake(
                     "transposed: the row is the true label, the column what it was taken for",
@@ -193,6 +195,7 @@ def active_shares() -> list[Check]:
             hand=[
                 ((np.array([[0.0, 1.0, 2.0], [0.0, 0.0, 3.0]]),), [0.0, 0.5, 1.0]),
                 ((np.array([[0.0, -1.0], [0.0, 2.0], [0.5, 0.0], [0.0, -4.0]]),), [0.25, 0.75]),
+                ((np.array([[1e-12, 0.0], [-1e-300, 1e300]]),), [1.0, 0.5]),
             ],
             arguments=arguments,
             typical=(8, 5),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -95,18 +96,35 @@ def slope() -> list[Check]:
     """A derivative by central differences; None at a kink, where there is no derivative."""
     function: Callable[..., Any] = gradients.slope
 
-    def one(tally: Tally, name: str, loss: Callable[[float], float], at: float, expected: float) -> None:
+    def one(
+        tally: Tally,
+        name: str,
+        loss: Callable[[float], float],
+        at: float,
+        expected: float,
+        cause: str = "a smooth curve bends, too: its right and left slope differ by h times the curvature, which "
+        "halves with h",
+    ) -> None:
         case = f"slope of {name} at {at:.6g}"
         tally.trying(case)
         tally.fresh = True
         here = loss(at)
         h = STEP * max(1.0, abs(at))
-        got = function(loss, at, here)
-        cause = (
-            "a smooth curve bends, too: its right and left slope differ by h times the curvature, which halves with h"
-        )
+        moved: list[float] = []
+
+        def measured(p: float) -> float:
+            moved.append(abs(p - at))
+            return loss(p)
+
+        got = function(measured, at, here)
+        other_step = bool(moved) and not h / 4 < max(moved) < 4 * h
+        of_step = f"p was moved by {max(moved, default=0.0):.2g}, and STEP times the larger of 1 and |p| is {h:.2g}: "
+        of_step += "a larger step misses how the curve bends, a smaller one is lost in the rounding of p"
+        cause = of_step if other_step else cause
         tally.holds(got is not None, f"{case}: there is no kink", expected=f"{expected:.9g}", got="None", cause=cause)
         allowed = 3 * gradients.LIMIT * max(1.0, abs(here), abs(expected))
+        if other_step and isinstance(got, float) and not abs(got - expected) <= allowed:
+            raise Wrong(f"{case}: wrong", expected=f"{expected:.9g}", got=f"{got:.9g}", cause=of_step)
         for side, points, wrong in (
             ("right", "(L(p + h) - L(p)) / h", (loss(at + h) - here) / h),
             ("left", "(L(p) - L(p - h)) / h", (here - loss(at - h)) / h),
@@ -168,11 +186,36 @@ def slope() -> list[Check]:
             one(tally, name, loss, at, derivative(at))
 
     def sizes(tally: Tally) -> None:
-        for at in (0.0, 1e-9, 10.0, -300.0):
+        for at in (0.0, 1e-9, 10.0, -300.0, 1e8):
             one(tally, "5x + 7", lambda p: 5 * p + 7, at, 5.0)
             one(tally, "x² / 100", lambda p: p * p / 100, at, at / 50)
+        # A small loss beside a large p: a step that does not grow with |p| is lost in the rounding of p.
+        for at in (1e6 + 0.5, -1e6 - 0.5):
+            one(tally, "x - 10⁶" if at > 0 else "x + 10⁶", partial(_beside, math.copysign(1e6, at)), at, 1.0)
+        # What rounding does to the slope grows with the loss and with the slope, whatever their signs, and is never 0.
+        of_loss = "the rounding of a large loss is no kink: noise grows with |here|"
+        of_slope = "the rounding of p, times a steep slope, is no kink: noise grows with |central|"
+        for before, much in (("+", 1e6), ("-", -1e6)):
+            one(tally, f"exp {before} 10⁶", partial(_exp_beside, -much), 0.3, math.exp(0.3), of_loss)
+            one(tally, f"{before}10⁶ (x - 0.7)", partial(_steep, much), 0.7, much, of_slope)
+        at_least = "slope and loss are 0 here, and the noise is not: it is LIMIT times at least 1"
+        one(tally, "x³", lambda p: p**3, 0.0, 0.0, at_least)
+        small = "this kink is small, and many times as large as the noise, which is LIMIT times the largest of three"
+        kink(tally, "|x| / 10⁸", lambda p: abs(p) / 1e8, 0.0, "the kink is right there", small)
 
     return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
+
+
+def _beside(far: float, p: float) -> float:
+    return p - far
+
+
+def _exp_beside(far: float, p: float) -> float:
+    return math.exp(p) - far
+
+
+def _steep(slope: float, p: float) -> float:
+    return slope * (p - 0.7)
 
 
 GRADES: dict[str, Callable[[], list[Check]]] = {

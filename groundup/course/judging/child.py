@@ -7,6 +7,7 @@ known. Its standard output and standard error belong to the learner's code.
 from __future__ import annotations
 
 import json
+import linecache
 import os
 import sys
 import threading
@@ -16,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from cuda_emulator.errors import KernelError
 from groundup.course import assembly, grading
 from groundup.course.checks.check import ORDER, Check, Tally, Wrong
 from groundup.course.judging.memory_limit import LOOK_EVERY, limit_memory
@@ -37,7 +39,7 @@ def main(argv: list[str]) -> None:
         try:
             grade(request, assembled, tell)
         except Wrong as wrong:
-            tell("wrong", **_told(wrong, assembled))
+            tell("wrong", **_told(wrong, assembled, request["lines"]))
         except BaseException as error:  # everything that the learner's code raises is reported, SystemExit too
             tell("raised", **_raised(error, assembled, request["lines"]))
         else:
@@ -85,18 +87,18 @@ def check_order(made: list[Check]) -> None:
         raise ValueError(f"the checks stand in the order {[check.name for check in made]}, expected that of {ORDER}")
 
 
-def _told(wrong: Wrong, assembled: assembly.Assembly) -> dict[str, Any]:
-    told = {name: assembled.told(getattr(wrong, name)) for name in ("what", "expected", "got", "cause")}
-    return {**told, "line": _line(wrong.line, assembled)}
-
-
-def _line(line: int | None, assembled: assembly.Assembly) -> int:
-    """The learner's line for a line of the assembled file that is graded; 0 if there is none."""
-    for file in assembled.lines:
-        place = assembled.place(file, line) if line else None
-        if place:
-            return place[1]
-    return 0
+def _told(wrong: Wrong, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
+    """A Wrong as an event. lines: as in `_raised`"""
+    told = {name: assembled.told(getattr(wrong, name)) for name in ("what", "expected", "got", "cause", "by_hand")}
+    # Without a file it is the only one; it is not known which of several is meant.
+    assembled_file = wrong.file or (next(iter(assembled.lines)) if len(assembled.lines) == 1 else "")
+    at = [(assembled_file, wrong.line), *reversed(wrong.called_from)] if assembled_file and wrong.line else []
+    known = [(place, linecache.getline(*each).strip()) for each in at if (place := assembled.place(*each))]
+    mine = [each for each in known if lines[0] <= each[0][1] <= lines[1]] or known
+    if not mine:
+        return {**told, "file": "", "line": 0, "source": ""}
+    (file, line), source = mine[0]
+    return {**told, "file": file, "line": line, "source": source}
 
 
 def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
@@ -105,18 +107,14 @@ def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]
     lines: the first and last line of the learner's function. A place in it is reported rather than one in a function
     that it calls.
     """
-    frames = traceback.extract_tb(error.__traceback__)
-    places = [(assembled.place(frame.filename, frame.lineno or 0), frame.line) for frame in frames]
-    mine = [(place, line) for place, line in places if place]
-    within = [each for each in mine if each[0] and lines[0] <= each[0][1] <= lines[1]]
-    mine = within or mine
-    if isinstance(error, SyntaxError) and error.filename in assembled.learner:
-        place = assembled.place(error.filename, error.lineno or 0)
-        mine = [(place, error.text or "")] if place else []
+    mine = assembled.places_of(error)
+    mine = [each for each in mine if lines[0] <= each[0][1] <= lines[1]] or mine
     if isinstance(error, SystemExit):
         text = f"{error.code!r}"
     elif isinstance(error, SyntaxError):
         text = error.msg  # str(error) has the line of the assembled file
+    elif isinstance(error, KernelError) and mine:
+        text = error.sentence  # str(error) has the place, and the line's text, which stand below
     else:
         text = assembled.told(traceback.format_exception_only(error)[0].strip().partition(": ")[2])
     notes = [assembled.told(note) for note in getattr(error, "__notes__", ())]
@@ -124,9 +122,9 @@ def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]
         "type": type(error).__name__,
         "text": text,
         "notes": notes,
-        "file": mine[-1][0][0] if mine and mine[-1][0] else "",
-        "line": mine[-1][0][1] if mine and mine[-1][0] else 0,
-        "source": (mine[-1][1] or "").strip() if mine else "",
+        "file": mine[-1][0][0] if mine else "",
+        "line": mine[-1][0][1] if mine else 0,
+        "source": mine[-1][1].strip() if mine else "",
         "traceback": "" if mine else assembled.told("".join(traceback.format_exception(error))),
     }
 

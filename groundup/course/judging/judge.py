@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from groundup.course.assembly import Assembly, assemble
+from groundup.course.assembly import Assembly, assemble, assemble_program
 from groundup.course.judging.verdict import Verdict, verdict_of
 from groundup.course.learner.functions import FunctionMissing, is_c, lines_of, stub, stub_line
 from groundup.course.learner.project_files import solution_file
@@ -35,6 +35,12 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
     try:
         place = workspace.place(task)
         function = workspace.function(task)
+        folder = workspace.built / "check" / task.id
+        if task.fault:
+            if workspace.is_stub(task) and not task.fault.shows.startswith("groundup learn check"):
+                what = f"the program is as it came; {task.fault.shows} shows what goes wrong"
+                return Verdict(False, what=what, file=file, line=place.first, stub=True)
+            return _run(workspace, assemble_program(workspace, task, folder), folder, phase, task)
         left = stub_line(function, task.week, task.number)
         if left:
             line = place.first + left - 1
@@ -44,7 +50,6 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
                 what = f"the stub's line with {error} is still there: take it out"
                 return Verdict(False, "import", what=what, file=file, line=line)
             return Verdict(False, what=f"not written yet: {task.message}", file=file, line=line, stub=True)
-        folder = workspace.built / "check" / task.id
         assembly = assemble(workspace, [task], folder)
     except FunctionMissing as missing:
         return Verdict(False, "import", what=str(missing), cause=_where_it_went(missing, task), file=file)

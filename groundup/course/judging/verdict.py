@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -25,6 +26,7 @@ class Verdict:
     what: one sentence; expected, got, cause: as Wrong has them
     file, line: the place in the learner's file, "" and 0 if there is none; source: the text of that line
     more: the compiler's own words, or a traceback without a line of the learner's
+    by_hand: as Wrong has it
     notes: such as a measured time; printed: the end of what the learner's code printed
     """
 
@@ -39,6 +41,7 @@ class Verdict:
     line: int = 0
     source: str = ""
     more: str = ""
+    by_hand: str = ""
     notes: tuple[str, ...] = ()
     printed: str = ""
     seconds: float = 0.0
@@ -62,7 +65,7 @@ def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, lim
     failed: dict[str, Any] = {"passed": False, "failed_check": check, **common}
     if "wrong" in by_name:
         found = by_name["wrong"]
-        return Verdict(**failed, **{name: found[name] for name in ("what", "expected", "got", "cause", "line")})
+        return Verdict(**failed, **{name: value for name, value in found.items() if name != "event"})
     if "raised" in by_name:
         return Verdict(**{**failed, **_raised(by_name["raised"], trying)})
     at = f" while trying {trying}" if trying else ""
@@ -109,9 +112,16 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         cause = "is a size computed from the wrong numbers, or does something grow with every round of a loop?"
         return {**place, "what": f"it asked for more memory than it may have{at}", "cause": cause}
     if kind == "CompileError":
-        return {**place, "failed_check": "compile", "what": text, "more": "\n".join(said), "cause": compile_hint(text)}
+        what = told_once(text, said)
+        return {**place, "failed_check": "compile", "what": what, "more": "\n".join(said), "cause": compile_hint(text)}
     if kind == "ModuleNotFoundError":
         cause = "put helpers into this file: only the files that came with the course are used"
         return {**place, "what": f"{kind}: {text}{at}", "cause": cause}
     said_so = f"{kind}: {text}" if text else kind
     return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else ""}
+
+
+def told_once(message: str, notes: Sequence[str]) -> str:
+    """A compile error's message without the compiler's first error, if the notes below it have that line, too."""
+    head, end, first = message.partition("): ")
+    return f"{head})" if end and first and any(first in note for note in notes) else message

@@ -13,7 +13,7 @@ def c_function(text: str, name: str) -> tuple[int, int, int]:
     name: the function's plain name, or what stands in NAME(...)
     Raises ValueError if the text has no such definition, or its braces do not match.
     """
-    code = _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+    code = code_of(text)
     named = rf"(?:NAME\(\s*{re.escape(name)}\s*\)|(?<![\w(]){re.escape(name)})\s*\("
     for match in re.finditer(named, code):
         after = _closing(code, match.end() - 1, "(", ")")
@@ -28,6 +28,11 @@ def c_function(text: str, name: str) -> tuple[int, int, int]:
         start = _declaration_start(code, match.start())
         return _line(text, start), _line(text, brace.end() - 1), _line(text, end)
     raise ValueError(f"there is no function {name}")
+
+
+def code_of(text: str) -> str:
+    """The text with blanks in place of comments and of what stands in quotes, so that every place stays where it is."""
+    return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def _closing(code: str, opening: int, opens: str, closes: str) -> int | None:

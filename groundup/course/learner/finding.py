@@ -1,8 +1,9 @@
-"""Makes a learner's folder, finds the one that is there, and opens it."""
+"""Makes a learner's folder, finds the one that is there, opens it, and repairs one without a readable progress.toml."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 
 from groundup.course.learner import record as record_file
 from groundup.course.learner.migration import PLACES, migrate
-from groundup.course.learner.project_files import files, stubbed
+from groundup.course.learner.project_files import CASES, files, program, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.learner.workspace import BUILT, Workspace
 from groundup.course.manifest import Course
@@ -19,6 +20,9 @@ from shared.machine.atomic import write_atomically
 DEFAULT = "groundup-course"
 
 VARIABLE = "GROUNDUP_COURSE"
+
+ELSEWHERE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+"""Variables that make git work on another repository than the one of its folder."""
 
 
 README = """\
@@ -31,8 +35,9 @@ missing; its docstring says what it has to do.
     groundup learn check     grade the current task
     groundup learn hint      a nudge; ask again for a plan, and again for nearly the code
 
-`groundup learn --help` lists the rest: watch, solution, next, skip, reset, status, checkpoint. What you have done
-stands in progress.toml. The folder .groundup holds what is built from your files, and copies of what was reset.
+`groundup learn --help` lists the rest: watch, solution, next, skip, reset, status, checkpoint, cases. What you have
+done stands in progress.toml. The folder detective has programs with a fault in each, which you find and mend: `groundup
+learn cases` lists them. The folder .groundup holds what is built from your files, and copies of what was reset.
 
 Start Python itself in another folder: in this one it would find your files before groundup's own.
 """
@@ -41,26 +46,29 @@ Start Python itself in another folder: in this one it would find your files befo
 def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
     """Make the folder, or write the files that are missing in an existing one.
 
-    Returns the folder, opened, and the files that were written. Raises ValueError if the folder holds other things.
+    Returns the folder, opened, and the files that were missing. The detective exercises of a folder that never had any
+    are written, too, and were not missing. Raises ValueError if the folder holds other things.
     """
     folder = folder.absolute()
     state = folder / record_file.NAME
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder that is not there yet")
-    ours = state.is_file() or any((folder / file).is_file() for file in [*files(course), *PLACES])
+    if is_checkout(folder):
+        raise ValueError(f"{folder} is the project itself; name a folder that is empty or not there yet")
+    ours = state.is_file() or has_learners_files(folder, course)
     if folder.is_dir() and any(folder.iterdir()) and not ours:
         raise ValueError(f"{folder} has other things in it; name a folder that is empty or not there yet")
     folder.mkdir(parents=True, exist_ok=True)
     if not state.exists():
         record_file.save(LearnersRecord(course.tasks[0].id), state)
     workspace = opened(folder, course)
-    written = []
-    for file in files(course):
-        path = folder / file
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_atomically(path, stubbed(file, course).encode())
-            written.append(file)
+    had_cases = (folder / CASES).exists()
+    texts = {file: stubbed(file, course) for file in files(course) if not (folder / file).exists()}
+    texts |= {case.file: program(case) for case in course.cases if not (folder / case.file).exists()}
+    for file, text in texts.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(folder / file, text.encode())
+    written = [file for file in texts if had_cases or not file.startswith(f"{CASES}/")]
     for name, text in (("README.md", README), (".gitignore", f"/{BUILT}/\n/runs/\n__pycache__/\n")):
         if not (folder / name).exists():
             write_atomically(folder / name, text.encode())
@@ -80,22 +88,59 @@ def opened(folder: Path, course: Course) -> Workspace:
     return workspace
 
 
-def commit_first(folder: Path) -> str:
-    """Make a new folder a git repository with a first commit, if git is installed and no repository is around it.
+def repair(folder: Path, course: Course) -> str:
+    """Put an empty progress.toml in the place of one that is missing or cannot be read, if the folder is a learner's.
 
-    Returns a message for the learner, "" if nothing was done.
+    Returns what was wrong, as a message, with the copy that was kept; "" if nothing was wrong, or the folder is new.
+    What has passed is not known afterwards: passing.grade_again finds out.
+    Raises ValueError if progress.toml is a folder.
+    """
+    folder = folder.absolute()
+    state = folder / record_file.NAME
+    if not has_learners_files(folder, course) or is_checkout(folder):
+        return ""
+    told = f"{state} was missing and is there again"
+    if state.exists():
+        try:
+            record_file.load(state)
+            return ""
+        except ValueError as error:
+            if not state.is_file():
+                raise
+            kept = Workspace(folder, course, LearnersRecord("")).keep(state)
+            told = f"{str(error).partition('. ')[0]}; it was made anew, and the old one is {kept}"
+    record_file.save(LearnersRecord(course.tasks[0].id), state)
+    return told
+
+
+def has_learners_files(folder: Path, course: Course) -> bool:
+    """Whether a folder holds a file of the course, as it lies today or lay in an earlier version."""
+    return any((folder / file).is_file() for file in [*files(course), *PLACES])
+
+
+def is_checkout(folder: Path) -> bool:
+    """Whether a folder is the project itself, which has all files of the course, too: a clone, or site-packages."""
+    return (folder / "shared" / "contract.py").is_file()
+
+
+def commit_first(folder: Path) -> str:
+    """Make a new folder a git repository of its own with a first commit, if git is installed.
+
+    So it is in a clone of the project, too, which ignores the folder. Returns a message for the learner, "" if nothing
+    was done.
     """
     git = shutil.which("git")
-    if git is None:
+    if git is None or (folder / ".git").exists():
         return ""
-    inside = subprocess.run([git, "-C", str(folder), "rev-parse", "--is-inside-work-tree"], capture_output=True)
-    if inside.returncode == 0:
-        return ""
+    # A hook of another repository sets variables that lead git there.
+    variables = {name: value for name, value in os.environ.items() if name not in ELSEWHERE}
     # Without a name git makes no commit, and a learner who has never used git has not set one.
-    has_name = subprocess.run([git, "config", "user.email"], cwd=folder, capture_output=True).returncode == 0
-    name = [] if has_name else ["-c", "user.name=groundup learn", "-c", "user.email=learn@localhost"]
+    asked = subprocess.run([git, "config", "user.email"], cwd=folder, capture_output=True, env=variables)
+    name = [] if asked.returncode == 0 else ["-c", "user.name=groundup learn", "-c", "user.email=learn@localhost"]
+    unsigned = ["-c", "commit.gpgsign=false"]  # a signature may ask for a password
     for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message", "The stubs, as they come"]):
-        done = subprocess.run([git, *name, *command], cwd=folder, capture_output=True, text=True)
+        call = [git, *name, *unsigned, *command]
+        done = subprocess.run(call, cwd=folder, capture_output=True, text=True, env=variables)
         if done.returncode != 0:
             return f"git {command[0]} did not work, which is no harm: {done.stderr.strip()}"
     return "under git, with a first commit"
@@ -105,25 +150,45 @@ def locate(given: Path | None, course: Course) -> Workspace:
     """Find and open the learner's folder.
 
     Tried in this order: the folder given, GROUNDUP_COURSE, this folder and those above it, groundup-course in this
-    folder. Raises ValueError, with the command that makes one, if none of them is a learner's folder.
+    folder. Raises ValueError, with the command that helps, if none of them is a learner's folder, or the one that is
+    lacks its progress.toml.
     """
-    chosen = given or (Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None)
-    if chosen is not None:
-        candidates = [chosen]
-    else:
-        here = Path.cwd()
-        candidates = [here, *here.parents, here / DEFAULT]
-    for folder in candidates:
-        state = folder / record_file.NAME
-        if state.is_file():
-            return opened(folder, course)
-    looked = f"{chosen} has no {record_file.NAME}" if chosen else "there is no course folder here"
-    raise ValueError(f"{looked}; groundup learn start makes one")
+    chosen = given or _of_variable()
+    folder = chosen or _nearest(course)
+    if folder is None:
+        raise ValueError("there is no course folder here; groundup learn start makes one")
+    if (folder / record_file.NAME).exists():
+        return opened(folder, course)
+    start_it = f"groundup learn start {shlex.quote(str(folder))}" if given else "groundup learn start"
+    if has_learners_files(folder, course) and not is_checkout(folder):
+        again = f"{start_it} makes it again, and grades what you have written"
+        raise ValueError(f"{folder} has your files, but no {record_file.NAME}; {again}")
+    raise ValueError(f"{folder} has no {record_file.NAME}; {start_it} makes one")
 
 
 def folder_for_start(course: Course) -> Path:
     """The folder that other commands would find; if they find none, the one that `groundup learn start` makes."""
-    try:
-        return locate(None, course).folder
-    except ValueError:
-        return Path(os.environ.get(VARIABLE) or DEFAULT)
+    return _of_variable() or _nearest(course) or Path(DEFAULT)
+
+
+def around(folder: Path, course: Course) -> Path | None:
+    """The learner's folder that a folder lies in; None if it lies in none."""
+    return next((each for each in folder.absolute().parents if _is_learners(each, course)), None)
+
+
+def _of_variable() -> Path | None:
+    return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
+
+
+def _nearest(course: Course) -> Path | None:
+    """The learner's folder among this folder, those above it, and groundup-course in this folder."""
+    now = Path.cwd()
+    return next((each for each in (now, *now.parents, now / DEFAULT) if _is_learners(each, course)), None)
+
+
+def _is_learners(folder: Path, course: Course) -> bool:
+    """Whether it is a learner's folder. Another program's progress.toml does not make it one."""
+    if has_learners_files(folder, course):
+        return not is_checkout(folder)
+    state = folder / record_file.NAME
+    return state.is_file() and b"groundup" in state.read_bytes()

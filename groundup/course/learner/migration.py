@@ -56,7 +56,8 @@ PLACES = {
     "stage4_numba_cuda/kernels/matmul_basic.py": "stage4_numba_cuda/kernels/matmul_1_basic.py",
     "stage4_numba_cuda/kernels/matmul_register.py": "stage4_numba_cuda/kernels/matmul_2_register.py",
     "stage4_numba_cuda/kernels/matmul_warp.py": "stage4_numba_cuda/kernels/matmul_3_warp.py",
-    "stage4_numba_cuda/kernels/matmul_tensor.py": "stage4_numba_cuda/kernels/matmul_4_tensor.py",
+    "stage4_numba_cuda/kernels/matmul_tensor.py": "stage4_numba_cuda/kernels/matmul_5_tensor.py",
+    "stage4_numba_cuda/kernels/matmul_4_tensor.py": "stage4_numba_cuda/kernels/matmul_5_tensor.py",
     "stage4_numba_cuda/lens": "groundup/lens",
 }
 """Old place -> new place of files and of whole folders, from the folder that holds the stages."""
@@ -68,7 +69,10 @@ MODULES = {
     old.removesuffix(".py").replace("/", "."): new.removesuffix(".py").replace("/", ".") for old, new in PLACES.items()
 }
 
-FROM = re.compile(r"^([ \t]*from[ \t]+)(\.*)([\w.]*)([ \t]+import[ \t]+)([^\r\n]*)", re.MULTILINE)
+NAMES = r"\((?:[^()#]|#[^\n]*)*\)[^\r\n]*|(?:\\\r?\n|[^\r\n\\])*"
+"""What stands behind `import`: names in parentheses, which may take several lines, or names up to the line's end."""
+
+FROM = re.compile(rf"^([ \t]*from[ \t]+)(\.*)([\w.]*)([ \t]+import\b[ \t]*)({NAMES})", re.MULTILINE)
 
 IMPORT = re.compile(r"^([ \t]*import[ \t]+)([\w., \t]+)", re.MULTILINE)
 
@@ -171,7 +175,8 @@ def _moved_out(lead: str, written: Callable[[str], str], package: str, middle: s
     """
     indent = lead[: len(lead) - len(lead.lstrip())]
     stay, lines = [], []
-    for name in names.partition("#")[0].strip(" \t()").split(","):
+    listed, comment = _names_and_comment(names)
+    for name in listed:
         original, *as_name = name.split() or [""]
         new = _new_name(f"{package}.{original}")
         if new is None:
@@ -182,13 +187,23 @@ def _moved_out(lead: str, written: Callable[[str], str], package: str, middle: s
         renamed = own if own == known_as else f"{own} as {known_as}"
         lines.append(f"{indent}from {written(parent)} import {renamed}" if parent else f"{indent}import {renamed}")
     if lines and stay:
-        lines.insert(0, f"{lead}{written(package)}{middle}{', '.join(stay)}")
+        lines.insert(0, f"{lead}{written(package)}{middle.rstrip()} {', '.join(stay)}")
+    if lines and comment:
+        lines[0] += f"  # {comment}"
     return "\n".join(lines)
+
+
+def _names_and_comment(names: str) -> tuple[list[str], str]:
+    """The names that are imported, each with its `as`; and the comments beside them, as one."""
+    parts = [line.partition("#") for line in names.splitlines()]
+    code = " ".join(part[0].strip().rstrip("\\") for part in parts)
+    listed = [name.strip() for name in code.strip().strip("()").split(",")]
+    return [name for name in listed if name], "; ".join(part[2].strip() for part in parts if part[2].strip())
 
 
 def _are_submodules(names: str) -> bool:
     """Whether something of `from shared.training import …` is a file of that folder, so that the folder is meant."""
-    found = re.findall(r"\w+", names.partition("#")[0])
+    found = [name.split()[0] for name in _names_and_comment(names)[0]]
     return any((ROOT / "shared" / "training" / f"{name}.py").is_file() for name in found)
 
 

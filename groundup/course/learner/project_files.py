@@ -1,9 +1,18 @@
-"""The project's own text of the files with exercises: the whole file, one function of it, or the file with stubs."""
+"""The project's own text of the files with exercises: the whole file, one function of it, or the file with stubs.
+
+A detective exercise is a whole program, which has a fault where other exercises have a stub.
+"""
 
 from __future__ import annotations
 
+from groundup.course.faults import mended
 from groundup.course.learner.functions import find, function_text, replaced, stub
 from groundup.course.manifest import ROOT, Course, Task
+
+CASES = "detective"
+"""The folder of the detective exercises, in the learner's folder."""
+
+PROGRAMS = ROOT / "groundup" / "course" / "programs"
 
 
 def files(course: Course) -> list[str]:
@@ -16,8 +25,15 @@ def solution_file(file: str) -> str:
     return (ROOT / file).read_text(encoding="utf-8")
 
 
+def program(task: Task) -> str:
+    """The program of a detective exercise as the learner gets it, with its fault."""
+    return (PROGRAMS / task.file.removeprefix(f"{CASES}/")).read_text(encoding="utf-8")
+
+
 def solution(task: Task) -> str:
-    """The project's own text of a task's function."""
+    """The project's own text of a task's function; of a detective exercise, the whole program without its fault."""
+    if task.fault:
+        return mended(program(task), task.fault)
     text = solution_file(task.file)
     return function_text(text, find(text, task.function, task.file))
 

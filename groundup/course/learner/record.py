@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ class TaskRecord:
     state: "passed", "skipped", or "" for neither; on: the date of the state, in ISO format
     digest: of the function's text that passed; hints: the highest hint that was taken
     revealed: whether the solution was opened before the task passed
+    found: whether the fault of a detective exercise was named; its state is "passed" once the program is mended, too
     """
 
     state: str = ""
@@ -42,6 +44,7 @@ class TaskRecord:
     digest: str = ""
     hints: int = 0
     revealed: bool = False
+    found: bool = False
 
 
 @dataclass
@@ -62,13 +65,19 @@ class LearnersRecord:
 
 def load(path: Path) -> LearnersRecord:
     """Read the file. Raises ValueError, with the place in it, if it is not as `save` writes it."""
+    if path.is_dir():
+        raise ValueError(
+            f"{path} is a folder; move it away, then groundup learn start makes the file of that name again"
+        )
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-        record = LearnersRecord(_field(document, "current", str, "the file"))
-        for name, table in _field(document, "tasks", dict, "the file").items():
+        _only(document, ("current", "tasks"))
+        record = LearnersRecord(_field(document, "current", str))
+        for name, table in _field(document, "tasks", dict).items():
             where = f"task {name}"
             if not isinstance(table, dict):
-                raise ValueError(f"{where}: expected a table, got {table!r}")
+                raise ValueError(f"{where} is {_shown(table)}, expected {WORDS[dict]}")
+            _only(table, vars(TaskRecord()), where)
             entry = TaskRecord(
                 **{key: _field(table, key, type(value), where) for key, value in vars(TaskRecord()).items()}
             )
@@ -77,17 +86,41 @@ def load(path: Path) -> LearnersRecord:
             record.entries[name] = entry
     except ValueError as error:  # tomllib and the decoder raise it, too
         raise ValueError(
-            f"{path}: {error}. Mend that line, or move the file away and run groundup learn start"
+            f"{path}: {error}. Mend that line, or run groundup learn start: it makes the file anew and grades what "
+            "you have written"
         ) from None
     return record
 
 
-def _field(table: dict[str, Any], key: str, kind: type, where: str) -> Any:
+WORDS = {
+    str: 'text in quotation marks, such as "1.1"',
+    int: "a whole number",
+    bool: "true or false",
+    dict: "entries of its own, below a line in brackets",
+}
+"""What a value has to be, for a learner who edits the file."""
+
+
+def _only(table: dict[str, Any], known: Iterable[str], where: str = "") -> None:
+    """Raise ValueError for an entry that has no meaning: `save` would lose it without a word."""
+    if unknown := [name for name in table if name not in known]:
+        raise ValueError(f"{where}{': ' * bool(where)}{unknown[0]} means nothing here, expected {' or '.join(known)}")
+
+
+def _field(table: dict[str, Any], key: str, kind: type, where: str = "") -> Any:
     default = kind()
     value = table.get(key, default)
     if type(value) is not kind:
-        raise ValueError(f"{where}: {key} is {value!r}, expected {'a' if kind is not int else 'an'} {kind.__name__}")
+        name = f"{key} of {where}" if where else key
+        raise ValueError(f"{name} is {_shown(value)}, expected {WORDS[kind]}")
     return value
+
+
+def _shown(value: Any) -> str:
+    """A value as it stands in the file."""
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else WORDS[dict]
+    return _toml(value) if isinstance(value, bool | int | str) else str(value)
 
 
 def save(record: LearnersRecord, path: Path) -> None:

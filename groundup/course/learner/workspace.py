@@ -4,6 +4,7 @@
         README.md           what this is, and the three commands that matter
         progress.toml       what is done
         stage1_pure_python/matmul.py, …     the files with exercises; the learner writes in them
+        detective/          the programs of the detective exercises, each with a fault
         .groundup/          what groundup builds from them; may be deleted at any time
 
 The files are whole, so that a learner writes a function where it belongs: among its neighbours, below the docstring
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from groundup.course.learner import record as record_file
 from groundup.course.learner.functions import Place, find, function_text, replaced, stub, stub_line
-from groundup.course.learner.project_files import solution_file, stubbed
+from groundup.course.learner.project_files import program, solution_file, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.manifest import Course, Task
 from shared.machine.atomic import write_atomically
@@ -61,11 +62,15 @@ class Workspace:
         return find(self.text(task.file), task.function, task.file, 0)
 
     def function(self, task: Task) -> str:
-        """The learner's text of the task's function."""
+        """The learner's text of the task's function; of a detective exercise, of the whole program."""
+        if task.fault:
+            return self.text(task.file)
         return function_text(self.text(task.file), self.place(task))
 
     def is_stub(self, task: Task) -> bool:
-        """Whether the task's function still holds the stub's error."""
+        """Whether the task's function still holds the stub's error; a detective exercise, whether it is as it came."""
+        if task.fault:
+            return record_file.digest(self.function(task)) == record_file.digest(program(task))
         return bool(stub_line(self.function(task), task.week, task.number))
 
     def passed(self, task: Task) -> bool:
@@ -79,14 +84,16 @@ class Workspace:
             return False
 
     def reset(self, task: Task, whole_file: bool = False) -> Path | None:
-        """Put the task's stub back; with whole_file, every stub of its file.
+        """Put the task's stub back; with whole_file, every stub of its file. Of a detective exercise, the program.
 
         Returns the copy of the old file, None if there was no file.
         Raises FunctionMissing if the file lacks the function or cannot be parsed; whole_file works then, too.
         """
         path = self.folder / task.file
         kept = self.keep(path)
-        if whole_file:
+        if task.fault:
+            text = program(task)
+        elif whole_file:
             text = stubbed(task.file, self.course)
         else:
             original = solution_file(task.file)
@@ -95,8 +102,9 @@ class Workspace:
                 self.place(task),
                 stub(original, task.function, task.file, task.message, task.keep),
             )
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text.encode())
-        for each in self.course.tasks:
+        for each in [*self.course.tasks, *self.course.cases]:
             if each.id == task.id or (whole_file and each.file == task.file):
                 self.record.entries.pop(each.id, None)
         return kept

@@ -26,6 +26,8 @@ def next_task(workspace: Workspace, after: Task, itself: bool = False) -> Task |
     itself: whether `after` may be found, too
     """
     tasks = workspace.course.tasks
+    if after.fault:
+        return None  # a detective exercise stands beside the weeks' tasks
     place = tasks.index(after) + (0 if itself else 1)
     for task in [*tasks[place:], *tasks[:place]]:
         skipped = workspace.record.of(task.id).state == "skipped"

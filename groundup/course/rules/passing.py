@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
@@ -10,6 +11,7 @@ from groundup.course.learner import record as record_file
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 from groundup.course.rules.order import next_task, today
+from groundup.course.rules.states import begun
 
 
 @dataclass(frozen=True)
@@ -30,22 +32,40 @@ def grade(workspace: Workspace, task: Task) -> Graded:
 
     A pass counts only for the text that was graded. It is taken back if the same text fails later, because something
     that it uses has changed. A skipped task that is graded again is no longer skipped.
+
+    A detective exercise passes when its program is mended and its fault named, in whichever order.
     """
     graded = _digest(workspace, task)
     verdict = judge(workspace, task)
     # Another command may have written the file during the grading.
     workspace.record = record_file.load(workspace.folder / record_file.NAME)
     entry = workspace.record.of(task.id)
-    workspace.record.current = task.id
+    if task.fault and not entry.found:
+        verdict = replace(verdict, cause="")  # it would name the kind of the fault
+    if not task.fault:
+        workspace.record.current = task.id
     changed = _digest(workspace, task) != graded
     if verdict.passed and not changed and graded is not None:
         if entry.state != "passed" or entry.digest != graded:
             entry.state, entry.on, entry.digest = "passed", today(), graded
+        if task.fault and not entry.found:
+            entry.state, entry.on = "", ""  # mended; it passes when its fault is named
     elif not verdict.passed and not verdict.stub and (entry.state == "skipped" or entry.digest == graded):
         entry.state, entry.on, entry.digest = "", "", ""
     following = next_task(workspace, task) if verdict.passed and not changed else None
     workspace.save()
     return Graded(verdict, changed, following)
+
+
+def grade_again(workspace: Workspace, show: Callable[[Task, Verdict], None]) -> None:
+    """Grade every task that is written, because progress.toml does not tell any more which have passed.
+
+    show: called with each verdict as it comes. Afterwards the first task that does not pass is the current one.
+    """
+    for task in [*workspace.course.tasks, *workspace.course.cases]:
+        if begun(workspace, task):
+            show(task, grade(workspace, task).verdict)
+    next_task(workspace, workspace.course.tasks[0], itself=True)
 
 
 def ends_a_phase(workspace: Workspace, task: Task) -> bool:

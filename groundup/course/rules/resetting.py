@@ -10,7 +10,8 @@ from groundup.course.manifest import Task
 
 
 def reset(workspace: Workspace, task: Task, whole_file: bool) -> Path | None:
-    """Put the task's stub back, or every stub of its file, and make it the current task.
+    """Put the task's stub back, or every stub of its file, and make it the current task. The program of a
+    detective exercise is put back as a whole, and the current task stays.
 
     Returns where the file was copied before, None if there was no file. Raises ValueError with the way out if the
     function is not in the file.
@@ -19,6 +20,7 @@ def reset(workspace: Workspace, task: Task, whole_file: bool) -> Path | None:
         copy = workspace.reset(task, whole_file=whole_file)
     except FunctionMissing as missing:
         raise ValueError(f"{missing}; groundup learn reset {task.id} --file brings back all of the file") from None
-    workspace.record.current = task.id
+    if not task.fault:
+        workspace.record.current = task.id
     workspace.save()
     return copy

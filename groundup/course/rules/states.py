@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from groundup.course.learner import record as record_file
+from groundup.course.learner.record import TaskRecord
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 
@@ -19,6 +21,8 @@ def state(workspace: Workspace, task: Task) -> str:
     After "passed" come the hints that were taken, and whether the solution was seen.
     """
     entry = workspace.record.of(task.id)
+    if task.fault and entry.state == "":
+        return _state_of_case(workspace, task, entry)
     if entry.state == "passed":
         if not workspace.passed(task):
             return "changed since it passed"
@@ -29,8 +33,27 @@ def state(workspace: Workspace, task: Task) -> str:
     return "begun" if begun(workspace, task) else ""
 
 
+def _state_of_case(workspace: Workspace, task: Task, entry: TaskRecord) -> str:
+    """The state of a detective exercise that has not passed: found, mended, begun, or neither."""
+    if entry.found:
+        return "found, not mended yet"
+    if is_mended(workspace, task):
+        return "mended, not named yet"
+    return "begun" if begun(workspace, task) else ""
+
+
+def is_mended(workspace: Workspace, case: Task) -> bool:
+    """Whether the program of a detective exercise is the text that was graded as mended."""
+    try:
+        return workspace.record.of(case.id).digest == record_file.digest(workspace.function(case))
+    except ValueError:  # the file is missing or unreadable
+        return False
+
+
 def begun(workspace: Workspace, task: Task) -> bool:
-    """Whether there is something to grade. That is also so if the file cannot be read any more."""
+    """Whether there is something to grade: not if the file is missing, but also if it cannot be read any more."""
+    if not (workspace.folder / task.file).exists():
+        return False
     try:
         return not workspace.is_stub(task)
     except ValueError:

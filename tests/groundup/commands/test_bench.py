@@ -14,9 +14,11 @@ from shared import contract
 from shared.bench import session, worker
 from shared.bench.document import load
 from shared.bench.plan import PARTS, Plan, jobs
+from shared.charts import book, page
 from shared.machine.environment import environment
 from tests.shared.bench.bench_results import full_results
 from tests.stages import USABLE_STAGES
+from tests.wide import widely
 
 PART_OF = {"ladder": "ladders", "product": "products", "op": "operations", "step": "steps", "part": "steps"}
 PART_OF |= {"inference": "inference", "epoch": "training", "target": "training", "memory": "memory", "phase": "phases"}
@@ -42,8 +44,8 @@ def made_up(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[st
 def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Invoke the command; results go to tmp_path. What is measured is made up, and there is no data set. The charts,
     which take a second each, are drawn where `draws` asks for them."""
-    monkeypatch.setattr(command.book, "draw", lambda *_, **__: [])
-    monkeypatch.setattr(command.page, "write", lambda results, charts, path, **_: path)
+    monkeypatch.setattr(book, "draw", lambda *_, **__: [])
+    monkeypatch.setattr(page, "write", lambda results, charts, path, **_: path)
     return _invoking(monkeypatch, tmp_path)
 
 
@@ -61,12 +63,15 @@ def _invoking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., 
     return lambda *arguments, **more: CliRunner().invoke(app, ["bench", "--out", str(tmp_path), *arguments], **more)
 
 
-def test_results_charts_and_a_report_are_written(draws: Callable[..., Any], tmp_path: Path) -> None:
-    result = draws("--quick")
+@pytest.mark.parametrize("parts", widely([["ladders"], [*PARTS]]), ids=len)
+def test_results_charts_and_a_report_are_written(
+    draws: Callable[..., Any], tmp_path: Path, parts: Sequence[str]
+) -> None:
+    result = draws("--quick", "--only", ",".join(parts))
     assert result.exit_code == 0, result.output
     results = load(tmp_path / "results.json")
     assert (results.complete, results.quick, results.passes) == (True, True, 4)
-    assert {PART_OF[row.kind] for row in results.rows} == {*PARTS, "machine"}
+    assert {PART_OF[row.kind] for row in results.rows} == {*parts, "machine"}
     names = {path.name for path in tmp_path.iterdir()}
     assert {"results.json", "report.html", "roofline.png", "roofline.svg", "roofline-dark.png"} <= names
     assert "<svg" in (tmp_path / "report.html").read_text()

@@ -10,6 +10,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from groundup.commands.charts import charts
+from shared.bench import gpu_record
 from shared.bench.document import Results, as_document
 from shared.bench.results import write_json
 from shared.charts import book
@@ -90,3 +91,12 @@ def test_a_folder_that_takes_nothing_is_an_error_before_anything_is_drawn(tmp_pa
     result = run(path, "--out", tmp_path / "taken")
     assert isinstance(result.exception, OSError)
     assert "choose another --out" in str(result.exception)
+
+
+def test_the_figures_of_a_gpu_report_are_drawn_from_its_file(tmp_path: Path) -> None:
+    record = gpu_record.newest()
+    assert record is not None
+    result = run(record / gpu_record.REPORT, "--out", tmp_path / "figures")
+    assert result.exit_code == 0, result.output
+    names = [f"gpu_{name}{kind}" for name in ("ladder", "launches", "steps", "training") for kind in (".png", ".svg")]
+    assert sorted(os.listdir(tmp_path / "figures")) == names

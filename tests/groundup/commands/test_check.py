@@ -1,6 +1,8 @@
 """groundup check: tables or JSON for people and scripts, exit code 1 with a report that names the bug."""
 
 import json
+import subprocess
+import sys
 from functools import partial
 from typing import Any
 
@@ -149,3 +151,24 @@ def test_help_shows_an_example() -> None:
     result = run("--help")
     assert result.exit_code == 0
     assert "groundup check 2 --dtype float32 --full" in result.stdout
+
+
+def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
+    """Not all at the end: whoever reads a log sees where it is."""
+    code = "from groundup.cli import main; main(['check', '2', '--dtype', 'float64'])"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert process.poll() is None, "the first line came when all was over"
+        rest = process.stdout.read()
+    assert first == "checking stage 2: NumPy, float64: op\n"
+    levels = [line for line in (first + rest).splitlines() if line.startswith("checking ")]
+    assert [line.rpartition(": ")[2] for line in levels] == ["op", "layer", "step", "trajectory", "gradients"]
+    assert rest.endswith("All agree.\n")
+    assert process.returncode == 0
+
+
+def test_json_stays_one_document_in_a_pipe() -> None:
+    result = run("2", "--dtype", "float64", "--json")
+    assert json.loads(result.stdout)["ok"]
+    assert "checking stage 2: NumPy, float64: trajectory\n" in result.stderr

@@ -12,10 +12,11 @@ from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.finding import locate
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
-from groundup.course.manifest import Task, course
+from groundup.course.manifest import ROOT, Task, course
 from groundup.course.rules import passing, watching
 from tests.groundup.course.course_helpers import mark_passed, new_folder, write
 from tests.stages import STAGE_PARAMS
+from tests.wide import widely
 
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
 
@@ -46,6 +47,16 @@ def test_start_makes_the_folder_and_says_what_to_do_first(
     assert "nothing was missing" in capsys.readouterr().out
 
 
+def test_start_does_not_say_that_nothing_was_missing_when_it_makes_the_progress_anew(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (learner.folder / "progress.toml").unlink()
+    assert run("--folder", str(learner.folder), "start") == 0
+    shown = capsys.readouterr().out
+    assert "progress.toml was missing and is there again" in shown
+    assert "nothing was missing" not in shown
+
+
 def test_the_first_exercise_from_stub_to_pass(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check") == 1
     assert "not written yet; groundup learn hint 1.1 helps" in capsys.readouterr().out
@@ -56,7 +67,8 @@ def test_the_first_exercise_from_stub_to_pass(learner: Workspace, capsys: pytest
     assert "expected  " in shown
     assert "got       " in shown
     assert "ok      shape      2 comparisons" in shown
-    assert "likely: only the last product is kept" in shown
+    assert "\n\n  likely: only the last product is kept" in shown
+    assert "\n\n\n" not in shown, "one empty line between two parts"
     assert shown.count("failed") == 1
     write(learner, FIRST)
     assert run("check") == 0
@@ -68,12 +80,24 @@ def test_the_first_exercise_from_stub_to_pass(learner: Workspace, capsys: pytest
     assert "1 of 4" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("columns", "longest"), [(60, 60), (80, 80), (200, 100)])
+def test_a_hint_is_broken_into_lines_for_the_width_of_the_terminal(
+    learner: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int, longest: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert run("hint", FIRST.id) == 0
+    lines = capsys.readouterr().out.partition(":\n\n")[2].partition("\n\n")[0].split("\n")
+    words = [line.split() for line in lines]
+    assert all(len(line) <= longest for line in lines)
+    assert all(len(f"{line} {after[0]}") > longest for line, after in zip(lines, words[1:], strict=False))
+
+
 def test_hints_come_one_after_the_other_and_are_counted(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     for level, name in ((1, "a nudge"), (2, "a plan"), (3, "nearly the code"), (3, "nearly the code")):
         assert run("hint") == 0
         shown = capsys.readouterr().out
         assert f"1.1, hint {level} of 3, {name}:" in shown
-        assert FIRST.hints[level - 1].strip() in shown
+        assert FIRST.hints[level - 1].split() == shown.partition(":\n\n")[2].partition("\n\n")[0].split()
     assert locate(None, course()).record.of("1.1").hints == 3
 
 
@@ -252,6 +276,97 @@ def test_start_inside_the_folder_brings_back_what_is_missing(
     assert not (learner.folder / "stage2_numpy" / "groundup-course").exists()
 
 
+def test_start_in_a_folder_without_its_record_grades_again_what_is_written(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(learner, FIRST)
+    write(learner, SECOND, "+=", "-=")
+    (learner.folder / "progress.toml").unlink()
+    monkeypatch.chdir(learner.folder / "stage2_numpy")
+    assert run("check") == 2
+    assert "has your files, but no progress.toml; groundup learn start makes it again" in capsys.readouterr().err
+    assert run("start") == 0
+    shown = capsys.readouterr().out
+    assert "  1.1   passes\n  1.2   does not pass\n" in shown
+    assert "now: 1.2" in shown
+    assert not (learner.folder / "stage2_numpy" / "groundup-course").exists()
+    assert locate(None, course()).passed(FIRST)
+
+
+@pytest.mark.parametrize("damage", ["current = ", "current = 5", "\x00", '[tasks."1.1"]\nstate = "done"'])
+def test_start_makes_a_damaged_record_anew_and_keeps_the_old_one(
+    learner: Workspace, damage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = learner.folder / "progress.toml"
+    state.write_text(damage, encoding="utf-8")
+    monkeypatch.chdir(learner.folder)
+    assert run("status") == 2
+    assert "or run groundup learn start: it makes the file anew" in capsys.readouterr().err
+    assert run("start") == 0
+    assert "it was made anew, and the old one is" in capsys.readouterr().out
+    (kept,) = (learner.folder / ".groundup" / "old").rglob("progress.toml")
+    assert kept.read_text(encoding="utf-8") == damage
+    assert locate(None, course()).record.current == "1.1"
+    assert not (learner.folder / "groundup-course").exists()
+
+
+def test_a_folder_in_the_place_of_the_record_is_named(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    (learner.folder / "progress.toml").unlink()
+    (learner.folder / "progress.toml").mkdir()
+    for command in ("status", "start"):
+        assert run(command) == 2
+        assert "progress.toml is a folder; move it away, then groundup learn start" in capsys.readouterr().err
+
+
+def test_start_makes_no_course_in_a_course_nor_in_the_project_itself(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(learner.folder)
+    assert run("start", "another") == 2
+    assert f"another would lie in your course folder, {learner.folder}" in capsys.readouterr().err
+    assert run("start", str(ROOT)) == 2
+    assert f"{ROOT} is the project itself; name a folder that is empty" in capsys.readouterr().err
+    assert not (ROOT / "progress.toml").exists()
+
+
+def test_another_programs_progress_file_makes_no_course_of_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "progress.toml").write_text("done = 3\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert run("start") == 0
+    assert not (tmp_path / "stage1_pure_python").exists()
+    assert (tmp_path / "groundup-course" / "progress.toml").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not delete the folder that a process stands in")
+def test_a_deleted_working_folder_is_said_to_be_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for command in ("start", "status"):
+        assert run(command) == 2
+        assert capsys.readouterr().err == (
+            "error: the folder that you stand in was deleted; go to another one (cd) and try again\n"
+        )
+
+
+def test_tasks_of_a_deleted_file_are_not_begun_and_no_title_touches_its_state(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (learner.folder / FIRST.file).unlink()
+    assert run("status", "--json") == 0
+    assert set(json.loads(capsys.readouterr().out)["tasks"].values()) == {""}
+    for task in course().tasks:
+        learner.record.of(task.id).state = "skipped"
+    learner.save()
+    assert run("status", "--all") == 0
+    shown = capsys.readouterr().out
+    assert all(f"{task.title}  " in shown for task in course().tasks)
+
+
 def test_watch_waits_for_a_file_that_an_editor_has_moved_away(
     learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -321,7 +436,7 @@ SPOILT = {
 """An answer that training would not survive, or not learn by: (task, what is replaced, by what)."""
 
 
-@pytest.mark.parametrize("stage", STAGE_PARAMS)
+@pytest.mark.parametrize("stage", widely(STAGE_PARAMS))
 def test_training_runs_the_learners_own_functions(learner: Workspace, stage: str) -> None:
     name, old, new = SPOILT[stage]
     write(learner, course().task(name), old, new)

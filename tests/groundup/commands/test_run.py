@@ -153,3 +153,22 @@ def test_a_mistake_on_the_command_line_is_one_line(
     assert err.startswith("error: ")
     assert message in err
     assert len(err.splitlines()) == 1
+
+
+def test_check_says_at_the_end_what_was_looked_at_and_an_error_names_the_line_and_the_lens(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, _, err = run(capsys, SCRIPT, before=("--check",))
+    assert (code, err.splitlines()) == (
+        0,
+        [
+            "check: no mistake found in 1 launch, each run in 4 orders",
+            "  add_one: 1 launch; looked at every access of 1",
+        ],
+    )
+    code, _, err = run(capsys, SCRIPT.replace("a[i] +=", "a[0] +="), before=("--check",))
+    script = os.path.join("scripts", "script.py")
+    assert code == 2
+    assert err.startswith(f"error: {script}:10: race on a[0] (global memory, write after read)")
+    assert "one of the updates is lost: use cuda.atomic on a" in err
+    assert err.splitlines()[1:] == ["    a[0] += beside.ONE", f"groundup lens {script}:add_one shows more"]

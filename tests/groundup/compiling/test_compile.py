@@ -1,5 +1,5 @@
 """groundup check --compile: every kernel through a GPU's compiler, where numba-cuda's compile libraries are installed;
-that none is forgotten, and what is printed, everywhere. How log and code are read: test_stage4_compile_reading.py."""
+that none is forgotten, and what is printed, everywhere. How log and code are read: test_reading.py."""
 
 from __future__ import annotations
 

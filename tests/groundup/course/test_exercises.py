@@ -15,8 +15,10 @@ from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from tests.groundup.course.course_mutants import Mutant
+from tests.groundup.course.course_mutants.right_kernels import RIGHT
+from tests.groundup.course.course_right_answers import RIGHT_ANSWERS, RightAnswer
 from tests.stages import REASONS
-from tests.wide import widened
+from tests.wide import widely, widened
 
 MUTANTS: list[Mutant] = [
     mutant
@@ -34,15 +36,33 @@ def of_task(task: Task, value: object, what: str) -> Any:
     return pytest.param(value, id=label(task, what), marks=[pytest.mark.skip(reason=reason)] if reason else [])
 
 
+def compiles_long(task: Task) -> bool:
+    """Whether the task is in C or a kernel, which takes seconds to compile, and not the first one of its week."""
+    return task.stage in ("stage3_c", "stage4_numba_cuda") and task.number > 1
+
+
+def of_solutions() -> list[Any]:
+    """Every task; those that compile long are wide."""
+    cases = ((task, of_task(task, task, "solution")) for task in course().tasks)
+    return [widened(case) if compiles_long(task) else case for task, case in cases]
+
+
 def of_mutants() -> list[Any]:
-    """Every wrong answer; all but the first of each task are wide."""
+    """Every wrong answer; all but the first of each task are wide, and all of those that compile long."""
     seen: set[str] = set()
     made = []
     for number, mutant in enumerate(MUTANTS):
-        case = of_task(course().task(mutant.task), mutant, f"mutant{number}")
-        made.append(widened(case) if mutant.task in seen else case)
-        seen.add(mutant.task)
+        task = course().task(mutant.task)
+        case = of_task(task, mutant, f"mutant{number}")
+        made.append(widened(case) if task.id in seen or compiles_long(task) else case)
+        seen.add(task.id)
     return made
+
+
+def of_right_answers() -> list[Any]:
+    """Right answers of another form; all but the first two are wide."""
+    cases = ((course().task(each.task), each) for each in RIGHT_ANSWERS)
+    return widely((of_task(task, each, f"right{i}") for i, (task, each) in enumerate(cases)), 2)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +90,7 @@ def test_a_stub_fails_and_says_which_task_it_is(learner: Workspace, task: Task) 
     assert task.message in verdict.what
 
 
-@pytest.mark.parametrize("task", [of_task(task, task, "solution") for task in course().tasks])
+@pytest.mark.parametrize("task", of_solutions())
 def test_the_projects_own_function_passes_every_check(learner: Workspace, task: Task) -> None:
     verdict = graded(learner, task, solution(task))
     assert verdict.passed, verdict
@@ -87,6 +107,23 @@ def test_a_wrong_answer_fails_its_check_with_the_likely_cause(learner: Workspace
     assert not verdict.passed, "the wrong answer passed"
     assert verdict.failed_check == mutant.check, verdict
     assert mutant.says in f"{verdict.what} {verdict.cause} {verdict.more}", verdict
+
+
+@pytest.mark.parametrize("answer", of_right_answers())
+def test_a_right_answer_written_in_another_way_passes(learner: Workspace, answer: RightAnswer) -> None:
+    task = course().task(answer.task)
+    right = solution(task)
+    assert answer.old in right, f"{answer.old!r} is not in the solution any more"
+    verdict = graded(learner, task, right.replace(answer.old, answer.new))
+    assert verdict.passed, verdict
+
+
+def test_what_a_wrong_or_a_right_answer_replaces_is_in_the_solution_still() -> None:
+    """Here for all of them, since most are graded in the wide tests alone: a solution may have moved elsewhere."""
+    changes = [(each.task, each.old) for each in (*MUTANTS, *RIGHT_ANSWERS)]
+    changes += [(task, old) for task, _, replaced_there in RIGHT for old, _ in replaced_there]
+    solutions = {task.id: solution(task) for task in course().tasks}
+    assert [(task, old) for task, old in changes if old not in solutions[task]] == []
 
 
 def test_every_exercise_has_at_least_two_wrong_answers() -> None:

@@ -1,11 +1,16 @@
 """course.toml: what does not hold together is refused, and tasks are found by their names."""
 
+import ast
+import re
+import textwrap
 from pathlib import Path
 
 import pytest
 
 from groundup.course import manifest
-from groundup.course.manifest import course
+from groundup.course.learner.functions import is_c, stub
+from groundup.course.learner.project_files import solution_file
+from groundup.course.manifest import ROOT, Task, Week, course
 
 FIRST, SECOND = course().task("1.1"), course().task("1.2")
 
@@ -54,3 +59,21 @@ def test_tasks_are_found_by_id_and_by_a_name_that_only_one_has() -> None:
         course().task("sideways")
     with pytest.raises(ValueError, match="there is no phase 7; expected 1 to 6"):
         course().phase(7)
+
+
+@pytest.mark.parametrize("task", [task for task in course().tasks if not is_c(task.file)], ids=lambda task: task.id)
+def test_every_stub_says_in_its_docstring_what_it_has_to_do(task: Task) -> None:
+    made = stub(solution_file(task.file), task.function, task.file, task.message, task.keep)
+    (function,) = ast.parse(textwrap.dedent(made)).body
+    assert isinstance(function, ast.FunctionDef)
+    assert ast.get_docstring(function)
+
+
+NUMBERS = ("two", "three", "four", "five", "six", "seven", "eight")
+
+
+@pytest.mark.parametrize("week", course().weeks, ids=lambda week: str(week.number))
+def test_a_weeks_page_counts_the_functions_that_the_week_has(week: Week) -> None:
+    page = (ROOT / "docs" / "weeks" / f"week{week.number:02}.md").read_text(encoding="utf-8")
+    said = re.search(rf"your ({'|'.join(NUMBERS)})\s+(?:functions|kernels)\s+pass", page)
+    assert said is None or NUMBERS.index(said[1]) + 2 == len(week.tasks)

@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from groundup.course.manifest import ROOT, Week, course
+from groundup.course.faults import KINDS
+from groundup.course.manifest import ROOT, Task, Week, course
 from tests.groundup.course.course_pages import hours, page, rows, with_rows
 
 PARTS = [
@@ -51,3 +52,19 @@ def test_the_course_page_lists_all_weeks_with_their_hours() -> None:
     for week in course().weeks:
         assert f"[{week.title}](weeks/week{week.number:02}.md)" in text
         assert f"| {week.hours[0]} to {week.hours[1]} |" in text
+
+
+@pytest.mark.parametrize("case", course().cases, ids=lambda case: case.id)
+def test_a_weeks_page_tells_its_detective_exercise_and_the_command_that_shows_the_fault(case: Task) -> None:
+    week = next(week for week in course().weeks if week.number == case.week)
+    text = page(week).read_text(encoding="utf-8")
+    assert case.fault is not None
+    assert f"### A detective exercise: {case.title}\n" in text
+    for said in (case.file, case.function, f"$ {case.fault.shows}\n", f"groundup learn answer {case.id} LINE KIND"):
+        assert said in text
+
+
+def test_the_course_page_lists_every_kind_of_fault() -> None:
+    text = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
+    for kind, meaning in KINDS.items():
+        assert f"| `{kind}` | {meaning} |\n" in text

@@ -272,3 +272,14 @@ def test_two_toolkits_named_at_once_are_told() -> None:
     facts = replace(LAPTOP, variables={"CUDA_HOME": "/opt/cuda-12", "CUDA_PATH": "/opt/cuda-13"})
     assert "differ" in said(facts)["CUDA_PATH"].text
     assert fixes(facts) == {"CUDA_PATH": "unset CUDA_HOME"}
+
+
+def test_a_numpy_with_which_numba_cuda_compiles_nothing_is_named_with_its_version() -> None:
+    versions = {**CU13, "numpy": "2.5.0"}
+    error = "AttributeError: module 'numpy' has no attribute 'row_stack'"
+    facts = replace(with_numba_cuda(on(RTX_4070, (13, 0)), versions), gpu_trial=Trial(False, error))
+    fix = f'{PYTHON} -m pip install "numpy<2.5"'
+    pair = "numba-cuda 0.30.4 compiles no kernel with NumPy 2.5.0"
+    assert pair in said(facts)["numba-cuda"].text
+    assert pair in said(facts)["GPU trial"].text
+    assert fixes(facts) == {"numba-cuda": fix, "GPU trial": fix}

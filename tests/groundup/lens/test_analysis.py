@@ -265,9 +265,9 @@ def test_phases_are_what_lies_between_barriers() -> None:
 
 
 def test_operations_are_added_up_by_line() -> None:
-    given_ones = [Operations("kernel.py", 3, 10, 1, 0), Operations("kernel.py", 3, 5, 0, 2)]
+    given_ones = [Operations("kernel.py", 3, 10, 1, 0, 4), Operations("kernel.py", 3, 5, 0, 2)]
     profile = analyse(Tracing().trace(operations=given_ones))
-    assert profile.operations == [LineOperations("kernel.py", 3, 15, 1, 2)]
+    assert profile.operations == [LineOperations("kernel.py", 3, 15, 1, 2, 4)]
 
 
 def test_reuse_counts_loads_of_one_element_by_lanes_and_by_requests() -> None:

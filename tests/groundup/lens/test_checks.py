@@ -190,3 +190,12 @@ def test_all_of_has_a_line_for_each_failure_and_the_place_of_the_first() -> None
         checks.Finding(True, "fine"), checks.Finding(False, "one", 3), checks.Finding(False, "two", 4)
     )
     assert found == checks.Finding(False, "one\ntwo", 3)
+
+
+def test_float64_arithmetic_is_told_with_its_line_unless_an_array_is_float64() -> None:
+    operations = [LineOperations("kernels.py", 5, 10, 0, 0), LineOperations("kernels.py", 6, 10, 0, 0, double=3)]
+    found = checks.no_float64(made(operations=operations))
+    assert (found.passed, found.line) == (False, 6)
+    assert "line 6 computes in float64 (3 times in 2 of 8 blocks)" in found.message
+    assert checks.no_float64(made(operations=operations[:1]))
+    assert checks.no_float64(made(operations=operations, argument_types=["array(float64, 1d, C)"]))

@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 
 from cuda_emulator import cuda
+from groundup.lens.findings import findings
 from groundup.lens.profile import Profile, Race
 from tests.groundup.lens import lens_kernels
 from tests.groundup.lens.lens_kernels import looked_at
+from tests.wide import widely
 
 
 def line_of(text: str, module: Any = None) -> int:
@@ -44,13 +46,32 @@ STORES = {"tile_a": line_of("tile_a[ty, tx] =", lens_kernels), "tile_b": line_of
 READS = line_of("total += tile_a[ty, k]", lens_kernels)
 
 
-@pytest.mark.parametrize(("first", "second"), [(False, True), (True, False), (False, False)])
+@pytest.mark.parametrize(("first", "second"), widely([(False, True), (True, False), (False, False)], first=2))
 def test_a_missing_barrier_is_a_race_between_the_tiles_stores_and_their_reads(first: bool, second: bool) -> None:
     races = product(first, second).races
     for array, line in STORES.items():
         assert (line, READS) in {sides(race) for race in races if race.array == array}
     assert {race.space for race in races} == {"shared"}
     assert not any(race.between_blocks for race in races)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "cures"),
+    [
+        (False, True, ["before line {reads}."]),
+        (True, False, ["at the end of the loop of line {loop}, before its next round: line {last} of the next round"]),
+        (False, False, ["before line {reads}, and a second one at the end of the loop of line {loop}"]),
+    ],
+)
+def test_the_remedy_of_both_tiles_is_one_barrier_at_its_line(first: bool, second: bool, cures: list[str]) -> None:
+    (found,) = findings(product(first, second))
+    assert (found.kind, found.level) == ("race", "error")
+    assert "tile_a" in found.title
+    assert "tile_b" in found.title
+    loop = line_of("for start in range(0, a.shape[1], tile)", lens_kernels)
+    for cure in cures:
+        expected = cure.format(reads=READS - 1, loop=loop, last=STORES["tile_b"])
+        assert f"Put cuda.syncthreads() {expected}" in found.remedy
 
 
 def test_with_both_barriers_nothing_races() -> None:
@@ -80,6 +101,28 @@ def test_a_missing_guard_is_a_fault_on_its_line() -> None:
     assert not profile.correct
 
 
+@cuda.jit
+def left_neighbours(image, out):  # type: ignore[no-untyped-def]
+    x, y = cuda.grid(2)
+    out[y, x] = image[y, x - 1]  # the left edge
+    out[y, x] += image[y, x + 1]
+    out[y, x] += image[y, -1]
+
+
+def test_a_computed_negative_index_is_a_fault_on_its_line_and_a_literal_one_is_meant() -> None:
+    image = np.zeros((4, 8), np.float32)
+    profile = looked_at(left_neighbours, 1, (8, 4), image, np.zeros_like(image))
+    assert "image[0, -1] counts from the end of image, which has shape (4, 8)" in profile.fault
+    assert profile.fault_line == line_of("out[y, x] = image[y, x - 1]  # the left edge")
+    assert looked_at(last_columns, 1, 4, image, np.zeros(4, np.float32)).fault == ""
+
+
+@cuda.jit
+def last_columns(image, out):  # type: ignore[no-untyped-def]
+    y = cuda.grid(1)
+    out[y] = image[y, -1]
+
+
 def test_with_its_guard_the_kernel_is_right() -> None:
     assert looked_at(guarded, 4, 32, np.zeros(100, np.float32), np.zeros(100, np.float32)).correct
 
@@ -92,6 +135,9 @@ def test_a_transposed_tile_read_is_a_conflict_of_32_ways_and_padding_removes_it(
     profile = looked_at(lens_kernels.transposes, 1, (32, 32), a, a.copy(), a.copy(), a.copy())
     transposed, padded = profile.access("load", "tile"), profile.access("load", "wide")
     assert (transposed.site.line, transposed.most_ways) == (line_of("tiled[new_row", lens_kernels), 32)
+    remedies = {each.kind: each.remedy for each in findings(profile)}
+    assert "Pad the row to 33: `cuda.shared.array((32, 33), np.float32)` in line" in remedies["bank conflict"]
+    assert "Stage it through a shared tile" in remedies["uncoalesced access"]
     assert (padded.site.line, padded.most_ways) == (line_of("padded[new_row", lens_kernels), 1)
 
 
@@ -124,6 +170,10 @@ def test_an_update_without_an_atomic_is_a_race_within_and_between_blocks() -> No
     assert {race.between_blocks for race in profile.races} == {True, False}
     assert {(race.array, race.index) for race in profile.races} == {("total", (0,))}
     assert "write after write" in {race.kind for race in profile.races}
+    (found,) = findings(profile)  # six entries of one race are one
+    assert (found.kind, found.lines) == ("lost update", ((__file__, line),))
+    assert f"Use `cuda.atomic.add(total, 0, x[i])` in place of line {line}" in found.remedy
+    assert "A barrier does not help" in found.remedy
 
 
 def test_with_an_atomic_the_update_is_right() -> None:
@@ -160,6 +210,8 @@ def test_a_shift_in_place_is_a_race() -> None:
     line = line_of("x[i] = x[i + 1]  # in place")
     assert {(race.array, sides(race)) for race in profile.races} == {("x", (line, line))}
     assert {race.between_blocks for race in profile.races} == {True, False}
+    (found,) = findings(profile)
+    assert "Write to another array than x" in found.remedy
 
 
 def test_a_shift_to_another_array_or_across_a_barrier_is_right() -> None:
@@ -187,6 +239,10 @@ def test_a_tile_that_is_filled_in_part_is_read_uninitialised() -> None:
         line_of("out[t] = tile[t]  # half of it"), "tile", (32,), 32,
     )  # fmt: skip
     assert not profile.races
+    (found_too, *_) = findings(profile)
+    assert found_too.kind == "uninitialised read"
+    writes = line_of("tile[t] = x[t]")
+    assert f"line {writes} may leave some out" in found_too.remedy
 
 
 # ---------------------------------------------------------------- warps without their syncwarp

@@ -85,16 +85,53 @@ def test_a_race_names_the_element_both_threads_and_how_often() -> None:
     assert not race.between_blocks
 
 
-def test_a_fence_means_that_blocks_are_not_judged() -> None:
+def test_a_fence_means_that_reads_of_another_blocks_results_are_not_judged() -> None:
+    tracing = Tracing(blocks=2)
+    tracing.array("x", 4)
+    tracing.access("store", "x", 0, 1, block=0)
+    tracing.access("load", "x", 0, 1, block=1)
+    profile = analyse(tracing.trace(fence=True))
+    assert profile.races == []
+    assert "cuda.threadfence()" in profile.unjudged[0]
+    assert "line 11" in profile.unjudged[0]
+    assert [race.between_blocks for race in analyse(tracing.trace()).races] == [True]
+
+
+def test_two_blocks_that_write_race_in_spite_of_a_fence() -> None:
     tracing = Tracing(blocks=2)
     tracing.array("x", 4)
     for block in range(2):
         tracing.access("store", "x", 0, 1, block=block)
     profile = analyse(tracing.trace(fence=True))
-    assert profile.races == []
-    assert "cuda.threadfence()" in profile.unjudged[0]
-    assert "line 10" in profile.unjudged[0]
-    assert [race.between_blocks for race in analyse(tracing.trace()).races] == [True]
+    assert [race.kind for race in profile.races] == ["write after write"]
+    assert profile.unjudged == []
+
+
+def locked(*order: str, fence: bool = True) -> list[str]:
+    """The races of two threads of two blocks that each do these things: "lock", "load", "store" and "unlock"."""
+    tracing = Tracing(blocks=2)
+    tracing.array("x", 4)
+    tracing.array("mutex", 4)
+    for block in range(2):
+        for what in order:
+            if what in ("lock", "unlock"):
+                tracing.access("atomic", "mutex", 0, 0, block=block, text=what)
+            else:
+                tracing.access(what, "x", 0, 1, block=block)
+    return [race.kind for race in analyse(tracing.trace(fence=fence)).races]
+
+
+def test_a_lock_of_atomics_and_a_fence_orders_what_it_holds() -> None:
+    assert locked("lock", "load", "store", "unlock") == []
+    assert "write after write" in locked("lock", "load", "store", "unlock", fence=False)
+    assert "write after write" in locked("load", "store", "lock", "unlock")
+
+
+def test_a_read_before_each_atomic_of_a_thread_is_a_guess_and_no_race() -> None:
+    assert two(("load", 0), ("atomic", 0), ("load", 1), ("atomic", 1)) == []
+    assert two(("load", 0), ("load", 1), ("atomic", 1)) == []
+    assert two(("load", 0), ("atomic", 0), ("atomic", 1)) == ["write after read"]
+    assert two(("atomic", 0), ("load", 1), ("atomic", 1)) != []
 
 
 def test_overlapping_arrays_race_by_address_whatever_their_names_and_types() -> None:

@@ -319,3 +319,11 @@ def test_a_grid_stride_loop_stays_coalesced_in_every_round() -> None:
 def test_a_grid_stride_loop_reads_each_element_once() -> None:
     (reuse,) = [each for each in spaces().reuse if each.array == "x"]
     assert (reuse.touched, reuse.loads, reuse.most_loads) == (256, 256, 1)
+
+
+def test_the_requests_to_choose_from_are_of_the_first_and_the_last_warp_and_round() -> None:
+    """A block of 256 threads has 8 warps; each loads an element of a in 64 / 16 rounds of the tile's loop."""
+    access = matmul(16).access("load", "a")
+    assert {(each.warp, each.round) for each in access.examples} == {(0, 0), (0, 3), (7, 0), (7, 3)}
+    assert access.example in access.examples
+    assert access.shape == (64, 64)

@@ -21,11 +21,12 @@ from groundup.compiling.check import CompilerMissing
 from groundup.compiling.occupancy import LIMITS, occupancy
 from groundup.kernels.launches import catch
 from groundup.lens import registers
-from groundup.lens.devices import DEVICES, device
+from groundup.lens.devices import DEVICES, LAUNCH, device
 from groundup.lens.given import arguments_from, value_from
-from groundup.lens.profile import LineOperations
+from groundup.lens.profile import LineOperations, Roofline
 from groundup.lens.roofline import compulsory_bytes, estimate
 from groundup.lens.static import static
+from groundup.lens.summary import roofline_text, static_text
 from tests.groundup.lens.profile_parts import access, made, reuse
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -84,33 +85,86 @@ def test_the_roofline_of_a_stream_is_its_bandwidth() -> None:
         accesses=[access(bytes_used=1024, sectors=32)], operations=[LineOperations("kernels.py", 5, 256, 0, 0)]
     )
     found = estimate(profile, device("H100"))
-    assert (found.device, found.dtype, found.bound) == ("H100", "float32", "memory")
+    assert found is not None
+    assert (found.device, found.dtype, found.bound) == ("H100", "float32", "launch")
     assert found.intensity == 0.25
     assert found.attainable == pytest.approx(0.25 * 3352e9)
     assert found.ridge == pytest.approx(19.96, rel=0.001)
-    assert found.seconds == pytest.approx(4 * 32 * 32 / 3352e9)
+    assert seconds_of(found, "memory") == pytest.approx(4 * 32 * 32 / 3352e9)
     assert "2 of 8 blocks traced" in found.source
     assert "as if no cache helped" in found.source
     assert "estimate" in found.source
 
 
+def seconds_of(found: Roofline | None, name: str) -> float:
+    """The time of one part of the device."""
+    assert found is not None
+    return next(each.seconds for each in found.times if each.name == name)
+
+
 def test_the_roofline_of_many_operations_is_the_peak_and_of_float64_its_own() -> None:
-    busy = [LineOperations("kernels.py", 5, 10_000_000, 0, 0)]
-    single = estimate(made(accesses=[access(sectors=32)], operations=busy), device("RTX 4090"))
-    double = estimate(
-        made(accesses=[access(sectors=32)], operations=busy, argument_types=["array(float64, 2d, C)"]),
-        device("RTX 4090"),
+    """Eight blocks on the 128 multiprocessors of an RTX 4090: a sixteenth of them works."""
+    single, double, both = (
+        estimate(
+            made(
+                accesses=[access(sectors=32)],
+                operations=[LineOperations("kernels.py", 5, 10_000_000, 0, 0, double=float64)],
+            ),
+            device("RTX 4090"),
+        )
+        for float64 in (0, 10_000_000, 5_000_000)
     )
-    assert (single.bound, double.bound, double.dtype) == ("compute", "compute", "float64")
+    assert single is not None
+    assert double is not None
+    assert both is not None
+    assert (single.bound, double.bound, both.bound) == ("compute",) * 3
+    assert (single.dtype, double.dtype, both.dtype) == ("float32", "float64", "float64")
     assert single.attainable == single.peak == pytest.approx(64 * double.peak)
-    assert double.seconds == pytest.approx(64 * single.seconds)
+    assert double.seconds == pytest.approx(64 * single.seconds) == pytest.approx(2 * both.seconds)
+    assert single.seconds == pytest.approx(16 * 40_000_000 / single.peak)
 
 
-def test_a_kernel_without_operations_or_traffic_takes_no_time() -> None:
+def test_no_launch_is_shorter_than_an_empty_one() -> None:
     nothing = estimate(made(), device())
-    assert (nothing.seconds, nothing.attainable, nothing.bound) == (0, 0, "memory")
+    assert nothing is not None
+    assert (nothing.seconds, nothing.attainable, nothing.bound) == (LAUNCH, 0, "launch")
+    assert "2026-11-22" in nothing.source
     with pytest.raises(ValueError, match="at least one traced block"):
         estimate(made(blocks=[]), device())
+
+
+def test_after_a_fault_there_is_no_estimate_and_the_report_says_why() -> None:
+    broken = made(fault="x[100] is out of bounds", accesses=[access(sectors=32)])
+    assert estimate(broken, device()) is None
+    assert roofline_text(broken) == ["The run ended early, so the counts say nothing about the time of the launch."]
+
+
+@pytest.mark.parametrize(("blocks", "busiest", "waves"), [(1, 1, 1), (132, 1, 1), (133, 2, 2), (1320, 10, 10)])
+def test_times_are_those_of_the_multiprocessor_with_the_most_blocks(blocks: int, busiest: int, waves: int) -> None:
+    """1,000 passes of the banks and a load in each block, of which one fits on a multiprocessor."""
+    reads = access(sectors=32)
+    banked = access(space="shared", wavefronts=1000, ideal_wavefronts=10)
+    profile = made(grid=(blocks, 1, 1), grid_blocks=blocks, blocks=[0], block=(1024, 1, 1), accesses=[reads, banked])
+    clock = device("H100").clock
+    found = estimate(profile, device("H100"))
+    assert seconds_of(found, "shared memory") == pytest.approx(busiest * 1000 / clock)
+    assert seconds_of(found, "latency") == pytest.approx(waves * 400 / clock)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "busy", "share"), [(1, 1, 1 / 264), (66, 66, 0.25), (264, 132, 1.0), (5000, 132, 1.0)]
+)
+def test_the_occupancy_of_few_blocks_is_that_of_the_whole_device(
+    monkeypatch: pytest.MonkeyPatch, blocks: int, busy: int, share: float
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    found = static(scaler(2), VECTORS, 1024, 0, device("H100"), blocks)
+    assert (found.busy, found.multiprocessors, found.allowed) == (busy, 132, 1.0)
+    assert found.occupancy == pytest.approx(share)
+    assert found.waves == pytest.approx(blocks / 264)
+    assert found.limit == ("grid" if blocks < 264 else "threads")
+    told = " ".join(static_text(made(static=found, grid_blocks=blocks)))
+    assert f"{busy} of them have work" in told
 
 
 def test_compulsory_bytes_count_each_element_once_and_both_ways_where_it_is_read_and_written() -> None:
@@ -223,6 +277,7 @@ import json, sys
 from dataclasses import asdict
 from groundup.lens.devices import device
 from groundup.lens.static import static
+from groundup.lens.summary import roofline_text, static_text
 from groundup.lens.targets import Wanted, launch_of
 from tests.groundup.lens import test_tools as tools
 print(json.dumps([asdict(static(tools.scaler(factor), tools.VECTORS, 128, 512, device("H100"))) for factor in (3, 4)]))

@@ -10,11 +10,13 @@ from dataclasses import replace
 import pytest
 
 from cuda_emulator.trace import NotTraced
-from groundup.lens import page, svg, terminal, wording
+from groundup.lens import page, page_script, svg, terminal, wording
 from groundup.lens.annotations import annotate, problems
+from groundup.lens.elements import element_map
 from groundup.lens.pictures import access_map, bank_map, timeline
 from groundup.lens.profile import Phase, Request
 from groundup.lens.profiling import ShownProfile
+from groundup.lens.roofline_chart import drawable, roofline_chart
 from groundup.lens.summary import figures, ratio, verdict
 from groundup.lens.timelines import repeats
 from tests.groundup.lens import lens_profiles as made
@@ -101,7 +103,18 @@ def test_a_device_function_called_twice_is_remarked_on_once():
     profile.accesses.append(second)
     (note,) = annotate(profile)[made.FILE, 12].notes
     assert note.text.endswith("1 request, in each of 2 calls")
-    assert page.html([profile]).count("<svg") == 2  # one access map and the timeline
+    assert page.html([profile]).count("<svg") == 3  # one access map with its element map, and the timeline
+
+
+def test_two_accesses_of_a_line_to_one_array_are_told_apart_by_their_index():
+    profile = made.strided()
+    first = profile.accesses[0]
+    profile.accesses.append(replace(first, site=replace(first.site, number=5, text="a[i + 1]")))
+    remarks = [note.text.partition(":")[0] for note in annotate(profile)[made.FILE, 12].notes]
+    assert {f"load {first.site.text}", "load a[i + 1]"} <= set(remarks)
+    for view in (terminal.text(profile).partition("Accesses of the traced")[2], page.html([profile])):
+        for text in (first.site.text, "a[i + 1]"):
+            assert f"12 load {text} global" in squeezed(view)
 
 
 def test_shares_of_the_traffic_add_up():
@@ -143,15 +156,15 @@ def test_what_was_sampled_not_traced_and_not_judged_is_said():
 
 def test_a_clean_report_is_not_called_clean_without_reservation_where_something_was_not_traced():
     profile = replace(made.coalesced(), not_traced=[NotTraced(made.FILE, 13, "a[:]", "a slice")])
-    assert "in the traced blocks, except where the report says" in terminal.text(profile)
-    assert "in the traced blocks, except what is listed" in page.html([profile])
+    for shown in (terminal.text(profile), page.html([profile])):
+        assert "in the traced blocks, except what is listed" in squeezed(shown)
 
 
 def test_names_cannot_become_markup():
     report, shown = terminal.text(made.faulty()), page.html([made.faulty()])
     assert "[red]n[/red] = 7" in report
     assert "# [bold]" in report
-    assert "<script" not in shown
+    assert shown.count("<script") == 1  # the page's own
     assert "<b>a</b>" not in shown
     assert "<x>" not in shown
     assert "&lt;x&gt;&amp;&#x27;&quot;" in shown
@@ -162,7 +175,8 @@ def test_names_cannot_become_markup():
 def test_the_page_loads_nothing(name):
     profile = made.EVERY[name]()
     for shown in (page.html([profile]), page.html([profile, profile]), page.embedded(profile)):
-        assert not re.search(r"<(script|link|img|iframe|object)|\b(src|href)=|@import|url\(", shown)
+        own = shown.replace(f"<script>{page_script.SCRIPT}</script>", "")
+        assert not re.search(r"<(script|link|img|iframe|object)|\b(src|href)=|@import|url\(", own)
         assert "://" not in shown.replace('xmlns="http://www.w3.org/2000/svg"', "")
 
 
@@ -170,7 +184,7 @@ def test_the_page_loads_nothing(name):
 def test_every_picture_is_well_formed_and_tells_what_it_shows(name):
     profile = made.EVERY[name]()
     pictures = re.findall(r"<svg.*?</svg>", page.html([profile]), re.DOTALL)
-    assert len(pictures) == len(profile.accesses) + bool(profile.phases)
+    assert len(pictures) == 2 * len(profile.accesses) + bool(profile.phases) + len(drawable([profile]))
     for each in pictures:
         root = ElementTree.fromstring(each)
         title, description = root.find(f"{SVG}title").text, root.find(f"{SVG}desc").text
@@ -217,6 +231,62 @@ def test_a_bank_map_of_eight_byte_elements_is_of_a_half_warp():
     picture = bank_map(made.request(range(32), size=8), "load tile")
     assert texts(picture)[0].startswith("no conflict")
     assert "8-byte elements go half warp by half warp; here lanes 0-15" in texts(picture)
+
+
+@pytest.mark.parametrize(
+    ("indices", "columns", "cells", "said"),
+    [
+        (range(32), 64, 32, "neighbouring lanes take neighbouring elements"),
+        ([64 * lane for lane in range(32)], 64, 32, "neighbouring lanes take elements of different rows"),
+        ([8 * lane for lane in range(32)], None, 32, "neighbouring lanes share elements, or take distant ones"),
+        ([7] * 32, None, 1, "all lanes take the same element"),
+    ],
+)
+def test_an_element_map_has_each_element_once_with_its_lanes(indices, columns, cells, said):
+    picture = element_map(made.request(list(indices), columns=columns), "load a", "a", (), (16, 2, 1), "reads")
+    assert texts(picture)[0] == said
+    assert len(boxes(picture, "lens-used")) == cells
+    if cells == 32:
+        assert "lane 17, thread (1, 1): reads a[" in picture
+    else:
+        assert "lane 0, thread (0, 0) and lanes 1-31: reads a[7]" in picture
+
+
+def test_the_warp_and_the_round_that_a_figure_shows_can_be_chosen():
+    profile = made.strided()
+    one = profile.accesses[0].example
+    examples = [replace(one, warp=warp, round=turn) for warp in (0, 3) for turn in (0, 2, 7) if (warp, turn) != (3, 7)]
+    several = replace(profile.accesses[0], example=replace(one, warp=3, round=2), examples=tuple(examples))
+    shown = page.html([replace(profile, accesses=[several])])
+    assert shown.count("<svg") == 2 * 5 + 1
+    assert re.findall(r'<input type="radio" name="(.)" class="(..)" checked="checked">', shown) == [
+        ("w", "w1"),
+        ("r", "r1"),
+    ]
+    assert len(re.findall(r'class="variant w\d r\d', shown)) == 6
+    assert shown.count('class="variant w1 r1 costliest"') == 1
+    assert "Warp 3 makes no request in round 7." in shown
+
+
+def test_two_kernels_share_a_roofline_and_their_pictures_have_the_whole_width():
+    first, second = made.coalesced(), replace(made.coalesced(), kernel="other")
+    shown = page.html([first, second])
+    assert shown.count("Roofline of H100") >= 1
+    assert "kernel: 0.125 operations for each byte" in shown
+    assert "other: 0.125 operations for each byte" in shown
+    beside = shown[shown.index('class="pair"') : shown.index("Pictures of kernel")]
+    assert "<svg" not in beside
+    assert shown.index("Pictures of kernel") < shown.index("Pictures of other")
+
+
+def test_a_roofline_has_the_peaks_and_the_kernel():
+    shown = texts(roofline_chart([made.coalesced()]))
+    assert {"float32: 66.9 Tflop/s", "float64: 33.5 Tflop/s", "memory: 3.35 TB/s", "kernel"} <= set(shown)
+    assert not drawable([made.strided(), made.empty()])
+
+
+def test_the_pages_policy_names_its_script():
+    assert f"script-src &#x27;{page_script.HASH}&#x27;" in page.html([made.empty()])
 
 
 def test_a_timeline_draws_phases_that_repeat_once():

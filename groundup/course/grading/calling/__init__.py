@@ -1,11 +1,17 @@
 """How a learner's functions are called, floor by floor, so that a mistake is noticed and does no harm.
 
 on_lists            stage 1: NumPy arrays become lists, and results become arrays
+watched_lists       lists that count how they are read
 on_arrays           stage 2: with `out` and without, in both dtypes
 c_functions         stage 3's C functions
+c_trace             the order in which a C function reads and writes its arrays
+failing_calls       calls of a learner's C that return a failure
 fenced_arrays       arrays with margins around them, which show a write outside
 kernel_launches     stage 4's kernels, a launch at a time
+kernel_causes       why a launch failed: the emulator's error, its line and its cause
+kernel_arithmetic   no float64 in a kernel of float32, and how often exp is called
 kernel_memory       races, reads of what nobody wrote, and how often memory is read
 line_by_line        the same without compiling
+programs            the programs of the detective exercises, in C and with kernels
 kernels_on_host     NumPy in the place of kernels
 """

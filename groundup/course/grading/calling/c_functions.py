@@ -19,8 +19,8 @@ from shared.numbers import two_digits
 
 library: Any = load_part("stage3_c", "library")
 
-SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 64)]
-"""(rows, columns)."""
+SHAPES = [(1, 1), (1, 7), (13, 1), (3, 5), (17, 31), (2, 300), (300, 3)]
+"""(rows, columns). 300 is more than fits an array of 256 numbers, or an index of eight bits."""
 
 
 def numpy_floor() -> Any:

@@ -30,7 +30,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from types import FunctionType
 from typing import Any
 
@@ -40,10 +39,15 @@ from cuda_emulator.compiler.functions import DeviceFunction
 from cuda_emulator.errors import KernelError
 from cuda_emulator.runtime import tracing
 from cuda_emulator.runtime.dispatcher import Kernel
-from groundup.course import assembly
 from groundup.course.checks.check import Wrong
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.manifest import ROOT
+from groundup.course.grading.calling.kernel_causes import (
+    NO_GUARD,
+    explained,
+    inputs_kept,
+    nothing_to_add_to,
+    own_line,
+)
 from shared.contract import STAGES, Stage, StageUnavailable, load_part, load_stage
 
 MOST_EVENTS = 1_000_000
@@ -55,21 +59,17 @@ UNWRITTEN = -(2**31) + 7
 MARGIN = 1024
 """Numbers before and behind each output. On a GPU nothing else would notice a write beyond the edge."""
 
-NO_GUARD = "no guard: threads beyond the edge read or write, too; ask first whether there is a number for this thread"
-
 NO_STRIDE = "no grid-stride loop: what lies beyond the grid is left out; go on by cuda.gridsize(1) until the end"
+
+ONE_THREAD = (
+    "several threads compute the same number: blockIdx is a part of a thread's number, and gridsize of its step"
+)
 
 ONE_BLOCK = "only one block's part is there: threadIdx.x counts within a block, cuda.grid(1) through the whole grid"
 
 RUNS = (
     "each thread takes a run of neighbouring elements, so the threads of a warp are far apart: thread i has to "
     "take i, i + gridsize, …"
-)
-
-
-BARRIER = (
-    "a barrier in an `if`, in a loop that some threads leave earlier, or behind a return: every thread of a block has "
-    "to reach it, those beyond the edge as well"
 )
 
 
@@ -154,7 +154,7 @@ def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     arguments: NumPy arrays, numbers, Out, Both. An Out of whole numbers is returned as float64, with NaN where nothing
         was
         written.
-    Raises Wrong, with the reason, if the launch fails.
+    Raises Wrong, with the reason, if the launch fails, or changes an array that is neither Out nor Both.
     """
     of_the_project(kernel)
     given = [filled(each) for each in arguments]
@@ -162,13 +162,35 @@ def launched(kernel: Any, launch: Launch, *arguments: Any) -> Any:
         after = _emulated(kernel, launch, given)
     else:
         after = _on_device(kernel, launch, given, [isinstance(each, Out | Both) for each in arguments])
+    results = written(kernel, arguments, arguments, after)
+    last_launch[:] = kernel, launch, arguments, results
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+def written(kernel: Any, arguments: Sequence[Any], before: Sequence[Any], after: Sequence[Any]) -> list[Any]:
+    """What a launch wrote: an array for each Out and Both.
+
+    before, after: the arguments' arrays before and after the launch; those that are no Out or Both must not differ
+    Raises Wrong for an array that should only be read and was changed, and for `+=` on an Out.
+    """
+    names = parameters(kernel, len(arguments))
+    writes = [isinstance(each, Out | Both) for each in arguments]
+    inputs_kept(names, before, after, writes)
     results = [
         _unpoisoned(array) if isinstance(argument, Out) else array
         for argument, array in zip(arguments, after, strict=True)
         if isinstance(argument, Out | Both)
     ]
-    last_launch[:] = kernel, launch, arguments, results
-    return results[0] if len(results) == 1 else tuple(results)
+    fresh = [isinstance(each, Out) for each in arguments if isinstance(each, Out | Both)]
+    places = [name for name, each in zip(names, arguments, strict=True) if isinstance(each, Out)]
+    nothing_to_add_to(kernel, places, [each for each, new in zip(results, fresh, strict=True) if new])
+    return results
+
+
+def parameters(kernel: Any, count: int) -> Sequence[str]:
+    """The names of a kernel's arguments."""
+    code = getattr(getattr(kernel, "py_func", None), "__code__", None)
+    return code.co_varnames[:count] if code else [f"argument {place}" for place in range(count)]
 
 
 last_launch: list[Any] = []
@@ -232,31 +254,18 @@ def _single_numbers(not_traced: Sequence[tuple[str, int, str, str]]) -> None:
         raise Wrong(f"every thread computes with whole arrays: {text}", cause=INDEX, line=own_line(file, line))
 
 
-def own_line(file: str | None, line: int | None) -> int | None:
-    """The line, if it is one of the learner's file; else None."""
-    return line if file and is_assembled(file) else None
-
-
-def explained(error: Any) -> Wrong:
-    """A KernelError of the emulator as Wrong, with its most frequent cause."""
-    cause = ""
-    if "is out of bounds" in error.sentence or "counts from the end" in error.sentence:
-        cause = NO_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
-    elif "live threads of" in error.sentence or "synchronises, and returns" in error.sentence:
-        cause = BARRIER
-    return Wrong(str(error), cause=cause, line=own_line(error.filename, error.line))
-
-
 def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Sequence[bool]) -> list[Any]:
     """The arguments after a launch on a GPU or in the simulator. The numbers around each output are checked."""
     cuda = module("backend").cuda
     around: dict[int, Any] = {}
+    read: dict[int, Any] = {}
     sent: list[Any] = []
     for place, (value, writes) in enumerate(zip(given, written, strict=True)):
         if not isinstance(value, np.ndarray):
             sent.append(value)
         elif not writes:
             sent.append(cuda.to_device(value))
+            read[place] = sent[-1]
         else:
             wide = np.full(value.size + 2 * MARGIN, UNWRITTEN, value.dtype)
             wide[MARGIN : MARGIN + value.size] = value.ravel()
@@ -264,6 +273,8 @@ def _on_device(kernel: Any, launch: Launch, given: Sequence[Any], written: Seque
             sent.append(around[place][MARGIN : MARGIN + value.size].reshape(value.shape))
     kernel[launch.grid, launch.block](*sent)
     after = list(given)
+    for place, sent_array in read.items():
+        after[place] = sent_array.copy_to_host()
     for place, wide in around.items():
         flat, size = wide.copy_to_host(), given[place].size
         if (np.delete(flat, slice(MARGIN, MARGIN + size)) != np.array(UNWRITTEN, flat.dtype)).any():
@@ -294,18 +305,3 @@ def left_out(right: Callable[..., Any], before: Callable[..., Any] | None = None
         Mistake(ONE_BLOCK, only(lambda number, grid, block: number < block), output),
         Mistake(ONE_BLOCK, only(lambda number, grid, block: number % grid < block), output),
     ]
-
-
-def is_assembled(file: str) -> bool:
-    """Whether a file is an assembled one, with the learner's functions: it lies outside the project's folders."""
-    path = Path(file)
-    return not any(path.is_relative_to(ROOT / folder) for folder in (*STAGES, "shared", "groundup", "cuda_emulator"))
-
-
-def learners_line(file: str, line: int) -> str:
-    """ "line 12" with the number in the learner's file; unchanged if the line is not the learner's."""
-    for folder in Path(file).parents:
-        if (folder / assembly.RECORD).is_file():
-            place = assembly.load(folder / assembly.RECORD).place(file, line)
-            return f"line {place[1]}" if place else "a line of the project's own"
-    return f"line {line}"

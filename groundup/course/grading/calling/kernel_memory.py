@@ -1,8 +1,9 @@
 """The check `memory` of a kernel: races, reads of shared memory that nobody wrote, and how often memory is read.
 
     watched         the check; a Budget says how the kernel may reach memory
-    coalesced, reads, no_bank_conflicts
+    coalesced, reads, stores, no_bank_conflicts, requests_of_shared, no_atomics
                     budgets
+    Share           how often one thread may load from an array, or from shared memory
     races           for an Exercise: recognises wrong numbers that come from a missing barrier
 
 The lens answers these questions from a traced launch. On a GPU nothing is traced: there three launches must give the
@@ -20,22 +21,23 @@ from typing import Any
 import numpy as np
 
 from cuda_emulator.runtime import tracing
+from cuda_emulator.trace import Trace
 from groundup.course.checks.check import Tally
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_causes import NO_GUARD, is_assembled, learners_line
 from groundup.course.grading.calling.kernel_launches import (
     MOST_EVENTS,
-    NO_GUARD,
     ONE_ELEMENT,
     Launch,
     backend,
     filled,
-    is_assembled,
     last_launch,
     launched,
-    learners_line,
     of_the_project,
 )
 from groundup.lens import analysis, checks
+from groundup.lens.memories import KINDS, LOAD, find_places
+from shared.numbers import plural
 
 FIRST_BARRIER = "first barrier missing: shared memory is read before all of it is there"
 
@@ -115,16 +117,91 @@ def no_bank_conflicts(cause: str, array: str | None = None) -> Budget:
     return Budget(lambda checks, profile: checks.no_bank_conflicts(profile, array), cause)
 
 
+def stores(place: int, times: int, cause: str) -> Budget:
+    """The threads of the launch, all together, store at most so many numbers into the argument at that place."""
+
+    def ask(checks: Any, profile: Any) -> Any:
+        name = argument_name(profile, place)
+        found = [each for each in profile.accesses if (each.array, each.kind) == (name, "store")]
+        count = sum(each.lanes for each in found)
+        if count <= times:
+            return checks.Finding(True, f"{name} is written {plural(count, 'time')}")
+        line = max(found, key=lambda each: each.lanes).site.line
+        return checks.Finding(False, f"line {line} writes {name} {count} times; {times} would do", line)
+
+    return Budget(ask, cause)
+
+
+def requests_of_shared(most: int, cause: str) -> Budget:
+    """The warps of the launch, all together, load at most so many times from shared memory."""
+
+    def ask(checks: Any, profile: Any) -> Any:
+        found = [each for each in profile.accesses if (each.space, each.kind) == ("shared", "load")]
+        count = sum(each.requests for each in found)
+        if count <= most:
+            return checks.Finding(True, f"shared memory is read by {plural(count, 'request')}")
+        line = max(found, key=lambda each: each.requests).site.line
+        return checks.Finding(False, f"line {line}: warps read shared memory {count} times", line)
+
+    return Budget(ask, cause)
+
+
+NO_ATOMICS = (
+    "every number that is written belongs to one thread alone, so nothing has to be atomic: a plain = or += is faster"
+)
+
+
+def no_atomics(cause: str) -> Budget:
+    """Nothing is added, or otherwise changed, by an atomic operation."""
+
+    def ask(checks: Any, profile: Any) -> Any:
+        found = next((each.site for each in profile.accesses if each.kind == "atomic"), None)
+        if found is None:
+            return checks.Finding(True, "there is no atomic operation")
+        return checks.Finding(False, f"line {found.line} has an atomic operation: {found.text}", found.line)
+
+    return Budget(ask, cause)
+
+
+@dataclass(frozen=True)
+class Share:
+    """At most so many loads by one thread from an argument, or from shared memory (place None). cause: why more."""
+
+    place: int | None
+    most: int
+    cause: str
+
+
 COALESCED = coalesced()
 
 
-def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
-    """The lens's Profile of a launch, with all blocks traced. arguments: as `launched` takes them. Emulator only."""
+def traced(kernel: Any, launch: Launch, *arguments: Any) -> Trace:
+    """The trace of all blocks of a launch. arguments: as `launched` takes them. Emulator only."""
     of_the_project(kernel)
     configured = kernel.configure(launch.grid, launch.block)
     blocks = math.prod(configured.griddim)
     given = tuple(filled(each) for each in arguments)
-    return analysis.analyse(tracing.trace_launch(kernel, launch.grid, launch.block, given, 0, blocks, MOST_EVENTS))
+    return tracing.trace_launch(kernel, launch.grid, launch.block, given, 0, blocks, MOST_EVENTS)
+
+
+def profiled(kernel: Any, launch: Launch, *arguments: Any) -> Any:
+    """The lens's Profile of a launch, with all blocks traced. arguments: as `launched` takes them. Emulator only."""
+    return analysis.analyse(traced(kernel, launch, *arguments))
+
+
+def most_loads_of_a_thread(trace: Trace, place: int | None) -> int:
+    """The largest number of loads of one thread from the argument at that place, or for None from shared memory."""
+    kinds = np.array([KINDS.index(site.kind) for site in trace.sites], np.int64)
+    name = None if place is None else trace.arguments[place][0]
+    wanted = [
+        memory.space == "shared" if name is None else (memory.space, memory.name) == ("global", name)
+        for memory in trace.memories
+    ]
+    of = find_places(trace, kinds).of
+    inside = np.array([*wanted, False, False, False])[of] & (kinds[trace.events["site"]] == LOAD)
+    block = np.searchsorted(trace.bounds, np.arange(len(trace.events)), side="right")
+    who = (block * 1024 + trace.events["thread"])[inside]
+    return int(np.unique(who, return_counts=True)[1].max(initial=0))
 
 
 def watched(
@@ -134,21 +211,41 @@ def watched(
     *budgets: Budget,
     race: str = "",
     uninitialised: str = "",
+    atomics: str = NO_ATOMICS,
+    shares: Sequence[Share] = (),
+    remarks: Sequence[Budget] = (),
 ) -> Callable[[Tally], None]:
-    """The check `memory`: no race, no read of shared memory that nobody wrote, and every budget is kept.
+    """The check `memory`: no race, no read of shared memory that nobody wrote, no atomics, and every budget is kept.
 
     arguments: makes random arguments, as `launched` takes them
     race, uninitialised: the cause in this task; "" for the most frequent one
+    atomics: why the kernel needs no atomic operation
+    shares: what one thread may load
+    remarks: budgets that the kernel need not keep; the first that it does not is a remark after a pass
     A GPU cannot trace. There, three launches must give the same bits, and a note says what was not checked.
     """
 
     def check(tally: Tally) -> None:
         given = arguments(np.random.default_rng(6))
         tally.trying(f"the memory of {kernel.__name__}{launch}")
+        tally.looks_at(kernel, launch, [filled(each) for each in given])
         if backend() != "emulator":
             same_bits(tally, kernel, launch, given)
             return
-        ask_profile(tally, profiled(kernel, launch, *given), *budgets, race=race, uninitialised=uninitialised)
+        trace = traced(kernel, launch, *given)
+        asked = [*budgets, no_atomics(atomics)]
+        ask_profile(tally, analysis.analyse(trace), *asked, race=race, uninitialised=uninitialised)
+        for share in shares:
+            loads = most_loads_of_a_thread(trace, share.place)
+            source = "shared memory" if share.place is None else str(trace.arguments[share.place][0])
+            what = f"one thread loads {loads} numbers from {source}; it may be {share.most}"
+            tally.holds(loads <= share.most, what, cause=share.cause)
+        profile = analysis.analyse(trace)
+        missed = ((budget.ask(checks, profile), budget.cause) for budget in remarks)
+        for finding, cause in missed:
+            if not finding.passed:
+                tally.note(f"a remark: {_in_learners_lines(profile, finding.message)}: {cause}")
+                break
 
     return check
 
@@ -176,12 +273,21 @@ def _as_tuple(results: Any) -> tuple[Any, ...]:
 
 def count_finding(tally: Tally, profile: Any, finding: Any, cause: str) -> None:
     """Count a finding of the lens, with its lines as the learner's file has them."""
-    files = sorted({file for file, _, _ in profile.source if is_assembled(file)})
-    here = [file for file in files if finding.line and _lies_in(profile, file, finding.line)]
-    message = finding.message
-    if files:
-        message = re.sub(r"\bline (\d+)", lambda match: learners_line(files[0], int(match[1])), message)
+    here = [file for file in _assembled(profile) if finding.line and _lies_in(profile, file, finding.line)]
+    message = _in_learners_lines(profile, finding.message)
     tally.holds(finding.passed, message, cause=cause, line=finding.line if here else None)
+
+
+def _assembled(profile: Any) -> list[str]:
+    return sorted({file for file, _, _ in profile.source if is_assembled(file)})
+
+
+def _in_learners_lines(profile: Any, message: str) -> str:
+    """The message with the numbers of lines as the learner's file has them."""
+    files = _assembled(profile)
+    if not files:
+        return message
+    return re.sub(r"\bline (\d+)", lambda match: learners_line(files[0], int(match[1])), message)
 
 
 def _lies_in(profile: Any, file: str, line: int) -> bool:

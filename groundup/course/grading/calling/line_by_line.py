@@ -24,24 +24,24 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 import cuda_emulator as emulator
+from cuda_emulator.compiler.names import cuda_path
 from cuda_emulator.errors import KernelError
+from cuda_emulator.runtime import tracing
 from cuda_emulator.stepping import step, step_rewrite
 from groundup.course.checks.check import Tally, Wrong
+from groundup.course.grading.calling.kernel_causes import explained, own_line
 from groundup.course.grading.calling.kernel_launches import (
     ENDLESS,
     INDEX,
     ONE_ELEMENT,
-    Both,
     Launch,
-    Out,
     backend,
-    explained,
     filled,
     launched,
     of_the_project,
-    own_line,
+    written,
 )
-from groundup.course.grading.calling.kernel_memory import same_bits
+from groundup.course.grading.calling.kernel_memory import NO_ATOMICS, same_bits
 
 SECONDS = 8
 """The time limit of a launch. A right one takes a few hundredths of a second."""
@@ -50,6 +50,13 @@ WARP = 32
 
 WRONG_MASK = (
     "the mask of a shuffle says which lanes take part, and all 32 do: 0xffffffff. Each of these has to reach the call"
+)
+
+
+LANES_AWAY = (
+    "lanes of the warp do not come: an `if`, a loop that ends earlier for them, or a return keeps them from the "
+    "shuffle, which may stand in a function that is called there. All 32 have to reach it: take the call out of the "
+    "branch, and let lanes without a column bring a value that changes nothing"
 )
 
 
@@ -66,6 +73,15 @@ OTHERS_READ = (
 
 
 READ_AGAIN = "the result goes to memory and is read back: keep it in a variable until it is finished, and write it once"
+
+
+NOT_SHARED_OUT = (
+    "each lane does the whole row: 32 lanes share a row, lane by lane its own columns, and the warp's functions put "
+    "together what they found"
+)
+
+
+FETCHED_AGAIN = "each number is fetched once by a block, into its tile, and then read from there: `product` does so"
 
 
 class Touch(NamedTuple):
@@ -119,9 +135,10 @@ def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     of_the_project(kernel)
     _single_numbers(kernel)
     given = [filled(each) for each in arguments]
+    before = [each.copy() if isinstance(each, np.ndarray) else each for each in given]
     with _explained(), _time_limit(), emulator.options(step=True):
         kernel[launch.grid, launch.block](*given)
-    results = [array for array, each in zip(given, arguments, strict=True) if isinstance(each, Out | Both)]
+    results = written(kernel, arguments, before, given)
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -132,6 +149,8 @@ def followed(
     *,
     side_by_side: Sequence[int] = (),
     written_once: Sequence[int] = (),
+    shared_out: Sequence[int] = (),
+    fetched_once: Sequence[int] = (),
 ) -> Callable[[Tally], None]:
     """The check `memory`: no thread touches an element that another one writes, and the kernel compiles.
 
@@ -142,14 +161,18 @@ def followed(
         some
         of the 32 lanes run more often than others is not judged, so the number of columns should be a multiple of 32.
     written_once: places of arguments that the kernel may write, but not read
+    shared_out: places of matrices whose rows a warp shares out among its lanes: none may take all columns for itself
+    fetched_once: places of arguments of which a block may load each element once
     """
 
     def check(tally: Tally) -> None:
         given = arguments(np.random.default_rng(6))
         tally.trying(f"the memory of {kernel.__name__}{launch}")
+        tally.looks_at(kernel, launch, [filled(each) for each in given])
         if backend() != "emulator":
             same_bits(tally, kernel, launch, given)
             return
+        _no_atomics(tally, kernel)
         touches = _touches(kernel, launch, [filled(each) for each in given])
         for name, those in touches:
             _nobody_shares(tally, name, those)
@@ -160,6 +183,10 @@ def followed(
             read = next((touch for touch in those if not touch.stores), None)
             what = f"{name}[{_index(read.element)}] is read by the kernel that writes it" if read else ""
             tally.holds(read is None, what, cause=READ_AGAIN, line=read.line if read else None)
+        for place in shared_out:
+            _shared_out(tally, *touches[place], given[place])
+        for place in fetched_once:
+            _fetched_once(tally, *touches[place])
         with _explained():
             kernel.emulated_source(*(filled(each) for each in given))
         tally.holds(True, "it compiles")
@@ -189,7 +216,9 @@ def _explained() -> Iterator[None]:
 
 
 def _with_mask(wrong: Wrong) -> Wrong:
-    if "the mask 0x" in wrong.what or "in its mask" in wrong.what:
+    if "names 32 live lanes" in wrong.what:
+        wrong.cause = LANES_AWAY
+    elif "the mask 0x" in wrong.what or "in its mask" in wrong.what:
         wrong.cause = WRONG_MASK
     return wrong
 
@@ -239,6 +268,19 @@ def _touches(kernel: Any, launch: Launch, given: Sequence[Any]) -> list[tuple[st
     return found
 
 
+def _no_atomics(tally: Tally, kernel: Any) -> None:
+    """Raises Wrong for an atomic operation, in the kernel or in a function that it calls."""
+    calls = [
+        (source, node)
+        for source in (kernel.source, *tracing.called(kernel.source))
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.Call) and (cuda_path(source, node.func) or "").startswith("atomic.")
+    ]
+    what = f"there is an atomic operation: {ast.unparse(calls[0][1])}" if calls else ""
+    line = own_line(calls[0][0].filename, calls[0][1].lineno) if calls else None
+    tally.holds(not calls, what, cause=NO_ATOMICS, line=line)
+
+
 def _nobody_shares(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
     """Raises Wrong if two threads touch an element and one of them writes it. Nothing orders the two."""
     writers: dict[tuple[int, ...], Touch] = {}
@@ -285,6 +327,31 @@ def _side_by_side(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
                 f"{name}[{_index(elements[at])}] at the same time"
             )
             tally.holds(good, what, cause=NOT_SIDE_BY_SIDE, line=first.line)
+
+
+def _shared_out(tally: Tally, name: str, touches: Sequence[Touch], given: Any) -> None:
+    """Raises Wrong if a thread touches more columns of a row than its share, and two that all may need."""
+    columns = given.shape[1]
+    share = -(-columns // WARP)
+    taken: dict[Any, set[int]] = defaultdict(set)
+    for touch in touches:
+        mine = taken[touch.thread, touch.element[0]]
+        mine.add(touch.element[1])
+        what = (
+            f"thread {touch.thread[1]} touches {len(mine)} of the {columns} columns of {name}'s row {touch.element[0]}"
+        )
+        good = len(mine) <= share + 2
+        tally.holds(good, what, cause=NOT_SHARED_OUT, line=None if good else touch.line)
+
+
+def _fetched_once(tally: Tally, name: str, touches: Sequence[Touch]) -> None:
+    """Raises Wrong if a block loads an element twice."""
+    loaded: set[Any] = set()
+    for touch in (each for each in touches if not each.stores):
+        element = touch.thread[0], touch.element
+        what = f"{name}[{_index(touch.element)}] is loaded more than once by block {tuple(touch.thread[0])}"
+        tally.holds(element not in loaded, what, cause=FETCHED_AGAIN, line=touch.line)
+        loaded.add(element)
 
 
 def _index(element: Sequence[int]) -> str:

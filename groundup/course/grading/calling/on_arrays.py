@@ -1,7 +1,8 @@
 """Weeks 4 and 5: the learner's functions take NumPy arrays. The right results are those of stage 1.
 
 A function that takes `out` is called twice: with an `out` full of NaN, and without one. After each call its arguments
-must be unchanged, and its result must have the dtype of its arguments.
+must be unchanged, and its result must have the dtype of its arguments. That `out` itself came back is asked after the
+values: a wrong number is the more helpful message.
 """
 
 from __future__ import annotations
@@ -63,13 +64,18 @@ def on_arrays(
             return {"": None}
         if returned is not out:
             cause = "write into out and return it: NumPy's functions take out=…, and out[...] = … fills it"
-            raise Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause)
+            not_out.append(Wrong(f"{function.__name__}(…, out=out) did not return out", cause=cause))
         plain = function(*arguments)
         unchanged(Tally(), before, arguments, names)
         check_dtype(function.__name__, plain, dtype)
-        return {"": out, NO_OUT: plain}
+        return {"": returned, NO_OUT: plain}
 
     return call
+
+
+not_out: list[Wrong] = []
+"""The calls of `on_arrays` in the check that runs whose result was another array than `out`; `graded` raises the first.
+"""
 
 
 def check_dtype(name: str, result: Any, dtype: Any) -> None:
@@ -100,7 +106,10 @@ def _listed(value: Any) -> Any:
 
 
 def graded(exercise: Exercise, *more: Check) -> list[Check]:
-    """The checks of an exercise. Its agreement is tried in float32 too; further checks come at the end."""
+    """The checks of an exercise. Its agreement is tried in float32 too; further checks come at the end.
+
+    From the check `values` on, each ends with the question whether `out` came back.
+    """
     made = {check.name: check for check in checks_of(exercise)}
     narrow = replace(
         exercise,
@@ -115,7 +124,19 @@ def graded(exercise: Exercise, *more: Check) -> list[Check]:
         single.run(tally)
 
     made["agreement"] = Check("agreement", run)
-    return [*made.values(), *more]
+    return [check if check.name == "shape" else _returning_out(check) for check in made.values()] + [*more]
+
+
+def _returning_out(check: Check) -> Check:
+    """The check, which also raises Wrong if one of its calls of `on_arrays` returned another array than `out`."""
+
+    def run(tally: Tally) -> None:
+        not_out.clear()
+        check.run(tally)
+        if not_out:
+            raise not_out[0]
+
+    return Check(check.name, run)
 
 
 def narrowed(value: Any) -> Any:

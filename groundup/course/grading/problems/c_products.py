@@ -12,6 +12,7 @@ from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
 from groundup.course.grading.calling.c_functions import c_function, library, read_at_strides
 from groundup.course.grading.calling.fenced_arrays import filled, read
+from groundup.course.grading.problems.matrices import NO_NUMBER, ZEROS_SKIPPED
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
@@ -27,7 +28,7 @@ def product(name: str, sizes: Sequence[Any] = (), mistakes: Sequence[Mistake] = 
         call=product_call(name),
         reference=np.matmul,
         show=lambda a, b: f"{name}(m={a.shape[0]}, k={a.shape[1]}, n={b.shape[1]})",
-        hand=[((A, B), AB), ((B, A), BA)],
+        hand=[((A, B), AB), ((B, A), BA), NO_NUMBER],
         arguments=factors,
         typical=(4, 4, 4),
         sizes=[*SIZES, *sizes],
@@ -74,6 +75,7 @@ def times(a: np.ndarray | None, b: np.ndarray | None) -> np.ndarray | None:
 
 
 PRODUCT_MISTAKES = [
+    ZEROS_SKIPPED,
     Mistake(
         "the last product is left out: does p run to the end of the row?",
         lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,

@@ -11,7 +11,18 @@ import numpy as np
 from groundup.course.checks.check import Tally
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.grading.problems.activations import FAR, LOG3, naive_softmax, softmax_of
+from groundup.course.grading.problems.activations import (
+    FAR,
+    LOG2,
+    LOG3,
+    WRONG_MAXIMA,
+    naive_softmax,
+    quietly,
+    rows_far_apart,
+    softmax_less,
+    softmax_of,
+    softmax_scale,
+)
 
 
 def cross_entropy_of(logits: np.ndarray, labels: np.ndarray) -> float:
@@ -38,9 +49,29 @@ def naive_logarithm(logits: np.ndarray, labels: np.ndarray) -> float:
         return float(np.mean(np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(labels)), labels]))
 
 
+def logarithm_less(logits: np.ndarray, labels: np.ndarray, subtracted: Any) -> Any:
+    """The loss if this is subtracted from each row in the place of its maximum."""
+
+    def compute() -> Any:
+        shifted = logits - subtracted
+        return np.mean(np.log(np.exp(shifted).sum(axis=1)) - shifted[np.arange(len(labels)), labels])
+
+    return quietly(compute)
+
+
+LOSS_MAXIMUM_MISTAKES = [
+    Mistake(text, lambda z, labels, of=of: logarithm_less(z, labels, of(z))) for text, of in WRONG_MAXIMA
+]
+
+SLOPE_MAXIMUM_MISTAKES = [
+    Mistake(text, lambda z, labels, of=of: (softmax_less(z, of(z)) - one_hot(labels, z.shape[1])) / len(z))
+    for text, of in WRONG_MAXIMA
+]
+
+
 def labelled(rng: np.random.Generator, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Random logits and labels."""
-    return 3 * rng.standard_normal(shape), rng.integers(0, shape[1], shape[0])
+    """Random logits, whose rows lie far apart, and labels."""
+    return rows_far_apart(rng, shape), rng.integers(0, shape[1], shape[0])
 
 
 CROSS_ENTROPY_HAND = [
@@ -50,6 +81,9 @@ CROSS_ENTROPY_HAND = [
     ((np.zeros((3, 3)), np.array([2, 0, 1])), 1.0986122886681098),
     ((np.array([[FAR, -FAR]]), np.array([0])), 0.0),
     ((np.array([[FAR, -FAR]]), np.array([1])), 2 * FAR),
+    ((np.array([[-FAR, -FAR]]), np.array([1])), LOG2),
+    ((np.array([[-FAR, FAR, -FAR], [FAR, -FAR, -FAR]]), np.array([1, 0])), 0.0),
+    ((np.array([[FAR, FAR], [-FAR, -FAR], [0.0, 0.0]]), np.array([0, 1, 0])), LOG2),
 ]
 
 
@@ -113,6 +147,12 @@ def loss_scale(logits: np.ndarray, labels: np.ndarray) -> float:
     return 1.0 + float(np.abs(logits).max())
 
 
+def slopes_scale(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The scale of the gradient's rounding, for each logit: a very small slope is as exact as a large one."""
+    scale: np.ndarray = (softmax_scale(logits) + one_hot(labels, logits.shape[1])) / len(logits)
+    return scale
+
+
 def one_hot(labels: np.ndarray, classes: int) -> np.ndarray:
     """A row for each label: 1 at the label, 0 elsewhere."""
     return np.eye(classes)[labels]
@@ -128,6 +168,9 @@ CROSS_ENTROPY_BACKWARD_HAND = [
     ((np.array([[0.0, 0.0], [0.0, LOG3]]), np.array([1, 1])), [[0.25, -0.25], [0.125, -0.125]]),
     ((np.array([[0.0, LOG3]]), np.array([0])), [[-0.75, 0.75]]),
     ((np.array([[FAR, -FAR], [FAR, -FAR]]), np.array([0, 1])), [[0.0, 0.0], [0.5, -0.5]]),
+    ((np.array([[-FAR, -FAR]]), np.array([0])), [[-0.5, 0.5]]),
+    ((np.array([[-FAR, -FAR], [FAR, FAR]]), np.array([0, 1])), [[-0.25, 0.25], [0.25, -0.25]]),
+    ((np.array([[-FAR, FAR]]), np.array([0])), [[-1.0, 1.0]]),
 ]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from groundup.course.checks.check import Check, Tally
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
     Out,
@@ -87,6 +88,11 @@ def product(name: str, x_down: bool) -> list[Check]:
                 reads(2, 0, SUM_IN_MEMORY),
                 *([] if x_down else [coalesced(cause=ALONG)]),
             ),
+            types=only_float32(
+                kernel,
+                Launch((1, 2) if x_down else (2, 1), (2, 2)),
+                lambda rng: (random(rng, 2, 5), random(rng, 5, 3), Out((2, 3))),
+            ),
         )
     )
 
@@ -97,6 +103,7 @@ def matmul_exercise(
     sizes: Sequence[Any],
     mistakes: Sequence[Mistake],
     memory: Callable[[Tally], None],
+    types: Callable[[Tally], None],
 ) -> Exercise:
     """The exercise of ab for sizes (M, K, N), against the floor below. call: takes a and b."""
     floor = previous_floor()
@@ -131,4 +138,5 @@ def matmul_exercise(
             *races(),
         ],
         memory=memory,
+        types=types,
     )

@@ -11,8 +11,8 @@ import numpy as np
 from groundup.course.checks.check import Tally
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.mistakes import Mistake
-from groundup.course.grading.calling.kernel_launches import Launch, random
-from groundup.course.grading.problems.kernel_reductions import WARP, f32
+from groundup.course.grading.calling.kernel_launches import Launch
+from groundup.course.grading.problems.kernel_reductions import WARP, f32, far_apart
 
 
 def cross_entropy(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
@@ -29,9 +29,9 @@ def one_hot(labels: np.ndarray, columns: int) -> np.ndarray:
 
 
 def logits_and_labels(rng: np.random.Generator, size: tuple[Any, ...]) -> tuple[Any, ...]:
-    """(logits, labels, lanes, launch) of (rows, columns, lanes, launch)."""
+    """(logits, labels, lanes, launch) of (rows, columns, lanes, launch). The rows lie far apart."""
     rows, columns, lanes, launch = size
-    return random(rng, rows, columns), rng.integers(0, columns, rows).astype(np.int32), lanes, launch
+    return far_apart(rng, rows, columns, 200.0, 30.0), rng.integers(0, columns, rows).astype(np.int32), lanes, launch
 
 
 def row_launches(rows: int) -> list[tuple[int, Launch]]:
@@ -74,6 +74,23 @@ def slope_mistakes(output: str = "") -> list[Mistake]:
         found, total = exponentials(logits)
         return (found - one_hot(labels, logits.shape[1])) / total / len(logits)
 
+    def subtracted_by_all(before: bool) -> Callable[..., np.ndarray]:
+        """Every lane subtracts from the label's column, before or after it treats its own columns, one by one."""
+
+        def wrong(logits: np.ndarray, labels: np.ndarray, *launch: Any) -> np.ndarray:
+            lanes, rows = launch[0] if launch else WARP, len(logits)
+            found, total = exponentials(logits)
+            lane, all_rows = labels % lanes, np.arange(rows)
+            own, total, slopes = found[all_rows, labels], total[:, 0], softmax(logits) / rows
+            slopes[all_rows, labels] = (
+                (own - (lane + 1) * total) / total / rows - (lanes - 1 - lane) * total
+                if before
+                else (own - lane / rows) / total / rows - (lanes - lane) / rows
+            )
+            return slopes
+
+        return wrong
+
     return [
         Mistake(
             "forgot the batch mean: the loss is the mean over the rows, so every slope is divided by their number",
@@ -88,6 +105,24 @@ def slope_mistakes(output: str = "") -> list[Mistake]:
         Mistake(
             "1 is subtracted before the division by the sum: subtract the sum there, or 1 after the division",
             one_too_early,
+            output,
+        ),
+        Mistake(
+            "1 is subtracted in every column: it belongs to the label's column alone, if j == label",
+            lambda logits, labels, *launch: (softmax(logits) - 1) / len(logits),
+            output,
+        ),
+        *(
+            Mistake(
+                "every lane subtracts from the label's column: the lane that has this column does it, once",
+                subtracted_by_all(before),
+                output,
+            )
+            for before in (True, False)
+        ),
+        Mistake(
+            "1 is added where it should be subtracted",
+            lambda logits, labels, *launch: (softmax(logits) + one_hot(labels, logits.shape[1])) / len(logits),
             output,
         ),
         Mistake(

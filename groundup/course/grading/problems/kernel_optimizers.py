@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
+from groundup.course.checks.check import Tally
 from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.kernel_arithmetic import only_float32
 from groundup.course.grading.calling.kernel_launches import Both, Launch, any_grid, module, random
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.kernel_reductions import FLOAT64, f32, floor
@@ -150,6 +152,10 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
         moved = numpy_step(kind, settings, steps, *arrays)[0]
         return np.where(np.arange(moved.size) < launch.grid * launch.block, moved, arrays[0])
 
+    def types_of(kind: int) -> Callable[[Tally], None]:
+        size = kind, 11, Launch(2, 4)
+        return only_float32(kernels.KERNELS[kind], size[2], lambda rng: _launch_arguments(kind, *arguments(rng, size)))
+
     outputs = ("parameters", *dict.fromkeys(name for kind in kinds for name in STATE_NAMES[kind]))
     return Exercise(
         call=call,
@@ -189,7 +195,19 @@ def optimizer_exercise(kinds: Sequence[int], what: str) -> Exercise:
             Launch(2, 4),
             lambda rng: _launch_arguments(kinds[-1], *arguments(rng, (kinds[-1], 11, Launch(2, 4)))),
         ),
+        types=all_of(map(types_of, kinds)),
     )
+
+
+def all_of(checks: Iterable[Callable[[Tally], None]]) -> Callable[[Tally], None]:
+    """One check that runs these, one after the other."""
+    made = list(checks)
+
+    def check(tally: Tally) -> None:
+        for each in made:
+            each(tally)
+
+    return check
 
 
 def settings_of(kind: int) -> Settings:

@@ -41,6 +41,18 @@ def softmax_of(z: np.ndarray, largest: np.ndarray, axis: int = 1) -> np.ndarray:
     return exponentials / exponentials.sum(axis=axis, keepdims=True)
 
 
+def far_apart(
+    rng: np.random.Generator, rows: int, columns: int, far: float = 1000.0, spread: float = 300.0
+) -> np.ndarray:
+    """Random numbers whose rows lie far apart, some of them all negative, some huge, some spread wide.
+
+    A maximum of the wrong row, column or part of a row, or one that begins at 0, gives NaN in some of them.
+    """
+    offsets = far * np.resize([-1.0, 0.0, 3.0, -0.05], rows)[:, None]
+    spreads = np.resize([1.0, spread, 1.0, spread, 20.0], rows)[:, None]
+    return (rng.standard_normal((rows, columns)) * spreads + offsets).astype(np.float32)
+
+
 def warps(rows: int) -> list[Launch]:
     """Launches with blocks of (32, warps): more warps than rows, and far fewer."""
     return [Launch(rows // 2 + 1, (WARP, 2)), Launch(1, (WARP, 1))]

@@ -13,13 +13,33 @@ from __future__ import annotations
 import numpy as np
 
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.problems.activations import quietly
 
 SIZES = [(1, 1, 1), (1, 7, 3), (2, 3, 5), (13, 17, 11), (5, 31, 2), (31, 2, 29)]
 """(M, K, N): ones, primes, K much larger than N and the reverse."""
 
 A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 1.0], [2.0, -1.0]])
 
-MATMUL_HAND = [((A, B), [[7.0, -1.0], [16.0, -1.0]]), ((B, A), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]])]
+NO_NUMBER = (np.array([[0.0, 1.0], [3.0, 1.0]]), np.array([[np.inf, 4.0], [2.0, 5.0]])), [[np.nan, 5.0], [np.inf, 17.0]]
+"""0 times infinity is NaN: who leaves out the products with 0 hides that a number has grown beyond all bounds."""
+
+MATMUL_HAND = [
+    ((A, B), [[7.0, -1.0], [16.0, -1.0]]),
+    ((B, A), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [-2.0, -1.0, 0.0]]),
+    NO_NUMBER,
+]
+
+
+def without_zeros(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The product of a and b without the products in which a's number is 0."""
+    terms = np.where(a[:, :, None] == 0, 0, quietly(lambda: a[:, :, None] * b))
+    summed: np.ndarray = quietly(lambda: terms.sum(axis=1))
+    return summed
+
+
+ZEROS_SKIPPED = Mistake(
+    "products with 0 are left out: 0 times infinity is NaN, and the result has to show it", without_zeros
+)
 
 
 def matrices(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.ndarray, np.ndarray]:
@@ -29,6 +49,7 @@ def matrices(rng: np.random.Generator, size: tuple[int, int, int]) -> tuple[np.n
 
 
 MATMUL_MISTAKES = [
+    ZEROS_SKIPPED,
     Mistake(
         "the last product is left out: does k run to the end of the row?",
         lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,

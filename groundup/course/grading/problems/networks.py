@@ -277,6 +277,23 @@ def _network_slopes(call: Callable[[Problem], Mapping[str, Any]], given: Problem
     )
 
 
+def remark_on_first_layer(tally: Tally, network: Any, run: Callable[[], Any]) -> None:
+    """Note that backpropagation computes dL/dx of the first layer, which nothing uses, if it does."""
+    first, returned = network.layers[0], []
+    backward = first.backward
+
+    def noted(*arguments: Any, **named: Any) -> Any:
+        returned.append(backward(*arguments, **named))
+        return returned[-1]
+
+    first.backward = noted
+    tally.trying("the first layer's way back")
+    run()
+    tally.holds(len(returned) == 1, "the first layer's backward is called once", got=f"{len(returned)} calls")
+    if returned[0] is not None:
+        tally.note("the first layer's dL/dx is computed, and nothing needs it: backward(grad, needs_grad_input=False)")
+
+
 NO_LOSS = "the loss of this batch is to be returned, as a number"
 
 

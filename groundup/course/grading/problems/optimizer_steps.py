@@ -170,6 +170,7 @@ def adam_steps(
     *,
     sign: float = -1.0,
     corrected: tuple[bool, bool] = (True, True),
+    late: int = 0,
     inside: bool = False,
     root: bool = True,
     squared: bool = True,
@@ -181,6 +182,7 @@ def adam_steps(
 
     sign            the step goes uphill
     corrected       the moments are not corrected for their start at 0
+    late            they are corrected as if so many steps more had been made
     inside          epsilon stands under the root
     root            there is no root
     squared         the second moment is one of plain gradients
@@ -197,8 +199,8 @@ def adam_steps(
             m, v = (m, v) if remembered else (0 * m, 0 * v)
             m = beta1 * m + (1 - beta1) * g
             v = beta2 * v + (1 - beta2) * (g * g if squared else g)
-            first = m / (1 - beta1**t) if corrected[0] else m
-            second = v / (1 - beta2**t) if corrected[1] else v
+            first = m / (1 - beta1 ** (t + late)) if corrected[0] else m
+            second = v / (1 - beta2 ** (t + late)) if corrected[1] else v
             with np.errstate(all="ignore"):
                 under = np.sqrt(second + epsilon) if inside else (np.sqrt(second) if root else second) + epsilon
                 p = p + sign * rate * (first / under + (decay * p if decoupled else 0))
@@ -219,6 +221,10 @@ ADAM_MISTAKES = mistakes_of(
         (
             "the second moment is not corrected for its start at 0: divide v by 1 - beta2^t",
             lambda s: adam_steps(s, corrected=(True, False)),
+        ),
+        (
+            "the corrections take the number of another step: t is 1 in the first step, as begin_step returns it",
+            lambda s: adam_steps(s, late=1),
         ),
         ("uphill: the step goes against the gradient, p -= …", lambda s: adam_steps(s, sign=1.0)),
         ("epsilon stands under the root: it is added to the root", lambda s: adam_steps(s, inside=True)),

@@ -65,5 +65,23 @@ def test_the_first_floor_takes_only_lists_of_pythons_own_numbers(result: Any, go
     assert cause in raised.value.cause
 
 
+def test_wrong_numbers_computed_by_hand_are_shown_with_their_arguments_and_both_results() -> None:
+    x = np.array([[1.0, 2.0], [3.0, 4.0]])
+    graded = Exercise(
+        lambda x: -x, lambda x: x, lambda x: f"f(x {x.shape})", [((x,), x)], lambda rng, size: (x,), 1, [1]
+    )
+    assert raised_by("values", graded).by_hand.splitlines() == [
+        "x = [[1. 2.]",
+        "     [3. 4.]]",
+        "expected = [[1. 2.]",
+        "            [3. 4.]]",
+        "got      = [[-1. -2.]",
+        "            [-3. -4.]]",
+    ]
+    large = np.zeros((100, 100))
+    many = Exercise(lambda: large, lambda: large, lambda: "f()", [((), large + 1)], lambda rng, size: (), 1, [1])
+    assert raised_by("values", many).by_hand == ""
+
+
 def test_the_first_floor_takes_whole_numbers_for_floats() -> None:
     on_lists.graded(exercise(lambda: [[1, 2, 3], [4, 5, 6.0]], EXPECTED))[0].run(Tally())

@@ -1,6 +1,7 @@
 """Wrong answers to every exercise, the kind that learners give: the grader has to find each, and say what it may be.
 
 A file a week; tests/groundup/course/test_exercises.py puts them in the learner's file and reads the verdict.
+right_kernels.py has right answers to kernels that look otherwise; test_kernels.py does the same with them.
 """
 
 from __future__ import annotations

@@ -89,4 +89,157 @@ MUTANTS = [
         "collects steps",
     ),
     Mutant("3.6", "if self.nesterov else v[i]", "if False else v[i]", "values", "nesterov is not used"),
+    Mutant(  # stores the result
+        "3.1",
+        "        self._x = x\n"
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self."
+        "weights)]",
+        "        self._x = [[0.0] * columns for _ in range(rows)]\n"
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self."
+        "weights)]",
+        "shape",
+        "backward will ask what x was",
+    ),
+    Mutant(  # bias of first row only
+        "3.1",
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self.weights)]",
+        "        y = matmul(x, self.weights)\n"
+        "        y[0] = [v + b for v, b in zip(y[0], self.bias)]\n"
+        "        return y",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # remembers output
+        "3.1",
+        "        self._x = x\n"
+        "        return [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, self."
+        "weights)]",
+        "        self._x = [[y + b for y, b in zip(row, self.bias, strict=True)] for row in matmul(x, se"
+        "lf.weights)]\n"
+        "        return self._x",
+        "shape",
+        "backward will ask what x was",
+    ),
+    Mutant(  # computes input anyway
+        "3.2",
+        "return matmul_nt(grad_output, self.weights) if needs_grad_input else None",
+        "found = matmul_nt(grad_output, self.weights)\n        return found if needs_grad_input else None",
+        "way",
+        "no layer needs dL/dx of the first one",
+    ),
+    Mutant(  # moves weights
+        "3.2",
+        "self.grad_weights = matmul_tn(self._x, grad_output)",
+        "self.grad_weights = matmul_tn(self._x, grad_output)\n"
+        "        self.weights = [[w - 0.0 * 1 for w in row] for row in self.weights]",
+        "way",
+        "no layer needs dL/dx of the first one",
+    ),
+    Mutant(  # grads only if needed
+        "3.2",
+        "        self.grad_weights = matmul_tn(self._x, grad_output)\n"
+        "        self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]\n"
+        "        return matmul_nt(grad_output, self.weights) if needs_grad_input else None",
+        "        if not needs_grad_input:\n"
+        "            return None\n"
+        "        self.grad_weights = matmul_tn(self._x, grad_output)\n"
+        "        self.grad_bias = [sum(column) for column in zip(*grad_output, strict=True)]\n"
+        "        return matmul_nt(grad_output, self.weights)",
+        "shape",
+        "grad_weights and grad_bias are wanted in any",
+    ),
+    Mutant(  # softmax recomputed from z naive
+        "3.3",
+        "    for g_row, s_row in zip(grad_output, output, strict=True):",
+        "    for g_row, z_row in zip(grad_output, z, strict=True):\n"
+        "        s_row = [math.exp(v) / sum(map(math.exp, z_row)) for v in z_row]",
+        "values",
+        "math range error",
+    ),
+    Mutant(  # divide by row length
+        "3.3",
+        "weighted = sum(g * s for g, s in zip(g_row, s_row, strict=True))",
+        "weighted = sum(g * s for g, s in zip(g_row, s_row, strict=True)) / len(g_row)",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # max g
+        "3.3",
+        "weighted = sum(g * s for g, s in zip(g_row, s_row, strict=True))",
+        "weighted = max(g_row)",
+        "values",
+        "the sum is of g alone",
+    ),
+    Mutant(  # mask of next layer
+        "3.4",
+        "masks[i]",
+        "masks[-1 - i]",
+        "agreement",
+        "wrong",
+    ),
+    Mutant(  # mask on z
+        "3.4",
+        "            z = layer.forward(signal)\n",
+        "            z = layer.forward(signal)\n"
+        "            if masks and i < len(self.layers) - 1:\n"
+        "                z = _multiply(z, masks[i])\n",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # mask not for last hidden
+        "3.4",
+        "                if masks:\n",
+        "                if masks and i < len(self.layers) - 2:\n",
+        "values",
+        "the dropout masks are not used",
+    ),
+    Mutant(  # first layer skipped
+        "3.5",
+        "        self.layers[0].backward(grad, needs_grad_input=False)\n",
+        "",
+        "values",
+        "all zeros",
+    ),
+    Mutant(  # loss after
+        "3.5",
+        "        return loss",
+        "        return loss * len(x)",
+        "agreement",
+        "wrong",
+    ),
+    Mutant(  # output after mask
+        "3.5",
+        "            grad = self._activate_backward(grad, z, output)",
+        "            grad = self._activate_backward(grad, z, _multiply(output, masks[i - 1]) if masks else output)",
+        "gradient",
+        "the slope of the loss of a 3-3-3-3 network (tanh,",
+    ),
+    Mutant(  # changes g
+        "3.6",
+        "                slope = g[i] + self.weight_decay * p[i] if self.weight_decay else g[i]\n",
+        "                g[i] += self.weight_decay * p[i]\n                slope = g[i]\n",
+        "values",
+        "make a new list, and leave the gradient as it is",
+    ),
+    Mutant(  # nesterov old v
+        "3.6",
+        "                    slope = slope + self.momentum * v[i] if self.nesterov else v[i]",
+        "                    slope = slope + self.momentum * (self.momentum * v[i] + slope) if self.nesterov else v[i]",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # only first parameter
+        "3.6",
+        "for_each_row(update, parameters, gradients)",
+        "for_each_row(update, parameters[:1], gradients[:1])",
+        "values",
+        "nothing has changed",
+    ),
+    Mutant(
+        "3.2",
+        "        self.grad_bias =",
+        "        if needs_grad_input:\n            self.grad_bias =",
+        "shape",
+        "has found no gradient of the bias",
+    ),
 ]

@@ -5,6 +5,15 @@ from tests.groundup.course.course_mutants import Mutant
 MUTANTS = [
     Mutant("5.1", "return _mean(per_row)", "return _mean(per_row) * rows", "values", "forgot the mean over the batch"),
     Mutant("5.1", "per_row -= of_label", "per_row += of_label", "values", "the label's logit is added"),
+    Mutant("5.1", "_mean(per_row)", "float(np.mean(per_row))", "types", "a large loss swallows the small ones"),
+    Mutant(  # neither the mean over the batch nor out
+        "5.2",
+        "    np.subtract(out, 1, out=out, where=_is_label(labels, classes, scratch))\n    out /= rows\n",
+        "    out = out - _is_label(labels, classes, None)\n",
+        "values",
+        "forgot the batch mean",
+    ),
+    Mutant("5.2", "out /= rows", "out = out / rows", "values", "did not return out"),
     Mutant("5.1", "return _mean(per_row)", "return -_mean(per_row)", "values", "wrong sign"),
     Mutant(
         "5.1",
@@ -42,7 +51,7 @@ MUTANTS = [
         "5.2",
         "    out = softmax(logits, output_like(",
         "    for i in range(rows):\n        softmax(logits[i : i + 1])\n    out = softmax(logits, output_like(",
-        "speed",
+        "way",
         "a loop in Python",
     ),
     Mutant(
@@ -94,6 +103,13 @@ MUTANTS = [
         "values",
         "the root is missing",
     ),
+    Mutant(
+        "5.5",
+        "t = self._state.begin_step(parameters, gradients)",
+        "t = 1 + self._state.begin_step(parameters, gradients)",
+        "values",
+        "the number of another step",
+    ),
     Mutant("5.5", "p -= update", "p += update", "values", "uphill"),
     Mutant("5.5", "            update *= slope\n", "", "values", "it collects their squares"),
     Mutant("5.5", "p -= update", "p = p - update", "values", "makes a new array"),
@@ -103,5 +119,143 @@ MUTANTS = [
         "np.zeros_like(p), np.zeros_like(p)",
         "values",
         "the moments begin at 0 in every step",
+    ),
+    Mutant(  # loop columns
+        "5.1",
+        "np.exp(shifted, out=shifted).sum",
+        "[np.exp(shifted[:, j], out=shifted[:, j]) for j in range(classes)] and shifted.sum",
+        "way",
+        "a loop in Python over elements or rows",
+    ),
+    Mutant(  # log eps
+        "5.1",
+        "np.log(per_row, out=per_row)",
+        "np.log(per_row + 1e-12, out=per_row)",
+        "values",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # returns array
+        "5.1",
+        "return _mean(per_row)",
+        "return per_row.mean(axis=0)",
+        "shape",
+        "there are as many numbers as there should be, but",
+    ),
+    Mutant(  # own softmax max0
+        "5.2",
+        'out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.d'
+        "type), scratch)",
+        'out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype)\n'
+        "    np.exp(logits - np.maximum(logits.max(axis=1, keepdims=True), 0), out=out)\n"
+        "    out /= out.sum(axis=1, keepdims=True)",
+        "values",
+        "exp has overflowed, and inf / inf is NaN; or all",
+    ),
+    Mutant(  # own softmax whole
+        "5.2",
+        'out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.d'
+        "type), scratch)",
+        'out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype)\n'
+        "    np.exp(logits - logits.max(), out=out)\n"
+        "    out /= out.sum(axis=1, keepdims=True)",
+        "values",
+        "the maximum of the whole matrix, or of another",
+    ),
+    Mutant(  # own softmax first
+        "5.2",
+        'out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.d'
+        "type), scratch)",
+        'out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype)\n'
+        "    np.exp(logits - logits[:, :1], out=out)\n"
+        "    out /= out.sum(axis=1, keepdims=True)",
+        "values",
+        "exp has overflowed, and inf / inf is NaN; or all",
+    ),
+    Mutant(  # python loop labels
+        "5.2",
+        "    np.subtract(out, 1, out=out, where=_is_label(labels, classes, scratch))\n",
+        "    for i, label in enumerate(labels):\n        out[i, label] -= 1\n",
+        "way",
+        "a loop in Python over elements or rows",
+    ),
+    Mutant(  # column loop
+        "5.2",
+        "out /= rows",
+        "for j in range(classes):\n        out[:, j] /= rows",
+        "way",
+        "a loop in Python over elements or rows",
+    ),
+    Mutant(  # no scratch buffers
+        "5.3",
+        'grad = self._buffer(f"grad z {i - 1}", z.shape)',
+        "grad = np.empty(z.shape)",
+        "agreement",
+        "out is float64 (4, 3), expected float32 (4, 3)",
+    ),
+    Mutant(  # loss mean again
+        "5.3",
+        "return loss",
+        "return loss / len(x)",
+        "agreement",
+        "wrong",
+    ),
+    Mutant(  # mask of next
+        "5.3",
+        "dropout_masks[i - 1]",
+        "dropout_masks[-i]",
+        "gradient",
+        "the slope of the loss of a 3-3-3-3 network (tanh,",
+    ),
+    Mutant(  # copy assigned
+        "5.4",
+        "p -= np.multiply(slope, self.learning_rate, out=update)",
+        "parameters[i] = p - slope * self.learning_rate",
+        "values",
+        "nothing has changed",
+    ),
+    Mutant(  # loop rows
+        "5.4",
+        "p -= np.multiply(slope, self.learning_rate, out=update)",
+        "for row, s in zip(p.reshape(-1, 1), np.asarray(slope).reshape(-1)):\n"
+        "                row -= self.learning_rate * s",
+        "way",
+        "a loop in Python over elements or rows",
+    ),
+    Mutant(  # decay on bias skipped
+        "5.4",
+        "self.weight_decay)",
+        "self.weight_decay if p.ndim > 1 else 0.0)",
+        "values",
+        "the weight decay is not used",
+    ),
+    Mutant(  # eps inside
+        "5.5",
+        "            np.sqrt(v, out=denominator)\n"
+        "            denominator /= root_correction\n"
+        "            denominator += self.epsilon\n",
+        "            denominator = np.sqrt(v / root_correction**2 + self.epsilon)\n",
+        "values",
+        "epsilon stands under the root",
+    ),
+    Mutant(  # eps before correction
+        "5.5",
+        "            denominator /= root_correction\n            denominator += self.epsilon\n",
+        "            denominator += self.epsilon\n            denominator /= root_correction\n",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # swapped betas
+        "5.5",
+        "1.0 - self.beta1**t",
+        "1.0 - self.beta2**t",
+        "values",
+        "wrong",
+    ),
+    Mutant(
+        "5.2",
+        "softmax(logits, ",
+        "softmax(np.maximum(logits, logits.max(axis=1, keepdims=True) - 80), ",
+        "values",
+        "is a number clamped",
     ),
 ]

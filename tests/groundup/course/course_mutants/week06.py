@@ -50,4 +50,190 @@ MUTANTS = [
         "agreement",
         "z does not hold its numbers any more",
     ),
+    Mutant(  # threshold
+        "6.1",
+        "z[i] <= 0",
+        "z[i] <= (real)1e-6",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # cap at 6
+        "6.1",
+        "z[i] <= 0 ?",
+        "z[i] <= 0 || z[i] > 6 ?",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # times mask
+        "6.1",
+        "z[i] <= 0 ? 0 : grad_output[i]",
+        "grad_output[i] * (z[i] > 0)",
+        "values",
+        "0 times infinity is not a number",
+    ),
+    Mutant(  # rows from 1
+        "6.2",
+        "size_t i = 0; i < rows",
+        "size_t i = 1; i < rows",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # int cast
+        "6.2",
+        "+= bias[j]",
+        "+= (real)(int)bias[j]",
+        "agreement",
+        "wrong",
+    ),
+    Mutant(  # float cast
+        "6.2",
+        "+= bias[j]",
+        "+= (real)(float)bias[j]",
+        "agreement",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # column walk
+        "6.3",
+        "    for (size_t j = 0; j < columns; j++) sums[j] = values[j];\n"
+        "    for (size_t i = 1; i < rows; i++) {\n"
+        "        for (size_t j = 0; j < columns; j++) sums[j] += values[i * columns + j];\n"
+        "    }",
+        "    for (size_t j = 0; j < columns; j++) {\n"
+        "        real sum = 0;\n"
+        "        for (size_t i = 0; i < rows; i++) sum += values[i * columns + j];\n"
+        "        sums[j] = sum;\n"
+        "    }",
+        "way",
+        "the walk goes down the columns, a whole row",
+    ),
+    Mutant(  # column walk in place
+        "6.3",
+        "    for (size_t i = 1; i < rows; i++) {\n        for (size_t j = 0; j < columns; j++) sums",
+        "    for (size_t j = 0; j < columns; j++) {\n        for (size_t i = 1; i < rows; i++) sums",
+        "way",
+        "the walk goes down the columns, a whole row",
+    ),
+    Mutant(  # float
+        "6.3",
+        "sums[j] += values[i * columns + j]",
+        "sums[j] = (real)(float)(sums[j] + values[i * columns + j])",
+        "agreement",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # float sum
+        "6.4",
+        "real sum = 0;",
+        "float sum = 0;",
+        "compile",
+        "does not compile",
+    ),
+    Mutant(  # a of column
+        "6.4",
+        "a[i * k + p] * b[p * n + j]",
+        "a[i * k + p] * b[p * n + i]",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # minus
+        "6.4",
+        "sum += a",
+        "sum -= a",
+        "values",
+        "wrong sign",
+    ),
+    Mutant(  # first
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "const real largest = z[0];",
+        "values",
+        "exp overflows",
+    ),
+    Mutant(  # last
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "const real largest = z[columns - 1];",
+        "values",
+        "exp overflows",
+    ),
+    Mutant(  # max so far
+        "6.5",
+        "    for (size_t i = 0; i < rows; i++, z += columns, output += columns) {\n"
+        "        real largest = z[0];\n"
+        "        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "    real largest = z[0];\n"
+        "    for (size_t i = 0; i < rows; i++, z += columns, output += columns) {\n"
+        "        for (size_t j = 0; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "values",
+        "exp of a very negative number is 0",
+    ),
+    Mutant(  # skips last
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "real largest = z[0];\n"
+        "        for (size_t j = 1; j + 1 < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "values",
+        "not every element is written",
+    ),
+    Mutant(  # min
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] < largest ? z[j] : largest;",
+        "values",
+        "exp overflows",
+    ),
+    Mutant(  # whole max
+        "6.5",
+        "    for (size_t i = 0; i < rows; i++, z += columns, output += columns) {\n"
+        "        real largest = z[0];\n"
+        "        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "    real largest = z[0];\n"
+        "    for (size_t j = 0; j < rows * columns; j++) largest = z[j] > largest ? z[j] : largest;\n"
+        "    for (size_t i = 0; i < rows; i++, z += columns, output += columns) {",
+        "values",
+        "exp of a very negative number is 0",
+    ),
+    Mutant(  # -1000 start
+        "6.5",
+        "real largest = z[0];\n        for (size_t j = 1; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "real largest = -1000;\n"
+        "        for (size_t j = 0; j < columns; j++) largest = z[j] > largest ? z[j] : largest;",
+        "values",
+        "exp of a very negative number is 0",
+    ),
+    Mutant(
+        "6.4",
+        "    for (size_t i = 0; i < m; i++) {\n",
+        "    NAME(matmul_ikj)(m, k, n, a, b, c);\n    for (size_t i = 0; i < 0 * m; i++) {\n",
+        "way",
+        "matmul_ijk calls matmul_ikj",
+    ),
+    Mutant(
+        "6.4",
+        "    for (size_t i = 0; i < m; i++) {\n",
+        "    for (size_t i = 0; i < m; i++) NAME(matmul_restrict)(1, k, n, a + i * k, b, c + i * n);\n"
+        "    for (size_t i = 0; i < 0 * m; i++) {\n",
+        "way",
+        "write it yourself",
+    ),
+    Mutant(
+        "6.1",
+        "    (void)output;\n",
+        "    NAME(identity_backward)(rows, columns, grad_output, z, output, grad_z);\n",
+        "way",
+        "relu_backward calls identity_backward",
+    ),
+    Mutant(
+        "6.2",
+        "for (size_t i = 0; i < rows; i++)",
+        "for (unsigned char i = 0; i < (unsigned char)rows; i++)",
+        "sizes",
+        "wrong at index",
+    ),
+    Mutant(
+        "6.4",
+        "sum += a[i * k + p] * b",
+        "if (a[i * k + p] != 0) sum += a[i * k + p] * b",
+        "values",
+        "products with 0 are left out",
+    ),
 ]

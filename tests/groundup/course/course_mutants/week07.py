@@ -48,4 +48,204 @@ MUTANTS = [
         "speed",
         "innermost loop has to be the one over j",
     ),
+    Mutant(  # skip zero
+        "7.1",
+        "c[i * n + j] += factor",
+        "c[i * n + j] += (factor > 0 ? factor : 0)",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # zeroes after first
+        "7.1",
+        "c[i * n + j] = 0",
+        "c[i * n + j] = i ? 0 : c[i * n + j]",
+        "shape",
+        "a number is added to memory that was never set",
+    ),
+    Mutant(  # k-1
+        "7.1",
+        "p < k;",
+        "p + 1 < k || p == 0;",
+        "values",
+        "the last product is left out",
+    ),
+    Mutant(  # no blocks
+        "7.2",
+        "NO_SIMD void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, r"
+        "eal *c) {\n"
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;\n"
+        "    for (size_t j0 = 0; j0 < n; j0 += WIDTH) {\n"
+        "        const size_t j1 = smaller(j0 + WIDTH, n);\n"
+        "        for (size_t p0 = 0; p0 < k; p0 += DEPTH) {\n"
+        "            const size_t p1 = smaller(p0 + DEPTH, k);\n"
+        "            for (size_t i = 0; i < m; i++) {\n"
+        "                for (size_t p = p0; p < p1; p++) {\n"
+        "                    const real factor = a[i * k + p];\n"
+        "                    NO_SIMD_LOOP\n"
+        "                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n + j];\n"
+        "                }\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "}",
+        "NO_SIMD void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, r"
+        "eal *c) {\n"
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;\n"
+        "    for (size_t i = 0; i < m; i++) {\n"
+        "        for (size_t p = 0; p < k; p++) {\n"
+        "            const real factor = a[i * k + p];\n"
+        "            NO_SIMD_LOOP\n"
+        "            for (size_t j = 0; j < n; j++) c[i * n + j] += factor * b[p * n + j];\n"
+        "        }\n"
+        "    }\n"
+        "}",
+        "way",
+        "b is not read in blocks",
+    ),
+    Mutant(  # calls ikj
+        "7.2",
+        "NO_SIMD void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, r"
+        "eal *c) {\n"
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;\n"
+        "    for (size_t j0 = 0; j0 < n; j0 += WIDTH) {\n"
+        "        const size_t j1 = smaller(j0 + WIDTH, n);\n"
+        "        for (size_t p0 = 0; p0 < k; p0 += DEPTH) {\n"
+        "            const size_t p1 = smaller(p0 + DEPTH, k);\n"
+        "            for (size_t i = 0; i < m; i++) {\n"
+        "                for (size_t p = p0; p < p1; p++) {\n"
+        "                    const real factor = a[i * k + p];\n"
+        "                    NO_SIMD_LOOP\n"
+        "                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n + j];\n"
+        "                }\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "}",
+        "NO_SIMD void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, r"
+        "eal *c) {\n"
+        "    NAME(matmul_ikj)(m, k, n, a, b, c);\n"
+        "}",
+        "way",
+        "matmul_blocked calls matmul_ikj",
+    ),
+    Mutant(  # rows outermost
+        "7.2",
+        "NO_SIMD void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, r"
+        "eal *c) {\n"
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;\n"
+        "    for (size_t j0 = 0; j0 < n; j0 += WIDTH) {\n"
+        "        const size_t j1 = smaller(j0 + WIDTH, n);\n"
+        "        for (size_t p0 = 0; p0 < k; p0 += DEPTH) {\n"
+        "            const size_t p1 = smaller(p0 + DEPTH, k);\n"
+        "            for (size_t i = 0; i < m; i++) {\n"
+        "                for (size_t p = p0; p < p1; p++) {\n"
+        "                    const real factor = a[i * k + p];\n"
+        "                    NO_SIMD_LOOP\n"
+        "                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n + j];\n"
+        "                }\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "}",
+        "NO_SIMD void NAME(matmul_blocked)(size_t m, size_t k, size_t n, const real *a, const real *b, r"
+        "eal *c) {\n"
+        "    for (size_t i = 0; i < m * n; i++) c[i] = 0;\n"
+        "    for (size_t i = 0; i < m; i++) {\n"
+        "        for (size_t j0 = 0; j0 < n; j0 += WIDTH) {\n"
+        "            const size_t j1 = smaller(j0 + WIDTH, n);\n"
+        "            for (size_t p0 = 0; p0 < k; p0 += DEPTH) {\n"
+        "                const size_t p1 = smaller(p0 + DEPTH, k);\n"
+        "                for (size_t p = p0; p < p1; p++) {\n"
+        "                    const real factor = a[i * k + p];\n"
+        "                    NO_SIMD_LOOP\n"
+        "                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n + j];\n"
+        "                }\n"
+        "            }\n"
+        "        }\n"
+        "    }\n"
+        "}",
+        "way",
+        "b is not read in blocks",
+    ),
+    Mutant(
+        "7.1",
+        "    for (size_t i = 0; i < m; i++) {\n",
+        "    NAME(matmul_blocked)(m, k, n, a, b, c);\n    for (size_t i = 0; i < 0 * m; i++) {\n",
+        "way",
+        "matmul_ikj calls matmul_blocked",
+    ),
+    Mutant(
+        "7.1",
+        "    for (size_t i = 0; i < m; i++) {\n",
+        "    void (*const f)(size_t, size_t, size_t, const real *, const real *, real *) = NAME(matmul_blocked);\n"
+        "    f(m, k, n, a, b, c);\n    for (size_t i = 0; i < 0 * m; i++) {\n",
+        "way",
+        "matmul_blocked is another function of the project",
+    ),
+    Mutant("7.3", "grad[labels[i]] -= sum;", "grad[i] -= sum;", "values", "wrong at index"),
+    Mutant("7.3", "logits += columns, grad += columns", "logits += columns", "values", "not every element is written"),
+    Mutant("7.3", "(log)(sum)", "(log)(sum + (real)1e-7)", "values", "a small one added"),
+    Mutant("7.3", "largest_of(columns, logits)", "logits[0]", "values", "subtract the row's largest from each logit"),
+    Mutant(  # the exponentials twice
+        "7.3",
+        "            grad[j] = REAL_FUNCTION(exp)(logits[j] - largest);\n            sum += grad[j];\n        }",
+        "            sum += REAL_FUNCTION(exp)(logits[j] - largest);\n        }\n"
+        "        for (size_t j = 0; j < columns; j++) grad[j] = REAL_FUNCTION(exp)(logits[j] - largest);",
+        "way",
+        "computes 2 exponentials for each logit",
+    ),
+    Mutant(
+        "7.3",
+        "    double total = 0;\n",
+        "    if (rows > 0) {\n        NAME(softmax_cross_entropy_backward)(rows, columns, logits, labels, grad);\n"
+        "        return NAME(softmax_cross_entropy)(rows, columns, logits, labels);\n    }\n    double total = 0;\n",
+        "way",
+        "softmax_cross_entropy_fused calls softmax_cross_entropy",
+    ),
+    Mutant(
+        "7.4",
+        "slope_of(g[i], p[i], decay);\n        v",
+        "slope_of(g[i], p[i], decay * rate);\n        v",
+        "agreement",
+        "wrong at index",
+    ),
+    Mutant(
+        "7.4",
+        "velocity[i] = keep * velocity[i] + slope;",
+        "velocity[i] = keep * velocity[i] + slope;\n    }\n    for (size_t i = 0; i < size; i++) {\n"
+        "        const real slope = slope_of(g[i], p[i], decay);",
+        "way",
+        "goes over its arrays 2 times",
+    ),
+    Mutant("7.4", "rate * slope_of(g[i], p[i], decay)", "rate * g[i]", "values", "the weight decay is missing"),
+    Mutant("7.4", "if (momentum == 0)", "if (velocity == NULL)", "agreement", "it is the momentum that decides"),
+    Mutant(
+        "7.4",
+        "if (momentum == 0) {",
+        "if (momentum == 0) {\n        if (velocity != NULL) velocity[0] = 0;",
+        "agreement",
+        "velocity is neither read nor written",
+    ),
+    Mutant("7.4", "(real)learning_rate", "(real)(float)learning_rate", "values", "written with few digits"),
+    Mutant("7.5", "smaller(p0 + DEPTH, k)", "smaller(p0 + WIDTH, k)", "sizes", "wrong at index"),
+    Mutant("7.5", "p0 += DEPTH", "p0 += WIDTH", "sizes", "the last block of k is left out"),
+    Mutant("7.5", "a[i * k + p]", "a[p * m + i]", "values", "a is read as if it were transposed"),
+    Mutant("7.5", "b[p * n + j]", "b[p * (j1 - j0) + j - j0]", "sizes", "wrong at index"),
+    Mutant("7.5", "i < m * n; i++) c[i] = 0;", "i < n; i++) c[i] = 0;", "shape", "added to memory that was never set"),
+    Mutant("7.5", "restrict a, const real *restrict b", "a, const real *b", "way", "does not promise"),
+    Mutant("7.5", "void NAME(matmul_restrict)", "NO_SIMD void NAME(matmul_restrict)", "speed", "could not use SIMD"),
+    Mutant(
+        "7.1",
+        "            NO_SIMD_LOOP\n",
+        "            if (factor == 0) continue;\n            NO_SIMD_LOOP\n",
+        "values",
+        "products with 0 are left out",
+    ),
+    Mutant(
+        "7.3",
+        "REAL_FUNCTION(exp)(logits[j] - largest)",
+        "REAL_FUNCTION(exp)(logits[j] - largest < -80 ? -80 : logits[j] - largest)",
+        "values",
+        "grad of softmax_cross_entropy_fused",
+    ),
 ]

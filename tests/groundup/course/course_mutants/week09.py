@@ -33,7 +33,7 @@ IN_TWO = """    column, row = cuda.grid(2)
 """
 
 MUTANTS = [
-    Mutant("9.1", "i < a.size", "i <= a.size", "shape", "no guard"),
+    Mutant("9.1", "i < a.size", "i <= a.size", "shape", "one too many"),
     Mutant("9.1", "while i < a.size", "if i < a.size", "values", "no grid-stride loop"),
     Mutant("9.1", "        i += step\n", "", "shape", "a loop that never ends"),
     Mutant(
@@ -47,7 +47,7 @@ MUTANTS = [
     Mutant("9.1", "@cuda.jit\n", "from numba import cuda\n\n\n@cuda.jit\n", "shape", "is not a kernel of this project"),
     Mutant("9.1", "@cuda.jit\n", "", "shape", "is @cuda.jit above"),
     Mutant("9.1", MULTIPLY, "    out[:] = a * mask\n", "shape", "index the arrays"),
-    Mutant("9.1", "i < a.size", "i < len(a) + 1", "shape", "no guard"),
+    Mutant("9.1", "i < a.size", "i < len(a) + 1", "shape", "one too many"),
     Mutant("9.2", "+= bias[column]", "+= bias[row]", "values", "there is a bias for each column"),
     Mutant("9.2", "+= bias[column]", "= bias[column]", "values", "z itself is lost"),
     Mutant("9.2", "count = z.shape[0] * columns", "count = columns", "values", "only the first row"),
@@ -71,4 +71,32 @@ MUTANTS = [
         "memory",
         "the sum is kept in global memory",
     ),
+    Mutant(
+        "9.1",
+        "out[i] = a[i] * mask[i]",
+        "a[i] = a[i] * mask[i]\n        out[i] = a[i]",
+        "shape",
+        "was changed by the kernel",
+    ),
+    Mutant("9.1", "out[i] = a[i] * mask[i]", "out[i] += a[i] * mask[i]", "shape", "holds nothing yet"),
+    Mutant("9.1", "cuda.gridsize(1)", "cuda.blockDim.x", "memory", "several threads compute the same number"),
+    Mutant("9.1", "i += step", "i += step / 1", "shape", "// divides"),
+    Mutant("9.2", "i // columns", "i / columns", "shape", "// divides"),
+    Mutant("9.2", "i < count", "i <= count", "shape", "lets one too many through"),
+    Mutant(
+        "9.2",
+        "z[row, column] += bias[column]",
+        "cuda.atomic.add(z, (row, column), bias[column])",
+        "memory",
+        "nothing has to be atomic",
+    ),
+    Mutant("9.2", "column = i - row * columns", "column = i % z.shape[0]", "values", ""),
+    Mutant("9.3", "order[position[0] + row]", "order[row] + position[0]", "values", "no guard for this index"),
+    Mutant("9.3", "row < y.size", "row <= y.size", "shape", "lets one too many through"),
+    Mutant("9.3", "cuda.grid(1)", "cuda.threadIdx.x", "agreement", "only one block's part"),
+    Mutant("9.3", "position[0] + row", "position[0] + row + 1", "values", ""),
+    Mutant("9.4", "a.dtype.type(0)", "0.0", "types", "total begins as 0.0"),
+    Mutant("9.4", "a.dtype.type(0)", "0", "types", "total begins as 0 in"),
+    Mutant("9.4", "        c[row, column] = total", "        c[row, column] += total", "shape", "holds nothing yet"),
+    Mutant("9.4", "k < a.shape[1]", "k <= a.shape[1]", "shape", "lets one too many through"),
 ]

@@ -42,4 +42,29 @@ MUTANTS = [
         "memory",
         "threadIdx.x has to run along the columns",
     ),
+    Mutant("10.1", "a.dtype.type(0)", "0.0", "types", "computes in float64"),
+    Mutant(
+        "10.1",
+        "total += a[row, k] * b[k, column]",
+        "total += float(a[row, k]) * b[k, column]",
+        "types",
+        "computes in float64",
+    ),
+    Mutant("10.1", "column < c.shape[1]", "column <= c.shape[1]", "shape", "lets one too many through"),
+    Mutant("10.2", "matrix.dtype.type(0)", "0.0", "types", "computes in float64"),
+    Mutant(
+        "10.2", "column += cuda.gridsize(1)", "column += cuda.blockDim.x", "memory", "by as many as the whole grid has"
+    ),
+    Mutant("10.2", "sums[column] = total", "sums[column] += total", "shape", "holds nothing yet"),
+    Mutant("10.2", "while row < rows", "while row <= rows", "shape", "lets one too many through"),
+    Mutant("10.3", "column += column_step", "column += cuda.blockDim.x", "memory", "by as many as the whole grid has"),
+    Mutant("10.3", "row += row_step", "row += cuda.blockDim.y", "memory", "by as many as the whole grid has"),
+    Mutant("10.3", "column < features", "column <= features", "shape", "lets one too many through"),
+    Mutant(
+        "10.1",
+        "        c[row, column] = total",
+        "        c[row, column] = 0\n        cuda.atomic.add(c, (row, column), total)",
+        "memory",
+        "nothing has to be atomic",
+    ),
 ]

@@ -33,4 +33,32 @@ MUTANTS = [
     Mutant("12.3", ERROR, "math.log1p(math.exp(z)) - z * target", "values", "exp overflows"),
     Mutant("12.3", "math.log1p(", "math.log(type(z)(1) + ", "values", "without that loss"),
     Mutant("12.3", "- z * target", "+ z * target", "values", "subtracted, not added"),
+    Mutant("12.1", "function(z[i])", "function(z[i] * 1.0)", "types", "computes in float64"),
+    Mutant("12.1", "cuda.gridsize(1)", "cuda.blockDim.x", "memory", "several threads compute the same number"),
+    Mutant(
+        "12.1",
+        "output[i] = function(z[i])",
+        "z[i] = function(z[i])\n            output[i] = z[i]",
+        "shape",
+        "was changed by the kernel",
+    ),
+    Mutant("12.1", "named(name, kernel)", "named(name + '_forward', kernel)", "shape", "return named(name, kernel)"),
+    Mutant(
+        "12.2",
+        "function(grad_output[i], output[i])",
+        "function(grad_output[i] * 1.0, output[i])",
+        "types",
+        "computes in float64",
+    ),
+    Mutant("12.2", "cuda.gridsize(1)", "cuda.blockDim.x", "memory", "several threads compute the same number"),
+    Mutant("12.2", "grad_z[i] =", "grad_z[i] +=", "shape", "holds nothing yet"),
+    Mutant(
+        "12.3", "math.log1p(math.exp(-abs(z)))", "math.log1p(1.0 * math.exp(-abs(z)))", "types", "computes in float64"
+    ),
+    Mutant("12.3", "type(z)(0) if z <= type(z)(0) else z", "max(z, 0.0)", "types", "computes in float64"),
+    Mutant("12.3", "type(z)(0) if z <= type(z)(0) else z", "max(z, 0)", "types", "computes in float64"),
+    Mutant("12.3", "- z * target", "- (z if target > 0 else z * type(z)(0))", "agreement", ""),
+    Mutant(
+        "12.3", "    positive_part", "    z = min(max(z, type(z)(-80)), type(z)(80))\n    positive_part", "values", ""
+    ),
 ]

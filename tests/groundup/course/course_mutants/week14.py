@@ -48,4 +48,86 @@ MUTANTS = [
         "gradient",
         "only each lane's first column",
     ),
+    Mutant("14.1", "weighted = output.dtype.type(0)", "weighted = 0.0", "types", "weighted begins as 0.0"),
+    Mutant(
+        "14.1",
+        "        j = lane\n"
+        "        while j < columns:\n"
+        "            weighted += grad_output[row, j] * output[row, j]\n"
+        "            j += WARP\n"
+        "        weighted = warp_sum(weighted)\n",
+        "        j = 0\n"
+        "        while j < columns:\n"
+        "            weighted += grad_output[row, j] * output[row, j]\n"
+        "            j += 1\n",
+        "memory",
+        "each lane does the whole row",
+    ),
+    Mutant("14.1", "grad_z[row, j] =", "grad_z[row, j] +=", "shape", "holds nothing yet"),
+    Mutant(
+        "14.2",
+        "    partial[row, lane] = total\n"
+        "    cuda.syncthreads()\n"
+        "    half = WARPS // 2\n"
+        "    while half > 0:\n"
+        "        if row < half:\n"
+        "            partial[row, lane] += partial[row + half, lane]\n"
+        "        cuda.syncthreads()\n"
+        "        half //= 2\n"
+        "    if row == 0 and column < columns:\n"
+        "        sums[column] = partial[0, lane]\n",
+        "    if row == 0:\n"
+        "        partial[0, lane] = matrix.dtype.type(0)\n"
+        "    cuda.syncthreads()\n"
+        "    cuda.atomic.add(partial, (0, lane), total)\n"
+        "    cuda.syncthreads()\n"
+        "    if row == 0 and column < columns:\n"
+        "        sums[column] = partial[0, lane]\n",
+        "memory",
+        "atomic additions come in the order",
+    ),
+    Mutant("14.2", "(WARPS, LANES), matrix.dtype", "(WARPS, LANES), 'float64'", "types", "computes in float64"),
+    Mutant("14.2", "total = matrix.dtype.type(0)", "total = 0.0", "types", "computes in float64"),
+    Mutant(
+        "14.3",
+        "        j = cuda.threadIdx.x\n"
+        "        while j < grad.shape[1]:\n"
+        "            exponential = grad[row, j]\n"
+        "            if j == label:\n"
+        "                exponential -= total\n",
+        "        grad[row, label] -= total\n"
+        "        j = cuda.threadIdx.x\n"
+        "        while j < grad.shape[1]:\n"
+        "            exponential = grad[row, j]\n",
+        "values",
+        "every lane subtracts",
+    ),
+    Mutant(
+        "14.3",
+        "            if j == label:\n                exponential -= total\n",
+        "            exponential -= total\n",
+        "values",
+        "1 is subtracted in every column",
+    ),
+    Mutant("14.3", "grad.dtype.type(grad.shape[0])", "grad.shape[0]", "types", "computes in float64"),
+    Mutant(
+        "14.3",
+        "            if j == label:\n"
+        "                exponential -= total\n"
+        "            grad[row, j] = exponential / total / rows",
+        "            slope = exponential / total\n"
+        "            if j == label:\n"
+        "                slope -= 1.0\n"
+        "            grad[row, j] = slope / rows",
+        "types",
+        "computes in float64",
+    ),
+    Mutant("14.3", "exponential -= total", "exponential += total", "values", "1 is added where"),
+    Mutant(
+        "14.3",
+        "exponential / total / rows",
+        "(exponential / total + grad.dtype.type(1e-10)) / rows",
+        "agreement",
+        "a small one added",
+    ),
 ]

@@ -92,4 +92,78 @@ MUTANTS = [
         "shape",
         "optimizer.step was called 0 times",
     ),
+    Mutant(
+        "15.1",
+        "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
+        "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i] * 1.0, numbers)",
+        "types",
+        "computes in float64",
+    ),
+    Mutant(
+        "15.1",
+        "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
+        "gradients[i] += numbers[DECAY] * parameters[i]\n"
+        "        velocity[i] = numbers[KEEP_FIRST] * velocity[i] + gradients[i]\n"
+        "        parameters[i] -= numbers[RATE] * velocity[i]",
+        "values",
+        "was changed by the kernel",
+    ),
+    Mutant(
+        "15.1",
+        "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
+        "g = gradients[i] + numbers[DECAY] * parameters[i]\n"
+        "        parameters[i] -= numbers[RATE] * velocity[i]\n"
+        "        velocity[i] = numbers[KEEP_FIRST] * velocity[i] + g",
+        "values",
+        "",
+    ),
+    Mutant("15.2", "numbers[RATE] * change", "1.0 * numbers[RATE] * change", "types", "computes in float64"),
+    Mutant(
+        "15.2",
+        "math.sqrt(square) + numbers[EPSILON]",
+        "math.sqrt(square) + 0.0 + numbers[EPSILON]",
+        "types",
+        "computes in float64",
+    ),
+    Mutant("15.2", "        first[i] = square\n", "", "sizes", "is not kept"),
+    Mutant(
+        "15.2",
+        "numbers[KEEP_FIRST] * first[i] + numbers[ADD_FIRST] * gradient\n",
+        "numbers[ADD_FIRST] * first[i] + numbers[KEEP_FIRST] * gradient\n",
+        "agreement",
+        "",
+    ),
+    Mutant(
+        "15.3",
+        "                signal = multiply(signal, masks[i], rows.dropped[i])\n",
+        "                multiply(signal, masks[i], rows.dropped[i])\n",
+        "sizes",
+        "",
+    ),
+    Mutant(
+        "15.3", "        if i < last:\n            signal", "        if i <= last:\n            signal", "agreement", ""
+    ),
+    Mutant(
+        "15.3",
+        "    layers[0].backward(rows.grad[0], needs_grad_input=False)\n"
+        "    if optimizer is not None:\n"
+        "        optimizer.step(network.parameters, network.layer_gradients)\n",
+        "    if optimizer is not None:\n"
+        "        optimizer.step(network.parameters, network.layer_gradients)\n"
+        "    layers[0].backward(rows.grad[0], needs_grad_input=False)\n",
+        "values",
+        "",
+    ),
+    Mutant(
+        "15.3", "multiply(below, masks[i - 1], below)", "multiply(below, masks[i % len(masks)], below)", "sizes", ""
+    ),
+    Mutant("15.3", "losses.gradient_of(network.loss_name,", "losses.gradient_of('softmax_cross_entropy',", "sizes", ""),
+    Mutant(
+        "15.3",
+        "    x, y, masks, _, rows = _prepare(network, x, y, masks)\n",
+        "    if network is not None:\n        return fused(network, x, y, optimizer, masks)\n"
+        "    x, y, masks, _, rows = _prepare(network, x, y, masks)\n",
+        "way",
+        "op_by_op uses fused",
+    ),
 ]

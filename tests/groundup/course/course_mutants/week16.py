@@ -44,4 +44,83 @@ MUTANTS = [
         "memory",
         "goes to memory and is read back",
     ),
+    Mutant(
+        "16.1",
+        "        total = product(x, weights, tile_a, tile_b)\n"
+        "        if row < out.shape[0] and column < out.shape[1]:\n",
+        "        total = x.dtype.type(0)\n"
+        "        if row < out.shape[0] and column < out.shape[1]:\n"
+        "            k = 0\n"
+        "            while k < x.shape[1]:\n"
+        "                total += x[row, k] * weights[k, column]\n"
+        "                k += 1\n",
+        "memory",
+        "each number is fetched once",
+    ),
+    Mutant("16.1", "total + bias[column]", "total + bias[column] * 1.0", "types", "computes in float64"),
+    Mutant("16.1", "activate(activation,", "activate(1,", "agreement", ""),
+    Mutant("16.1", "out[row, column] = activate", "out[row, column] += activate", "shape", "holds nothing yet"),
+    Mutant(
+        "16.2",
+        "            largest = largest_of(logits, row)\n",
+        "            largest = max(largest_of(logits, row), logits.dtype.type(0))\n",
+        "agreement",
+        "0, or the row's largest logit",
+    ),
+    Mutant(
+        "16.2",
+        "            largest = largest_of(logits, row)\n",
+        "            largest = logits.dtype.type(0)\n",
+        "agreement",
+        "nothing is subtracted",
+    ),
+    Mutant("16.2", "largest_of(logits, row)", "largest_of(logits, 0)", "agreement", "the largest of row 0"),
+    Mutant("16.2", "largest_of(logits, row)", "logits[row, 0]", "sizes", "the row's first logit"),
+    Mutant(
+        "16.2",
+        "            exponentials_to_slopes(row, labels[row], total, grad)\n",
+        "            total = exponentials_into(logits, row, largest, grad)\n"
+        "            exponentials_to_slopes(row, labels[row], total, grad)\n",
+        "types",
+        "the exponentials are most of the work",
+    ),
+    Mutant(
+        "16.2",
+        "(math.log(total) - (logits[row, labels[row]] - largest))",
+        "-math.log(math.exp(logits[row, labels[row]] - largest) / total)",
+        "sizes",
+        "",
+    ),
+    Mutant("16.3", "z = parts[0, row, column]", "z = 0.0 + parts[0, row, column]", "types", "computes in float64"),
+    Mutant("16.3", "i // columns", "i / columns", "shape", "// divides"),
+    Mutant("16.3", "i < count", "i <= count", "shape", "lets one too many through"),
+    Mutant(
+        "16.3",
+        "        output[row, column] = value\n"
+        "        if masked:\n"
+        "            dropped[row, column] = value * mask[row, column]\n",
+        "        if masked:\n"
+        "            value *= mask[row, column]\n"
+        "            dropped[row, column] = value\n"
+        "        output[row, column] = value\n",
+        "values",
+        "",
+    ),
+    Mutant(
+        "16.1",
+        "column, row = cuda.grid(2)",
+        "column = cuda.blockIdx.x * 16 + cuda.threadIdx.x\n        row = cuda.blockIdx.y * 16 + cuda.threadIdx.y",
+        "agreement",
+        "",
+    ),
+    Mutant("16.3", "z = parts[0, row, column]", "z = parts[0, row, column] + bias[column]", "values", ""),
+    Mutant(
+        "16.1",
+        "            out[row, column] = activate",
+        "            out[row, column] = 0\n"
+        "            cuda.atomic.add(out, (row, column), total)\n"
+        "            out[row, column] = activate",
+        "memory",
+        "nothing has to be atomic",
+    ),
 ]

@@ -35,4 +35,101 @@ MUTANTS = [
         "18.4", "abs(central[0] - central[1]) > noise or ", "", "values", "the slopes measured with h and with h / 2"
     ),
     Mutant("18.4", "bend[0] - 2 * bend[1]", "bend[0] - bend[1]", "shape", "taken for a kink"),
+    Mutant(  # ceil
+        "18.1",
+        "round(7 * height)",
+        "math.ceil(7 * height)",
+        "agreement",
+        "another line",
+    ),
+    Mutant(  # eight levels
+        "18.1",
+        "round(7 * height)",
+        "min(7, int(8 * height))",
+        "agreement",
+        "another line",
+    ),
+    Mutant(  # median
+        "18.1",
+        "float(np.mean(group))",
+        "float(np.median(group))",
+        "agreement",
+        "another line",
+    ),
+    Mutant(  # squared sums mean
+        "18.2",
+        "float(np.linalg.norm(gradient))",
+        "float(np.sqrt(np.mean(gradient**2)))",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # eps
+        "18.2",
+        "size / beside if beside else math.inf if size else 0.0",
+        "size / (beside + 1e-8)",
+        "values",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # with biases
+        "18.2",
+        "for weights, gradient in zip(parameters[::2], gradients[::2], strict=True):",
+        "for weights, gradient in zip([np.concatenate([w.ravel(), b]) for w, b in zip(parameters[::2], p"
+        "arameters[1::2])], [np.concatenate([w.ravel(), b]) for w, b in zip(gradients[::2], gradients[1:"
+        ":2])], strict=True):",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # sum
+        "18.3",
+        "max(abs(analytic), abs(numeric), abs(loss))",
+        "abs(analytic) + abs(numeric)",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # eps
+        "18.3",
+        "return abs(analytic - numeric) / scale",
+        "return abs(analytic - numeric) / (scale + 1e-8)",
+        "values",
+        "nearly right, but further off than rounding",
+    ),
+    Mutant(  # mean
+        "18.3",
+        "max(abs(analytic), abs(numeric), abs(loss))",
+        "(abs(analytic) + abs(numeric) + abs(loss)) / 3",
+        "values",
+        "wrong",
+    ),
+    Mutant(  # backward difference
+        "18.4",
+        "return central[0]",
+        "return (here - wide[1]) / h",
+        "values",
+        "this is the slope to the left, (L(p) - L(p - h))",
+    ),
+    Mutant(  # h too large
+        "18.4",
+        "h = STEP * max(1.0, abs(p))",
+        "h = 1e-2 * max(1.0, abs(p))",
+        "values",
+        "a larger step misses how the curve bends",
+    ),
+    Mutant(  # h too small
+        "18.4",
+        "h = STEP * max(1.0, abs(p))",
+        "h = 1e-10 * max(1.0, abs(p))",
+        "values",
+        "p was moved by 3e-10, and STEP times the larger of 1 and |p| is 1.8e-05",
+    ),
+    Mutant("18.4", "h = STEP * max(1.0, abs(p))", "h = STEP", "sizes", "STEP times the larger of 1 and |p|"),
+    Mutant("18.4", "max(1.0, abs(p))", "max(1.0, p)", "sizes", "lost in the rounding of p"),
+    Mutant(
+        "18.4", "max(1.0, abs(here), abs(central[0]))", "max(1.0, abs(central[0]))", "sizes", "noise grows with |here|"
+    ),
+    Mutant(
+        "18.4", "max(1.0, abs(here), abs(central[0]))", "max(1.0, abs(here))", "sizes", "noise grows with |central|"
+    ),
+    Mutant("18.4", "max(1.0, abs(here), abs(central[0]))", "max(1.0, here, central[0])", "sizes", "there is no kink"),
+    Mutant("18.4", "max(1.0, abs(here), abs(central[0]))", "max(abs(here), abs(central[0]))", "sizes", "at least 1"),
+    Mutant("18.4", "noise = LIMIT *", "noise = 1e-6 *", "sizes", "this kink is small"),
 ]

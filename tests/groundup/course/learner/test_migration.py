@@ -45,7 +45,13 @@ def test_the_table_leads_from_places_that_are_gone_to_places_that_exist(old: str
         ("from shared.datasets import load_dataset\r\n", "from shared.data.datasets import load_dataset\r\n"),
         ("import shared.datasets as d, math", "import shared.data.datasets as d, math"),
         ("import shared.inside\nshared.inside.saliency()", "import groundup.inside\ngroundup.inside.saliency()"),
-        ("from shared import inside  # mine", "from groundup import inside"),
+        ("from shared import inside  # mine", "from groundup import inside  # mine"),
+        (
+            "from shared import (\n    contract,  # one\n    inside,  # (two)\n)  # three\nx = 1",
+            "from shared import contract  # one; (two); three\nfrom groundup import inside\nx = 1",
+        ),
+        ("from shared import inside, \\\n    live\n", "from groundup import inside\nfrom groundup import live\n"),
+        ("from shared.training import (\r\n    train,\r\n)", "from shared.training.loop import (\r\n    train,\r\n)"),
         ("from shared import contract, live as l", "from shared import contract\nfrom groundup import live as l"),
         ("    from shared import training", "    from shared.training import loop as training"),
         ("from shared.training import train, evaluate", "from shared.training.loop import train, evaluate"),
@@ -65,6 +71,8 @@ def test_import_lines_name_the_new_places(before: str, after: str) -> None:
     "text",
     [
         "from shared.training import checkpoints",
+        "from shared.training import (\n    checkpoints,  # train\n)",
+        "from shared import (\n    contract,\n)",
         "from shared.contract import load_stage",
         "from . import activations, graphs",
         "from .buffers import Buffers  # from shared.datasets import nothing",

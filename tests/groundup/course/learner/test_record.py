@@ -33,12 +33,17 @@ def test_progress_comes_back_as_it_was_saved(saved: dict[str, record.TaskRecord]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("current = 1.1", "current is 1.1, expected a str"),
+        ("current = 1.1", 'current is 1.1, expected text in quotation marks, such as "1.1"'),
+        ("[passed]\n", "passed means nothing here, expected current or tasks"),
+        ('[tasks."1.1"]\npassed = true', "task 1.1: passed means nothing here, expected state or on or digest"),
         ("current = ", "Invalid value"),
         ('current = "1.1"\n[tasks."1.1"]\nstate = "done"', "task 1.1: state is 'done', expected one of"),
-        ('current = "1.1"\n[tasks."1.1"]\nhints = "2"', "task 1.1: hints is '2', expected an int"),
-        ('current = "1.1"\ntasks = {"1.1" = 3}', "task 1.1: expected a table"),
-        ('current = "1.1"\ntasks = 3', "tasks is 3, expected a dict"),
+        ('current = "1.1"\n[tasks."1.1"]\nhints = "2"', 'hints of task 1.1 is "2", expected a whole number'),
+        ("current = true", "current is true, expected text"),
+        ("current = ['1.1']", "current is a list, expected text"),
+        ('current = "1.1"\n[tasks."1.1"]\nrevealed = 1', "revealed of task 1.1 is 1, expected true or false"),
+        ('current = "1.1"\ntasks = {"1.1" = 3}', "task 1.1 is 3, expected entries of its own"),
+        ('current = "1.1"\ntasks = 3', "tasks is 3, expected entries of its own, below a line in brackets"),
     ],
 )
 def test_a_progress_file_that_was_edited_wrongly_is_told_and_left_alone(

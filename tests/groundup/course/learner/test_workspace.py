@@ -129,18 +129,21 @@ def test_a_file_that_is_gone_or_no_text_is_told(tmp_path: Path) -> None:
         learner.text(FIRST.file)
 
 
-def test_a_new_folder_is_under_git_unless_it_is_in_a_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_folder_is_under_git_of_its_own_also_in_a_clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    subprocess.run(["git", "init", "--quiet", str(tmp_path)], check=True)
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))  # as in a hook of the other repository
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(tmp_path / "no-config"))
     monkeypatch.setenv("GIT_CONFIG_SYSTEM", str(tmp_path / "no-config"))
     learner = new_folder(tmp_path / "course")
     assert commit_first(learner.folder) == "under git, with a first commit"
+    assert commit_first(learner.folder) == "", "once"
+    monkeypatch.delenv("GIT_DIR")
     log = subprocess.run(["git", "log", "--format=%s"], cwd=learner.folder, capture_output=True, text=True, check=True)
     assert log.stdout.strip() == "The stubs, as they come"
     status = subprocess.run(["git", "status", "--short"], cwd=learner.folder, capture_output=True, text=True)
     assert status.stdout == ""
-    assert commit_first(new_folder(learner.folder / "nested").folder) == ""
+    outer = subprocess.run(["git", "log"], cwd=tmp_path, capture_output=True, text=True)
+    assert "does not have any commits" in outer.stderr
 
 
 def test_without_git_the_folder_is_made_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

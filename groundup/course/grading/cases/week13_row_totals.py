@@ -1,0 +1,62 @@
+"""13.d: the sum of each row by a tree in shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
+from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
+from groundup.course.grading.calling.programs import kernel_of, work_is_shared
+from groundup.course.grading.cases.both import both
+
+THREADS = 64
+
+UNWRITTEN_PARTIAL = "a thread that has no number of the row still has an element in partial, which has to hold a zero"
+
+
+def row_totals() -> list[Check]:
+    """Rows shorter and longer than a block."""
+    kernel = kernel_of("week13_row_totals", "row_totals")
+
+    def call(exponentials: np.ndarray) -> np.ndarray:
+        rows = len(exponentials)
+        found: np.ndarray = launched(kernel, Launch(rows, THREADS), exponentials, Out((rows,)))
+        return found
+
+    def watch(columns: int, most: int) -> Callable[..., None]:
+        launch = Launch(2, THREADS)
+        given = (np.zeros((2, columns), np.float32), np.zeros(2, np.float32))
+        return both(
+            watched(
+                kernel,
+                launch,
+                lambda rng: (random(rng, 2, columns), Out((2,))),
+                coalesced(place=0),
+                uninitialised=UNWRITTEN_PARTIAL,
+            ),
+            work_is_shared(kernel, launch, 0, most, lambda: given),
+        )
+
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda exponentials: exponentials.astype(np.float64).sum(axis=1),
+            show=lambda exponentials: f"row_totals of exponentials {exponentials.shape}",
+            hand=[((as_float([[1, 2, 3], [4, 5, 6]]),), [6, 15])],
+            arguments=lambda rng, size: (np.exp(random(rng, *size)),),
+            typical=(3, 100),
+            sizes=[(1, 1), (2, 63), (2, 64), (3, 65), (2, 200)],
+            dtype="float32",
+            terms=lambda exponentials: exponentials.shape[1],
+            scale=lambda exponentials: exponentials.sum(axis=1),
+            mistakes=races(),
+            memory=both(watch(40, 1), watch(128, 2)),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {"13.d": row_totals}

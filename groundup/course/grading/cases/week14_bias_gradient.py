@@ -1,0 +1,53 @@
+"""14.d: the gradient of a bias, ROWS rows at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from groundup.course.checks.check import Check
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.grading.calling.kernel_launches import Launch, Out, as_float, launched, random
+from groundup.course.grading.calling.kernel_memory import coalesced, races, watched
+from groundup.course.grading.calling.programs import kernel_of, work_is_shared
+from groundup.course.grading.cases.both import both
+
+BLOCK = (32, 8)
+
+
+def bias_gradient() -> list[Check]:
+    """Numbers of samples that are no multiple of the rows that a block adds at a time."""
+    kernel = kernel_of("week14_bias_gradient", "bias_gradient")
+
+    def launch(columns: int) -> Launch:
+        return Launch(-(-columns // BLOCK[0]), BLOCK)
+
+    def call(grad: np.ndarray) -> np.ndarray:
+        columns = grad.shape[1]
+        found: np.ndarray = launched(kernel, launch(columns), grad, Out((columns,)))
+        return found
+
+    given = (np.zeros((20, 64), np.float32), np.zeros(64, np.float32))
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=lambda grad: grad.astype(np.float64).sum(axis=0),
+            show=lambda grad: f"bias_gradient of grad {grad.shape}",
+            hand=[((as_float(np.arange(1, 33).reshape(16, 2)),), [256, 272])],
+            arguments=lambda rng, size: (random(rng, *size),),
+            typical=(20, 5),
+            sizes=[(1, 1), (8, 32), (9, 33), (31, 2), (16, 70)],
+            dtype="float32",
+            terms=lambda grad: len(grad),
+            scale=lambda grad: np.abs(grad).sum(axis=0),
+            mistakes=races(),
+            memory=both(
+                watched(kernel, launch(64), lambda rng: (random(rng, 20, 64), Out((64,))), coalesced(place=0)),
+                work_is_shared(kernel, launch(64), 0, 3, lambda: given),
+            ),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {"14.d": bias_gradient}

@@ -1,0 +1,68 @@
+"""15.d: the squared length of a gradient, added up by many blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.exercise import Exercise, checks_of
+from groundup.course.grading.calling.kernel_launches import Both, Launch, as_float, filled, launched, random
+from groundup.course.grading.calling.kernel_memory import ask_profile, coalesced, profiled
+from groundup.course.grading.calling.programs import (
+    kernel_of,
+    no_plain_writes_of_several_blocks,
+    work_is_shared,
+)
+from groundup.course.grading.cases.both import both
+
+THREADS = 64
+
+LOST = "x[0] += y reads, adds and writes: what another block writes in between is lost; one operation does all three"
+
+
+def squared_length() -> list[Check]:
+    """Many blocks, none of which loses its sum, and all of which work."""
+    kernel = kernel_of("week15_gradient_norm", "squared_length")
+
+    def call(gradient: np.ndarray, blocks: int) -> np.ndarray:
+        found: np.ndarray = launched(kernel, Launch(blocks, THREADS), gradient, Both(np.zeros(1, np.float32)))
+        return found
+
+    def right(gradient: np.ndarray, blocks: int) -> np.ndarray:
+        return np.array([gradient.astype(np.float64) @ gradient])
+
+    watch = Launch(3, THREADS)
+
+    def memory(tally: Tally) -> None:
+        """As `watched` has it, for a kernel that needs an atomic operation."""
+        numbers = random(np.random.default_rng(6), 500), Both(np.zeros(1, np.float32))
+        tally.looks_at(kernel, watch, [filled(each) for each in numbers])
+        ask_profile(tally, profiled(kernel, watch, *numbers), coalesced(place=0), race=LOST)
+
+    given = (np.ones(500, np.float32), np.zeros(1, np.float32))
+    return checks_of(
+        Exercise(
+            call=call,
+            reference=right,
+            show=lambda gradient, blocks: f"squared_length[{blocks}, {THREADS}] of {gradient.size} numbers",
+            hand=[((as_float([3, 4]), 1), [25]), ((as_float([2] * 100), 2), [400])],
+            arguments=lambda rng, size: (random(rng, size[0]), size[1]),
+            typical=(300, 3),
+            sizes=[(1, 1), (63, 2), (65, 4), (200, 1)],
+            dtype="float32",
+            terms=lambda gradient, blocks: gradient.size,
+            scale=right,
+            memory=both(
+                memory,
+                both(
+                    work_is_shared(kernel, watch, 0, 3, lambda: given),
+                    no_plain_writes_of_several_blocks(kernel, watch, 1, lambda: given, LOST),
+                ),
+            ),
+        )
+    )
+
+
+GRADES: dict[str, Callable[[], list[Check]]] = {"15.d": squared_length}

@@ -1,0 +1,136 @@
+"""`groundup learn answer`, `cases`, and what the other commands do with a detective exercise."""
+
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from groundup.cli import main
+from groundup.course.faults import KINDS
+from groundup.course.learner.project_files import solution
+from groundup.course.learner.workspace import Workspace
+from groundup.course.manifest import course
+from tests.groundup.course.course_helpers import new_folder
+from tests.promises.made import MADE
+from tests.stages import REASONS
+
+DOT = course().case("8.d")
+
+
+@pytest.fixture
+def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    made = new_folder(tmp_path / "learner")
+    monkeypatch.chdir(made.folder)
+    return made
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(["learn", *arguments])
+    return int(ended.value.code or 0)
+
+
+@pytest.mark.skipif(REASONS.get("stage3_c") is not None, reason=str(REASONS.get("stage3_c")))
+def test_a_case_from_its_program_to_the_pass(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("check", "8.d") == 1
+    shown = capsys.readouterr().out
+    assert "dot of 5 numbers: wrong" in shown
+    assert "likely" not in shown, "the cause would name the kind"
+    assert run("answer", "8.d", "25", "wrong", "reduction") == 0
+    assert "the last loop overwrites sum0" in capsys.readouterr().out.replace("The last", "the last")
+    (learner.folder / DOT.file).write_text(solution(DOT))
+    assert run("check", "8.d") == 0
+    assert "8.d has passed: found and mended" in capsys.readouterr().out
+    assert run("cases", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["cases"]["8.d"] == "passed"
+    assert run("solution", "8.d") == 0
+    assert "letter for letter" in capsys.readouterr().out
+    assert run("check", "--all") == 0
+    assert "1 of 1 written tasks pass" in capsys.readouterr().out
+    assert run("status", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["current"], "8.d" in document["tasks"]) == ("1.1", False)
+
+
+def test_the_states_of_a_week_stand_below_each_other_also_beside_a_case_with_a_long_title(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for task in course().tasks:
+        learner.record.of(task.id).state = "skipped"
+    for case in course().cases:
+        learner.record.of(case.id).found = True
+    learner.save()
+    assert run("status", "--all") == 0
+    lines = [line for line in capsys.readouterr().out.splitlines() if line.endswith(("  skipped", "not mended yet"))]
+    assert len(lines) == len(course().tasks) + len(course().cases)
+    for week in course().weeks:
+        of_week = [line for line in lines if line.lstrip("> ").startswith(f"{week.number}.")]
+        assert len({line.rindex("  ") for line in of_week}) == 1, of_week
+
+
+def test_a_wrong_answer_says_which_part_is_wrong_and_exits_with_1(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("answer", "8.d", "19", "wrong-reduction") == 1
+    shown = capsys.readouterr().out
+    assert "the line is not right: sum0 += a[i] * b[i];" in shown
+    assert "the kind is right" in shown
+    assert "25" not in shown
+    assert run("answer", "8.d", "25", "race") == 1
+    shown = capsys.readouterr().out
+    assert "the line is right" in shown
+    assert f"race means that {KINDS['race'][:20]}" in shown
+    assert "wrong-reduction" not in shown
+
+
+def test_an_unknown_kind_or_task_is_one_line_with_what_there_is(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("answer", "8.d", "25", "colour") == 2
+    told = capsys.readouterr().err
+    assert all(kind in told for kind in KINDS)
+    assert run("answer", "1.1", "25", "race") == 2
+    assert "1.1 is no detective exercise" in capsys.readouterr().err
+
+
+def test_help_lists_every_kind(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("answer", "--help") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all(f"{kind} {meaning}" in shown for kind, meaning in KINDS.items())
+
+
+def test_hints_skip_and_reset_take_a_case_and_leave_the_current_task(
+    learner: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("hint", "8.d") == 0
+    assert "8.d, hint 1 of 3" in capsys.readouterr().out
+    assert run("skip", "8.d") == 0
+    assert run("cases") == 0
+    assert "skipped" in capsys.readouterr().out
+    (learner.folder / DOT.file).write_text("broken beyond repair")
+    assert run("reset", "8.d") == 0
+    assert "the program is as it came again; the file as it was: " in capsys.readouterr().out
+    assert "sum0 = a[i] * b[i];" in learner.text(DOT.file)
+    assert run("next") == 0
+    assert "now: 1.1" in capsys.readouterr().out
+
+
+def test_a_folder_of_an_earlier_version_gets_the_cases_and_keeps_its_progress(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with tarfile.open(MADE / "course.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    folder = str(tmp_path / "course")
+    assert run("--folder", folder, "cases") == 0
+    assert "begun" not in capsys.readouterr().out
+    assert run("--folder", folder, "check", "9.d") == 2
+    assert "groundup learn start brings back" in capsys.readouterr().err
+    assert run("--folder", folder, "start") == 0
+    shown = capsys.readouterr().out
+    assert "nothing was missing" not in shown
+    assert f"new in detective/: {len(course().cases)} detective exercises" in shown
+    assert (tmp_path / "course" / DOT.file).is_file()
+    (tmp_path / "course" / DOT.file).unlink()
+    assert run("--folder", folder, "start") == 0
+    assert f"written: {DOT.file}" in capsys.readouterr().out
