@@ -11,4 +11,5 @@ checks/        do the floors agree, are the gradients right
 machine/       facts of this machine, its files and processes
 bench/         how fast is everything
 charts/        the figures
+doctor         the former name of groundup.doctor
 """

@@ -20,7 +20,7 @@ class Html(str):
     __slots__ = ()
 
 
-_VOID = frozenset(("br", "col", "img", "meta", "source"))
+_VOID = frozenset(("br", "col", "img", "input", "meta", "source"))
 
 
 def tag(name: str, /, *children: str, **attributes: str | int) -> Html:

@@ -1,9 +1,10 @@
 """The harness: how fast is each rung, each operation, each stage, and how sure is that?
 
     timing       how to time code so that the number means something
-    turns        candidates that are measured in turns, and what follows for their rows
+    turns        measures several candidates in turns, one sample each, and makes their rows
     rows         what a measurement is written down as
     passes       several processes, one after the other, and the noise of a ratio
+    trust        what a reader must know before relying on the numbers
 
 What is measured, one file for each kind:
 
@@ -34,13 +35,14 @@ How it is run, kept and read:
 On a GPU:
 
     gpu_plan     what the GPU report measures, and its rows
+    gpu_record   the recorded GPU reports, and their numbers beside emulated results (recorded_gpu.json)
     device_clock, device_roofs
                  the GPU's own clock; kernels that show its peak and its bandwidth
     launches     what a launch costs
     resident_steps
                  steps over a data set that lies on the device
 
-    pytorch, gpu opponents and clocks that may be missing
+    pytorch, gpu PyTorch and a GPU, where this machine has them: what is compared with, and how it is timed
     threads      how many cores, settled before NumPy is imported
     children     code in a process of its own, for what can be measured only once
 """

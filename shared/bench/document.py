@@ -12,12 +12,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NoReturn
 
 from shared.bench.rows import BenchRow, Curve
 from shared.bench.schema import fault, shown
 from shared.bench.timing import Measurement
+
+SHORTEST, LONGEST = 1e-13, 1e9
+"""Seconds of a call that a file may state: less than any clock tells, and thirty years."""
+
+ROUNDED = 1e-9
+"""By how much, relatively, rounding may put one quantile before another."""
 
 SCHEMA = 3
 KIND = "groundup bench"
@@ -81,16 +88,17 @@ def load(path: Path) -> Results:
         raise ValueError(f"{path} is {_OTHERS[kind]}; expected a results file of `groundup bench`")
     if kind != KIND:
         raise ValueError(f"{path} is no results file of `groundup bench`: expected kind {KIND!r}, got {shown(kind)}")
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise ValueError(f"{path}: schema: expected the format's version, a whole number, got {shown(version)}")
     if version != SCHEMA:
-        older = isinstance(version, int) and version < SCHEMA
-        remedy = "measure again with `groundup bench`" if older else "it needs another version of groundup"
+        remedy = "measure again with `groundup bench`" if version < SCHEMA else "it needs another version of groundup"
         raise ValueError(f"{path} has version {shown(version)} of the format and this reads {SCHEMA}: {remedy}")
     if document.get("environment") == {}:
         raise ValueError(f"{path} is of a run that was interrupted before it measured anything: measure again")
     if wrong := fault(document):
         raise ValueError(f"{path}: {wrong}")
     return Results(
-        rows=[_row(each) for each in document["rows"]],
+        rows=[_row(each, f"{path}: rows[{at}]") for at, each in enumerate(document["rows"])],
         curves=[_curve(each, f"{path}: curves[{at}]") for at, each in enumerate(document["curves"])],
         environment=document["environment"],
         complete=document["complete"],
@@ -119,10 +127,24 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _row(saved: Mapping[str, Any]) -> BenchRow:
+def _row(saved: Mapping[str, Any], where: str) -> BenchRow:
     own = {each.name: saved[each.name] for each in fields(BenchRow)}
-    measurement = Measurement(**own["measurement"]) if own["measurement"] else None
+    measurement = _measurement(own["measurement"], f"{where}.measurement") if own["measurement"] else None
     return BenchRow(**(own | {"measurement": measurement, "shape": tuple(own["shape"])}))
+
+
+def _measurement(saved: Mapping[str, Any], where: str) -> Measurement:
+    """Times that a clock can have measured. The schema cannot compare two numbers with each other."""
+    order = ("fastest", "lower", "median", "upper")
+    for name in order:
+        if not SHORTEST <= saved[name] <= LONGEST:
+            raise ValueError(f"{where}.{name}: expected {SHORTEST:g} to {LONGEST:g} seconds, got {shown(saved[name])}")
+    for one, other in pairwise(order):
+        if saved[one] > saved[other] * (1 + ROUNDED):
+            raise ValueError(
+                f"{where}: expected {one} to be at most {other}, got {shown(saved[one])} and {shown(saved[other])}"
+            )
+    return Measurement(**saved)
 
 
 def _curve(saved: Mapping[str, Any], where: str) -> Curve:

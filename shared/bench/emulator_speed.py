@@ -36,7 +36,7 @@ from numba.core.registry import cpu_target
 
 from shared.bench.emulator_speed_tables import LABEL, QUICK, Row, Sizes, show
 from shared.bench.results import write_json
-from shared.bench.timing import measure, summarise
+from shared.bench.timing import Rounds, measure, summarise
 from shared.machine import processes
 from shared.machine.environment import environment
 from shared.machine.hardware import usable_cores
@@ -133,7 +133,7 @@ def launch_row(sizes: Sizes) -> Row:
     c = cuda.device_array_like(a)
     configured = kernels().add[1, 32]
     with options(bounds=True, check=False, step=False):
-        measured = measure({"launch": lambda: configured(a, a, c)}, repeats=sizes.repeats, warmup=3)
+        measured = measure({"launch": lambda: configured(a, a, c)}, repeats=sizes.repeats, rounds=Rounds(warmup=3))
     if not np.array_equal(c.copy_to_host(), 2 * np.arange(32, dtype=np.float32)):
         raise RuntimeError("the timed kernel did not compute a + b: its times mean nothing")
     return Row("launch", "checked", measured["launch"], target="60 µs")

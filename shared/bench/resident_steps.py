@@ -43,8 +43,9 @@ def resident_rows(
 ) -> Iterator[BenchRow]:
     """Time one step of each case in float32, of `steps` in a call, on every stage whose network has `resident`.
 
-    Rows are of kind step, with variant "resident"; PyTorch's end with ", resident". A contender whose first losses are
-    wrong is not timed.
+    Rows are of kind step, with variant "resident"; PyTorch's end with ", resident". A stage that takes its persistent
+    kernel has a second row, "resident, graph", for the rung below. A contender whose first losses are wrong is not
+    timed.
     """
     able = [stage for stage in stages if hasattr(stage.network.Network, "resident")]
     for case in cases if able else ():
@@ -72,7 +73,9 @@ def resident_rows(
 def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels: np.ndarray) -> dict[Key, Steps]:
     found: dict[Key, Steps] = {}
     for stage in stages:
-        found[stage.name, RESIDENT] = _of_stage(stage, case, images, labels)
+        found[stage.name, RESIDENT], rung = _of_stage(stage, case, images, labels)
+        if rung == "persistent":
+            found[stage.name, f"{RESIDENT}, graph"], _ = _of_stage(stage, case, images, labels, "graph")
     torch = gpu.cuda_torch() if any(gpu.on_gpu(stage) for stage in stages) else None
     if torch is not None:
         start = start_parameters(case.layer_sizes, case.dtype)
@@ -83,11 +86,17 @@ def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels:
     return found
 
 
-def _of_stage(stage: Stage, case: Case, images: np.ndarray, labels: np.ndarray) -> Steps:
+def _of_stage(
+    stage: Stage, case: Case, images: np.ndarray, labels: np.ndarray, rung: str | None = None
+) -> tuple[Steps, str]:
+    """A stage's steps, and the rung of the step ladder that takes them. rung: the one to take, in place of the last"""
     network: Any = stage.network.Network(list(case.layer_sizes), dtype=case.dtype)
+    run: Any
     optimizer = stage.optimizers.SGD(LEARNING_RATE)
     x = images.astype(np.float32) / np.float32(255)
     run = network.resident(x, labels, optimizer, case.batch, 0.0, 0)
+    if rung is not None:
+        run.rung = rung
     run.begin_epoch(np.arange(len(x)))
     # The emulator's interval is one step; `take` itself takes up to READ_EVERY of them.
-    return lambda steps: fmean(run.take(0, [LEARNING_RATE] * steps, 0))
+    return lambda steps: fmean(run.take(0, [LEARNING_RATE] * steps, 0)), getattr(run, "rung", "")

@@ -8,6 +8,7 @@ from typing import Literal
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from shared.bench import gpu_record
 from shared.bench.rows import BenchRow
 from shared.numbers import duration, noise_text, share, size_of, three_digits
 
@@ -52,6 +53,14 @@ def tables(rows: Sequence[BenchRow]) -> Iterator[tuple[str, Table]]:
         yield f"Seconds of training until {name}", _table(mine, [_WHO, _TIME, *versus])
     yield from _grids(rows, "memory", "Memory held at most, beyond what was held before", _case, _held, by_name=False)
     yield from _grids(rows, "phase", "Compiling, copying, computing", lambda row: row.part, _time)
+
+
+def recorded(rows: Sequence[BenchRow], found: gpu_record.Reference) -> Table:
+    """What a GPU measured, on another machine, beside the emulator's times in `rows`."""
+    table = _empty([(heading, "right" if i else "left") for i, heading in enumerate(gpu_record.HEADS)])
+    for line in gpu_record.beside(found, rows):
+        table.add_row(*line)
+    return table
 
 
 def _roofs(rows: Sequence[BenchRow]) -> Iterator[tuple[str, Table]]:

@@ -82,73 +82,98 @@ class Measurement:
         return replace(self, calls=self.calls * parts, **times)
 
 
+@dataclass(frozen=True)
+class Rounds:
+    """When the rounds of a measurement end, and what comes before them.
+
+    least: rounds at least, where `repeats` allows it.
+    settle: a median has settled when its 95 % interval reaches no further than this share of it to either side.
+    warmup: uncounted calls of each candidate before.
+    minimum_sample: seconds; a candidate that is faster is called several times per sample.
+    limit: stop after the first round that ends later than this many seconds, with at least three rounds done.
+    """
+
+    least: int = LEAST_ROUNDS
+    settle: float = SETTLED
+    warmup: int = 1
+    minimum_sample: float = MINIMUM_SAMPLE
+    limit: float | None = None
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What comes before each sample of a candidate with several threads: a pause of `seconds`, and then uncounted calls
+    for `wake` seconds, at least one."""
+
+    seconds: float = REST
+    wake: float = WAKE
+
+
+@dataclass(frozen=True)
+class Clock:
+    """now: returns seconds; sleep: lets them pass. Tests bring their own."""
+
+    now: Callable[[], float] = time.perf_counter
+    sleep: Callable[[float], None] = time.sleep
+
+
 def measure(
     candidates: Mapping[Name, Callable[[], object]],
     *,
     repeats: int = 15,
-    least: int = LEAST_ROUNDS,
-    settle: float = SETTLED,
-    warmup: int = 1,
-    minimum_sample: float = MINIMUM_SAMPLE,
-    limit: float | None = None,
+    rounds: Rounds = Rounds(),
     threaded: Collection[Name] = (),
     finish: Mapping[Name, Callable[[], object]] | None = None,
     samplers: Mapping[Name, Sampler] | None = None,
-    rest: float = REST,
-    wake: float = WAKE,
-    clock: Callable[[], float] = time.perf_counter,
-    sleep: Callable[[float], None] = time.sleep,
+    rest: Rest = Rest(),
+    clock: Clock = Clock(),
 ) -> dict[Name, Measurement]:
     """Time the candidates against each other, one sample of each in turn, until every median has settled.
 
     candidates: name -> function of no arguments.
-    repeats: rounds at most, each one sample of every candidate. least: rounds at least, where repeats allows it.
-    settle: a median has settled when its 95 % interval reaches no further than this share of it to either side.
-    warmup: uncounted calls of each before.
-    minimum_sample: seconds; a candidate that is faster is called several times per sample.
-    limit: stop after the first round that ends later than this many seconds, with at least three rounds done.
-    threaded: those that compute on several cores; before each of their samples there is a pause of `rest` seconds,
-        and then uncounted calls for `wake` seconds, at least one.
+    repeats: rounds at most, each one sample of every candidate; rounds: when they may end before.
+    threaded: those that compute on several cores, and therefore rest before each of their samples.
     finish: for those that hand their work to a GPU and return at once: what waits for it, once at a sample's end.
     samplers: for those whose time another clock tells, like a GPU's events: what takes a sample, instead of `clock`.
-    clock, sleep: a function that returns seconds and one that lets them pass; the tests bring their own.
     Raises ValueError for no candidates, repeats < 1 or warmup < 0.
     """
     if not candidates:
         raise ValueError("measure: candidates is empty; give at least one function to time")
-    if repeats < 1 or warmup < 0:
-        raise ValueError(f"measure: repeats must be at least 1 and warmup at least 0; got {repeats} and {warmup}")
+    if repeats < 1 or rounds.warmup < 0:
+        raise ValueError(
+            f"measure: repeats must be at least 1 and warmup at least 0; got {repeats} and {rounds.warmup}"
+        )
 
     def wake_up(name: Name) -> None:
         if name in threaded:
-            sleep(rest)
-            begin = clock()
+            clock.sleep(rest.seconds)
+            begin = clock.now()
             candidates[name]()
-            while clock() - begin < wake:
+            while clock.now() - begin < rest.wake:
                 candidates[name]()
 
     def by_the_clock(name: Name) -> Sampler:
         wait = (finish or {}).get(name, _nothing)
-        return lambda call, calls: _sample(call, calls, clock, wait)
+        return lambda call, calls: _sample(call, calls, clock.now, wait)
 
     take = {name: (samplers or {}).get(name) or by_the_clock(name) for name in candidates}
-    for _ in range(warmup):
+    for _ in range(rounds.warmup):
         for name, call in candidates.items():
             call()
             (finish or {}).get(name, _nothing)()
     # Nobody rests for this: whose threads are kept from a core seems slower, and gets fewer calls a sample, no more.
-    calls = {name: _calls_per_sample(call, minimum_sample, take[name]) for name, call in candidates.items()}
+    calls = {name: _calls_per_sample(call, rounds.minimum_sample, take[name]) for name, call in candidates.items()}
     samples: dict[Name, list[float]] = {name: [] for name in candidates}
-    begin = clock()
+    begin = clock.now()
     for finished in range(repeats):
-        if limit is not None and finished >= 3 and clock() - begin > limit:
+        if rounds.limit is not None and finished >= 3 and clock.now() - begin > rounds.limit:
             break
-        if finished >= least and all(has_settled(taken, settle) for taken in samples.values()):
+        if finished >= rounds.least and all(has_settled(taken, rounds.settle) for taken in samples.values()):
             break
         for name, call in candidates.items():
             wake_up(name)
             samples[name].append(take[name](call, calls[name]))
-    return {name: summarise(taken, calls[name], settle) for name, taken in samples.items()}
+    return {name: summarise(taken, calls[name], rounds.settle) for name, taken in samples.items()}
 
 
 def _nothing() -> None:

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from shared.bench import gpu
 from shared.bench.machine import flops_per_second, peak_call
-from shared.bench.timing import MINIMUM_SAMPLE, REST, Measurement, Sampler, measure, times_as_fast
+from shared.bench.timing import MINIMUM_SAMPLE, REST, Measurement, Rest, Rounds, Sampler, measure, times_as_fast
 from shared.contract import Stage, is_emulated
 from shared.machine.hardware import usable_cores
 
@@ -123,12 +123,11 @@ def take_turns(
         measured = measure(
             candidates,
             repeats=effort.repeats,
-            limit=effort.group_limit,
-            minimum_sample=effort.minimum_sample,
+            rounds=Rounds(minimum_sample=effort.minimum_sample, limit=effort.group_limit),
             threaded=threaded,
             finish={key: waits[key[0]] for key in calls if key[0] in waits},
             samplers=own_clock,
-            rest=rest,
+            rest=Rest(rest),
         )
     core_peak = flops_per_second(peak, measured.pop(PEAK)) if peak is not None else None
     on_device = {key for key in threads if key[0] in waits} | set(also_on_device)

@@ -5,14 +5,15 @@ Greyscale print loses colours, so each has a marker and a line style of its own,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow, drawable
+from shared.bench.trust import spoilt
 from shared.charts.colours import CONTENDERS, INK, PAPER
 from shared.contract import STAGE_TITLES, STAGES
-from shared.machine.environment import describe
+from shared.machine.environment import busy, describe, slowed
 from shared.numbers import plural
 
 NUMPY_STAGE, C_STAGE, GPU_STAGE = STAGES[1], STAGES[2], STAGES[3]
@@ -81,9 +82,27 @@ def fastest(rows: Iterable[BenchRow]) -> dict[str, BenchRow]:
     return {who: best[who] for who in ordered(best)}
 
 
+def times_as_fast(row: BenchRow, other: BenchRow) -> float:
+    """How many times as fast `row` is as `other`: as measured in the same rounds where they were, else from medians.
+
+    Every figure and the page's cards ask here, so that they show one number.
+    """
+    if other.stage in row.against:
+        return row.against[other.stage]
+    if row.stage in other.against:
+        return 1 / other.against[row.stage]
+    return (other.seconds or 0.0) / (row.seconds or 1.0)
+
+
+def claim(results: Results, said: Callable[[], str], subject: str, *rests_on: Collection[Any]) -> str:
+    """The headline of a figure that compares with a library or with the machine's peak: what is `said`; but only the
+    `subject` where something spoilt the run, or nothing of what a headline `rests_on` was steady enough for one."""
+    return said() if all(rests_on) and not spoilt(results) else subject
+
+
 def footer(results: Results, *, shown: Sequence[BenchRow] = (), kind: str = "") -> str:
-    """The small print of a figure: machine, threads, day; whether the run was quick or interrupted; a note on the
-    emulator.
+    """The small print of a figure: machine, threads, day; whether the run was quick, spoilt or interrupted; a note on
+    the emulator.
 
     shown: the rows of the figure; if some are emulated, the note says so. kind: the kind of rows that the figure is
     about; if rows of this kind were emulated and are not shown, the note says that.
@@ -93,6 +112,8 @@ def footer(results: Results, *, shown: Sequence[BenchRow] = (), kind: str = "") 
     parts = [describe(facts)]
     parts += [plural(threads, "thread")] if threads else []
     parts += ["quick run"] if results.quick else []
+    parts += ["the machine was not idle"] if facts and busy(facts) else []
+    parts += [f"with {', '.join(facts['slowing_variables'])}"] if facts and slowed(facts) else []
     parts += [] if results.complete else ["interrupted"]
     text = " · ".join(parts)
     if any(row.emulated for row in shown):

@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocato
 from shared.charts.colours import CONTENDERS, INK, QUIET, RULE, VERMILION
 from shared.charts.save import save
 from shared.charts.style import house_style, new_figure, patch
-from shared.numbers import three_digits
+from shared.charts.words import NO_BREAK, three_digits
 
 Row = dict[str, Any]
 
@@ -66,13 +66,14 @@ def draw(document: Row, out: Path) -> list[dict[str, str]]:
 
 
 def footer_of(document: Row) -> str:
-    """Device, driver, versions, day."""
+    """Device, day, driver, versions; lines break between them only."""
     device, versions = document.get("device") or {}, document.get("versions") or {}
     cards = device.get("cards") or [{}]
     parts = [device.get("name", "unknown device")]
     parts += [f"driver {cards[0]['driver']}"] if "driver" in cards[0] else []
     parts += [f"{name} {versions[name]}" for name in ("numba", "numba-cuda", "torch") if name in versions]
-    return " · ".join([*parts, str(document["date"])[:10]])
+    parts.insert(1, str(document["date"])[:10])
+    return f"{NO_BREAK}· ".join(part.replace(" ", NO_BREAK) for part in parts)
 
 
 def ladder(rows: Sequence[Row], footer: str) -> Chart:
@@ -82,9 +83,9 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
     largest = {(row["precision"], row["rung"]): row for row in rows if row["size"] == sizes[-1]}
     plain = [largest[rung] for rung in rungs if rung in largest and rung[0] == "float32"]
     best = max(plain or rows, key=lambda row: row["share_of_cublas"])
-    said = f"{best['rung']} reaches {best['share_of_cublas']:.0%} of cuBLAS at {sizes[-1]:,}"
+    title = f"The rung {best['rung']} reaches {best['share_of_cublas']:.0%} of cuBLAS at {sizes[-1]:,}"
     with house_style():
-        figure = new_figure(f"The matmul ladder: {said}", footer, height=1.7 + 0.33 * (len(rungs) + 1))
+        figure = new_figure(title, footer, height=1.7 + 0.33 * (len(rungs) + 1))
         axes = figure.subplots()
         names, place, before = [], 0.0, "float32"
         for precision, rung in rungs:
@@ -132,7 +133,7 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
     if best:
         speeds = {"eager": "PyTorch's speed", "graph": "its graph's"}
         said = ", ".join(f"{three_digits(ratio)} times {speeds[way]}" for way, ratio in best["against"].items())
-        title = f"A step at batch {best['batch']}: {said}"
+        title = f"Batch {best['batch']}{', data resident' if best['resident'] else ''}: {said}"
     with house_style():
         figure = new_figure(title, footer, height=1.8 + 0.33 * len(who), width=7.6)
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]
@@ -171,8 +172,9 @@ def launches(rows: Sequence[Row], footer: str) -> Chart:
     with house_style():
         costs = {row["kind"]: row["host"]["median"] * 1e6 for row in rows}
         least, most = (choose(costs, key=lambda kind: costs[kind]) for choose in (min, max))
-        title = f"One launch: {three_digits(costs[most])} µs ({_kind_title(most)})"
-        title += f", {three_digits(costs[least])} ({_kind_title(least)})"
+        title = "One launch: " + "; ".join(
+            f"{three_digits(costs[kind])}{NO_BREAK}µs {_of_kind(kind)}" for kind in (most, least)
+        )
         figure = new_figure(title, footer, height=1.5 + 0.36 * len(rows))
         axes = figure.subplots()
         for place, (kind, cost) in enumerate(costs.items()):
@@ -208,7 +210,7 @@ def training(rows: Sequence[Row], footer: str, *, emulated: bool) -> Chart:
             axes.annotate("97 %", (0, 97), (4, 3), xycoords=axes.get_yaxis_transform(), ha="left",
                           textcoords="offset points", fontsize=8.5)  # fmt: skip
             axes.set_xlim(left=0)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=emulated, nbins=8))
+        axes.xaxis.set_major_locator(MaxNLocator(integer=emulated, nbins=8, steps=[1, 2, 5, 10]))
         axes.set(xlabel="epoch" if emulated else "seconds of training, evaluation left out",
                  ylabel="test images classified rightly (%)")  # fmt: skip
         axes.legend(loc="lower right")
@@ -233,6 +235,12 @@ def _kind_title(kind: str) -> str:
         "looked up": "six arrays, looked up",
         "replay": "graph of one",
     }.get(kind, kind.replace("replay of", "graph of"))
+
+
+def _of_kind(kind: str) -> str:
+    if kind == "empty":
+        return "without arguments"
+    return f"{'in a' if 'replay' in kind else 'with'} {_kind_title(kind)}"
 
 
 def _dot(place: int, shades: Sequence[str]) -> dict[str, Any]:

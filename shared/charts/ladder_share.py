@@ -7,12 +7,14 @@ logarithmic axis the length of a bar means nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
+from shared.bench.trust import same_reference, spoilt, steady
 from shared.charts import contenders as who
 from shared.charts.axes import column, guide, heading, log_axis, rows_axis
 from shared.charts.colours import INK, PAPER
@@ -23,12 +25,14 @@ NAMES = {"numpy": "NumPy a @ b", "pytorch": "PyTorch", "cublas": "cuBLAS"}
 
 
 class Line(NamedTuple):
-    """One row of the figure. speeds: dtype -> GFLOP/s; shares: dtype -> share of the best library."""
+    """One row of the figure. speeds: dtype -> GFLOP/s; shares: dtype -> share of the best library; steady: whether a
+    headline may rest on it."""
 
     stage: str
     rung: str
     speeds: Mapping[str, float]
     shares: Mapping[str, float]
+    steady: bool = True
 
     @property
     def dtype(self) -> str:
@@ -62,7 +66,8 @@ def ladder_share(results: Results, *, emulated: bool = False) -> Chart | None:
     tops = {
         stage: max(_of(own, stage), key=lambda line: line.share) for stage in who.ordered(line.stage for line in own)
     }
-    title = _headline(tops)
+    sure = all(line.steady for line in tops.values()) and not spoilt(results)
+    title = _headline(tops) if sure else "Every rung beside the best library"
     most = max(line.share for line in lines)
     both = len({dtype for line in own for dtype in line.speeds}) > 1
     rows = len(lines) + 1.2 * len(groups)
@@ -117,16 +122,16 @@ def common_size(rows: Sequence[BenchRow]) -> int | None:
 
 
 def library_speeds(results: Results, rungs: Sequence[BenchRow], dtype: str) -> dict[str, float]:
-    """GFLOP/s of each library on the product of these rungs: from what they were measured beside, and from the
+    """GFLOP/s of each library on the product of these rungs: the median of what it did beside each of them, and of the
     products that it was measured on itself."""
     mine = [row for row in rungs if row.dtype == dtype]
-    speeds: dict[str, float] = {}
+    beside: dict[str, list[float]] = {}
     for row in mine:
-        reference = "cublas" if row.reference.startswith("cuBLAS") else "numpy"
-        speeds.setdefault(reference, (row.gflops or 0.0) * (row.ratio or 0.0))
+        beside.setdefault(_reference(row), []).append((row.gflops or 0.0) * (row.ratio or 0.0))
         for opponent, factor in row.against.items():
             if opponent in LIBRARIES:
-                speeds.setdefault(opponent, (row.gflops or 0.0) / factor)
+                beside.setdefault(opponent, []).append((row.gflops or 0.0) / factor)
+    speeds = {library: median(found) for library, found in beside.items()}
     if mine and "cublas" not in speeds:
         for row in who.of_kind(results, "product"):
             if row.stage in LIBRARIES and row.dtype == dtype and row.shape == mine[0].shape and row.gflops:
@@ -150,7 +155,7 @@ def _groups(results: Results) -> dict[str, list[Line]]:
         for stage in who.ordered(row.stage for row in mine):
             own = [row for row in mine if row.stage == stage]
             groups[f"{who.title(stage)}, {product}"] = [
-                _line(stage, rung, {row.dtype: row.gflops or 0.0 for row in own if row.name == rung}, best)
+                _rung([row for row in own if row.name == rung], speeds, same_reference(own))
                 for rung in dict.fromkeys(row.name for row in own)
             ]
         libraries = [
@@ -162,6 +167,25 @@ def _groups(results: Results) -> dict[str, list[Line]]:
         else:
             groups[f"libraries, {product}"] = libraries
     return groups
+
+
+def _rung(rows: Sequence[BenchRow], speeds: Mapping[str, Mapping[str, float]], same: bool) -> Line:
+    """The line of one rung. rows: one a dtype; speeds: dtype -> library -> GFLOP/s; same: whether the library was as
+    fast beside each rung.
+
+    Its share is the one that was measured in the same rounds, where the best library took part in them.
+    """
+    shares = {}
+    for row in rows:
+        best = max(speeds[row.dtype], key=lambda library: speeds[row.dtype][library])
+        beside = {**row.against, _reference(row): 1 / (row.ratio or 1.0)}
+        shares[row.dtype] = beside.get(best, (row.gflops or 0.0) / speeds[row.dtype][best])
+    gflops = {row.dtype: row.gflops or 0.0 for row in rows}
+    return Line(rows[0].stage, rows[0].name, gflops, shares, same and all(steady(row) for row in rows))
+
+
+def _reference(row: BenchRow) -> str:
+    return "cublas" if row.reference.startswith("cuBLAS") else "numpy"
 
 
 def _line(stage: str, rung: str, speeds: Mapping[str, float], best: Mapping[str, float]) -> Line:

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
+from shared.bench.trust import steady
 from shared.charts import contenders as who
 from shared.charts.axes import guide, log_axis, rows_axis
 from shared.charts.colours import INK, RULE
@@ -31,7 +32,8 @@ def operations(results: Results, *, emulated: bool = False) -> Chart | None:
     if not lines:
         return None
     stages = who.ordered(stage for values in lines.values() for stage in values)
-    title = _headline(lines, stages)
+    sure = _lines([row for row in who.of_kind(results, "op") if steady(row)])
+    title = who.claim(results, lambda: _headline(sure, stages), "Every operation beside NumPy", sure)
     ratios = [value for values in lines.values() for value in values.values()]
     with house_style():
         figure = new_figure(title, who.footer(results, kind="op"), height=1.65 + 0.2 * len(lines))

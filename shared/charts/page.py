@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from shared.bench import gpu_record
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
+from shared.bench.trust import doubts
 from shared.charts.page_figures import figures
 from shared.charts.page_machine import machine
 from shared.charts.page_numbers import headlines
@@ -21,14 +23,11 @@ from shared.charts.page_tables import guesses, sections
 from shared.charts.style import Chart
 from shared.charts.words import capital, noise_text, plural
 from shared.machine.atomic import write_atomically
-from shared.machine.environment import busy, describe, emulation
-from shared.markup import Html, tag
+from shared.machine.environment import describe, emulation
+from shared.markup import Html, table, tag
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 """What the browser may do with the page: apply the styles in it. Nothing is loaded or run."""
-
-UNSTEADY = 0.25
-"""A noise above this share of a ratio is worth a warning."""
 
 _READING = (
     ("median", "The time of one call: half of the samples were faster. All contenders took turns, a sample each."),
@@ -70,6 +69,7 @@ def html(results: Results, charts: Sequence[Chart] = (), *, saved: Path | None =
         _reading(results),
         figures(charts, saved),
         tag("section", tag("h2", "All numbers", id="numbers"), *sections(results)),
+        _recorded(results),
         _absent(results),
         _predictions(results),
         tag("section", tag("h2", "The machine and its software", id="machine"), machine(results)),
@@ -119,11 +119,7 @@ def _notices(results: Results) -> Iterator[str]:
             "Everything was measured in one pass. How far another run would find the ratios elsewhere is not known, "
             "so no noise is stated."
         )
-    noises = [row.ratio_noise for row in results.rows if row.ratio_noise is not None]
-    if unsteady := sum(noise > UNSTEADY for noise in noises):
-        yield f"{unsteady} of {len(noises)} ratios are not known to better than {UNSTEADY:.0%}."
-    if results.environment and (warning := busy(results.environment)):
-        yield f"{capital(warning)}."
+    yield from (f"{capital(doubt)}." for doubt in doubts(results))
     if any(row.emulated for row in results.rows):
         note = (results.environment and emulation(results.environment)) or "CUDA kernels were emulated on the CPU"
         yield f"{capital(note)}. Whatever was timed that way is marked as emulated and is compared with nothing."
@@ -132,6 +128,20 @@ def _notices(results: Results) -> Iterator[str]:
 def _reading(results: Results) -> Html:
     terms = [each for name, text in _READING for each in (tag("dt", name), tag("dd", text))]
     return tag("section", tag("h2", "How to read this", id="reading"), tag("dl", *terms, class_="facts"))
+
+
+def _recorded(results: Results) -> Html:
+    """Where stage 4 was emulated: what it took on a GPU, on another machine."""
+    found = gpu_record.reference()
+    if found is None or not emulation(results.environment):
+        return Html("")
+    lines = gpu_record.beside(found, results.rows)
+    return tag(
+        "section",
+        tag("h2", "What a GPU takes", id="recorded"),
+        tag("p", f"Recorded on another machine: {found.title} ({found.page}).", class_="quiet"),
+        table(gpu_record.HEADS, lines, range(1, len(gpu_record.HEADS)), "Recorded on a GPU"),
+    )
 
 
 def _absent(results: Results) -> Html:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow, drawable
+from shared.bench.trust import spoilt, steady
 from shared.charts import contenders as who
 from shared.charts.words import duration, share, three_digits, times
 
@@ -24,8 +25,9 @@ class Headline(NamedTuple):
 
 
 def headlines(results: Results) -> list[Headline]:
-    """The headlines for which enough was measured. Emulated rows are left out."""
-    rows = drawable(results.rows)
+    """The headlines for which enough was measured; none where something spoilt the run. Left out are emulated rows and
+    those too unsteady to rest a headline on."""
+    rows = [] if spoilt(results) else [row for row in drawable(results.rows) if steady(row)]
     asked: Sequence[Callable[[list[BenchRow]], Headline | None]] = (
         _numpy_beside_python,
         _c_beside_numpy,

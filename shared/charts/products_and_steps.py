@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
+from shared.bench.trust import steady
 from shared.charts import contenders as who
 from shared.charts.axes import beside, heading, rows_axis
 from shared.charts.colours import INK
@@ -43,7 +44,8 @@ def products(results: Results, *, emulated: bool = False) -> Chart | None:
     }
     if not groups:
         return None
-    title = _headline(groups, "NumPy", "products")
+    sure = _sure(groups)
+    title = who.claim(results, lambda: _headline(sure, "NumPy", "products"), "Every product beside NumPy", sure)
     figure = _grouped(results, title, groups, "time, NumPy's a @ b = 1", "product")
     return Chart(
         "products",
@@ -69,7 +71,8 @@ def steps(results: Results, *, emulated: bool = False) -> Chart | None:
             groups[f"{group[0].name}, float32"] = [_against(row, reference) for row in group]
     if not groups:
         return None
-    title = _headline(groups, "NumPy", "steps")
+    sure = _sure(groups)
+    title = who.claim(results, lambda: _headline(sure, "NumPy", "steps"), "Every training step beside NumPy", sure)
     figure = _grouped(results, title, groups, "time of one step, stage 2 (NumPy) = 1", "step")
     return Chart(
         "steps",
@@ -134,6 +137,12 @@ def _bar(axes: Axes, place: float, bar: Bar) -> None:
         end = bar.value * (1 + noise)
         axes.plot([bar.value / (1 + noise), end], [place] * 2, color=INK, linewidth=1.6, zorder=4)
     beside(axes, end, place, text)
+
+
+def _sure(groups: dict[str, list[Bar]]) -> dict[str, list[Bar]]:
+    """The bars that a headline may rest on, in their groups."""
+    found = {name: [bar for bar in group if steady(bar.row)] for name, group in groups.items()}
+    return {name: group for name, group in found.items() if group}
 
 
 def _headline(groups: dict[str, list[Bar]], reference: str, what: str) -> str:

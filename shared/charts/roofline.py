@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import BenchRow
+from shared.bench.trust import steady
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis
 from shared.charts.colours import INK, QUIET, ROOF
@@ -45,7 +46,11 @@ def roofline(results: Results, *, emulated: bool = False) -> Chart | None:
     panels = {gpu: found for gpu in (False, True) if (found := _panel(results, gpu=gpu))}
     if not panels:
         return None
-    title = _headline(panels)
+    peaks = {gpu: roofs.peak for gpu, (roofs, _) in panels.items()}
+    sure = {gpu: [row for row in rungs if steady(row)] for gpu, (_, rungs) in panels.items()}
+    title = who.claim(
+        results, lambda: _headline(sure, peaks), "Every rung under the roofs of the machine", *sure.values()
+    )
     with house_style():
         height = 0.7 + 4.0 * len(panels)
         figure = new_figure(title, who.footer(results, kind="ladder"), height=height)
@@ -99,11 +104,13 @@ def _panel(results: Results, *, gpu: bool) -> tuple[Roofs, list[BenchRow]] | Non
     return Roofs(max(peaks) / 1e9 * cores, {size: speeds[size] for size in sizes}, cores), rungs
 
 
-def _headline(panels: Mapping[bool, tuple[Roofs, Sequence[BenchRow]]]) -> str:
+def _headline(rungs_of: Mapping[bool, Sequence[BenchRow]], peaks: Mapping[bool, float]) -> str:
+    """peaks: GFLOP/s, for rows whose own rounds had no peak in them."""
     texts: list[str] = []
-    for gpu, (roofs, rungs) in panels.items():
+    for gpu, rungs in rungs_of.items():
         best = max(rungs, key=lambda row: row.gflops or 0.0)
-        reached = f"{share((best.gflops or 0.0) / roofs.peak)} of the {'GPU' if gpu else 'CPU'}'s"
+        of_peak = best.share_of_peak or (best.gflops or 0.0) / peaks[gpu]
+        reached = f"{share(of_peak)} of the {'GPU' if gpu else 'CPU'}'s"
         texts.append(
             f"{who.name(best.stage)} {reached}" if texts else f"{who.name(best.stage)} reaches {reached} measured peak"
         )

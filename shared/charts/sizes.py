@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
+from shared.bench.trust import steady
 from shared.charts import contenders as who
 from shared.charts.axes import Label, label_column, log_axis, size_axis
 from shared.charts.colours import INK, PAPER
@@ -49,7 +50,8 @@ def speed_against_size(results: Results, *, emulated: bool = False) -> Chart | N
         return None
     with_copies = gpu_with_copies(results)
     crossings = _crossings(rows, lines, libraries, with_copies)
-    title = _headline(crossings, lines)
+    sure = [row for row in rows if steady(row)]
+    title = who.claim(results, lambda: _headline(crossings, lines), "The fastest rungs against the matrix size", sure)
     everything = [*lines.values(), *libraries.values(), *([with_copies] if with_copies else [])]
     sizes = [size for line in everything for size in line]
     speeds = [speed for line in everything for speed in line.values()]

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 
 from shared.bench.document import Results
 from shared.bench.rows import LIBRARIES, BenchRow
+from shared.bench.trust import steady
 from shared.charts import contenders as who
 from shared.charts.axes import log_axis
 from shared.charts.colours import INK, PAPER, QUIET, readable
@@ -29,7 +30,7 @@ def staircase(results: Results, *, emulated: bool = False) -> Chart | None:
     if len(rows) < 2 or not own:
         return None
     seconds = {stage: row.seconds or 0.0 for stage, row in rows.items()}
-    title = _headline({stage: seconds[stage] for stage in own})
+    title = _headline(own)
     some = next(iter(rows.values()))
     with house_style():
         figure = new_figure(title, who.footer(results, shown=list(rows.values()), kind="epoch"), height=4.1)
@@ -42,7 +43,7 @@ def staircase(results: Results, *, emulated: bool = False) -> Chart | None:
             if place and not rows[stage].emulated:
                 before = [other for other in stages[:place] if other in own]
                 if before:
-                    _riser(axes, place, seconds[before[-1]], seconds[stage])
+                    _riser(axes, place, rows[before[-1]], rows[stage])
         axes.set_xlim(-0.6, len(stages) - 0.4)
         axes.set_xticks(range(len(stages)), [_below(rows[stage]) for stage in stages])
         axes.tick_params(axis="x", length=0)
@@ -69,12 +70,13 @@ def _case(rows: Sequence[BenchRow]) -> dict[str, BenchRow]:
     return who.fastest(best)
 
 
-def _headline(seconds: Mapping[str, float]) -> str:
-    first = next(iter(seconds))
-    best = min(seconds, key=lambda stage: seconds[stage])
-    if best == first:
-        return f"{capital(who.name(first))} trains an epoch in {duration(seconds[first])}"
-    return f"{capital(who.name(best))} trains {times(seconds[first] / seconds[best])} as fast as {who.name(first)}"
+def _headline(rows: Mapping[str, BenchRow]) -> str:
+    first = next(iter(rows))
+    best = min(rows, key=lambda stage: rows[stage].seconds or 0.0)
+    if best == first or not (steady(rows[first]) and steady(rows[best])):
+        return f"{capital(who.name(best))} trains an epoch in {duration(rows[best].seconds or 0.0)}"
+    factor = who.times_as_fast(rows[best], rows[first])
+    return f"{capital(who.name(best))} trains {times(factor)} as fast as {who.name(first)}"
 
 
 def _trained(row: BenchRow) -> str:
@@ -104,13 +106,13 @@ def _tread(axes: Axes, place: int, row: BenchRow) -> None:
     )  # fmt: skip
 
 
-def _riser(axes: Axes, place: int, before: float, here: float) -> None:
-    at = place - 0.5
+def _riser(axes: Axes, place: int, upper: BenchRow, row: BenchRow) -> None:
+    at, before, here = place - 0.5, upper.seconds or 0.0, row.seconds or 0.0
     axes.annotate(
         "", (at, here), (at, before), zorder=2,
         arrowprops={"arrowstyle": "-|>", "color": QUIET, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0},
     )  # fmt: skip
-    faster = before / here
+    faster = who.times_as_fast(row, upper)
     text = f"{times(faster)}\nas fast" if faster >= 1 else f"{times(1 / faster)}\nas slow"
     # Under the higher of the two treads, where no other one is.
     anchor, side = ((at, before), -1) if faster >= 1 else ((at, here), 1)

@@ -72,6 +72,7 @@ def house_style() -> Iterator[None]:
         "grid.color": RULE,
         "grid.linewidth": 0.7,
         "text.color": INK,
+        "text.parse_math": False,  # a name from a results file may have a $ in it, which is no formula
         "xtick.color": INK,
         "ytick.color": INK,
         "xtick.labelsize": 9,

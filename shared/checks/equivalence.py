@@ -144,11 +144,13 @@ def check_stage(
     problems = [random_problem(pair, rng, activation, loss) for activation in ACTIVATIONS for loss in LOSSES]
     larger = [random_problem(pair, rng, name, "softmax_cross_entropy", (67, 31, 17, 10), 33) for name in ACTIVATIONS]
     traced = problems + larger if full else problems
+    # A rung of a step may be for one hidden layer alone. Numbers of their own, so that all others stay what they were.
+    shallow = [random_problem(pair, np.random.default_rng(seed), "tanh", loss, (70, 20, 3), 9) for loss in LOSSES]
     announce("layer")
     for problem in traced:
         comparisons.extend(trace_step(pair, problem))
     announce("step")
-    for problem in traced:
+    for problem in [*traced, *shallow]:
         comparisons.extend(whole_step(pair, problem))
     announce("trajectory")
     for problem in problems:

@@ -39,6 +39,9 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Every optimizer with each of its options."""
 
+FAR = 2000.0
+"""How far from 0 rows lie. The exponential of its negative rounds to 0 in float64, too."""
+
 FEW = 8
 """Roundings in an element-wise operation: an exponential (accurate to two units), a sum, a quotient, two products."""
 
@@ -80,13 +83,30 @@ def matmul_checks(pair: Pair, rng: np.random.Generator, size: tuple[int, int, in
 
 
 def activation_checks(pair: Pair, rng: np.random.Generator, shape: tuple[int, int]) -> Iterator[Comparison]:
-    """Every activation and derivative, near zero and at logits in the thousands."""
+    """Every activation and derivative, near zero, at 0 itself, at logits in the thousands, and at rows far apart.
+
+    At 0 the derivatives of relu and leaky_relu jump, and no random number is 0.
+    """
+    at_zero = np.arange(shape[0] * shape[1]).reshape(shape) % 3 - 1.0, "-1, 0 and 1"
     for name in ACTIVATIONS:
-        for spread in (2.0, 3000.0):
-            z, grad = pair.rounded(spread * rng.standard_normal(shape)), pair.rounded(rng.standard_normal(shape))
-            case = f"{shape}, z about {spread:g}"
+        for z, about in (*logits(pair, rng, shape), at_zero):
+            grad = pair.rounded(rng.standard_normal(shape))
+            case = f"{shape}, z {about}"
             yield activation_check(pair, name, z, case=case)
             yield activation_backward_check(pair, name, z, grad, case=case)
+
+
+def logits(pair: Pair, rng: np.random.Generator, shape: tuple[int, int]) -> Iterator[tuple[np.ndarray, str]]:
+    """Random matrices of each kind at which a formula with an exponential can fail, and the words for each.
+
+    In rows far apart a maximum that starts at 0, or that of another row, of a column or of the whole matrix is so far
+    from the row's own that all of its exponentials round to 0, or one overflows.
+    """
+    for spread in (2.0, 3000.0):
+        yield pair.rounded(spread * rng.standard_normal(shape)), f"about {spread:g}"
+    for first, words in ((-1.0, "in rows far apart, the first far below 0"), (1.0, "in rows far apart")):
+        signs = first * np.where(np.arange(shape[0]) % 2, -1.0, 1.0)[:, np.newaxis]
+        yield pair.rounded(FAR * signs + 2.0 * rng.standard_normal(shape)), words
 
 
 def activation_check(pair: Pair, name: str, z: np.ndarray, **where: Any) -> Comparison:
@@ -120,12 +140,11 @@ def _terms(name: str, z: np.ndarray) -> int:
 
 
 def loss_checks(pair: Pair, rng: np.random.Generator, shape: tuple[int, int]) -> Iterator[Comparison]:
-    """Every loss and its gradient, near zero and at logits in the thousands."""
+    """Every loss and its gradient, near zero, at logits in the thousands, and at rows far apart."""
     for name in LOSSES:
-        for spread in (2.0, 3000.0):
-            outputs = pair.rounded(spread * rng.standard_normal(shape))
+        for outputs, about in logits(pair, rng, shape):
             y = random_targets(pair, rng, name, shape)
-            yield from loss_check(pair, name, outputs, y, case=f"{shape}, outputs about {spread:g}")
+            yield from loss_check(pair, name, outputs, y, case=f"{shape}, outputs {about}")
 
 
 def loss_check(pair: Pair, name: str, outputs: np.ndarray, y: np.ndarray, **where: Any) -> Iterator[Comparison]:
@@ -219,7 +238,8 @@ def optimizer_checks(pair: Pair, rng: np.random.Generator, name: str, steps: int
     """A weight matrix and a bias after each of a few steps, and then the buffers of the optimizer.
 
     Both stages begin every step with the reference's parameters, so errors accumulate in the optimizer's buffers only.
-    The scale is the size of the terms of a step: the old parameter and its change.
+    The scale is the size of the terms of a step: the old parameter, and the largest change of all; that of one number
+    may be small because earlier gradients and this one cancel.
     """
     kind, options = OPTIMIZERS[name]
     ours, theirs = (getattr(side.optimizers, kind)(**options) for side in (pair.stage, pair.reference))
@@ -237,7 +257,7 @@ def optimizer_checks(pair: Pair, rng: np.random.Generator, name: str, steps: int
             return
         after = [pair.from_reference(p) for p in expected]
         for i, (p, old, new) in enumerate(zip(got, before, after, strict=True)):
-            scale, where = np.abs(old) + np.abs(new - old), f"{case}, parameter {i}"
+            scale, where = np.abs(old) + np.max(np.abs(new - old)), f"{case}, parameter {i}"
             yield compare(f"{kind}.step", pair.from_stage(p), new, pair.dtype, FEW * step, scale=scale, case=where)
         before = [pair.rounded(p) for p in after]
     state = ours.state()

@@ -6,6 +6,7 @@
     total             every rung of the sum of a vector
     tensor cores      the products that round their factors first
     step              every rung of STEP_LADDER: the parameters after a few steps
+    resident          a run with the data on the device, by the rung that it takes: many steps at once
 
 `check_stage` compares each operation at small sizes, by the rung that it takes there. These checks are for a device:
 they also have sizes of several blocks. Every result is written into an array full of NaN, so that a number which a
@@ -21,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.checks.ops import FEW
+from shared.checks.ops import FAR, FEW
 from shared.checks.pair import Pair
 from shared.checks.scales import activation_scale, slope_scale
 from shared.checks.tolerance import C, Comparison, eps, failed, in_tolerances
@@ -93,6 +94,8 @@ def rung_checks(
             compare = partial(rounded_products, pair, multiply, precision, sizes)
             yield RungCheck("tensor cores", precision, dtype, compare)
     yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
+    if getattr(network.Network, "resident", None) is not None:
+        yield RungCheck("resident", "in use", dtype, partial(resident_steps, pair))
 
 
 def _part(stage: Stage, name: str) -> Any:
@@ -147,13 +150,15 @@ def compare_rounded(
 
 
 def softmaxes(pair: Pair, softmax: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:
-    """Softmax of rows of every width."""
+    """Softmax of rows of every width: of small numbers, and of rows far below and far above 0."""
     for shape in shapes:
-        z = 4 * normal(pair, shape)  # by a power of two, so that the dtype still holds it
-        expected = pair.from_reference(pair.reference.activations.softmax(pair.to_reference(z)))
-        own_z, scale = pair.to_stage(z), activation_scale("softmax", z, expected)
-        run = partial(written, pair, shape, partial(softmax, own_z))
-        yield pair.check("softmax", run, expected, FEW + shape[1], scale, case=str(shape))
+        small = 4 * normal(pair, shape)  # by a power of two, so that the dtype still holds it
+        signs = np.where(np.arange(shape[0]) % 2, 1.0, -1.0)[:, np.newaxis]
+        for z, case in ((small, f"{shape}"), (pair.rounded(small + FAR * signs), f"{shape}, rows far apart")):
+            expected = pair.from_reference(pair.reference.activations.softmax(pair.to_reference(z)))
+            own_z, scale = pair.to_stage(z), activation_scale("softmax", z, expected)
+            run = partial(written, pair, shape, partial(softmax, own_z))
+            yield pair.check("softmax", run, expected, FEW + shape[1], scale, case=case)
 
 
 def softmax_slopes(pair: Pair, backward: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:
@@ -199,6 +204,29 @@ def steps(pair: Pair, step: Any) -> Iterator[Comparison]:
         x, y = pair.rounded(random.random((BATCH, LAYERS[0]))), random.integers(0, LAYERS[-1], BATCH)
         step(ours, pair.to_stage(x), y, optimizer, None)
         theirs.train_step(pair.to_reference(x), y, other)
+    got, expected = [pair.from_stage(p) for p in ours.parameters], [pair.from_reference(p) for p in theirs.parameters]
+    yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
+
+
+def resident_steps(pair: Pair) -> Iterator[Comparison]:
+    """The parameters after an epoch of a run that keeps images of bytes on its device, taken in one go.
+
+    The reference takes the same steps one by one. The last batch is smaller than the others.
+    """
+    ours: Any = pair.stage.network.Network(list(LAYERS), seed=1, dtype=pair.dtype)
+    start = [pair.to_reference(pair.from_stage(p)) for p in ours.parameters]
+    theirs = pair.reference.network.Network.from_parameters(start, dtype="float64")
+    optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
+    random = np.random.default_rng(3)
+    count = STEPS * BATCH - 4
+    x = random.integers(0, 256, (count, LAYERS[0])).astype(np.float32) / np.float32(255)
+    labels, order = random.integers(0, LAYERS[-1], count), random.permutation(count)
+    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 0)
+    run.begin_epoch(order)
+    run.take(0, [0.1] * STEPS, 0)
+    for first in range(0, count, BATCH):
+        chosen = order[first : first + BATCH]
+        theirs.train_step(pair.to_reference(x[chosen].astype(np.float64)), labels[chosen], other)
     got, expected = [pair.from_stage(p) for p in ours.parameters], [pair.from_reference(p) for p in theirs.parameters]
     yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
 

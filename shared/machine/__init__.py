@@ -3,6 +3,7 @@
 hardware       processor and memory, as the operating system describes them
 software       operating system, Python, installed packages, the commit of this project
 gpu            the NVIDIA GPU and its driver
+misfits        versions of packages that do not work together
 environment    the record of all these facts that stands beside every measurement
 caches         the folders in which files are kept between two runs
 processes      child processes with limits of time and output

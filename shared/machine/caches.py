@@ -1,6 +1,6 @@
 """The folders in which this project keeps files between two runs, and the variables that move them.
 
-    GROUNDUP_CACHE      stage 3's library, the emulator's kernels and what a compiler needs; data does not follow it
+    GROUNDUP_CACHE      stage 3's library, stage 4's compiled kernels and what a compiler needs; data does not follow it
     GROUNDUP_DATA       the full data sets, to be read; without it they are looked for, and downloaded, in `user_cache`
 
 The emulator finds its folder by itself (cuda_emulator/compiler/cache.py), since it imports nothing of this project.

@@ -51,6 +51,7 @@ def environment() -> dict[str, Any]:
         "stage4_numba_cuda": stage_facts("stage4_numba_cuda"),
         "load_average": hardware.load_average(),
         "thread_variables": {name: os.environ[name] for name in software.THREAD_VARIABLES if name in os.environ},
+        "slowing_variables": {name: os.environ[name] for name in software.SLOWING_VARIABLES if name in os.environ},
         "groundup": software.installed_version(software.PACKAGE),
         "revision": software.git_revision(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -86,12 +87,24 @@ def busy(facts: Mapping[str, Any]) -> str | None:
     A second program costs a BLAS with a thread on every core far more than its share: the product is as slow as its
     slowest thread, and that one waits for whole time slices of the scheduler.
     """
-    load = facts["load_average"]
+    load = facts.get("load_average")
     if load is None or load <= IDLE_LOAD:
         return None
     return (
         f"the machine was not idle before the start (load average {load:.2f}): times may be wrong, those of products "
         "on several threads most of all; measure again when nothing else runs"
+    )
+
+
+def slowed(facts: Mapping[str, Any]) -> str | None:
+    """A warning where an environment variable makes a library slower than the machine is; None where none is set."""
+    found = facts.get("slowing_variables")
+    if not found:
+        return None
+    settings = ", ".join(f"{name}={value}" for name, value in found.items())
+    return (
+        f"{settings} in the environment can make NumPy, PyTorch, Numba or stage 3 slower than they are on this "
+        "machine: unset it before you measure"
     )
 
 

@@ -26,6 +26,14 @@ THREAD_VARIABLES = (
 )
 """Environment variables that decide how many threads a product uses: those of NumPy's BLAS, and stage 3's own."""
 
+SLOWING_VARIABLES = (
+    *("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "BLIS_ARCH_TYPE"),
+    *("MKL_DEBUG_CPU_TYPE", "MKL_ENABLE_INSTRUCTIONS", "MKL_CBWR"),
+    *("ATEN_CPU_CAPABILITY", "DNNL_MAX_CPU_ISA", "ONEDNN_MAX_CPU_ISA"),
+    *("NUMBA_OPT", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_DISABLE_JIT", "GROUNDUP_SANITIZE"),
+)
+"""Environment variables with which NumPy, PyTorch, Numba or stage 3 use older instructions or less optimised code."""
+
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))
 
 

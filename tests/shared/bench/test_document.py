@@ -123,6 +123,13 @@ def test_every_field_is_described_and_the_page_says_the_same() -> None:
     [
         ("rows.0.measurement.median", "fast", ': rows[0].measurement.median: expected a number, got "fast"'),
         ("rows.1.measurement.median", 0, ": rows[1].measurement.median: expected more than 0, got 0"),
+        (
+            "rows.0.measurement.median",
+            1e300,
+            ": rows[0].measurement.median: expected 1e-13 to 1e+09 seconds, got 1e+300",
+        ),
+        ("rows.0.measurement.fastest", 1e-300, ": rows[0].measurement.fastest: expected 1e-13 to 1e+09 seconds, got"),
+        ("rows.0.measurement.lower", 1e3, ": rows[0].measurement: expected lower to be at most median, got 1000.0 and"),
         ("rows.0.measurement", 3, ": rows[0].measurement: expected an object or null, got 3"),
         ("rows.0.ratio", "nan", ': rows[0].ratio: expected a number or null, got "nan"'),
         ("rows.0.ratio_noise", -1, ": rows[0].ratio_noise: expected at least 0, got -1"),
@@ -143,11 +150,9 @@ def test_every_field_is_described_and_the_page_says_the_same() -> None:
         ("rows", {}, ": rows: expected a list, got {}"),
         ("schema", 2, f" has version 2 of the format and this reads {SCHEMA}: measure again with `groundup bench`"),
         ("schema", 4, f" has version 4 of the format and this reads {SCHEMA}: it needs another version of groundup"),
-        (
-            "schema",
-            "3",
-            f' has version "3" of the format and this reads {SCHEMA}: it needs another version of groundup',
-        ),
+        ("schema", "3", ': schema: expected the format\'s version, a whole number, got "3"'),
+        ("schema", True, ": schema: expected the format's version, a whole number, got true"),
+        ("schema", ..., ": schema: expected the format's version, a whole number, got null"),
         ("kind", "else", " is no results file of `groundup bench`: expected kind 'groundup bench', got \"else\""),
         ("kind", ["groundup race"], " is no results file of `groundup bench`: expected kind 'groundup bench', got [\""),
         (

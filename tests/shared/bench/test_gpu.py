@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shared.bench import device_clock, device_roofs, gpu, pytorch
-from shared.bench.timing import measure
+from shared.bench.timing import Rounds, measure
 from tests.fake_stages import fake_stage, say_of_stage_4
 
 
@@ -35,7 +35,7 @@ def test_on_a_gpu_all_of_a_stages_candidates_share_a_clock(monkeypatch: pytest.M
     assert gpu.roofs(stage) is device_roofs
     assert len(made) == 1
     calls: dict[str, Any] = {"a": lambda: None, "b": lambda: None, "host": lambda: None}
-    measured = measure(calls, repeats=2, minimum_sample=0.0, samplers=samplers)
+    measured = measure(calls, repeats=2, rounds=Rounds(minimum_sample=0.0), samplers=samplers)
     assert (measured["a"].median, measured["b"].median) == (0.25, 0.25)
     assert measured["host"].median < 0.25
 

@@ -163,8 +163,8 @@ def test_only_the_layer_rests_and_wakes_each_library_once_a_round(monkeypatch: p
     asked: list[tuple[set[Any], float]] = []
     slept: list[float] = []
 
-    def measure(candidates: Any, *, threaded: Any, rest: float, **_: Any) -> dict[Any, timing.Measurement]:
-        asked.append((set(threaded), rest))
+    def measure(candidates: Any, *, threaded: Any, rest: timing.Rest, **_: Any) -> dict[Any, timing.Measurement]:
+        asked.append((set(threaded), rest.seconds))
         return {name: timing.summarise([1.0]) for name in candidates}
 
     monkeypatch.setattr(turns, "measure", measure)

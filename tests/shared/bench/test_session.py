@@ -22,6 +22,7 @@ from shared.bench.timing import summarise
 from shared.machine.hardware import usable_cores
 from shared.machine.software import THREAD_VARIABLES
 from tests import interrupts
+from tests.wide import widely
 
 ROOT = Path(__file__).resolve().parents[3]
 PLAN = Plan(
@@ -195,7 +196,7 @@ if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))
 def test_an_interrupted_program_keeps_its_results_and_leaves_no_process_behind(tmp_path: Path, number: int) -> None:
     (tmp_path / "sitecustomize.py").write_text(MEASURING)
     path = os.pathsep.join([str(tmp_path), str(ROOT)])

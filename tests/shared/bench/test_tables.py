@@ -5,9 +5,11 @@ from dataclasses import replace
 
 from rich.console import Console
 
+from shared.bench import gpu_record
 from shared.bench.rows import BenchRow
-from shared.bench.tables import tables
+from shared.bench.tables import recorded, tables
 from shared.bench.timing import summarise
+from tests.shared.bench.bench_results import full_results
 
 MEASURED = summarise([0.0345])
 AGAINST = {"numpy": 1.051, "stage2_numpy": 1.32, "pytorch": 2.14}
@@ -90,3 +92,16 @@ def test_a_skipped_row_and_unknown_values_are_no_numbers() -> None:
 
 def test_no_rows_no_tables() -> None:
     assert list(tables([])) == []
+
+
+def test_a_recorded_gpu_stands_beside_the_emulators_time_within_80_columns() -> None:
+    found = gpu_record.reference()
+    assert found is not None
+    console = Console(file=io.StringIO(), width=80)
+    console.print(recorded([row for row in full_results().rows if row.emulated], found))
+    assert isinstance(console.file, io.StringIO)
+    output = console.file.getvalue()
+    lines = {line.split("  ")[0]: line.split()[5:] for line in output.splitlines()}
+    assert "…" not in output
+    assert lines["step of 784-128-10, 64 images"] == ["310", "ms", "385", "µs", "80.4", "µs,", "PyTorch", "graph"]
+    assert lines["the same, data on the device"][1:] == ["-", "42.4", "µs", "81.6", "µs,", "PyTorch", "graph"]

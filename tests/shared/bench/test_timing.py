@@ -11,6 +11,7 @@ from shared.bench import ladders, timing, turns
 from shared.bench.passes import merge
 from shared.bench.rows import BenchRow
 from shared.bench.tables import tables
+from shared.bench.timing import Clock, Rest, Rounds
 from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage
 
@@ -39,7 +40,7 @@ class FakeMachine:
 def test_candidates_are_interleaved_after_warmup() -> None:
     machine = FakeMachine()
     candidates = {name: machine.work(name, 1.0) for name in "ABC"}
-    timing.measure(candidates, repeats=3, warmup=2, clock=machine.clock)
+    timing.measure(candidates, repeats=3, rounds=Rounds(warmup=2), clock=Clock(machine.clock))
     assert "".join(machine.log) == "ABCABC" + "ABC" + "ABCABCABC"  # warm-up, counting the inner calls, samples
 
 
@@ -47,7 +48,7 @@ def test_median_and_quartiles_of_the_samples() -> None:
     machine = FakeMachine()
     # The 100 s of the warm-up and the 50 s of the calibration must not count.
     call = machine.work("A", 100.0, 50.0, 5.0, 1.0, 3.0, 2.0, 4.0)
-    result = timing.measure({"A": call}, repeats=5, warmup=1, clock=machine.clock)["A"]
+    result = timing.measure({"A": call}, repeats=5, rounds=Rounds(warmup=1), clock=Clock(machine.clock))["A"]
     assert (result.lower, result.median, result.upper) == (2.0, 3.0, 4.0)
     assert (result.fastest, result.samples, result.calls) == (1.0, 5, 1)
 
@@ -55,13 +56,18 @@ def test_median_and_quartiles_of_the_samples() -> None:
 def test_one_outlier_does_not_move_the_median() -> None:
     machine = FakeMachine()
     call = machine.work("A", 1.0, 1.0, 1.0, 1000.0, 1.0)
-    assert timing.measure({"A": call}, repeats=5, warmup=0, clock=machine.clock)["A"].median == 1.0
+    assert (
+        timing.measure({"A": call}, repeats=5, rounds=Rounds(warmup=0), clock=Clock(machine.clock))["A"].median == 1.0
+    )
 
 
 def test_a_short_call_is_repeated_until_a_sample_fills_the_minimum() -> None:
     machine = FakeMachine()
     result = timing.measure(
-        {"A": machine.work("A", 2e-6)}, repeats=2, warmup=0, minimum_sample=0.001, clock=machine.clock
+        {"A": machine.work("A", 2e-6)},
+        repeats=2,
+        rounds=Rounds(warmup=0, minimum_sample=0.001),
+        clock=Clock(machine.clock),
     )["A"]
     assert result.calls * 2e-6 >= 0.001
     assert result.calls < 2000
@@ -71,18 +77,20 @@ def test_a_short_call_is_repeated_until_a_sample_fills_the_minimum() -> None:
 def test_a_call_faster_than_the_clock_still_ends() -> None:
     ticks = iter(range(10_000))
     coarse = lambda: next(ticks) // 100 * 0.01  # noqa: E731  a clock that stands still for 100 readings
-    result = timing.measure({"A": lambda: None}, repeats=1, warmup=0, clock=coarse)["A"]
+    result = timing.measure({"A": lambda: None}, repeats=1, rounds=Rounds(warmup=0), clock=Clock(coarse))["A"]
     assert result.calls > 1
 
 
 def test_the_limit_stops_after_three_rounds_at_least() -> None:
     machine = FakeMachine()
-    result = timing.measure({"A": machine.work("A", 10.0)}, repeats=50, warmup=0, limit=1.0, clock=machine.clock)
+    result = timing.measure(
+        {"A": machine.work("A", 10.0)}, repeats=50, rounds=Rounds(warmup=0, limit=1.0), clock=Clock(machine.clock)
+    )
     assert result["A"].samples == 3
 
 
 def test_a_real_sleep_takes_at_least_its_length() -> None:
-    result = timing.measure({"nap": lambda: time.sleep(0.01)}, repeats=3, warmup=0)["nap"]
+    result = timing.measure({"nap": lambda: time.sleep(0.01)}, repeats=3, rounds=Rounds(warmup=0))["nap"]
     assert result.fastest >= 0.0099  # the clock and the sleep may round apart by microseconds
     assert result.lower <= result.median <= result.upper
 
@@ -90,12 +98,12 @@ def test_a_real_sleep_takes_at_least_its_length() -> None:
 @pytest.mark.parametrize(("repeats", "warmup"), [(0, 0), (1, -1)])
 def test_measure_rejects_bad_counts(repeats: int, warmup: int) -> None:
     with pytest.raises(ValueError, match="repeats must be at least 1 and warmup at least 0"):
-        timing.measure({"A": lambda: None}, repeats=repeats, warmup=warmup)
+        timing.measure({"A": lambda: None}, repeats=repeats, rounds=Rounds(warmup=warmup))
 
 
 def test_measure_rejects_no_candidates() -> None:
     with pytest.raises(ValueError, match="candidates is empty"):
-        timing.measure({}, repeats=1, warmup=0)
+        timing.measure({}, repeats=1)
 
 
 def test_a_threaded_candidate_rests_and_then_wakes_uncounted_before_each_sample() -> None:
@@ -107,7 +115,7 @@ def test_a_threaded_candidate_rests_and_then_wakes_uncounted_before_each_sample(
 
     candidates = {"A": machine.work("A", 1.0), "B": machine.work("B", 1.0)}
     result = timing.measure(
-        candidates, repeats=2, warmup=1, threaded={"B"}, rest=7.0, wake=2.5, clock=machine.clock, sleep=sleep
+        candidates, repeats=2, threaded={"B"}, rest=Rest(7.0, wake=2.5), clock=Clock(machine.clock, sleep)
     )
     # Warm-up, counting the inner calls, samples: each of B's after a rest and three calls, the last begun before 2.5.
     assert "".join(machine.log) == "AB" + "AB" + "AzBBBB" * 2
@@ -157,9 +165,9 @@ def test_the_interval_of_a_median_holds_it_as_often_as_it_should() -> None:
 def test_rounds_end_when_every_median_has_settled() -> None:
     machine = FakeMachine()
     steady, restless = machine.work("S", 1.0), machine.work("R", *[1.0, 2.0] * 6, 1.0)
-    result = timing.measure({"S": steady}, repeats=30, warmup=0, clock=machine.clock)["S"]
+    result = timing.measure({"S": steady}, repeats=30, rounds=Rounds(warmup=0), clock=Clock(machine.clock))["S"]
     assert (result.samples, result.settled) == (timing.LEAST_ROUNDS, True)
-    result = timing.measure({"R": restless}, repeats=10, warmup=0, clock=machine.clock)["R"]
+    result = timing.measure({"R": restless}, repeats=10, rounds=Rounds(warmup=0), clock=Clock(machine.clock))["R"]
     assert (result.samples, result.settled) == (10, False)
 
 
@@ -178,7 +186,7 @@ def test_candidates_of_known_speed_come_out_as_what_they_are(monkeypatch: pytest
         return multiply
 
     def measure(candidates: Any, **options: Any) -> Any:
-        own = {"clock": machine.clock, "sleep": lambda seconds: None, "minimum_sample": 0.0}
+        own = {"clock": Clock(machine.clock, lambda seconds: None), "rounds": Rounds(minimum_sample=0.0)}
         return timing.measure(candidates | {ladders.REFERENCE: sleeper("R", 0.001)}, **options | own)
 
     monkeypatch.setattr(turns, "measure", measure)
@@ -218,7 +226,7 @@ def test_what_runs_behind_the_callers_back_is_waited_for_once_a_sample_and_insid
         now[0] += 10.0
 
     measured = timing.measure(
-        {"gpu": launch}, repeats=1, minimum_sample=0.0, finish={"gpu": wait}, clock=lambda: now[0]
+        {"gpu": launch}, repeats=1, rounds=Rounds(minimum_sample=0.0), finish={"gpu": wait}, clock=Clock(lambda: now[0])
     )
     assert measured["gpu"].median == 11.0
     assert log == ["launch", "wait"] * 3  # the warm-up, the calibration, the sample

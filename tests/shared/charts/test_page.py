@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
+from shared.bench import gpu_record
 from shared.bench.document import Results
 from shared.charts import book, page
 from shared.charts.page_machine import fact
@@ -18,6 +19,7 @@ from shared.charts.page_numbers import headlines
 from shared.charts.page_tables import sections, with_noise
 from shared.charts.style import Chart, house_style
 from tests.shared.bench import bench_results as made
+from tests.wide import wide
 
 FOUR = made.FOUR
 
@@ -49,6 +51,7 @@ def test_a_figure_stands_there_once_with_alternative_text_and_caption() -> None:
     assert '<a href="#speeds">A &amp; B: 50 % faster</a>' in written
 
 
+@wide
 @pytest.mark.slow
 def test_a_whole_run_with_all_figures_is_small_and_no_id_stands_there_twice() -> None:
     results = made.gpu_results()
@@ -83,7 +86,8 @@ def test_every_row_is_in_a_table_and_every_skipped_one_in_a_list() -> None:
     results = made.full_results()
     written = page.html(results)
     rows = sum(row.skipped is None for row in results.rows)
-    assert written.count("<tr>") == rows + len(results.curves) + len(results.predictions) + 12 + 1 + 1
+    recorded = len(gpu_record.beside(gpu_record.reference(), results.rows)) + 1
+    assert written.count("<tr>") == rows + len(results.curves) + len(results.predictions) + recorded + 12 + 1 + 1
     text = text_of(written)
     assert "stage 3, ijk, 2048 by 2048, float64: one call would take about 5.9 s; the limit is 1 s" in text
     assert "no GPU was found" in text
@@ -124,8 +128,15 @@ def test_an_emulated_row_says_so_and_has_no_part_in_the_headlines() -> None:
     assert not [each for each in headlines(results) if "CUDA" in each.title]
 
 
+def test_beside_an_emulated_stage_the_page_tells_what_a_gpu_took() -> None:
+    text = text_of(page.html(made.full_results()))
+    assert "What a GPU takes" in text
+    assert "Recorded on another machine: NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd" in text
+
+
 def test_a_gpus_rows_are_not_called_emulated_and_name_its_clock() -> None:
     text = text_of(page.html(made.gpu_results()))
+    assert "What a GPU takes" not in text
     assert "(emulated)" not in text
     assert "say nothing about a GPU" not in text
     assert "GPU's" in text

@@ -11,6 +11,7 @@ import pytest
 from shared import contract
 from shared.checks.pair import Pair
 from shared.checks.rungs import SIZES, SMALL_SIZES, normal, rung_checks, written
+from tests.wide import wide
 
 REFERENCE = contract.load_stage("stage2_numpy")
 
@@ -105,11 +106,13 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
         "total": list(reductions.TOTAL_LADDER),
         "tensor cores": ["tf32", "bf16"],
         "step": list(stage.network.STEP_LADDER),
+        "resident": ["in use"],
     }
     in_float64 = {check.what for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES)}
     assert in_float64 == set(found) - {"tensor cores"}
 
 
+@wide
 @pytest.mark.slow
 def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
     stage = contract.load_stage("stage4_numba_cuda")
@@ -119,6 +122,18 @@ def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
             continue
         for comparison in check.run():
             assert comparison.ok, f"{check.what}, {check.rung}: {comparison}"
+
+
+def test_a_run_with_resident_data_agrees_with_stage_2(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = contract.load_stage("stage4_numba_cuda")
+    (check,) = (check for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES) if check.what == "resident")
+    assert all(comparison.ok for comparison in check.run())
+    take = contract.load_part("stage4_numba_cuda", "resident").Resident.take
+    monkeypatch.setattr(
+        "stage4_numba_cuda.resident.Resident.take",
+        lambda self, first, rates, before: take(self, first, rates[:-1], before),
+    )
+    assert not all(comparison.ok for comparison in check.run())
 
 
 def test_the_steps_of_stage_3_agree_with_stage_2(stage: contract.Stage) -> None:

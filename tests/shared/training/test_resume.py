@@ -17,6 +17,7 @@ import pytest
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 from tests import interrupts
 from tests.shared.training.small_runs import assert_same_run
+from tests.wide import WIDE, widely
 
 ROOT = Path(__file__).resolve().parents[3]
 # Enough steps that a run takes a second or two, and everything that could remember something is switched on.
@@ -24,7 +25,7 @@ OPTIONS = shlex.split(
     "--hidden 24,12 --optimizer adam --weight-decay 0.0001 --dropout 0.2 --schedule cosine --warmup-epochs 0.5 "
     "--validation 0.2 --epochs 3 --batch-size 16 --seed 11 --checkpoint-every 5 --quiet"
 )
-KILLS = 6
+KILLS = 6 if WIDE else 2
 
 pytestmark = [
     pytest.mark.slow,
@@ -107,7 +108,7 @@ def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(tmp_pat
     assert {path.name for path in folder.iterdir()} == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_saves_the_running_step_and_says_how_to_resume(
     tmp_path: Path, whole: Path, number: signal.Signals
 ) -> None:
