@@ -21,8 +21,8 @@ book: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
 # Two test processes on two cores: one BLAS thread each, or they wait for one another. Each takes half of the tests, in
-# order, so that tests which need the same compiled kernels meet in one process; who is done first takes over from the
-# other.
+# order, so that tests which need the same compiled kernels meet in one process. A process that has finished takes tests
+# over from the other.
 test: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 

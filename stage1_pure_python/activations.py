@@ -31,7 +31,7 @@ def relu(z: Matrix) -> Matrix:
 
 
 def relu_backward(grad_output: Matrix, z: Matrix, output: Matrix) -> Matrix:
-    """The gradient passes where z was positive and stops where it was not (0 at z = 0)."""
+    """The gradient passes where z was positive. Elsewhere it is 0: at z = 0, and an infinite gradient, too."""
     check_same_shape("relu_backward", grad_output=grad_output, z=z, output=output)
     return [
         [0.0 if v <= 0.0 else g for g, v in zip(g_row, z_row, strict=True)]

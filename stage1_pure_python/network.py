@@ -144,6 +144,11 @@ class Network:
         return trace
 
     def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None) -> float:
+        """Forward, and backward through every layer, the last first. Returns the loss.
+
+        x: (batch, in_features); y: the labels or targets. Afterwards each layer has its grad_weights and grad_bias. A
+        hidden layer's gradient passes its dropout mask, where there is one, and then its activation.
+        """
         masks = self._check_masks(dropout_masks)
         *hidden, outputs = self._forward(x, masks)
         targets = self._targets(y)

@@ -42,7 +42,7 @@ def relu(z: Array, out: Array | None = None, scratch: Scratch | None = None) -> 
 def relu_backward(
     grad_output: Array, z: Array, output: Array, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
-    """The gradient passes where z was positive and stops where it was not (0 at z = 0)."""
+    """The gradient passes where z was positive. Elsewhere it is 0: at z = 0, and an infinite gradient, too."""
     grad_output, z, output = as_same_shape("relu_backward", grad_output=grad_output, z=z, output=output)
     out = output_like("relu_backward", out, z.shape, z.dtype)
     stopped = np.less_equal(z, 0, out=borrow(scratch, "stopped", z.shape, bool))

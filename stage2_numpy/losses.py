@@ -62,7 +62,11 @@ def softmax_cross_entropy(logits: Array, labels: Any, scratch: Scratch | None = 
 def softmax_cross_entropy_backward(
     logits: Array, labels: Any, out: Array | None = None, scratch: Scratch | None = None
 ) -> Array:
-    """(softmax(logits) - one_hot(labels)) / batch: what was predicted minus what should have been."""
+    """(softmax(logits) - one_hot(labels)) / batch: what was predicted minus what should have been.
+
+    logits: (batch, classes); labels: (batch,). The result is written into out, and out is returned; without out, a new
+    array is.
+    """
     logits = as_matrix("softmax_cross_entropy_backward: logits", logits)
     rows, classes = logits.shape
     labels = as_labels("softmax_cross_entropy_backward", labels, rows, classes)

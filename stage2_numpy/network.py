@@ -153,6 +153,12 @@ class Network:
         return trace
 
     def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None) -> float:
+        """Forward, and backward through every layer, the last first. Returns the loss.
+
+        x: (batch, in_features); y: the labels or targets. Afterwards each layer has its grad_weights and grad_bias. A
+        hidden layer's gradient passes its dropout mask, where there is one, and then its activation. `_buffer` gives
+        the arrays for the gradients in between, so that a second step allocates nothing.
+        """
         *hidden, outputs = self._forward(x, dropout_masks)
         targets = self._targets(y)
         loss = self._loss(outputs, targets, scratch=self._scratch)

@@ -28,7 +28,7 @@ def relu(z: Array, out: Array | None = None) -> Array:
 
 
 def relu_backward(grad_output: Array, z: Array, output: Array, out: Array | None = None) -> Array:
-    """The gradient passes where z was positive and stops where it was not (0 at z = 0)."""
+    """The gradient passes where z was positive. Elsewhere it is 0: at z = 0, and an infinite gradient, too."""
     return _backward("relu", grad_output, z, output, out)
 
 

@@ -210,7 +210,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
     work = Path(tempfile.mkdtemp(prefix=BUILDING, dir=root))
     try:
         # Copies of what the folder's name was computed from, so that an edit at this very moment cannot slip in. They
-        # lie in csrc too: the compiler's messages say csrc/matmul.c:12, which is where the learner finds it.
+        # lie in csrc too: the compiler's messages say csrc/matmul_loops.c:12, which is where the learner finds it.
         (work / "csrc").mkdir()
         for name, content in sources.items():
             (work / "csrc" / name).write_bytes(content)

@@ -11,7 +11,8 @@ from tests.wide import WIDE
 TESTS = Path(__file__).parent
 
 SLOW = (
-    *("browser", "docs", "packaging", "groundup/doctor", "groundup/lens", "groundup/course", "groundup/commands"),
+    *("browser", "docs", "packaging", "promises", "house"),
+    *("groundup/doctor", "groundup/lens", "groundup/course", "groundup/commands"),
     *("shared/bench", "shared/charts", "cuda_emulator/kernels"),
 )
 """Folders whose tests compile many kernels or draw many figures, or do not depend on Python's version: the further

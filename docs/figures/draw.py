@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import backpropagation
 import cuda_guide
+import gpu_step
 import house
 import matplotlib
 import numerics
@@ -30,6 +31,7 @@ FIGURES: dict[str, Callable[[], Figure]] = {
     **house.FIGURES,
     **backpropagation.FIGURES,
     **cuda_guide.FIGURES,
+    **gpu_step.FIGURES,
     **numerics.FIGURES,
     **phase1_python.FIGURES,
     **phase2_numpy.FIGURES,

@@ -23,7 +23,7 @@ static inline real slope_of(real gradient, real p, real weight_decay) {
 /* Stochastic gradient descent. Same as torch.optim.SGD(lr, momentum, nesterov=…, weight_decay=…).
    g = gradient + weight_decay * p;  v = momentum * v + g;  p -= learning_rate * v
    nesterov: p -= learning_rate * (g + momentum * v), a look ahead along the momentum
-   velocity: v, zeros at the start; it may be NULL where momentum is 0. */
+   velocity: v, zeros at the start; where momentum is 0 it is neither read nor written, and may be NULL. */
 void NAME(sgd)(size_t size, real *restrict p, const real *restrict g, real *restrict velocity, double learning_rate,
                double momentum, int nesterov, double weight_decay) {
     const real rate = (real)learning_rate, keep = (real)momentum, decay = (real)weight_decay;

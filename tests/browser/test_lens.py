@@ -1,7 +1,7 @@
 """The lens's page in a real browser: nothing on its console, nothing loaded, light and dark, and a phone's width.
 
 Drives an installed Chromium from its command line, so it needs no further package. What the page looks like inside is
-asked by a script that is put into a copy of the page; the page itself has none.
+asked by a script that is put into a copy of the page.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def test_the_page_follows_the_colour_scheme(light, dark):
 
 def test_every_picture_has_a_size(light):
     for each in light:
-        assert len(each["pictures"]) == 5
+        assert len(each["pictures"]) == 8  # three maps in memory, three in their arrays, two timelines
         assert min(each["pictures"]) > 40
 
 
@@ -118,3 +118,29 @@ def test_the_page_never_scrolls_sideways(light, dark):
         assert each["width"] == width
         assert each["outside"] == []
         assert each["scrolled"] <= width
+
+
+KEYS = """<script>onload = () => {
+const inside = document.querySelector("iframe").contentDocument, picture = inside.querySelector("figure svg");
+const said = () => inside.querySelector("output").textContent, heard = [];
+for (const key of ["ArrowRight", "ArrowRight", "ArrowLeft", "ArrowLeft"]) {
+  picture.dispatchEvent(new KeyboardEvent("keydown", {key}));
+  heard.push(said());
+}
+const marked = inside.querySelectorAll(".here").length, focusable = picture.getAttribute("tabindex");
+document.title = JSON.stringify({heard, focusable, marked});
+}</script>"""
+
+
+def test_tooltips_can_be_reached_by_keyboard(tmp_path):
+    page.write(PROFILES[:1], tmp_path / "lens.html")
+    shell = f'<!DOCTYPE html><title></title><body><iframe src="lens.html"></iframe>{KEYS}</body>'
+    (tmp_path / "shell.html").write_text(shell, encoding="utf-8")
+    dom, console = chromium(tmp_path, tmp_path / "shell.html", "--allow-file-access-from-files")
+    assert console == []
+    found = json.loads(html.unescape(re.search(r"<title>(.*?)</title>", dom, re.DOTALL).group(1)))
+    first, second, again, last = found["heard"]
+    assert first == again == "lane 0: a[0], byte 0"
+    assert second == "lane 1: a[32], byte 128"
+    assert last.startswith("lane 31: ")
+    assert (found["focusable"], found["marked"]) == ("0", 1)

@@ -148,12 +148,12 @@ def emitted(kernel: Any, arguments: Any, **variant: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelWarning)
         text, _, _ = generate(kernel.source, arguments, Variant(**variant))
-    return text[text.index("@njit") : text.index("# Data for the emulator.")].rstrip()
+    return text[text.index("@_inner") : text.index("# Data for the emulator.")].rstrip()
 
 
 def function(text: str, name: str) -> str:
     """One function of a generated source, without its decorator."""
-    found = re.search(rf"^def {name}\(.*?(?=^@njit|\Z)", text, re.DOTALL | re.MULTILINE)
+    found = re.search(rf"^def {name}\(.*?(?=^@_|\Z)", text, re.DOTALL | re.MULTILINE)
     assert found is not None, f"there is no {name} in\n{text}"
     return found[0].rstrip()
 
@@ -224,6 +224,10 @@ def listings() -> dict[str, Callable[[], str]]:
             "\n\n".join(
                 function(emitted(small.pairs, VECTORS, bounds=False), name) for name in ("_device_squared", "run_block")
             )
+        ),
+        "rotated": lambda: fenced(source_text(small.rotated)),
+        "rotated-emitted": lambda: fenced(
+            function(emitted(small.rotated, (*VECTORS, types.int64), bounds=False), "run_block")
         ),
         "by-luck": lambda: fenced(source_text(small.reversed_by_luck)),
         "faults-running": lambda: faults_table(small.RUNNING),

@@ -115,6 +115,14 @@ def lacks_a_barrier(x, out):
 
 
 @cuda.jit
+def sums_what_nobody_wrote(x, out):
+    near = cuda.shared.array(WIDTH, float32)
+    i = cuda.threadIdx.x
+    near[i] += x[i]
+    out[i] = near[i]
+
+
+@cuda.jit
 def shape_at_run_time(x, out):
     near = cuda.shared.array(x.size, float32)
     near[0] = x[0]
@@ -194,9 +202,15 @@ def returns_a_value(x, out):
 
 
 @cuda.jit
-def grid_barrier(x, out):
-    cuda.cg.this_grid().sync()
-    out[0] = x[0]
+def some_blocks_meet(x, out):
+    if cuda.blockIdx.x < 3:
+        cuda.cg.this_grid().sync()
+    out[cuda.blockIdx.x] = x[0]
+
+
+@cuda.jit
+def asks_the_grid(x, out):
+    out[0] = cuda.cg.this_grid().thread_rank()
 
 
 @cuda.jit
@@ -208,6 +222,17 @@ def shuffles_a_byte(x, out):
 @cuda.jit
 def no_types(x, out):
     out[0] = x.nothing
+
+
+@cuda.jit
+def rotated(x, y, steps):
+    grid = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    for _ in range(steps):
+        y[i] = x[i - 1] if i > 0 else x[x.size - 1]  # the neighbour may belong to another block
+        grid.sync()
+        x[i] = y[i]
+        grid.sync()
 
 
 @dataclass(frozen=True)
@@ -247,7 +272,9 @@ RUNNING, COMPILING, LAUNCHING = "While it runs", "When it is compiled", "At the 
 
 FAULTS = [
     Fault(RUNNING, "an index past the end", launched(reads_past_the_end)),
-    Fault(RUNNING, "a computed negative index, in check mode", launched(counts_from_the_end), check=True),
+    Fault(
+        RUNNING, "a computed negative index, in check mode and in the lens", launched(counts_from_the_end), check=True
+    ),
     Fault(RUNNING, "a barrier that a part of the block reaches", launched(barrier_in_a_branch)),
     Fault(RUNNING, "a shuffle that waits for lanes that do not come", launched(whole_warp_in_a_branch)),
     Fault(RUNNING, "a shuffle whose mask leaves the caller out", launched(caller_not_in_the_mask)),
@@ -256,7 +283,13 @@ FAULTS = [
         "an `assert` that fails, a `raise`",
         lambda: asserts[1, WIDTH](-np.ones(WIDTH, np.float32), np.zeros(WIDTH, np.float32)),
     ),
-    Fault(RUNNING, "a result that depends on the order, in check mode", race, check=True),
+    Fault(RUNNING, "two accesses that nothing orders, in check mode", race, check=True),
+    Fault(RUNNING, "memory that nobody has written, in check mode", launched(sums_what_nobody_wrote), check=True),
+    Fault(
+        RUNNING,
+        "a barrier across the grid that a part of the blocks reaches",
+        lambda: some_blocks_meet[4, WIDTH](np.ones(WIDTH, np.float32), np.zeros(WIDTH, np.float32)),
+    ),
     Fault(COMPILING, "a shared array whose shape is not constant", launched(shape_at_run_time)),
     Fault(COMPILING, "more than 48 KB of shared memory", launched(too_much_shared)),
     Fault(COMPILING, "a view of an array, kept over a barrier", launched(view_over_a_barrier)),
@@ -269,9 +302,14 @@ FAULTS = [
     Fault(COMPILING, "a value returned", launched(returns_a_value)),
     Fault(COMPILING, "a list", launched(lists)),
     Fault(COMPILING, "`try`, `with`, `import` and their like", launched(tries)),
-    Fault(COMPILING, "cooperative groups", launched(grid_barrier)),
+    Fault(COMPILING, "of cooperative groups, all but the grid's barrier", launched(asks_the_grid)),
     Fault(LAUNCHING, "no blocks and threads given", lambda: two_uses(np.ones(1), np.ones(1))),
     Fault(LAUNCHING, "too many threads", launched(two_uses, block=(64, 32))),
+    Fault(
+        LAUNCHING,
+        "more blocks than can meet at a barrier across the grid",
+        lambda: rotated[641, WIDTH](np.ones(1, np.float32), np.ones(1, np.float32), 1),
+    ),
     Fault(LAUNCHING, "too few arguments", given(two_uses, np.ones(1))),
     Fault(LAUNCHING, "an argument that is no array or number", given(two_uses, [1.0], np.ones(1))),
     Fault(LAUNCHING, "every second column", given(two_uses, np.ones((4, 4))[:, ::2], np.ones(1))),

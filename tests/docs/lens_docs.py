@@ -42,7 +42,10 @@ RUNGS = {
     "register_2d": "four neighbours could be one load of 128 bits",
     "vectorised": "wide loads meet in the same banks: lay the tile out for them",
     "conflict_free": "loads could travel while the block multiplies",
-    "warp_tiled": "nothing here: the rest is instructions, which a compiler's listing shows",
+    "warp_tiled": "nothing here: what it waits for inside a tile is time, which a lens does not see",
+    "pipelined": "a thread with 8 x 16 numbers reads 24 for 128 multiply-adds",
+    "wide_tile": "two blocks for the whole result: a GPU has more multiprocessors than that",
+    "fitted_tile": "smaller tiles read more often: the price of work for every multiprocessor",
 }
 """And where the next one improves: what the numbers of a rung say."""
 

@@ -275,16 +275,25 @@ def test_the_commands_of_a_page_run_in_a_fresh_learners_folder(
         assert ran.code in allowed, f"{line} exits with {ran.code}\n{ran.output}"
 
 
+COMPILED_ALWAYS = {"week09", "week13", "cuda"}
+"""Of the pages with kernels, those whose programs `make test` runs; compiling kernels takes seconds a page."""
+
+
+def of_kernels(page: Path) -> list[pytest.MarkDecorator]:
+    """The marks of a page with kernels."""
+    return [pytest.mark.slow] if page.stem in COMPILED_ALWAYS else [pytest.mark.slow, wide]
+
+
 WITH_PROGRAMS = [
     pytest.param(
         page,
         id=str(page.relative_to(ROOT)),
-        marks=[pytest.mark.slow] if any("@cuda.jit" in block.text for block, _ in found) else [],
+        marks=of_kernels(page) if any("@cuda.jit" in block.text for block, _ in found) else [],
     )
     for page in PAGES
     if (found := programs(page))
 ]
-"""The pages with Python to run; compiling kernels takes seconds."""
+"""The pages with Python to run."""
 
 
 @pytest.mark.parametrize("page", WITH_PROGRAMS)

@@ -9,11 +9,13 @@ import sys
 import numpy as np
 import pytest
 
-from cuda_emulator import options
+from cuda_emulator import KernelError, hooks, options
 from cuda_emulator.settings import WORDS, Settings
 from cuda_emulator.stepping import step
+from groundup.lens.detecting import detect
 from tests.docs import emulator_docs
 from tests.docs import emulator_docs_kernels as small
+from tests.wide import wide
 
 ROOT, PAGE = emulator_docs.ROOT, emulator_docs.PAGE
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -23,7 +25,7 @@ SLOW = {"faults-running"}
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in emulator_docs.listings()]
+    "name", [pytest.param(name, marks=wide if name in SLOW else ()) for name in emulator_docs.listings()]
 )
 def test_a_listing_of_the_page_is_what_the_emulator_makes(name: str) -> None:
     made = emulator_docs.listings()[name]()
@@ -68,9 +70,11 @@ def test_the_page_names_every_option_of_the_command() -> None:
 def test_the_missing_barrier_of_the_page_hides_from_the_compiler_and_not_from_step_mode() -> None:
     x = np.arange(1, 33, dtype=np.float32)
     compiled, stepped = np.zeros(32, np.float32), np.zeros(32, np.float32)
-    with options(check=True):
-        small.reversed_by_luck[1, 32](x, compiled)
+    small.reversed_by_luck[1, 32](x, compiled)
     assert np.array_equal(compiled, x[::-1])
+    hooks.register_detector(detect)
+    with options(check=True), pytest.raises(KernelError, match=r"race on near\[31\] \(shared memory, read after write"):
+        small.reversed_by_luck[1, 32](x, compiled)
     for order in ("forward", "reverse"):
         step.run_kernel(small.reversed_by_luck.source, [x, stepped], (1, 1, 1), (32, 1, 1), 0, order=order)
         assert (stepped != x[::-1]).sum() == 16

@@ -42,6 +42,10 @@ MAY_IMPORT = {
     # The one file of stage 4 that knows of the emulator, and the doors for `python -m STAGE.train`.
     "stage4_numba_cuda.backend": ("stage4_numba_cuda", "shared", "cuda_emulator"),
     **{f"{floor}.train": ("groundup.cli",) for floor in FLOORS},
+    # The former names of what moved, kept for scripts; nothing of ours imports them.
+    "shared.doctor": ("groundup.doctor",),
+    "stage4_numba_cuda.emulator": ("cuda_emulator",),
+    "stage4_numba_cuda.gpu_report": ("groundup",),
     **{room: (*SHARED, "cuda_emulator", *TOOLS[: TOOLS.index(room)]) for room in TOOLS},
     "groundup": (*SHARED, "cuda_emulator", "groundup.doctor"),
 }
@@ -49,7 +53,7 @@ MAY_IMPORT = {
 
 RECURSIVE = {
     f"cuda_emulator.compiler.{name}"
-    for name in ("assignments", "calls", "declarations", "expressions", "inline", "normalise", "statements")
+    for name in ("assignments", "calls", "declarations", "expressions", "groups", "inline", "normalise", "statements")
 }
 """The emulator's rewriter: a statement holds expressions, and a call in an expression can bring the statements of a
 device function."""

@@ -67,11 +67,13 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         pytest.param(["groundup", "check", "2", "--quick"], "stage2, float64", marks=wide),
         (["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"], "accuracy"),
         (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
-        (["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy"),
+        pytest.param(
+            ["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy", marks=wide
+        ),
         pytest.param(
             ["python", "-m", "stage3_c.train", "--epochs", "1", "--run-dir", "three"],
             "accuracy",
-            marks=pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler"),
+            marks=[wide, pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason="stage 3 needs a C compiler")],
         ),
     ],
     ids=lambda value: " ".join(value[:3]) if isinstance(value, list) else "",

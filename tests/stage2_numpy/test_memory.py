@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, load_stage
+from tests.wide import widely
 
 STAGE = load_stage("stage2_numpy")
 SMALL, LARGE = 10_000, 40_000
@@ -71,7 +72,7 @@ def test_the_measure_sees_one_byte_a_row() -> None:
     assert peak_of(lambda: np.ones(LARGE, dtype=bool)) - peak_of(lambda: np.ones(SMALL, dtype=bool)) > SLACK
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("dtype", widely(["float32", "float64"]))
 @pytest.mark.parametrize(("activation", "loss"), list(product(ACTIVATIONS, LOSSES)))
 def test_a_step_allocates_the_same_for_any_batch_size(activation: str, loss: str, dtype: str) -> None:
     small, large = (

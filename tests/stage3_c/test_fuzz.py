@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.stages import REASONS, USABLE_STAGES
+from tests.wide import widely
 
 pytestmark = [
     pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or ""),
@@ -35,14 +36,15 @@ def fuzz(tmp_path: Path, *options: str) -> tuple[int, str]:
     return done.returncode, f"{done.stdout}\n{done.stderr}\nlast call begun: {begun}"
 
 
-def test_five_thousand_calls_return_what_is_right_or_refuse_with_a_sentence(tmp_path: Path) -> None:
-    code, output = fuzz(tmp_path)
+@pytest.mark.parametrize("examples", widely([375, 750]))
+def test_thousands_of_calls_return_what_is_right_or_refuse_with_a_sentence(tmp_path: Path, examples: int) -> None:
+    code, output = fuzz(tmp_path, "--examples", str(examples))
     assert code == 0, output
     counted = re.search(r"^(\d+) calls: (\d+) accepted, (\d+) refused$", output, flags=re.MULTILINE)
     assert counted, output
     calls, accepted, refused = (int(number) for number in counted.groups())
-    assert calls == accepted + refused >= 5000
-    assert min(accepted, refused) >= 1000
+    assert calls == accepted + refused >= 7 * examples
+    assert min(accepted, refused) >= examples
 
 
 @pytest.mark.parametrize("check", ["labels", "form", "overlap", "writable"])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from shared.contract import StageUnavailable, load_stage
+from tests.wide import widely
 
 try:
     load_stage("stage3_c")
@@ -46,7 +47,7 @@ print(resident_pages() - before)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not STATM.exists(), reason="the resident size is read from /proc, which this system does not have")
-@pytest.mark.parametrize("rung", ["op_by_op", "fused", "one_call"])
+@pytest.mark.parametrize("rung", widely(["one_call", "fused", "op_by_op"]))
 def test_ten_thousand_training_steps_leave_the_resident_size_as_it_was(rung: str) -> None:
     result = subprocess.run([sys.executable, "-c", SCRIPT, rung], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr

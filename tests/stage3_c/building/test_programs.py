@@ -88,7 +88,7 @@ def compiler() -> Compiler:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", widely(TOOLS))
+@pytest.mark.parametrize("name", widely(TOOLS, first=0))
 def test_the_c_programs_pass(name: str, compiler: Compiler, tmp_path: Path) -> None:
     tool = TOOLS[name]
     if tool.native:

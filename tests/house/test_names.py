@@ -1,0 +1,55 @@
+"""A file that a docstring or comment names is there: a name that was true before a move sends its reader astray."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections.abc import Iterator
+
+import pytest
+
+from tests.house.source_tree import PACKAGES, ROOT, files
+
+NAMED = re.compile(r"(?<![\w.-])(?:[\w-]+/)*([\w-]+\.(?:py|c|h|md|toml))\b")
+
+NOT_OURS = {
+    *("SCRIPT.py", "kernels.py", "script.py", "progress.toml"),  # a reader's own
+    *("math.h", "cuda_occupancy.h", "xoroshiro128plus.c", "splitmix64.c"),  # other people's
+}
+
+FOLDERS = (*PACKAGES, "tests", "docs", "examples", "scripts")
+
+
+def prose(text: str) -> Iterator[str]:
+    """The docstrings and comments of a Python file."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and (docstring := ast.get_docstring(node)):
+            yield docstring
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+
+
+def missing(text: str, there: set[str]) -> list[str]:
+    """The names of files in a Python file's prose that are neither there nor somebody else's."""
+    found = {name for part in prose(text) for name in NAMED.findall(part)} if NAMED.search(text) else set()
+    return sorted(found - there - NOT_OURS)
+
+
+@pytest.fixture(scope="module")
+def there() -> set[str]:
+    own = {path.name for folder in (*FOLDERS, ".ci") for path in (ROOT / folder).rglob("*.*")}
+    return own | {path.name for path in ROOT.glob("*.*")}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_every_file_that_a_docstring_or_comment_names_is_there(folder: str, there: set[str]) -> None:
+    found = {path: missing(path.read_text(encoding="utf-8"), there) for path in files(folder)}
+    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
+
+
+def test_a_name_that_is_not_there_is_found() -> None:
+    text = '"""See shared/lost.py and matmul.c."""\n\nx = "gone.py"  # as in away.py\n'
+    assert missing(text, {"matmul.c"}) == ["away.py", "lost.py"]
