@@ -1,6 +1,8 @@
 """What the floors share: the contract, data, training, checks, the harness that times them, and charts.
 
 contract       what every floor must provide; load_stage and load_part, the ways to a floor
+architectures  networks as data: shapes, parameters and work of every layer, and the known networks
+layers         the layers that an architecture is made of
 initialize     initial weights: the same numbers on every floor
 dropout        dropout masks: the same on every floor
 numbers        numbers as text: every time, size, factor and percentage that is printed

@@ -20,8 +20,10 @@ on all floors.
 import math
 import random
 from collections.abc import Callable, Sequence
-from itertools import pairwise
 from operator import index
+
+from shared.architectures import Architecture, mlp
+from shared.layers import Parameter
 
 
 def _uniform(rng: random.Random, limit: float) -> float:
@@ -77,13 +79,15 @@ def check_layer_sizes(layer_sizes: Sequence[int]) -> list[int]:
     return sizes
 
 
-def initialize_parameters(layer_sizes: Sequence[int], initializer: str = "he", seed: int = 0) -> list[list]:
-    """Weights and biases of a stack of dense layers, as nested lists of Python floats.
+def initialize_parameters(layers: Sequence[int] | Architecture, initializer: str = "he", seed: int = 0) -> list[list]:
+    """The first parameters of a network, as nested lists of Python floats.
 
-    layer_sizes: [in_features, hidden, …, out_features]
+    layers: an Architecture, or [in_features, hidden, …, out_features] for a stack of dense layers
     initializer: a name in INITIALIZERS
     seed: any integer; the same seed gives the same numbers, bit for bit, on every floor
-    Returns [W1, b1, W2, b2, …] with W (in_features, out_features) and b (out_features,).
+    Returns the flat list of parameters, layer by layer: weights (in_features, out_features) or (out_channels,
+    in_channels, rows, columns), then the bias, which is 0; gamma, which is 1, then beta, which is 0. A convolution has
+    fan_in = in_channels * rows * columns and fan_out = out_channels * rows * columns.
     Raises ValueError for sizes that are not positive whole numbers, an unknown initializer or a seed
     that is not an integer.
 
@@ -91,15 +95,27 @@ def initialize_parameters(layer_sizes: Sequence[int], initializer: str = "he", s
     >>> len(w), len(w[0]), b
     (2, 3, [0.0, 0.0, 0.0])
     """
-    sizes = check_layer_sizes(layer_sizes)
+    architecture = layers if isinstance(layers, Architecture) else mlp(check_layer_sizes(layers))
     if initializer not in INITIALIZERS:
         raise ValueError(f"unknown initializer {initializer!r}; choose one of {', '.join(INITIALIZERS)}")
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ValueError(f"seed: expected a whole number, got {seed!r}")
     draw = INITIALIZERS[initializer]
     rng = random.Random(seed)
-    parameters: list[list] = []
-    for fan_in, fan_out in pairwise(sizes):
-        parameters.append([[draw(rng, fan_in, fan_out) for _ in range(fan_out)] for _ in range(fan_in)])
-        parameters.append([0.0] * fan_out)
-    return parameters
+
+    def filled(shape: Sequence[int], number: Callable[[], float]) -> list:
+        if len(shape) == 1:
+            return [number() for _ in range(shape[0])]
+        return [filled(shape[1:], number) for _ in range(shape[0])]
+
+    return [filled(each.shape, _first_number(each, draw, rng)) for each in architecture.parameters()]
+
+
+def _first_number(
+    parameter: Parameter, draw: Callable[[random.Random, int, int], float], rng: random.Random
+) -> Callable[[], float]:
+    """A function that gives one number of the parameter after the other, in row-major order."""
+    if parameter.fan_in:
+        return lambda: draw(rng, parameter.fan_in, parameter.fan_out)
+    constant = 1.0 if parameter.name.endswith("gamma") else 0.0
+    return lambda: constant

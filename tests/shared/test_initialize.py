@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.architectures import Architecture, mlp
 from shared.initialize import INITIALIZERS, check_layer_sizes, initialize_parameters
+from shared.layers import BatchNorm, Conv, Dense, Flatten
 
 FAN_IN, FAN_OUT = 300, 100
 VARIANCES = {
@@ -137,3 +139,18 @@ def test_an_unknown_initializer_is_rejected_with_the_choices() -> None:
 def test_a_seed_that_is_no_whole_number_is_rejected(seed: Any) -> None:
     with pytest.raises(ValueError, match=f"seed: expected a whole number, got {seed!r}"):
         initialize_parameters([2, 2], seed=seed)
+
+
+def test_a_convolution_counts_its_window_in_fan_in_and_fan_out() -> None:
+    architecture = Architecture((40, 8, 8), (Conv(60, (3, 5)), BatchNorm(), Flatten(), Dense(2)))
+    values, bias, gamma, beta, dense, _ = map(np.array, initialize_parameters(architecture, "xavier_uniform", seed=3))
+    assert values.shape == (60, 40, 3, 5)
+    limit = math.sqrt(6 / (15 * 40 + 15 * 60))
+    assert 0.999 * limit < np.abs(values).max() <= limit
+    assert abs(values.mean()) < FIVE_SIGMA * limit / math.sqrt(3 * values.size)
+    assert np.abs(dense).max() <= math.sqrt(6 / (60 * 6 * 4 + 2))
+    assert [bias.tolist(), gamma.tolist(), beta.tolist()] == [[0.0] * 60, [1.0] * 60, [0.0] * 60]
+
+
+def test_an_architecture_of_dense_layers_gets_the_numbers_of_its_sizes() -> None:
+    assert initialize_parameters(mlp([5, 4, 3]), seed=2) == initialize_parameters([5, 4, 3], seed=2)
