@@ -53,7 +53,10 @@ class StageUnavailable(Exception):
 
 class ArraysRoom(Protocol):
     def asarray(self, values: Any, dtype: str = "float32") -> Array:
-        """Values (nested sequences or anything numpy.asarray takes) as the stage's own array of 1 or 2 dimensions."""
+        """Values as the stage's own array of 1, 2 or 4 dimensions.
+
+        values: nested sequences, or anything numpy.asarray takes
+        """
 
     def to_host(self, array: Array) -> Any:
         """The array as something numpy.asarray accepts."""

@@ -1,8 +1,9 @@
 """What this floor computes with: a matrix is a list of rows, a row is a list of floats.
 
-A batch of two samples with three features is [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]. There is no array
-type to learn, and everything that happens to a number happens in a line you can read. Python floats
-are 64-bit, so this floor is also the most exact one: the others are checked against it.
+A batch of two samples with three features is [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]. A batch of images is a list of
+images; an image is a list of channels, and each channel is a matrix. There is no array type to learn, and
+everything that happens to a number happens in a line you can read. Python floats are 64-bit, so this floor is also
+the most exact one: the others are checked against it.
 """
 
 from collections.abc import Sequence
@@ -12,56 +13,104 @@ from typing import Any
 
 Vector = list[float]
 Matrix = list[list[float]]
+Images = list[list[list[list[float]]]]
+"""(batch, channels, rows, columns), as are the weights of a convolution: (out_channels, in_channels, rows, columns)."""
 
 DTYPES = ("float32", "float64")
+DIMENSIONS = (1, 2, 4)
 _NUMBERS = {float, int}
 
 
 def asarray(values: Any, dtype: str = "float32") -> Any:
-    """Values as this floor's array: a list of floats, or a list of equally long lists of floats.
+    """Values as this floor's array: a list of floats, or lists of equally long lists of floats.
 
-    values: nested sequences of numbers, or anything with `tolist()`, such as a NumPy array; 1-D or 2-D
+    values: nested sequences of numbers, or anything with `tolist()`, such as a NumPy array; 1-D, 2-D or 4-D
     dtype: "float32" or "float64". Both give Python floats, which are 64-bit: the parameter is here so
         that the same call works on every floor.
     Returns a new list; the values given are not kept.
-    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
-    something is not a number.
+    Raises ValueError for an empty or ragged array, another number of dimensions or an unknown dtype,
+    TypeError where something is not a number.
 
     >>> asarray([(1, 2), (3, 4)])
     [[1.0, 2.0], [3.0, 4.0]]
     """
     check_dtype("asarray", dtype)
-    if hasattr(values, "tolist"):
-        values = values.tolist()
-    if isinstance(values, Real):
-        raise ValueError("asarray: expected 1 or 2 dimensions, got 0")
-    if not _is_sequence(values):
+    values = _unwrapped(values)
+    if not isinstance(values, Real) and not _is_sequence(values):
         raise TypeError(f"asarray: expected real numbers, got {type(values).__name__}")
-    if len(values) == 0:
-        raise ValueError("asarray: expected at least one value, got an empty sequence")
-    if not any(_is_sequence(value) or hasattr(value, "tolist") for value in values):
-        return [_number(value) for value in values]
-    rows = [value.tolist() if hasattr(value, "tolist") else value for value in values]
-    for i, row in enumerate(rows):
-        if not _is_sequence(row):
-            raise ValueError(f"asarray: expected rows of equal length, got {row!r} as row {i} (ragged)")
-        if len(row) != len(rows[0]):
+    array, shape = _nested_lists(values)
+    if 0 in shape:
+        raise ValueError(f"asarray: expected at least one value, got shape {shape}")
+    if len(shape) not in DIMENSIONS:
+        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {len(shape)}")
+    return array
+
+
+def _nested_lists(values: Any) -> tuple[Any, tuple[int, ...]]:
+    """Nested sequences as nested lists of floats, and their shape."""
+    if not _is_sequence(values):
+        return _number(values), ()
+    values = [_unwrapped(value) for value in values]
+    if not any(map(_is_sequence, values)):  # the innermost level: one list, without a call for each number
+        return [_number(value) for value in values], (len(values),)
+    parts, shapes = zip(*map(_nested_lists, values), strict=True)
+    for i, shape in enumerate(shapes):
+        if shape != shapes[0]:
             raise ValueError(
                 "asarray: expected rows of equal length, "
-                f"got {len(row)} values in row {i} but {len(rows[0])} in row 0 (ragged)"
+                f"got shape {shape} at index {i} but {shapes[0]} at index 0 (ragged)"
             )
-    if len(rows[0]) == 0:
-        raise ValueError("asarray: expected at least one value, got rows without values")
-    return [[_number(value) for value in row] for row in rows]
+    return list(parts), (len(parts), *shapes[0])
 
 
 def as_list(values: Any) -> Any:
-    """The values as `asarray` makes them; the same list where it is a matrix of this floor already."""
+    """The values as `asarray` makes them; the same list where it is a matrix or a batch of images already."""
+    shape = _own_shape(values)
+    return values if shape is not None and len(shape) in (2, 4) else asarray(values)
+
+
+def _own_shape(values: Any) -> tuple[int, ...] | None:
+    """The shape of equally long nested lists of Python numbers; None for anything else."""
+    if not isinstance(values, list) or not values:
+        return None
+    if _NUMBERS.issuperset(map(type, values)):
+        return (len(values),)
+    shapes = set(map(_own_shape, values))
+    shape = shapes.pop()
+    return None if shapes or shape is None else (len(values), *shape)
+
+
+def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> tuple[Images, tuple[int, ...]]:
+    """The values as lists of 4 dimensions, and their shape; or an error that names them and their axes."""
     try:
-        matrix_shape("as_list", values)
-    except (TypeError, ValueError):
-        return asarray(values)
-    return values
+        images = as_list(values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    shape = shape_of(images)
+    if len(shape) != 4:
+        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {len(shape)} with shape {shape}")
+    return images, shape
+
+
+def as_vector(name: str, values: Any) -> Vector:
+    """The values as a list of numbers; or an error that names them."""
+    try:
+        vector = asarray(values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
+    shape = shape_of(vector)
+    if len(shape) != 1:
+        raise ValueError(f"{name}: expected 1 dimension, got {len(shape)} with shape {shape}")
+    return vector
+
+
+def shape_of(array: Any) -> tuple[int, ...]:
+    """The shape of an array that `asarray` made: (2, 3) of two rows with three columns."""
+    shape = []
+    while isinstance(array, list):
+        shape.append(len(array))
+        array = array[0]
+    return tuple(shape)
 
 
 def to_host(array: Any) -> Any:
@@ -134,10 +183,13 @@ def _is_sequence(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
+def _unwrapped(value: Any) -> Any:
+    """A NumPy array or number as Python's lists and numbers; anything else as it is."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
 def _number(value: Any) -> float:
     if isinstance(value, (str, bytes)) or not hasattr(value, "__float__"):
-        if _is_sequence(value):
-            raise ValueError("asarray: expected 1 or 2 dimensions, got more")
         raise TypeError(f"asarray: expected real numbers, got {value!r}")
     try:
         return float(value)

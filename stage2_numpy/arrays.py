@@ -13,14 +13,17 @@ Array = np.ndarray
 
 DTYPES = ("float32", "float64")
 
+DIMENSIONS = (1, 2, 4)
+"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
+
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
-    """Values as a C-contiguous array of 1 or 2 dimensions; no copy where they already are one.
+    """Values as a C-contiguous array of 1, 2 or 4 dimensions; no copy where they already are one.
 
     values: nested sequences of numbers, or anything numpy.asarray takes
     dtype: "float32" or "float64"
-    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
-    something is not a real number or hides behind a mask.
+    Raises ValueError for an empty or ragged array, another number of dimensions or an unknown dtype,
+    TypeError where something is not a real number or hides behind a mask.
 
     >>> asarray([(1, 2), (3, 4)]).dtype
     dtype('float32')
@@ -34,8 +37,8 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
         raise TypeError(f"asarray: {error}") from error
     if array.dtype.kind not in "fiub":
         raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in (1, 2):
-        raise ValueError(f"asarray: expected 1 or 2 dimensions, got {array.ndim}")
+    if array.ndim not in DIMENSIONS:
+        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
     return np.ascontiguousarray(array, dtype=dtype)
@@ -72,17 +75,30 @@ def borrow(scratch: Scratch | None, name: str, shape: tuple[int, ...], dtype: An
 
 def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix: the array itself if it is one, else converted; or an error that names it."""
-    if isinstance(values, np.ndarray) and values.dtype.char in "fd":
-        array = values
-    else:
-        try:
-            array = asarray(values)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{name}: {error}") from error
+    array = _as_floats(name, values)
     if array.ndim != 2:
         raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    return array
+
+
+def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
+    """A float32 or float64 array of 4 dimensions: the array itself if it is one, else converted; or an error that
+    names it and its axes."""
+    array = _as_floats(name, values)
+    if array.ndim != 4:
+        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name}: expected at least one value, got shape {array.shape}")
+    return array
+
+
+def as_vector(name: str, values: Any) -> Array:
+    """A float32 or float64 array of 1 dimension: the array itself if it is one, else converted; or an error."""
+    array = _as_floats(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
     return array
 
 
@@ -134,6 +150,15 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
         i = int(np.argmax((array < 0) | (array >= classes)))
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")
     return array
+
+
+def _as_floats(name: str, values: Any) -> Array:
+    if isinstance(values, np.ndarray) and values.dtype.char in "fd":
+        return values
+    try:
+        return asarray(values)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
 
 
 def _unmasked(values: Any) -> Array:

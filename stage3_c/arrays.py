@@ -18,18 +18,21 @@ from . import library
 Array = np.ndarray
 
 DTYPES = ("float32", "float64")
+
+DIMENSIONS = (1, 2, 4)
+"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 ALIGNMENT = 64
 
 _FLOAT32, _FLOAT64 = np.dtype("float32"), np.dtype("float64")
 
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
-    """Values as a C-contiguous, aligned array of 1 or 2 dimensions; no copy where they already are one.
+    """Values as a C-contiguous, aligned array of 1, 2 or 4 dimensions; no copy where they already are one.
 
     values: nested sequences of numbers, or anything numpy.asarray takes
     dtype: "float32" or "float64"
-    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
-    something is not a real number or hides behind a mask.
+    Raises ValueError for an empty or ragged array, another number of dimensions or an unknown dtype,
+    TypeError where something is not a real number or hides behind a mask.
 
     >>> asarray([(1, 2), (3, 4)]).dtype
     dtype('float32')
@@ -43,8 +46,8 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
         raise TypeError(f"asarray: {error}") from error
     if array.dtype.kind not in "fiub":
         raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in (1, 2):
-        raise ValueError(f"asarray: expected 1 or 2 dimensions, got {array.ndim}")
+    if array.ndim not in DIMENSIONS:
+        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
     try:

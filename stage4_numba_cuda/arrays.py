@@ -19,14 +19,17 @@ Array = Any
 
 DTYPES = ("float32", "float64")
 
+DIMENSIONS = (1, 2, 4)
+"""A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
+
 
 def asarray(values: Any, dtype: str = "float32") -> Array:
-    """Values as a device array of 1 or 2 dimensions; the same one where it is already on the device in this dtype.
+    """Values as a device array of 1, 2 or 4 dimensions; the same one where it is already on the device in this dtype.
 
     values: nested sequences of numbers, anything numpy.asarray takes, or a device array
     dtype: "float32" or "float64"
-    Raises ValueError for an empty, ragged or more than 2-D array or an unknown dtype, TypeError where
-    something is not a real number or hides behind a mask.
+    Raises ValueError for an empty or ragged array, another number of dimensions or an unknown dtype,
+    TypeError where something is not a real number or hides behind a mask.
 
     >>> asarray([(1, 2), (3, 4)]).shape
     (2, 2)
@@ -41,7 +44,7 @@ def checked_array(values: Any, dtype: str) -> Array:
     Raises as `asarray` does.
     """
     check_dtype("asarray", dtype)
-    if on_device(values) and values.dtype == dtype and values.ndim in (1, 2) and values.size and is_packed(values):
+    if on_device(values) and values.dtype == dtype and values.ndim in DIMENSIONS and values.size and is_packed(values):
         return values
     try:
         array = _unmasked(values)
@@ -51,8 +54,8 @@ def checked_array(values: Any, dtype: str) -> Array:
         raise TypeError(f"asarray: {error}") from error
     if array.dtype.kind not in "fiub":
         raise TypeError(f"asarray: expected real numbers, got {type(values).__name__} of {array.dtype}")
-    if array.ndim not in (1, 2):
-        raise ValueError(f"asarray: expected 1 or 2 dimensions, got {array.ndim}")
+    if array.ndim not in DIMENSIONS:
+        raise ValueError(f"asarray: expected 1, 2 or 4 dimensions, got {array.ndim}")
     if array.size == 0:
         raise ValueError(f"asarray: expected at least one value, got shape {array.shape}")
     with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere

@@ -20,8 +20,15 @@ from shared.contract import Stage
         np.arange(6, dtype=np.int64).reshape(3, 2),
         np.arange(6, dtype=np.float32).reshape(3, 2).T,
         [np.array([1.0, 2.0]), np.array([3.0, 4.0])],
+        [np.float32(1.0), np.int64(2)],
+        [[[[1.0, 2.0]], [[3.0, 4.0]], [[5.0, 6.0]]]],
+        np.arange(24.0).reshape(2, 3, 1, 4).transpose(1, 0, 3, 2),
+        [[np.eye(2)], [np.ones((2, 2))]],
     ],
-    ids=["vector", "matrix", "one", "tuple", "tuples", "numpy", "numpy int", "numpy transposed", "list of numpy rows"],
+    ids=[
+        *("vector", "matrix", "one", "tuple", "tuples", "numpy", "numpy int", "numpy transposed", "list of numpy rows"),
+        *("list of numpy numbers", "images", "numpy images transposed", "lists of numpy matrices"),
+    ],
 )
 def test_values_come_out_as_they_went_in(stage: Stage, values: Any) -> None:
     for dtype in ("float32", "float64"):
@@ -30,9 +37,10 @@ def test_values_come_out_as_they_went_in(stage: Stage, values: Any) -> None:
         assert np.array_equal(got, np.asarray(values, dtype=np.float64))
 
 
-def test_asarray_takes_its_own_arrays(stage: Stage) -> None:
-    array = stage.arrays.asarray([[1.0, 2.0], [3.0, 4.0]])
-    assert np.array_equal(stage.arrays.to_host(stage.arrays.asarray(array)), [[1.0, 2.0], [3.0, 4.0]])
+@pytest.mark.parametrize("values", [[[1.0, 2.0], [3.0, 4.0]], [[[[1.0, 2.0], [3.0, 4.0]]]]], ids=["matrix", "images"])
+def test_asarray_takes_its_own_arrays(stage: Stage, values: Any) -> None:
+    array = stage.arrays.asarray(values)
+    assert np.array_equal(stage.arrays.to_host(stage.arrays.asarray(array)), values)
 
 
 def test_nan_and_inf_are_numbers(stage: Stage) -> None:
@@ -54,23 +62,35 @@ def test_dtype_is_float32_where_none_is_given(stage: Stage) -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [[[1.0, 2.0], [3.0]], [[1.0], 2.0], [1.0, [2.0]]],
-    ids=["row too short", "number among rows", "row among numbers"],
+    [
+        [[1.0, 2.0], [3.0]],
+        [[1.0], 2.0],
+        [1.0, [2.0]],
+        [[[[1.0]]], [[[1.0]], [[2.0]]]],
+        [[[[1.0], [2.0]]], [[[1.0, 2.0]]]],
+        [[[[1.0]]], [[2.0]]],
+    ],
+    ids=[
+        *("row too short", "number among rows", "row among numbers"),
+        *("another number of channels", "channels of another shape", "an image of fewer dimensions"),
+    ],
 )
 def test_ragged_values_are_rejected_and_called_ragged(stage: Stage, values: Any) -> None:
     with pytest.raises(ValueError, match="ragged"):
         stage.arrays.asarray(values)
 
 
-@pytest.mark.parametrize("values", [[], [[]], [[], []], np.zeros((0, 3)), np.zeros((3, 0))])
+@pytest.mark.parametrize("values", [[], [[]], [[], []], np.zeros((0, 3)), np.zeros((3, 0)), np.zeros((2, 1, 0, 3))])
 def test_empty_values_are_rejected(stage: Stage, values: Any) -> None:
-    with pytest.raises(ValueError, match=r"asarray: .*at least one"):
+    with pytest.raises(ValueError, match=r"^asarray: expected at least one value"):
         stage.arrays.asarray(values)
 
 
-@pytest.mark.parametrize("values", [[[[1.0]]], np.zeros((2, 2, 2))], ids=["lists", "numpy"])
-def test_three_dimensions_are_rejected(stage: Stage, values: Any) -> None:
-    with pytest.raises(ValueError, match=r"asarray: .*dimensions"):
+@pytest.mark.parametrize("shape", [(1, 1, 1), (2, 3, 4), (1, 1, 1, 1, 1), (1, 2, 1, 2, 1)], ids=str)
+@pytest.mark.parametrize("kind", ["lists", "numpy"])
+def test_three_and_five_dimensions_are_rejected(stage: Stage, shape: tuple[int, ...], kind: str) -> None:
+    values: Any = np.ones(shape) if kind == "numpy" else np.ones(shape).tolist()
+    with pytest.raises(ValueError, match=rf"^asarray: expected 1, 2 or 4 dimensions, got {len(shape)}$"):
         stage.arrays.asarray(values)
 
 

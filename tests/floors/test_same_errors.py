@@ -29,8 +29,8 @@ BAD_X: dict[str, tuple[Any, type[Exception], str]] = {
     "complex numbers": ([[1j, 2.0]], TypeError, NUMBERS),
     "a dict": ({"a": 1}, TypeError, NUMBERS),
     "an iterator": (iter(X), TypeError, NUMBERS),
-    "a number": (5, ValueError, "asarray: expected 1 or 2 dimensions, got 0"),
-    "three dimensions": ([[[1.0, 2.0]]], ValueError, "asarray: expected 1 or 2 dimensions"),
+    "a number": (5, ValueError, "asarray: expected 1, 2 or 4 dimensions, got 0"),
+    "three dimensions": ([[[1.0, 2.0]]], ValueError, "asarray: expected 1, 2 or 4 dimensions"),
     "no rows": ([], ValueError, "asarray: expected at least one value"),
     "an empty row": ([[]], ValueError, "asarray: expected at least one value"),
     "no rows of an array": (np.ones((0, 2)), ValueError, "asarray: expected at least one value"),
@@ -97,7 +97,7 @@ BAD_LABELS: dict[str, tuple[Any, type[Exception], str]] = {
 BAD_TARGETS: dict[str, tuple[Any, type[Exception], str]] = {
     "None": (None, TypeError, NUMBERS),
     "text": ([["a", "b"], ["c", "d"]], TypeError, NUMBERS),
-    "a number": (0, ValueError, "asarray: expected 1 or 2 dimensions, got 0"),
+    "a number": (0, ValueError, "asarray: expected 1, 2 or 4 dimensions, got 0"),
     "ragged rows": ([[1.0, 2.0], [3.0]], ValueError, "asarray: expected rows of equal length"),
     "labels": ([0, 1], ValueError, "{}: targets: expected 2 dimensions (rows, columns), got 1 with shape (2,)"),
     "a column": ([[0], [1]], ValueError, "{}: targets is (2, 1) but OUTPUTS is (2, 2); they must have the same shape"),
@@ -179,7 +179,7 @@ BAD_PARAMETERS: dict[str, tuple[Any, type[Exception], str]] = {
     "text": ("abcd", TypeError, NUMBERS),
     "None for weights": ([None, BIAS], TypeError, NUMBERS),
     "text for a bias": ([WEIGHTS, ["a", "b"]], TypeError, NUMBERS),
-    "a number for a bias": ([WEIGHTS, 5.0], ValueError, "asarray: expected 1 or 2 dimensions, got 0"),
+    "a number for a bias": ([WEIGHTS, 5.0], ValueError, "asarray: expected 1, 2 or 4 dimensions, got 0"),
     "ragged weights": ([[[1.0, 2.0], [3.0]], BIAS], ValueError, "asarray: expected rows of equal length"),
     "no bias": ([WEIGHTS, []], ValueError, "asarray: expected at least one value"),
     "weights of one dimension": (

@@ -106,7 +106,7 @@ BAD_STATES: dict[str, tuple[Any, type[Exception], str]] = {
     "three dimensions": (
         moments([[[[1.0]]]]),
         ValueError,
-        "load_state: number 0 of first_moment: asarray: expected 1 or 2 dimensions",
+        "load_state: number 0 of first_moment: asarray: expected 1, 2 or 4 dimensions",
     ),
     "an empty array": (
         moments([[]]),

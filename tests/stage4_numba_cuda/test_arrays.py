@@ -96,8 +96,8 @@ def test_a_number_too_large_for_float32_becomes_inf_without_a_warning() -> None:
 REFUSED = {
     "empty": ([], ValueError, "asarray: expected at least one value, got shape (0,)"),
     "an empty row": ([[]], ValueError, "asarray: expected at least one value, got shape (1, 0)"),
-    "a number": (1.0, ValueError, "asarray: expected 1 or 2 dimensions, got 0"),
-    "three dimensions": (np.ones((2, 2, 2)), ValueError, "asarray: expected 1 or 2 dimensions, got 3"),
+    "a number": (1.0, ValueError, "asarray: expected 1, 2 or 4 dimensions, got 0"),
+    "three dimensions": (np.ones((2, 2, 2)), ValueError, "asarray: expected 1, 2 or 4 dimensions, got 3"),
     "ragged": ([[1.0], [1.0, 2.0]], ValueError, "asarray: expected rows of equal length, got ragged ones"),
     "text": (["1.5"], TypeError, "asarray: expected real numbers, got list of <U3"),
     "complex": ([1j], TypeError, "asarray: expected real numbers, got list of complex128"),
@@ -118,7 +118,7 @@ def test_what_is_no_array_of_numbers_is_refused(values: Any, kind: type[Exceptio
 
 
 def test_three_dimensions_on_the_device_are_refused_too() -> None:
-    with pytest.raises(ValueError, match=r"^asarray: expected 1 or 2 dimensions, got 3$"):
+    with pytest.raises(ValueError, match=r"^asarray: expected 1, 2 or 4 dimensions, got 3$"):
         arrays.asarray(device((2, 2, 2)))
 
 

@@ -1,0 +1,66 @@
+"""A window that walks over an image: how often it fits, and what is said when it does not.
+
+    pair             a size, stride or padding: one whole number, or a pair of them (rows, columns)
+    output_size      how many places the window has in the padded image, (rows, columns)
+    image_shape      a shape (batch, channels, rows, columns), checked
+
+Convolution and pooling ask here on every floor, so a mistake gets the same answer on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import index
+from typing import Any
+
+Pair = tuple[int, int]
+
+
+def pair(name: str, value: Any, smallest: int) -> Pair:
+    """A whole number n as (n, n), a pair of whole numbers as it is.
+
+    name: what the sentence of an error begins with, "conv2d: stride"; smallest: 1, or 0 for a padding
+    Raises TypeError where a number is not whole, ValueError for less than the smallest or for more than two numbers.
+    """
+    expected = (
+        f"{name}: expected a whole number of at least {smallest}, or a pair (rows, columns) of them, got {value!r}"
+    )
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    numbers = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value, value]
+    if any(isinstance(number, bool) or not hasattr(number, "__index__") for number in numbers):
+        raise TypeError(f"{expected}, got {value!r}")
+    if len(numbers) != 2 or min(map(index, numbers)) < smallest:
+        raise ValueError(f"{expected}, got {value!r}")
+    return index(numbers[0]), index(numbers[1])
+
+
+def output_size(function: str, image: Sequence[int], window: Pair, stride: Pair, padding: Pair = (0, 0)) -> Pair:
+    """(rows, columns) of the output: (image + 2 padding - window) // stride + 1. A place that is cut off is no place.
+
+    image: (…, rows, columns). Raises ValueError where the window has no place at all.
+    """
+    rows, columns = int(image[-2]), int(image[-1])
+    padded = rows + 2 * padding[0], columns + 2 * padding[1]
+    if window[0] > padded[0] or window[1] > padded[1]:
+        with_padding = f" padded to {padded}" if any(padding) else ""
+        raise ValueError(f"{function}: the window {window} is larger than the image {(rows, columns)}{with_padding}")
+    return (padded[0] - window[0]) // stride[0] + 1, (padded[1] - window[1]) // stride[1] + 1
+
+
+def image_shape(name: str, value: Any) -> tuple[int, int, int, int]:
+    """(batch, channels, rows, columns) as Python's numbers.
+
+    Raises TypeError where a number is not whole, ValueError unless there are four of at least 1.
+    """
+    expected = f"{name}: expected 4 whole numbers (batch, channels, rows, columns) of at least 1, got {value!r}"
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+        raise TypeError(expected)
+    if any(isinstance(number, bool) or not hasattr(number, "__index__") for number in value):
+        raise TypeError(expected)
+    if len(value) != 4 or min(map(index, value)) < 1:
+        raise ValueError(expected)
+    batch, channels, rows, columns = map(index, value)
+    return batch, channels, rows, columns
