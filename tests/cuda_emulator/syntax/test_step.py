@@ -304,7 +304,7 @@ def test_after_an_error_no_thread_is_left_half_way():
     left = [
         each
         for each in gc.get_objects()
-        if isinstance(each, GeneratorType) and each.__name__ == "stumbles" and each.gi_frame
+        if type(each) is GeneratorType and each.__name__ == "stumbles" and each.gi_frame
     ]
     assert caught.value.__traceback__ is not None  # which would have kept them
     assert not left
