@@ -14,10 +14,11 @@ from dataclasses import MISSING, dataclass, fields
 from operator import index
 from typing import Any
 
+from shared.windows import Pair, output_size, pair
+
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 
 Shape = tuple[int, ...]
-Pair = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -127,25 +128,6 @@ def describe(layer: Layer) -> str:
     return f"{type(layer).__name__}({', '.join(parts)})"
 
 
-def pair(value: int | Pair | Sequence[int]) -> Pair:
-    """A setting of a window as (rows, columns): 3 means (3, 3)."""
-    if isinstance(value, int):
-        return value, value
-    rows, columns = value
-    return rows, columns
-
-
-def window_shape(size: int | Pair, stride: int | Pair | None, padding: int | Pair, height: int, width: int) -> Pair:
-    """(H', W') = (extent + 2 padding - size) // stride + 1 of a convolution or a pooling; windows that do not fit are
-    dropped. stride: None for that of the size."""
-    strides = pair(size if stride is None else stride)
-    rows, columns = (
-        (extent + 2 * p - window) // s + 1
-        for extent, p, window, s in zip((height, width), pair(padding), pair(size), strides, strict=True)
-    )
-    return rows, columns
-
-
 # ---- what a layer does to a shape
 
 
@@ -183,19 +165,20 @@ def _after(layer: Layer, shape: Shape, where: str) -> Shape:
     if len(shape) != 3:
         raise ValueError(f"{where}: input is {times(shape)} features; expected an image (channels, height, width)")
     channels, height, width = shape
+    size, stride = layer.size, layer.size if layer.stride is None else layer.stride
     padding = layer.padding if isinstance(layer, Conv) else 0
-    (rows, columns), (p, q) = pair(layer.size), pair(padding)
+    (rows, columns), (p, q) = pair("size", size, 1), pair("padding", padding, 0)
     if height + 2 * p < rows or width + 2 * q < columns:
         padded = f" with its padding {height + 2 * p} x {width + 2 * q}," if p or q else ""
         raise ValueError(f"{where}: input is {height} x {width},{padded} smaller than the {rows} x {columns} window")
-    new = window_shape(layer.size, layer.stride, padding, height, width)
+    new = output_size(where, shape, (rows, columns), pair("stride", stride, 1), (p, q))
     return (layer.out_channels if isinstance(layer, Conv) else channels, *new)
 
 
 def parameters_of(each: Placed) -> Iterator[Parameter]:
     layer, where = each.layer, f"layer {each.number}, {type(each.layer).__name__}"
     if isinstance(layer, Conv):
-        rows, columns = pair(layer.size)
+        rows, columns = pair("size", layer.size, 1)
         inputs, outputs = each.input_shape[0], layer.out_channels
         area = rows * columns
         yield Parameter(f"{where}: weights", (outputs, inputs, rows, columns), inputs * area, outputs * area)
@@ -211,7 +194,7 @@ def parameters_of(each: Placed) -> Iterator[Parameter]:
 
 def multiply_adds_of(each: Placed) -> int:
     if isinstance(each.layer, Conv):
-        rows, columns = pair(each.layer.size)
+        rows, columns = pair("size", each.layer.size, 1)
         return math.prod(each.output_shape) * each.input_shape[0] * rows * columns
     return each.input_shape[0] * each.output_shape[0] if isinstance(each.layer, Dense) else 0
 
@@ -270,11 +253,8 @@ def _whole(value: Any, where: str, least: int) -> int:
 
 
 def _window(value: Any, where: str, least: int) -> int | Pair:
-    if isinstance(value, tuple | list):
-        if len(value) != 2:
-            raise ValueError(f"{where}: expected a number or a pair (rows, columns), got {shortened(value)}")
-        return _whole(value[0], where, least), _whole(value[1], where, least)
-    return _whole(value, where, least)
+    both = pair(where, value, least)
+    return both[0] if hasattr(value, "__index__") else both
 
 
 def times(shape: Shape) -> str:

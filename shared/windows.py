@@ -29,9 +29,9 @@ def pair(name: str, value: Any, smallest: int) -> Pair:
         value = value.tolist()
     numbers = list(value) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else [value, value]
     if any(isinstance(number, bool) or not hasattr(number, "__index__") for number in numbers):
-        raise TypeError(f"{expected}, got {value!r}")
+        raise TypeError(expected)
     if len(numbers) != 2 or min(map(index, numbers)) < smallest:
-        raise ValueError(f"{expected}, got {value!r}")
+        raise ValueError(expected)
     return index(numbers[0]), index(numbers[1])
 
 
