@@ -1,7 +1,7 @@
 """What every stage must provide, as types, and the two functions that import a stage.
 
-A stage is a package of seven rooms (modules) with the same names on every floor. Code outside the floors imports them
-through this module only:
+A stage is a package of rooms (modules) with the same names on every floor: seven that every stage has, and three of
+convolutional networks. Code outside the floors imports them through this module only:
 
     load_stage("stage2_numpy")           prepares the stage and returns its rooms: stage.matmul.matmul(a, b)
     load_part("stage3_c", "library")     one module of a stage that is not a room
@@ -32,6 +32,8 @@ STAGE_TITLES = dict(zip(STAGES, ("stage 1: pure Python", "stage 2: NumPy", "stag
 """The title of each stage by its name, known without importing it: a chart may show results of another machine."""
 
 ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
+IMAGE_ROOMS = ("convolution", "pooling", "batch_norm")
+"""The rooms of convolutional networks, which not every stage has: they are None where it has not."""
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
@@ -185,6 +187,9 @@ class Stage:
     optimizers: Any
     ceilings: Any = None
     """Loops that measure the machine's highest speeds (stage3_c/ceilings.py); None on a floor without them."""
+    convolution: Any = None
+    pooling: Any = None
+    batch_norm: Any = None
 
     @property
     def number(self) -> int:
@@ -257,8 +262,10 @@ def load_stage(name: str) -> Stage:
     if prepare is not None:
         prepare()
     rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
-    has_ceilings = importlib.util.find_spec(f"{full}.ceilings") is not None
-    return Stage(name=full, **rooms, ceilings=importlib.import_module(f"{full}.ceilings") if has_ceilings else None)
+    for room in (*IMAGE_ROOMS, "ceilings"):
+        if importlib.util.find_spec(f"{full}.{room}") is not None:
+            rooms[room] = importlib.import_module(f"{full}.{room}")
+    return Stage(name=full, **rooms)
 
 
 def load_part(stage: str, name: str) -> Any:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from shared import contract
 from tests.house.source_tree import FLOORS, PACKAGES, ROOT, files
 
-ROOMS = {"arrays", "matmul", "activations", "losses", "dense", "network", "optimizers", "train"}
+ROOMS = {"train", *contract.ROOMS, *contract.IMAGE_ROOMS}
 """What every floor has, told once, in docs/architecture.md."""
 
 MAPS = [path for package in PACKAGES for path in files(package) if path.name == "__init__.py"]
