@@ -11,8 +11,13 @@ import typer
 
 def look(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN_DIR", help="A run's folder, or one checkpoint of it.", show_default=False)
-    ],
+        Path | None,
+        typer.Argument(metavar="RUN_DIR", help="A run's folder, or one checkpoint of it.", show_default=False),
+    ] = None,
+    architecture: Annotated[
+        str | None,
+        typer.Option(help="Instead of a run: draw a known network, like lenet5, layer by layer; --out saves a figure."),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the figures.", show_default="RUN_DIR/look")] = None,
     count: Annotated[int, typer.Option(help="How many of its mistakes to show.")] = 12,
     data_dir: Annotated[
@@ -22,6 +27,8 @@ def look(
 ) -> None:
     """Look inside a trained network: weights as images, what it confuses, where it is sure and wrong, dead units.
 
+    Of a convolutional network also: the filters of its first layer, and what each layer makes of one image.
+
     The figures are saved as PNG and SVG, light and dark. RUN_DIR is the folder that `groundup train` wrote; of its
     checkpoints the last is looked into, unless you name best.safetensors.
 
@@ -29,10 +36,31 @@ def look(
     Examples:
       groundup look runs/stage2_numpy
       groundup look runs/stage2_numpy/best.safetensors --out figures --count 24
+      groundup look --architecture lenet5
     """
+    if (run is None) == (architecture is None):
+        raise ValueError("look: name the folder of a run, or --architecture and a network like lenet5; one of the two")
+    if architecture is not None:
+        _draw(architecture, out, json)
+        return
+    assert run is not None
     from groundup import look as looking  # here, as groundup/cli.py says
 
     if count < 1:
         raise ValueError(f"--count: expected at least 1, got {count}")
     document, found = looking.look(run, out, count, data_dir)
     typer.echo(json_module.dumps(document, indent=2) if json else "\n".join(looking.lines(document, found)))
+
+
+def _draw(name: str, out: Path | None, json: bool) -> None:
+    from shared.architectures import named  # here, as groundup/cli.py says
+
+    network = named(name)
+    typer.echo(json_module.dumps(network.to_json(), indent=2) if json else network.drawing())
+    if out is not None:
+        from shared.charts.architecture import TITLES, drawing
+        from shared.charts.save import save
+
+        files = save(drawing(network, TITLES[name]).figure, out / name, dark=True)
+        if not json:
+            typer.echo(f"figure in {out}: {', '.join(path.name for path in files)}")

@@ -14,6 +14,7 @@ from groundup import look as looking
 from groundup.commands import look as command
 from groundup.train import DEFAULTS
 from shared import contract
+from shared.architectures import Architecture, named
 from shared.charts import inside as charts
 from shared.charts.style import Chart
 from shared.charts.words import NO_BREAK
@@ -124,6 +125,25 @@ def test_a_checkpoint_can_be_named_itself(
 def test_an_interrupted_run_says_how_far_it_came(runs: Path, position: dict[str, int], text: str) -> None:
     checkpoint = load_checkpoint(runs / "relu" / "last.safetensors")
     assert looking._how_long(replace(checkpoint, about_run={"position": position})) == text
+
+
+@pytest.mark.parametrize("name", ["lenet5", "residual_cnn"])
+def test_an_architecture_is_drawn_without_a_run(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("--architecture", name)
+    assert capsys.readouterr().out == f"{named(name).drawing()}\n"
+    run("--architecture", name, "--out", tmp_path)
+    assert capsys.readouterr().out.splitlines()[-1].startswith(f"figure in {tmp_path}: {name}.png, {name}.svg, ")
+    assert (tmp_path / f"{name}.svg").is_file()
+    run("--architecture", name, "--json")
+    assert Architecture.from_json(json.loads(capsys.readouterr().out)) == named(name)
+
+
+def test_a_run_or_an_architecture_is_needed_and_not_both(runs: Path) -> None:
+    for arguments in ((), (runs / "relu", "--architecture", "lenet5")):
+        with pytest.raises(ValueError, match=r"name the folder of a run, or --architecture .*; one of the two"):
+            run(*arguments)
+    with pytest.raises(ValueError, match="unknown architecture 'lenet6'; choose one of lenet5, fashion_cnn, residual"):
+        run("--architecture", "lenet6")
 
 
 def saved(folder: Path, sizes: list[int], progress: dict[str, Any]) -> Path:
