@@ -75,7 +75,7 @@ def borrow(scratch: Scratch | None, name: str, shape: tuple[int, ...], dtype: An
 
 def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix: the array itself if it is one, else converted; or an error that names it."""
-    array = _as_floats(name, values)
+    array = as_floats(name, values)
     if array.ndim != 2:
         raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
     if array.size == 0:
@@ -86,7 +86,7 @@ def as_matrix(name: str, values: Any) -> Array:
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
     """A float32 or float64 array of 4 dimensions: the array itself if it is one, else converted; or an error that
     names it and its axes."""
-    array = _as_floats(name, values)
+    array = as_floats(name, values)
     if array.ndim != 4:
         raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
     if array.size == 0:
@@ -96,7 +96,7 @@ def as_images(name: str, values: Any, axes: str = "batch, channels, rows, column
 
 def as_vector(name: str, values: Any) -> Array:
     """A float32 or float64 array of 1 dimension: the array itself if it is one, else converted; or an error."""
-    array = _as_floats(name, values)
+    array = as_floats(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
     return array
@@ -152,7 +152,8 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     return array
 
 
-def _as_floats(name: str, values: Any) -> Array:
+def as_floats(name: str, values: Any) -> Array:
+    """A float32 or float64 array of any dimensions: the array itself if it is one, else converted; or an error."""
     if isinstance(values, np.ndarray) and values.dtype.char in "fd":
         return values
     try:

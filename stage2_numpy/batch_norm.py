@@ -1,0 +1,250 @@
+"""Batch normalisation: each channel of a batch is brought to mean 0 and deviation 1, then scaled and shifted.
+
+    y = gamma * normalised + beta,  normalised = (x - mean) / sqrt(variance + epsilon)
+
+with one gamma and one beta for each channel. While training, mean and variance are those of the batch, over N, H and W
+(over N for rows of features), and running averages of them are kept. In use, these averages are taken, so that the
+answer for an image does not depend on the other images of its batch. The variance that normalises divides by the
+count n of the values, the one that is tracked by n - 1, as in PyTorch.
+
+Inside, an array of any of the two shapes is (N, C, L): L = H W numbers, or 1.
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from .arrays import Array, Scratch, as_floats, as_vector, asarray, borrow, output_like
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What `batch_norm` keeps for `batch_norm_backward`: normalised = inverse * (centred - rest).
+
+    centred: x - mean, (N, C, L), valid until the scratch memory that it lies in is used again
+    rest: what rounding left of centred's mean; inverse: 1 / sqrt(variance + epsilon); both (C,) and float64
+    gamma: (C,), as it was in the forward pass
+    training: whether mean and variance came from the batch, and so depend on x
+    """
+
+    centred: Array
+    rest: Array
+    inverse: Array
+    gamma: Array
+    shape: tuple[int, ...]
+    training: bool
+
+
+def batch_norm(
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    running_mean: Array,
+    running_var: Array,
+    training: bool,
+    momentum: float = 0.1,
+    epsilon: float = 1e-5,
+    out: Array | None = None,
+    scratch: Scratch | None = None,
+) -> tuple[Array, Saved]:
+    """x (N, C, H, W) or (N, C), all others (C,) -> output shaped like x, and what the backward pass needs.
+
+    Same as torch.nn.functional.batch_norm. While training, the running arrays are changed in place:
+    running = (1 - momentum) * running + momentum * the batch's.
+    out: where to write the output; scratch: memory for what is saved, of this layer alone
+    Raises ValueError where shapes do not fit, or while training with one value a channel; TypeError for a mix of
+    dtypes.
+
+    The mean is subtracted before anything is squared: numbers far from zero lose no digits that way. What rounding
+    left of the mean is measured and subtracted, too.
+    """
+    x = _checked_x("batch_norm", x)
+    gamma, beta, mean, var = _checked_channels(
+        x, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
+    )
+    momentum, epsilon = _checked_numbers(momentum, epsilon)
+    count = x.size // x.shape[1]
+    if training:
+        _check_trainable(x, count, running_mean=running_mean, running_var=running_var)
+    out = output_like("batch_norm", out, x.shape, x.dtype)
+
+    lines = x.reshape(*x.shape[:2], -1)
+    centred = borrow(scratch, "batch_norm centred", lines.shape, x.dtype)
+    if training:
+        mean = (lines.sum(axis=2).sum(axis=0, dtype=np.float64) / count).astype(x.dtype)
+    np.subtract(lines, mean[:, np.newaxis], out=centred)
+    rest = np.zeros(len(mean))
+    if training:
+        rest = centred.sum(axis=2).sum(axis=0, dtype=np.float64) / count
+        var = _products(centred, centred) / count - rest * rest
+        _track(running_mean, mean + rest, momentum)
+        _track(running_var, var * (count / (count - 1)), momentum)
+    inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)
+
+    slope = gamma * inverse
+    np.multiply(centred.reshape(x.shape), _spread(slope, x), out=out)
+    out += _spread(beta - rest * slope, x)
+    return out, Saved(centred, rest, inverse, gamma.copy(), x.shape, training)
+
+
+def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = None) -> tuple[Array, Array, Array]:
+    """From dL/doutput, shaped like x, to (dL/dx, dL/dgamma, dL/dbeta).
+
+    With g = grad_output and n values a channel: dL/dbeta = sum of g, dL/dgamma = sum of g * normalised, and while
+    training dL/dx = gamma * inverse * (g - dL/dbeta / n - normalised * dL/dgamma / n). The last two terms are there
+    because mean and variance depend on x; in use they do not, and dL/dx = gamma * inverse * g.
+    """
+    grad_output = as_floats("batch_norm_backward: grad_output", grad_output)
+    if grad_output.shape != saved.shape:
+        raise ValueError(
+            f"batch_norm_backward: grad_output is {grad_output.shape}, expected {saved.shape}, the shape of x"
+        )
+    centred, inverse, dtype = saved.centred, saved.inverse, saved.centred.dtype
+    if grad_output.dtype != dtype:
+        raise TypeError(
+            f"batch_norm_backward: grad_output is {grad_output.dtype} but x is {dtype}; convert one of them"
+        )
+    out = output_like("batch_norm_backward", out, saved.shape, dtype)
+    lines = grad_output.reshape(centred.shape)
+    count = centred.size // centred.shape[1]
+
+    grad_beta = lines.sum(axis=2).sum(axis=0, dtype=np.float64)
+    grad_gamma = inverse * (_products(lines, centred) - saved.rest * grad_beta)
+    slope = saved.gamma * inverse
+    if saved.training:
+        bend = inverse * grad_gamma / count  # normalised * grad_gamma / n is bend * (centred - rest)
+        np.multiply(centred.reshape(saved.shape), _spread(-bend, out), out=out)
+        out += grad_output
+        out += _spread(bend * saved.rest - grad_beta / count, out)
+        out *= _spread(slope, out)
+    else:
+        np.multiply(grad_output, _spread(slope, out), out=out)
+    return out, grad_gamma.astype(dtype), grad_beta.astype(dtype)
+
+
+class BatchNorm:
+    """A layer that normalises each channel. Same as torch.nn.BatchNorm2d and BatchNorm1d.
+
+    gamma, beta: (channels,), copied; a float64 array stays float64, everything else becomes float32
+    running_mean, running_var: (channels,), copied; zeros and ones if None. Training changes them in place.
+    grad_gamma, grad_beta: as of the last `backward`, zeros before the first, written in place
+    Raises ValueError where the shapes do not fit together or a number is out of its range.
+    """
+
+    def __init__(
+        self,
+        gamma: Any,
+        beta: Any,
+        running_mean: Any = None,
+        running_var: Any = None,
+        momentum: float = 0.1,
+        epsilon: float = 1e-5,
+    ) -> None:
+        dtype = "float64" if getattr(gamma, "dtype", None) == np.float64 else "float32"
+        self.gamma: Array = as_vector("BatchNorm: gamma", asarray(gamma, dtype)).copy()
+        channels = len(self.gamma)
+        self.beta = _vector_like("beta", beta, self.gamma)
+        self.running_mean = _vector_like(
+            "running_mean", np.zeros(channels) if running_mean is None else running_mean, self.gamma
+        )
+        self.running_var = _vector_like(
+            "running_var", np.ones(channels) if running_var is None else running_var, self.gamma
+        )
+        self.momentum, self.epsilon = _checked_numbers(momentum, epsilon, "BatchNorm")
+        self.grad_gamma: Array = np.zeros_like(self.gamma)
+        self.grad_beta: Array = np.zeros_like(self.beta)
+        self._saved: Saved | None = None
+        self._scratch = Scratch()  # of its own, because what one layer saves must outlast the next layer's forward pass
+
+    def forward(self, x: Array, training: bool = False, out: Array | None = None) -> Array:
+        """x (N, C, H, W) or (N, C) -> the same shape. Remembers what `backward` needs."""
+        out, self._saved = batch_norm(
+            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon,
+            out, self._scratch,
+        )  # fmt: skip
+        return out
+
+    def backward(self, grad_output: Array, out: Array | None = None) -> Array:
+        """From dL/doutput to grad_gamma, grad_beta and dL/dx, which is returned, in `out` if given."""
+        if self._saved is None:
+            raise ValueError("BatchNorm.backward: there was no forward pass yet, so there is nothing to differentiate")
+        grad_input, grad_gamma, grad_beta = batch_norm_backward(grad_output, self._saved, out)
+        np.copyto(self.grad_gamma, grad_gamma)
+        np.copyto(self.grad_beta, grad_beta)
+        return grad_input
+
+
+def _products(a: Array, b: Array) -> Array:
+    """For each channel, the sum of a * b over N and L: in the arrays' dtype over L, in float64 over N."""
+    return np.einsum("ncl,ncl->nc", a, b).sum(axis=0, dtype=np.float64)
+
+
+def _spread(values: Array, like: Array) -> Array:
+    """(C,) as an array that NumPy repeats along the other axes of (N, C) or (N, C, H, W)."""
+    return values.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 2))
+
+
+def _track(running: Array, current: Array, momentum: float) -> None:
+    running[...] = (1 - momentum) * running + momentum * current
+
+
+def _checked_x(function: str, x: Any) -> Array:
+    x = as_floats(f"{function}: x", x)
+    if x.ndim not in (2, 4):
+        raise ValueError(
+            f"{function}: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
+            f"got {x.ndim} with shape {x.shape}"
+        )
+    if x.size == 0:
+        raise ValueError(f"{function}: x: expected at least one value, got shape {x.shape}")
+    return x
+
+
+def _checked_channels(x: Array, **arrays: Any) -> list[Array]:
+    """The arrays of one number for each channel, after a check of their shape and dtype."""
+    checked = []
+    for name, values in arrays.items():
+        vector = as_vector(f"batch_norm: {name}", values)
+        if len(vector) != x.shape[1]:
+            raise ValueError(
+                f"batch_norm: {name} is {vector.shape} but x is {x.shape}; expected one number for each channel, "
+                f"({x.shape[1]},)"
+            )
+        if vector.dtype != x.dtype:
+            raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
+        checked.append(vector)
+    return checked
+
+
+def _check_trainable(x: Array, count: int, **running: Any) -> None:
+    if count == 1:
+        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
+    for name, array in running.items():
+        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+            raise TypeError(
+                f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}"
+                + (" that is read-only" if isinstance(array, np.ndarray) else "")
+            )
+
+
+def _vector_like(name: str, values: Any, gamma: Array) -> Array:
+    vector = as_vector(f"BatchNorm: {name}", asarray(values, gamma.dtype.name))
+    if vector.shape != gamma.shape:
+        raise ValueError(
+            f"BatchNorm: {name} is {vector.shape} but gamma is {gamma.shape}; they must have the same shape"
+        )
+    return vector.copy()
+
+
+def _checked_numbers(momentum: Any, epsilon: Any, function: str = "batch_norm") -> tuple[float, float]:
+    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
+    if not 0 <= momentum <= 1:
+        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
+    return float(momentum), float(epsilon)

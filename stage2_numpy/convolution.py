@@ -1,0 +1,302 @@
+"""Convolution in NumPy, slowest rung first.
+
+    sliding_einsum    the windows as a view of 6 dimensions, the sums as one einsum: seven loops, a number at a time
+    kernel_loops      one call for each number of the kernels, which scales a shifted batch of images with SIMD
+    fourier           the theorem: a product of Fourier transforms; a larger kernel costs no more
+    im2col            every window copied into a column, then one product of matrices for the whole batch
+    im2col_in_cache   the same for a few images at a time, so that the columns never leave the cache
+
+All compute out[n, o, r, s] = bias[o] + the sum over c, i, j of
+weights[o, c, i, j] * padded[n, c, r * stride + i, s * stride + j]. This is cross-correlation, which PyTorch and
+everybody in the field call convolution: the kernel is not flipped.
+
+Shapes: x is (N, C, H, W), weights (O, C, kh, kw), bias (O,), the result (N, O, H', W') with
+H' = (H + 2 padding - kh) // stride + 1. `stride` and `padding` are a whole number or a pair (rows, columns).
+"""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from shared.windows import Pair, output_size, pair
+
+from .arrays import Array, Scratch, as_images, as_vector, asarray, borrow, output_like
+from .columns import Geometry, columns_by_piece, images_a_piece, pad, pieces
+
+
+def sliding_einsum(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """The definition as a string; NumPy runs the seven loops in C."""
+    x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
+    np.einsum("nchwij,ocij->nohw", g.windows(pad(x, g)), weights, out=out)
+    out += bias[:, np.newaxis, np.newaxis]
+    return out
+
+
+def kernel_loops(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """Four loops over the numbers of the kernels; each adds a shifted batch of images, scaled by its number."""
+    x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
+    padded = pad(x, g)
+    out[...] = bias[:, np.newaxis, np.newaxis]
+    for o, c, i, j in product(*map(range, weights.shape)):
+        out[:, o] += weights[o, c, i, j] * g.shifted(padded[:, c], i, j)
+    return out
+
+
+def fourier(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """The convolution theorem: a convolution is a product where sine waves are the axes.
+
+    The transform of a cross-correlation is X times the conjugate of K; without the conjugate, it would be the
+    convolution of mathematics, which flips the kernel. Both are transformed on the grid of the padded image. The
+    product is circular there, it wraps around the edges, but no window that fits reaches over an edge. For each
+    frequency, the sum over the channels is a small product of matrices.
+    """
+    x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
+    images = np.fft.rfft2(pad(x, g)).transpose(2, 3, 0, 1)  # (frequencies, frequencies, N, C)
+    kernels = np.fft.rfft2(weights, g.padded).conj().transpose(2, 3, 1, 0)  # (frequencies, frequencies, C, O)
+    everywhere = np.fft.irfft2((images @ kernels).transpose(2, 3, 0, 1), g.padded)
+    np.add(g.shifted(everywhere, 0, 0), bias[:, np.newaxis, np.newaxis], out=out)
+    return out
+
+
+def im2col(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """weights (O, C kh kw) @ columns (C kh kw, N H' W'): BLAS does all sums, on an image copied kh kw times."""
+    x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
+    columns = g.windows(pad(x, g)).transpose(1, 4, 5, 0, 2, 3).reshape(weights[0].size, -1)
+    sums = weights.reshape(len(weights), -1) @ columns
+    np.add(_by_image(sums, len(x), g.output), bias[:, np.newaxis, np.newaxis], out=out)
+    return out
+
+
+def im2col_in_cache(
+    x: Array,
+    weights: Array,
+    bias: Array,
+    stride: Any = 1,
+    padding: Any = 0,
+    out: Array | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
+    """im2col piece by piece: what the product reads was written a moment ago and is still in the cache."""
+    x, weights, bias, g, out = _prepare("conv2d", x, weights, bias, stride, padding, out)
+    kernels, out_channels = weights.reshape(len(weights), -1), len(weights)
+    for piece, columns in columns_by_piece(x, g, scratch):
+        sums = borrow(scratch, "convolution sums", (out_channels, columns.shape[1]), x.dtype)
+        np.matmul(kernels, columns, out=sums)
+        np.add(_by_image(sums, len(x[piece]), g.output), bias[:, np.newaxis, np.newaxis], out=out[piece])
+    return out
+
+
+CONVOLUTION_LADDER: dict[str, Callable[..., Array]] = {
+    "sliding_einsum": sliding_einsum,
+    "kernel_loops": kernel_loops,
+    "fourier": fourier,
+    "im2col": im2col,
+    "im2col_in_cache": im2col_in_cache,
+}
+
+
+def conv2d(
+    x: Array,
+    weights: Array,
+    bias: Array,
+    stride: Any = 1,
+    padding: Any = 0,
+    out: Array | None = None,
+    scratch: Scratch | None = None,
+) -> Array:
+    """x (N, C, H, W) and weights (O, C, kh, kw) -> (N, O, H', W'), by the fastest rung.
+
+    Same as torch.nn.functional.conv2d. out: where to write the result, not overlapping an input; scratch: memory for
+    what is needed on the way; both may be left out.
+    Raises ValueError where shapes do not fit together or the window is larger than the padded image, TypeError for a
+    mix of dtypes or a stride or padding that is not whole.
+    """
+    return im2col_in_cache(x, weights, bias, stride, padding, out, scratch)
+
+
+def conv2d_backward(
+    grad_output: Array,
+    x: Array,
+    weights: Array,
+    stride: Any = 1,
+    padding: Any = 0,
+    needs_grad_input: bool = True,
+    out: Array | None = None,
+    scratch: Scratch | None = None,
+) -> tuple[Array | None, Array, Array]:
+    """From dL/doutput to (dL/dx or None, dL/dweights, dL/dbias): what autograd gives for torch's conv2d.
+
+    grad_output: (N, O, H', W'), the shape of conv2d's output
+    out: where to write dL/dx, (N, C, H, W)
+    The forward pass is kernels @ columns, so dL/dkernels = grad_output @ columnsᵀ and dL/dcolumns = kernelsᵀ @
+    grad_output, whose numbers are then added up where they came from. dL/dbias is the sum of each channel.
+    """
+    grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
+    grad_weights = _grad_weights(grad_output, x, weights.shape, g, scratch)
+    grad_bias = grad_output.sum(axis=(2, 3)).sum(axis=0)
+    if not needs_grad_input:
+        return None, grad_weights, grad_bias
+    out = output_like("conv2d_backward", out, x.shape, x.dtype)
+    return _grad_input(grad_output, weights, g, out, scratch), grad_weights, grad_bias
+
+
+def _grad_weights(grad_output: Array, x: Array, shape: tuple[int, ...], g: Geometry, scratch: Scratch | None) -> Array:
+    """dL/dweights: grad_output (O, n H' W') @ columnsᵀ (n H' W', C kh kw), added up over the pieces of the batch."""
+    total = np.zeros((shape[0], int(np.prod(shape[1:]))), x.dtype)
+    part = borrow(scratch, "convolution part of grad_weights", total.shape, x.dtype)
+    for piece, columns in columns_by_piece(x, g, scratch):
+        grad = borrow(scratch, "convolution grad", (shape[0], len(x[piece]), *g.output), x.dtype)
+        np.copyto(grad, grad_output[piece].transpose(1, 0, 2, 3))
+        total += np.matmul(grad.reshape(len(grad), -1), columns.T, out=part)
+    return total.reshape(shape)
+
+
+def _grad_input(grad_output: Array, weights: Array, g: Geometry, out: Array, scratch: Scratch | None) -> Array:
+    """dL/dx: dL/dcolumns = kernelsᵀ (C kh kw, O) @ grad_output (O, n H' W'), each number added to the place that it was
+    copied from.
+
+    With stride 1, the rows of grad_output are filled up with zeros to the width of the padded image. Then a shift by
+    (i, j) is a shift of one long line, and each channel's addition is one run and not H' short ones.
+    """
+    out_channels, channels, kh, kw = weights.shape
+    (rows, columns), (padded_rows, padded_columns) = g.output, g.padded
+    in_line = g.stride == (1, 1)
+    width = padded_columns if in_line else columns
+    kernels = weights.reshape(out_channels, -1).T
+    size = images_a_piece(len(kernels) * rows * width * out.itemsize)
+    for piece in pieces(len(out), size):
+        n = len(out[piece])
+        grad = borrow(scratch, "convolution wide grad", (out_channels, n, rows, width), out.dtype)
+        grad[..., columns:] = 0
+        np.copyto(grad[..., :columns], grad_output[piece].transpose(1, 0, 2, 3))
+        parts = borrow(scratch, "convolution columns", (len(kernels), n * rows * width), out.dtype)
+        np.matmul(kernels, grad.reshape(out_channels, -1), out=parts)
+        line = borrow(scratch, "convolution lines", (channels, n, padded_rows * padded_columns + kw), out.dtype)
+        line.fill(0)
+        padded = line[..., : padded_rows * padded_columns].reshape(channels, n, padded_rows, padded_columns)
+        parts = parts.reshape(channels, kh, kw, n, rows, width)
+        for i, j in product(range(kh), range(kw)):
+            if in_line:
+                start = i * width + j
+                line[..., start : start + rows * width] += parts[:, i, j].reshape(channels, n, -1)
+            else:
+                target = g.shifted(padded, i, j)
+                target += parts[:, i, j]
+        np.copyto(out[piece], g.interior(padded).transpose(1, 0, 2, 3))
+    return out
+
+
+class Conv2d:
+    """A layer of kernels: its forward pass is conv2d, its backward pass conv2d_backward. Same as torch.nn.Conv2d.
+
+    weights: (out_channels, in_channels, kh, kw); bias: (out_channels,). Both are copied; a float64 array stays
+        float64, everything else becomes float32.
+    stride, padding: a whole number or a pair (rows, columns), kept as pairs
+    grad_weights, grad_bias: as of the last `backward`, zeros before the first. They are written in place: copy them
+        to keep them.
+    Raises ValueError where the shapes do not fit together.
+    """
+
+    def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
+        dtype = "float64" if getattr(weights, "dtype", None) == np.float64 else "float32"
+        weights, bias = asarray(weights, dtype), asarray(bias, dtype)
+        weights, bias = _check_kernels("Conv2d", weights, bias)
+        self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
+        self.weights: Array = weights.copy()
+        self.bias: Array = bias.copy()
+        self.grad_weights: Array = np.zeros_like(self.weights)
+        self.grad_bias: Array = np.zeros_like(self.bias)
+        self._x: Array | None = None
+
+    def forward(self, x: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
+        """x (N, C, H, W) -> (N, O, H', W'). Remembers x for `backward`."""
+        out = conv2d(x, self.weights, self.bias, self.stride, self.padding, out, scratch)
+        self._x = as_images("conv2d: x", x)
+        return out
+
+    def backward(
+        self,
+        grad_output: Array,
+        needs_grad_input: bool = True,
+        out: Array | None = None,
+        scratch: Scratch | None = None,
+    ) -> Array | None:
+        """From dL/doutput to grad_weights, grad_bias and dL/dx, which is returned, in `out` if given.
+
+        Returns None with needs_grad_input=False: the first layer of a network has nobody to hand dL/dx to.
+        """
+        if self._x is None:
+            raise ValueError("Conv2d.backward: there was no forward pass yet, so there is nothing to differentiate")
+        grad_input, grad_weights, grad_bias = conv2d_backward(
+            grad_output, self._x, self.weights, self.stride, self.padding, needs_grad_input, out, scratch
+        )
+        np.copyto(self.grad_weights, grad_weights)
+        np.copyto(self.grad_bias, grad_bias)
+        return grad_input
+
+
+def _by_image(sums: Array, count: int, output: Pair) -> Array:
+    """(O, N H' W') as a view (N, O, H', W')."""
+    return sums.reshape(len(sums), count, *output).transpose(1, 0, 2, 3)
+
+
+def _prepare(
+    function: str, x: Any, weights: Any, bias: Any, stride: Any, padding: Any, out: Array | None
+) -> tuple[Array, Array, Array, Geometry, Array]:
+    x = as_images(f"{function}: x", x)
+    weights, bias = _check_kernels(function, weights, bias)
+    g = _geometry(function, x, weights, stride, padding)
+    if bias.dtype != x.dtype:
+        raise TypeError(f"{function}: x is {x.dtype} but bias is {bias.dtype}; convert one of them")
+    return x, weights, bias, g, output_like(function, out, (len(x), len(weights), *g.output), x.dtype)
+
+
+def _prepare_backward(
+    grad_output: Any, x: Any, weights: Any, stride: Any, padding: Any
+) -> tuple[Array, Array, Array, Geometry]:
+    function = "conv2d_backward"
+    grad_output, x = as_images(f"{function}: grad_output", grad_output), as_images(f"{function}: x", x)
+    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    g = _geometry(function, x, weights, stride, padding)
+    expected = (len(x), len(weights), *g.output)
+    if grad_output.shape != expected:
+        raise ValueError(
+            f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of conv2d's output"
+        )
+    if grad_output.dtype != x.dtype:
+        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+    return grad_output, x, weights, g
+
+
+KERNEL_AXES = "out_channels, in_channels, rows, columns"
+
+
+def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
+    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    bias = as_vector(f"{function}: bias", bias)
+    if len(bias) != len(weights):
+        raise ValueError(
+            f"{function}: bias is {bias.shape} but weights are {weights.shape}; "
+            f"expected one bias for each output channel, ({len(weights)},)"
+        )
+    return weights, bias
+
+
+def _geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> Geometry:
+    if x.shape[1] != weights.shape[1]:
+        raise ValueError(
+            f"{function}: x is {x.shape} but weights are {weights.shape}; x's channels must equal weights' in_channels"
+        )
+    if x.dtype != weights.dtype:
+        raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
+    image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])
+    steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
+    return Geometry(image, window, steps, border, output_size(function, image, window, steps, border))
