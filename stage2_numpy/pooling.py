@@ -182,9 +182,13 @@ def _number_where(wins: Array, number: Any, chosen: Array, scratch: Scratch | No
 
 def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:
     """The indices as an array, each within its channel, or an error that says which is not."""
-    indices = np.asarray(indices)
+    expected_kind = f"{function}: indices must be whole numbers, as max_pool2d returned them"
+    try:
+        indices = np.asarray(indices)
+    except ValueError as error:
+        raise TypeError(f"{expected_kind}, got ragged ones") from error
     if indices.dtype.kind not in "iu":
-        raise TypeError(f"{function}: indices must be whole numbers, as max_pool2d returned them, got {indices.dtype}")
+        raise TypeError(f"{expected_kind}, got {indices.dtype}")
     if indices.shape != expected:
         raise ValueError(
             f"{function}: indices is {indices.shape} but grad_output is {expected}; they must have the same shape"

@@ -1,0 +1,286 @@
+"""Convolution in pure Python, slowest rung first.
+
+    seven_loops    the definition: every number is looked up by its indices
+    zip_rows       a row of the kernel meets a piece of a row of the image: zip and a sum of products
+    im2col         every window becomes one list, and the best matmul of this floor does all sums
+
+All compute out[n][o][r][s] = bias[o] + the sum over c, i, j of
+weights[o][c][i][j] * padded[n][c][r * stride + i][s * stride + j]. This is cross-correlation, which PyTorch and
+everybody in the field call convolution: the kernel is not flipped.
+
+Shapes: x is (N, C, H, W), weights (O, C, kh, kw), bias (O,), the result (N, O, H', W') with
+H' = (H + 2 padding - kh) // stride + 1. `stride` and `padding` are a whole number or a pair (rows, columns).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from shared.windows import Pair, output_size, pair
+
+from .arrays import Images, Matrix, Vector, as_images, as_vector
+from .matmul import matmul_nt
+
+Channels = list[Matrix]
+"""One image: a matrix for each channel."""
+
+KERNEL_AXES = "out_channels, in_channels, rows, columns"
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Where the windows of one convolution lie."""
+
+    image: Pair
+    window: Pair
+    stride: Pair
+    padding: Pair
+    output: Pair
+
+
+def seven_loops(x: Images, weights: Images, bias: Vector, stride: Any = 1, padding: Any = 0) -> Images:
+    """Image, output channel, row, column; and for each of these, input channel and the two sides of the window."""
+    x, weights, bias, g = _prepare("conv2d", x, weights, bias, stride, padding)
+    (rows, columns), (output_rows, output_columns) = g.image, g.output
+    out = [[[[b] * output_columns for _ in range(output_rows)] for b in bias] for _ in x]
+    for n in range(len(x)):
+        for o in range(len(weights)):
+            for r in range(output_rows):
+                for s in range(output_columns):
+                    for c in range(len(weights[o])):
+                        for i in range(g.window[0]):
+                            for j in range(g.window[1]):
+                                row = r * g.stride[0] + i - g.padding[0]
+                                column = s * g.stride[1] + j - g.padding[1]
+                                if 0 <= row < rows and 0 <= column < columns:  # else it lies in the border of zeros
+                                    out[n][o][r][s] += weights[o][c][i][j] * x[n][c][row][column]
+    return out
+
+
+def zip_rows(x: Images, weights: Images, bias: Vector, stride: Any = 1, padding: Any = 0) -> Images:
+    """A row of a window is a slice of a row of the image; the sums along it need no index."""
+    x, weights, bias, g = _prepare("conv2d", x, weights, bias, stride, padding)
+    (output_rows, output_columns), width = g.output, g.window[1]
+    out = [[[[b] * output_columns for _ in range(output_rows)] for b in bias] for _ in x]
+    for image, outputs in zip(x, out, strict=True):
+        padded = _pad(image, g)
+        for kernel, output in zip(weights, outputs, strict=True):
+            for channel, kernel_rows in zip(padded, kernel, strict=True):
+                for r, output_row in enumerate(output):
+                    first = r * g.stride[0]
+                    for row, kernel_row in zip(channel[first : first + g.window[0]], kernel_rows, strict=True):
+                        for s in range(output_columns):
+                            at = s * g.stride[1]
+                            products = zip(row[at : at + width], kernel_row, strict=True)
+                            output_row[s] += sum([value * weight for value, weight in products])
+    return out
+
+
+def im2col(x: Images, weights: Images, bias: Vector, stride: Any = 1, padding: Any = 0) -> Images:
+    """kernels (O, C kh kw) times windowsᵀ (C kh kw, H' W'), for each image: each output is one dot product in C."""
+    x, weights, bias, g = _prepare("conv2d", x, weights, bias, stride, padding)
+    kernels = [_flat(kernel) for kernel in weights]
+    out = []
+    for image in x:
+        sums = matmul_nt(kernels, _windows(image, g))
+        out.append([_as_rows([y + b for y in line], g.output) for line, b in zip(sums, bias, strict=True)])
+    return out
+
+
+CONVOLUTION_LADDER: dict[str, Callable[..., Images]] = {
+    "seven_loops": seven_loops,
+    "zip_rows": zip_rows,
+    "im2col": im2col,
+}
+
+
+def conv2d(x: Images, weights: Images, bias: Vector, stride: Any = 1, padding: Any = 0) -> Images:
+    """x (N, C, H, W) and weights (O, C, kh, kw) -> (N, O, H', W'), by the fastest rung.
+
+    Same as torch.nn.functional.conv2d.
+    Raises ValueError where shapes do not fit together or the window is larger than the padded image, TypeError for a
+    stride or padding that is not whole.
+    """
+    return im2col(x, weights, bias, stride, padding)
+
+
+def conv2d_backward(
+    grad_output: Images,
+    x: Images,
+    weights: Images,
+    stride: Any = 1,
+    padding: Any = 0,
+    needs_grad_input: bool = True,
+) -> tuple[Images | None, Images, Vector]:
+    """From dL/doutput to (dL/dx or None, dL/dweights, dL/dbias): what autograd gives for torch's conv2d.
+
+    grad_output: (N, O, H', W'), the shape of conv2d's output
+    The forward pass is kernels @ windowsᵀ, so dL/dkernels = grad_output @ windows and dL/dwindowsᵀ = kernelsᵀ @
+    grad_output, whose numbers are then added up where they came from. dL/dbias is the sum of each channel.
+    """
+    grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
+    lines = [[_joined(channel) for channel in image] for image in grad_output]  # (N, O, H' W')
+    kernels = [_flat(kernel) for kernel in weights]
+
+    of_channels = [_joined(of_images) for of_images in zip(*lines, strict=True)]  # (O, N H' W')
+    windows = [window for image in x for window in _windows(image, g)]  # (N H' W', C kh kw)
+    grad_kernels = matmul_nt(of_channels, _transposed(windows))
+    grad_weights = [_as_kernel(line, len(weights[0]), g.window) for line in grad_kernels]
+    grad_bias = [sum(line) for line in of_channels]
+    if not needs_grad_input:
+        return None, grad_weights, grad_bias
+
+    weights_in = _transposed(kernels)  # (C kh kw, O)
+    grad_input = []
+    for image_lines in lines:
+        parts = matmul_nt(weights_in, _transposed(image_lines))  # (C kh kw, H' W')
+        grad_input.append(_added_back(parts, len(weights[0]), g))
+    return grad_input, grad_weights, grad_bias
+
+
+class Conv2d:
+    """A layer of kernels: its forward pass is conv2d, its backward pass conv2d_backward. Same as torch.nn.Conv2d.
+
+    weights: (out_channels, in_channels, kh, kw); bias: (out_channels,). Both are copied.
+    stride, padding: a whole number or a pair (rows, columns), kept as pairs
+    grad_weights, grad_bias: dL/dweights and dL/dbias as of the last `backward`, zeros before the first.
+    Raises ValueError where the shapes do not fit together.
+    """
+
+    def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
+        weights, bias = _check_kernels("Conv2d", weights, bias)
+        self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
+        self.weights: Images = [[[list(row) for row in channel] for channel in kernel] for kernel in weights]
+        self.bias: Vector = bias
+        self.grad_weights: Images = [
+            [[[0.0] * len(row) for row in channel] for channel in kernel] for kernel in weights
+        ]
+        self.grad_bias: Vector = [0.0] * len(bias)
+        self._x: Images | None = None
+
+    def forward(self, x: Images) -> Images:
+        """x (N, C, H, W) -> (N, O, H', W'). Remembers x for `backward`."""
+        output = conv2d(x, self.weights, self.bias, self.stride, self.padding)
+        self._x = x
+        return output
+
+    def backward(self, grad_output: Images, needs_grad_input: bool = True) -> Images | None:
+        """From dL/doutput to grad_weights, grad_bias and dL/dx, which is returned.
+
+        Returns None with needs_grad_input=False: the first layer of a network has nobody to hand dL/dx to.
+        """
+        if self._x is None:
+            raise ValueError("Conv2d.backward: there was no forward pass yet, so there is nothing to differentiate")
+        grad_input, self.grad_weights, self.grad_bias = conv2d_backward(
+            grad_output, self._x, self.weights, self.stride, self.padding, needs_grad_input
+        )
+        return grad_input
+
+
+def _pad(image: Channels, g: Geometry) -> Channels:
+    """One image with its border of zeros; the image itself where the border is empty."""
+    top, left = g.padding
+    if not top and not left:
+        return image
+    width = g.image[1] + 2 * left
+    side = [0.0] * left
+    return [
+        [[0.0] * width for _ in range(top)]
+        + [side + row + side for row in channel]
+        + [[0.0] * width for _ in range(top)]
+        for channel in image
+    ]
+
+
+def _windows(image: Channels, g: Geometry) -> Matrix:
+    """All windows of one image, (H' W', C kh kw): the numbers of each in the order in which a kernel holds its own."""
+    padded = _pad(image, g)
+    (height, width), (down, right) = g.window, g.stride
+    return [
+        [value for channel in padded for row in channel[top : top + height] for value in row[left : left + width]]
+        for top in range(0, g.output[0] * down, down)
+        for left in range(0, g.output[1] * right, right)
+    ]
+
+
+def _added_back(parts: Matrix, channels: int, g: Geometry) -> Channels:
+    """One image, each of whose numbers is the sum of all parts (C kh kw, H' W') that came from it."""
+    (height, width), (down, right), (top, left) = g.window, g.stride, g.padding
+    padded = [[[0.0] * (g.image[1] + 2 * left) for _ in range(g.image[0] + 2 * top)] for _ in range(channels)]
+    numbered = iter(parts)
+    for channel in padded:
+        for i in range(height):
+            for j in range(width):
+                for r, part_row in enumerate(_as_rows(next(numbered), g.output)):
+                    row = channel[r * down + i]
+                    for at, part in zip(range(j, len(row), right), part_row, strict=False):
+                        row[at] += part
+    return [[row[left : left + g.image[1]] for row in channel[top : top + g.image[0]]] for channel in padded]
+
+
+def _flat(kernel: Channels) -> Vector:
+    return [weight for channel in kernel for row in channel for weight in row]
+
+
+def _as_kernel(line: Vector, channels: int, window: Pair) -> Channels:
+    size = window[0] * window[1]
+    return [_as_rows(line[c * size : (c + 1) * size], window) for c in range(channels)]
+
+
+def _as_rows(line: Vector, shape: Pair) -> Matrix:
+    return [line[r * shape[1] : (r + 1) * shape[1]] for r in range(shape[0])]
+
+
+def _joined(rows: Any) -> Vector:
+    return [value for row in rows for value in row]
+
+
+def _transposed(a: Matrix) -> Matrix:
+    return [list(column) for column in zip(*a, strict=True)]
+
+
+def _prepare(
+    function: str, x: Any, weights: Any, bias: Any, stride: Any, padding: Any
+) -> tuple[Images, Images, Vector, Geometry]:
+    x, shape = as_images(f"{function}: x", x)
+    weights, bias = _check_kernels(function, weights, bias)
+    return x, weights, bias, _geometry(function, shape, _shape(weights), stride, padding)
+
+
+def _prepare_backward(
+    grad_output: Any, x: Any, weights: Any, stride: Any, padding: Any
+) -> tuple[Images, Images, Images, Geometry]:
+    function = "conv2d_backward"
+    grad_output, shape = as_images(f"{function}: grad_output", grad_output)
+    x, x_shape = as_images(f"{function}: x", x)
+    weights, weights_shape = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    g = _geometry(function, x_shape, weights_shape, stride, padding)
+    expected = (len(x), len(weights), *g.output)
+    if shape != expected:
+        raise ValueError(f"{function}: grad_output is {shape}, expected {expected}, the shape of conv2d's output")
+    return grad_output, x, weights, g
+
+
+def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Images, Vector]:
+    weights, shape = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    bias = as_vector(f"{function}: bias", bias)
+    if len(bias) != len(weights):
+        raise ValueError(
+            f"{function}: bias is ({len(bias)},) but weights are {shape}; "
+            f"expected one bias for each output channel, ({len(weights)},)"
+        )
+    return weights, bias
+
+
+def _shape(images: Images) -> tuple[int, ...]:
+    return len(images), len(images[0]), len(images[0][0]), len(images[0][0][0])
+
+
+def _geometry(function: str, x: tuple[int, ...], weights: tuple[int, ...], stride: Any, padding: Any) -> Geometry:
+    if x[1] != weights[1]:
+        raise ValueError(
+            f"{function}: x is {x} but weights are {weights}; x's channels must equal weights' in_channels"
+        )
+    image, window = (x[2], x[3]), (weights[2], weights[3])
+    steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
+    return Geometry(image, window, steps, border, output_size(function, image, window, steps, border))
