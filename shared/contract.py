@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
+from shared.architectures import Architecture
+
 if TYPE_CHECKING:  # stage 1 and the doctor load stages without NumPy
     import numpy as np
 
@@ -162,6 +164,12 @@ class ResidentNetwork(NetworkLike, Protocol):
         self, x: np.ndarray, labels: np.ndarray, optimizer: Optimizer, batch_size: int, dropout: float, seed: int
     ) -> ResidentRun:
         """A training on these samples (n, features) and labels (n,): the same numbers as by `train_step`."""
+
+
+def layered_architecture(network: NetworkLike) -> Architecture | None:
+    """The architecture of a network that is more than a stack of dense layers with one activation; None for a stack."""
+    architecture: Architecture | None = getattr(network, "architecture", None)
+    return None if architecture is None or architecture.as_layer_sizes() is not None else architecture
 
 
 def can_be_resident(network: NetworkLike) -> TypeGuard[ResidentNetwork]:

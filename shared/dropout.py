@@ -14,6 +14,7 @@ later floor has its own. Source: Steele, Lea and Flood, "Fast splittable pseudor
 (2014); the constants of `_mix` are David Stafford's variant 13.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,25 +70,38 @@ def dropout_mask(
     _check_rate(rate)
     if rows < 1 or columns < 1:
         raise ValueError(f"dropout: expected at least one row and one column, got ({rows}, {columns})")
-    # Unsigned arrays wrap around at 2^64, as the formula demands.
-    z = np.arange(1, rows * columns + 1, dtype=np.uint64)
-    z *= np.uint64(GAMMA)
-    z += np.uint64(mask_key(seed, step, layer))
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(_M1)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(_M2)
-    z = (z ^ (z >> np.uint64(31))) >> np.uint64(11)
-    survives = z * _TO_UNIT >= rate
+    indices = np.arange(rows * columns, dtype=np.uint64)
+    survives = uniform_numbers(mask_key(seed, step, layer), indices) >= rate
     scale = np.asarray(1.0 / (1.0 - rate), dtype)
     return (survives * scale).reshape(rows, columns)
 
 
 def step_masks(
-    rows: int, hidden_sizes: list[int], rate: float, seed: int, step: int, dtype: str = "float32"
+    rows: int, places: Sequence[tuple[int, float]], seed: int, step: int, dtype: str = "float32"
 ) -> list[Any] | None:
-    """The `dropout_masks` of one step: a mask for each hidden layer, or None if nothing is dropped."""
-    if rate == 0.0 or not hidden_sizes:
+    """The `dropout_masks` of one step: a mask for each place, or None if nothing is dropped.
+
+    places: (numbers of one sample, rate) of each layer that can be dropped from, as `Architecture.dropouts` gives them;
+        the place's number in this list is the `layer` of its mask
+    """
+    if not any(rate for _, rate in places):
         return None
-    return [dropout_mask(rows, size, rate, seed, step, layer, dtype) for layer, size in enumerate(hidden_sizes)]
+    return [dropout_mask(rows, size, rate, seed, step, layer, dtype) for layer, (size, rate) in enumerate(places)]
+
+
+def uniform_numbers(key: int, indices: np.ndarray) -> np.ndarray:
+    """Numbers from 0 to below 1 of the sequence named by `key`: float64, shaped like indices (uint64).
+
+    Element i is (random_bits(key, indices[i]) >> 11) / 2^53: the formula of `random_bits` for a whole array.
+    """
+    # Unsigned arrays wrap around at 2^64, as the formula demands.
+    z = indices + np.uint64(1)
+    z *= np.uint64(GAMMA)
+    z += np.uint64(key)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(_M1)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(_M2)
+    numbers: np.ndarray = ((z ^ (z >> np.uint64(31))) >> np.uint64(11)) * _TO_UNIT
+    return numbers
 
 
 def _check_rate(rate: float) -> None:

@@ -4,6 +4,7 @@ The order is drawn with NumPy from the seed and the epoch alone, so that all sta
 run sees what the interrupted one would have seen.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,16 @@ class BatchFeeder:
         self._rows = np.empty(shape, data.x.dtype)
         self._converted = self._rows if data.x.dtype == network.dtype else np.empty(shape, network.dtype)
 
-    def batch(self, indices: np.ndarray) -> tuple[Any, Any]:
-        """(x, y) of these samples: x (batch, features), y as `as_targets` makes it."""
+    def batch(self, indices: np.ndarray, change: Callable[[np.ndarray], np.ndarray] | None = None) -> tuple[Any, Any]:
+        """(x, y) of these samples: x (batch, features), y as `as_targets` makes it.
+
+        change: called with the samples, (batch, features) in the dtype of the data; the batch gets what it returns
+        """
         rows = self._rows[: len(indices)]
         # mode="clip" (no index is out of range here) is what lets NumPy write straight into the buffer
         np.take(self._data.x, indices, axis=0, out=rows, mode="clip")
+        if change is not None:
+            rows[:] = change(rows)
         converted = self._converted[: len(indices)]
         if converted.dtype != rows.dtype:
             np.copyto(converted, rows)

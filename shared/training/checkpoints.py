@@ -1,9 +1,13 @@
 """Checkpoints: everything that a training run needs to go on, in one file that every stage can read.
 
 The file format is safetensors: a JSON header and raw numbers, so opening a file cannot run code. It holds the
-parameters (`parameters.0` is W1, `parameters.1` is b1, …) and the optimizer's buffers (`optimizer.velocity.0`, …) in
-the dtype that the stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document
-with everything else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
+parameters (`parameters.0` is W1, `parameters.1` is b1, …), the running statistics of batch normalisation (`running.0`
+is a mean, `running.1` its variance, …) and the optimizer's buffers (`optimizer.velocity.0`, …) in the dtype that the
+stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document with everything
+else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
+
+A stack of dense layers is written in format 1, which every version reads; any other architecture in format 2, which
+adds the architecture as JSON and the running statistics.
 """
 
 from __future__ import annotations
@@ -12,8 +16,8 @@ import hashlib
 import inspect
 import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +25,10 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage
+from shared.architectures import Architecture
+from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage, layered_architecture
 from shared.machine.atomic import write_atomically
-
-FORMAT_VERSION = 1
+from shared.training.checkpoint_header import read_header
 
 
 class CheckpointError(ValueError):
@@ -37,10 +41,14 @@ class Checkpoint:
 
     stage: name of the stage that wrote it
     parameters: [W1, b1, W2, b2, …] in the dtype that this stage computed in: float32 or float64 (stage 1: float64)
+    layer_sizes: of a stack of dense layers; of any other architecture [numbers of one input, outputs]
+    activation: between the layers of a stack; "relu", without a meaning, for any other architecture
     dtype: the name that its Network was given
     optimizer: the class name of the optimizer, or None if none was saved
     hyperparameters: the arguments of its constructor; optimizer_state: as `Optimizer.state()` returns it
     about_run: what the training loop wrote about its run ("progress" in the file)
+    architecture: of a network that is more than a stack of dense layers, else None
+    running_statistics: [mean, variance, …] of its batch normalisations
     """
 
     path: Path
@@ -54,6 +62,8 @@ class Checkpoint:
     hyperparameters: dict[str, Any]
     optimizer_state: dict[str, Any]
     about_run: dict[str, Any]
+    architecture: Architecture | None = None
+    running_statistics: list[np.ndarray] = field(default_factory=list)
 
 
 def save_checkpoint(
@@ -69,16 +79,21 @@ def save_checkpoint(
     Raises OSError if the file cannot be written, ValueError if JSON cannot hold about_run.
     """
     tensors = {f"parameters.{i}": _host(stage, array) for i, array in enumerate(network.parameters)}
+    architecture = layered_architecture(network)
     about: dict[str, Any] = {
-        "format": FORMAT_VERSION,
+        "format": 1,
         "stage": stage.name,
         "layer_sizes": list(network.layer_sizes),
-        "activation": network.activation,
+        "activation": network.activation if architecture is None else "relu",
         "loss": network.loss_name,
         "dtype": network.dtype,
         "optimizer": None,
         "progress": dict(about_run or {}),
     }
+    if architecture is not None:
+        about |= {"format": 2, "architecture": architecture.to_json()}
+        statistics = getattr(network, "running_statistics", [])
+        tensors |= {f"running.{i}": _host(stage, array) for i, array in enumerate(statistics)}
     if optimizer is not None:
         state = optimizer.state()
         about["optimizer"] = {
@@ -97,40 +112,54 @@ def save_checkpoint(
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read a checkpoint that any stage wrote.
 
-    Raises CheckpointError if the file is missing, truncated, damaged or of another format version.
+    Raises CheckpointError if the file is missing, truncated, damaged or of another format version, or if its tensors
+    are not those of the network that it says it holds.
     """
     path = Path(path)
     text, tensors = _read_verified(path)
-    about = json.loads(text)
-    if about["format"] != FORMAT_VERSION:
-        raise CheckpointError(
-            f"{path} has checkpoint format {about['format']}, this version of groundup reads format {FORMAT_VERSION}"
-        )
-    count = 2 * (len(about["layer_sizes"]) - 1)
-    saved = about["optimizer"]
-    buffers = {
-        name: [tensors[f"optimizer.{name}.{i}"] for i in range(count)] for name in (saved["buffers"] if saved else [])
-    }
+    try:
+        header = read_header(text, tensors)
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(f"{path} is no checkpoint that this program can use: {error}") from error
+    saved, architecture = header.optimizer, header.architecture
+
+    def numbered(what: str, shapes: Sequence[Any]) -> list[np.ndarray]:
+        return [tensors[f"{what}.{i}"] for i in range(len(shapes))]
+
+    shapes = architecture.parameter_shapes()
+    buffers = {name: numbered(f"optimizer.{name}", shapes) for name in (saved.buffers if saved else [])}
     return Checkpoint(
         path=path,
-        stage=about["stage"],
-        parameters=[tensors[f"parameters.{i}"] for i in range(count)],
-        layer_sizes=about["layer_sizes"],
-        activation=about["activation"],
-        loss=about["loss"],
-        dtype=about["dtype"],
-        optimizer=saved["name"] if saved else None,
-        hyperparameters=saved["hyperparameters"] if saved else {},
-        optimizer_state={"steps": saved["steps"] if saved else 0, "buffers": buffers},
-        about_run=about["progress"],
+        stage=header.stage,
+        parameters=numbered("parameters", shapes),
+        layer_sizes=header.layer_sizes,
+        activation=header.activation,
+        loss=header.loss,
+        dtype=header.dtype,
+        optimizer=saved.name if saved else None,
+        hyperparameters=saved.hyperparameters if saved else {},
+        optimizer_state={"steps": saved.steps if saved else 0, "buffers": buffers},
+        about_run=header.progress,
+        architecture=architecture if header.layered else None,
+        running_statistics=numbered("running", architecture.running_shapes()) if header.layered else [],
     )
 
 
 def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
-    """A new network of this stage with the checkpoint's parameters, rounded to its dtype if stage 1 wrote them."""
-    parameters = [stage.arrays.asarray(array, checkpoint.dtype) for array in checkpoint.parameters]
+    """A new network of this stage with the checkpoint's parameters, rounded to its dtype if stage 1 wrote them.
+
+    Raises ValueError if the stage cannot build the architecture.
+    """
+
+    def own(arrays: Sequence[np.ndarray]) -> list[Any]:
+        return [stage.arrays.asarray(array, checkpoint.dtype) for array in arrays]
+
+    options: dict[str, Any] = {"activation": checkpoint.activation}
+    if checkpoint.architecture is not None:
+        statistics = own(checkpoint.running_statistics)
+        options |= {"architecture": checkpoint.architecture, "running_statistics": statistics}
     network: NetworkLike = stage.network.Network.from_parameters(
-        parameters, activation=checkpoint.activation, loss=checkpoint.loss, dtype=checkpoint.dtype
+        own(checkpoint.parameters), loss=checkpoint.loss, dtype=checkpoint.dtype, **options
     )
     return network
 
@@ -138,12 +167,15 @@ def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
 def restore_optimizer(stage: Stage, checkpoint: Checkpoint) -> Optimizer:
     """A new optimizer of this stage in the state that the checkpoint holds.
 
-    Raises CheckpointError if the checkpoint was saved without an optimizer.
+    Raises CheckpointError if the checkpoint was saved without an optimizer, or with one that cannot be.
     """
     if checkpoint.optimizer not in OPTIMIZERS:
         raise CheckpointError(f"{checkpoint.path} holds no optimizer of this program, got {checkpoint.optimizer!r}")
-    optimizer: Optimizer = getattr(stage.optimizers, checkpoint.optimizer)(**checkpoint.hyperparameters)
-    optimizer.load_state(optimizer_state(stage, checkpoint))
+    try:
+        optimizer: Optimizer = getattr(stage.optimizers, checkpoint.optimizer)(**checkpoint.hyperparameters)
+        optimizer.load_state(optimizer_state(stage, checkpoint))
+    except (ValueError, TypeError) as error:
+        raise CheckpointError(f"{checkpoint.path}: its optimizer cannot be restored: {error}") from error
     return optimizer
 
 

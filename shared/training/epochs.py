@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident
+from shared.contract import NetworkLike, Optimizer, ResidentRun, Stage, can_be_resident, layered_architecture
 from shared.data.batches import BatchFeeder, batch_order
 from shared.data.datasets import Split
 from shared.dropout import step_masks
@@ -26,6 +27,7 @@ class EpochRunner:
 
     base_rate: the optimizer's learning rate when the runner was made, the highest one of the schedule
     settled: whether the network is in the state after the step that was reported last; only then can it be saved
+    Raises ValueError if the settings ask for dropout or augmentation that the network or the data has no place for.
     """
 
     def __init__(
@@ -41,11 +43,14 @@ class EpochRunner:
         self.data, self.settings = data, settings
         self.base_rate = optimizer.learning_rate
         self.steps_per_epoch = math.ceil(len(data) / settings.batch_size)
+        self._dropouts = _dropouts(network, settings.dropout)
+        self._image_shape = _image_shape(network, data) if settings.augmentation is not None else ()
         self.settled = True
         self._checkpoint_every = checkpoint_every
         self._feeder = BatchFeeder(stage, network, data, settings.batch_size)
         self._resident: ResidentRun | None = None
-        if can_be_resident(network):
+        # Data that stays on a device cannot change from epoch to epoch.
+        if can_be_resident(network) and settings.augmentation is None:
             self._resident = network.resident(
                 data.x, data.y, optimizer, settings.batch_size, settings.dropout, settings.seed
             )
@@ -87,14 +92,21 @@ class EpochRunner:
 
     def _one_step(self, order: np.ndarray, position: Position) -> float:
         """Take one step of the stage. Returns its loss."""
-        size, seed, dropout = self.settings.batch_size, self.settings.seed, self.settings.dropout
+        size, seed = self.settings.batch_size, self.settings.seed
         step, dtype = self.steps_done(position), self.network.dtype
         indices = order[position.step * size : (position.step + 1) * size]
         self.optimizer.learning_rate = self.learning_rate(step)
-        x, y = self._feeder.batch(indices)
-        masks = step_masks(len(indices), list(self.network.layer_sizes[1:-1]), dropout, seed, step, dtype)
+        change = partial(self._augmented, indices, position.epoch) if self.settings.augmentation is not None else None
+        x, y = self._feeder.batch(indices, change)
+        masks = step_masks(len(indices), self._dropouts, seed, step, dtype)
         own_masks = None if masks is None else [self.stage.arrays.asarray(mask, dtype) for mask in masks]
         return float(self.network.train_step(x, y, self.optimizer, dropout_masks=own_masks))
+
+    def _augmented(self, indices: np.ndarray, epoch: int, rows: np.ndarray) -> np.ndarray:
+        """The rows of these training samples as the network sees them in this epoch, (batch, features)."""
+        assert self.settings.augmentation is not None
+        images = rows.reshape(-1, *self._image_shape)
+        return self.settings.augmentation.augmented(images, indices, self.settings.seed, epoch).reshape(rows.shape)
 
     def _several_steps(self, resident: ResidentRun, position: Position) -> list[float]:
         """As many steps as the network takes at once, but none beyond the next checkpoint. Returns their losses."""
@@ -110,6 +122,35 @@ class EpochRunner:
                 resident.prefetch(batch_order(len(self.data), self.settings.seed, position.epoch + 1))
 
         return resident.take(position.step, rates, done, meanwhile)
+
+
+def _dropouts(network: NetworkLike, rate: float) -> list[tuple[int, float]]:
+    """(numbers of one sample, rate) of each place where the network drops: every hidden layer of a stack of dense
+    layers, and the Dropout layers of any other architecture. ValueError if that one is to drop at another rate."""
+    architecture = layered_architecture(network)
+    if architecture is None:
+        return [(size, rate) for size in network.layer_sizes[1:-1]]
+    found = architecture.dropouts()
+    if rate:
+        own = f"drops at its own rates, {', '.join(f'{each:g}' for _, each in found)}" if found else "has none"
+        raise ValueError(
+            f"dropout: a rate of {rate:g} is for the hidden layers of a stack of dense layers; "
+            f"the Dropout layers of an architecture have their own, and this one {own}. Leave dropout out"
+        )
+    return found
+
+
+def _image_shape(network: NetworkLike, data: Split) -> tuple[int, int, int]:
+    """(channels, height, width) of a sample: what the network's architecture says, else a square grey image."""
+    features = data.x.shape[1]
+    architecture = layered_architecture(network)
+    if architecture is not None and len(architecture.input_shape) == 3:
+        channels, height, width = architecture.input_shape
+        return channels, height, width
+    side = math.isqrt(features)
+    if side * side != features:
+        raise ValueError(f"augmentation: the samples have {features} features, which are no square image")
+    return 1, side, side
 
 
 def diverged(loss: float, when: str, epoch: int, step: int) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.contract import NetworkLike, Stage
+from shared.contract import NetworkLike, Stage, layered_architecture
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
 from shared.machine.atomic import write_atomically
@@ -40,12 +40,15 @@ class EpochRecord:
 
 
 def evaluate(
-    stage: Stage, network: NetworkLike, data: Split, batch_size: int = 1000
+    stage: Stage, network: NetworkLike, data: Split, batch_size: int | None = None
 ) -> tuple[float, float, np.ndarray]:
     """(mean loss, accuracy, predictions int64 (n,)) of the network on data, without dropout.
 
-    batch_size: samples in one forward pass; it limits the memory and changes the result only by rounding
+    batch_size: samples in one forward pass; it limits the memory and changes the result only by rounding. None: 1,000,
+        or 100 for an architecture of layers, whose images grow to many channels on their way
     """
+    if batch_size is None:
+        batch_size = 1000 if layered_architecture(network) is None else 100
     feeder = BatchFeeder(stage, network, data, batch_size)
     loss_function = getattr(stage.losses, network.loss_name)
     loss_sum = 0.0

@@ -8,15 +8,17 @@ metrics.jsonl       one line for each finished epoch
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from shared.contract import NetworkLike, Optimizer, Stage
+from shared.contract import NetworkLike, Optimizer, Stage, layered_architecture
 from shared.data.datasets import Split
+from shared.layers import describe
 from shared.machine.atomic import remove_stale
 from shared.training.checkpoints import (
     Checkpoint,
@@ -53,8 +55,19 @@ class Position:
 
     @classmethod
     def from_json(cls, saved: Mapping[str, Any]) -> Position:
-        """The Position that `dataclasses.asdict` was called on."""
-        return cls(**{**saved, "records": [EpochRecord(**record) for record in saved["records"]]})
+        """The Position that `dataclasses.asdict` was called on.
+
+        Raises TypeError, ValueError or KeyError for anything else: the file may come from a stranger.
+        """
+        position = cls(**{**saved, "records": [EpochRecord(**record) for record in saved["records"]]})
+        for name in ("epoch", "step", "epochs_since_best"):
+            value = getattr(position, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ValueError(f"{name} is {value!r}, expected a whole number of at least 0")
+        for name in ("loss_sum", "seconds"):
+            if not isinstance(getattr(position, name), int | float):
+                raise TypeError(f"{name} is {getattr(position, name)!r}, expected a number")
+        return position
 
     def finish_epoch(self, record: EpochRecord, monitor: str) -> bool:
         """Move on to the next epoch. Returns whether the finished one is the best so far by this monitor."""
@@ -84,6 +97,7 @@ def remembered_settings(settings: TrainingSettings, data: Split) -> dict[str, An
         "validation": settings.validation,
         "monitor": settings.best_by,
         "dropout": settings.dropout,
+        "augmentation": None if settings.augmentation is None else asdict(settings.augmentation),
         "schedule": settings.schedule.name,
         "warmup_epochs": settings.schedule.warmup_epochs,
         "step_epochs": settings.schedule.step_epochs,
@@ -131,10 +145,15 @@ class Run:
         """
         checkpoint = load_checkpoint(self.last)
         self._compare(checkpoint)
-        for own, saved in zip(self.network.parameters, checkpoint.parameters, strict=True):
+        position = _position(checkpoint)
+        pairs = zip(
+            [*self.network.parameters, *running_statistics(self.network)],
+            [*checkpoint.parameters, *checkpoint.running_statistics],
+            strict=True,
+        )
+        for own, saved in pairs:
             own[:] = self.stage.arrays.asarray(saved, self.network.dtype)
         self.optimizer.load_state(optimizer_state(self.stage, checkpoint))
-        position = Position.from_json(checkpoint.about_run["position"])
         remove_stale(self.folder)
         write_metrics(self.folder / METRICS, position.records)
         return position
@@ -142,12 +161,14 @@ class Run:
     def save(self, position: Position) -> None:
         """Write last.safetensors, then metrics.jsonl from the same records.
 
-        Raises ValueError if a parameter is no longer finite; the previous checkpoint is kept then.
+        Raises ValueError if a parameter or a running statistic is no longer finite; the previous checkpoint is kept.
         """
-        for i, array in enumerate(self.network.parameters):
+        named = [("parameter", i, array) for i, array in enumerate(self.network.parameters)]
+        named += [("running statistic", i, array) for i, array in enumerate(running_statistics(self.network))]
+        for kind, i, array in named:
             if not np.isfinite(np.asarray(self.stage.arrays.to_host(array))).all():
                 raise ValueError(
-                    f"parameter {i} is no longer finite after epoch {position.epoch + 1}, step {position.step}; "
+                    f"{kind} {i} is no longer finite after epoch {position.epoch + 1}, step {position.step}; "
                     f"lower the learning rate ({self.last} holds the run before that)"
                 )
         about_run = {"position": asdict(position), "settings": self.settings, "notes": self.notes}
@@ -162,27 +183,58 @@ class Run:
     def _compare(self, checkpoint: Checkpoint) -> None:
         """Raise CheckpointError that names the first difference between this run and the checkpoint's."""
         network, saved = self.network, checkpoint.about_run.get("settings")
-        if saved is None or checkpoint.optimizer is None:
+        if not isinstance(saved, dict) or checkpoint.optimizer is None:
             raise CheckpointError(f"{checkpoint.path} holds a network but no training run to resume")
         pairs = [
             ("layer sizes", checkpoint.layer_sizes, list(network.layer_sizes)),
-            ("activation", checkpoint.activation, network.activation),
+            *_network_pairs(checkpoint, network),
             ("loss", checkpoint.loss, network.loss_name),
             ("dtype", checkpoint.dtype, network.dtype),
             ("optimizer", checkpoint.optimizer, type(self.optimizer).__name__),
         ]
         if checkpoint.optimizer == type(self.optimizer).__name__:
             now = hyperparameters(self.optimizer)
-            pairs += [(name, value, now[name]) for name, value in checkpoint.hyperparameters.items()]
+            pairs += [(name, value, now.get(name)) for name, value in checkpoint.hyperparameters.items()]
         pairs += [(name, saved.get(name), value) for name, value in self.settings.items() if name != "epochs"]
-        if saved["schedule"] == "cosine":  # the other schedules do not depend on the number of epochs
-            pairs.append(("epochs (the cosine schedule needs the same)", saved["epochs"], self.settings["epochs"]))
+        if saved.get("schedule") == "cosine":  # the other schedules do not depend on the number of epochs
+            name = "epochs (the cosine schedule needs the same)"
+            pairs.append((name, saved.get("epochs"), self.settings["epochs"]))
         for name, was, now_is in pairs:
             if was != now_is:
                 raise CheckpointError(
                     f"cannot resume {checkpoint.path}: its {name.replace('_', ' ')} is {was}, "
                     f"this run's is {now_is}; use the same, or start a new run in another folder"
                 )
+
+
+def running_statistics(network: NetworkLike) -> Sequence[Any]:
+    """The network's own running statistics, [mean, variance, …]; none without batch normalisation."""
+    statistics: Sequence[Any] = getattr(network, "running_statistics", [])
+    return statistics
+
+
+def _network_pairs(checkpoint: Checkpoint, network: NetworkLike) -> Iterator[tuple[str, Any, Any]]:
+    """(name, the checkpoint's, the network's) of what must be equal between two networks of equal layer sizes."""
+    saved, own = checkpoint.architecture, layered_architecture(network)
+    if saved is None and own is None:
+        yield "activation", checkpoint.activation, network.activation
+        return
+    if saved is None or own is None:
+        names = ("a stack of dense layers" if each is None else "one of other layers" for each in (saved, own))
+        yield ("architecture", *names)  # type: ignore[misc]
+        return
+    yield "input shape", saved.input_shape, own.input_shape
+    for i, (one, other) in enumerate(zip_longest(saved.layers, own.layers), start=1):
+        texts = ("missing" if layer is None else describe(layer) for layer in (one, other))
+        yield (f"layer {i}", *texts)  # type: ignore[misc]
+
+
+def _position(checkpoint: Checkpoint) -> Position:
+    """The position that the checkpoint holds. Raises CheckpointError if it holds something else in its place."""
+    try:
+        return Position.from_json(checkpoint.about_run["position"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{checkpoint.path} does not say how far its run has come ({error!r})") from error
 
 
 def _checksum(data: Split) -> str:

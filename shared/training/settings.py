@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shared.data.augmentation import Augmentation
 from shared.training.metrics import EpochRecord
 from shared.training.schedules import Schedule
 
@@ -19,8 +20,9 @@ class TrainingSettings:
 
     epochs: passes over the training data
     batch_size: samples in a step; the last batch of an epoch may be smaller
-    seed: of the batch order, the validation split and the dropout masks
-    dropout: the probability of dropping a hidden neuron
+    seed: of the batch order, the validation split, the dropout masks and the augmentation
+    dropout: the probability of dropping a hidden neuron; the layers of an `Architecture` have rates of their own
+    augmentation: how the training images are changed in each epoch; None for not at all
     schedule: how the learning rate changes; its highest value is the optimizer's learning_rate
     validation: the fraction of the training data that is set aside and only measured
     patience: stop after so many epochs in which the monitor did not improve; needs a validation split
@@ -38,6 +40,7 @@ class TrainingSettings:
     validation: float = 0.0
     patience: int | None = None
     monitor: str | None = None
+    augmentation: Augmentation | None = None
 
     def __post_init__(self) -> None:
         _check_counts(epochs=self.epochs, batch_size=self.batch_size, patience=self.patience)

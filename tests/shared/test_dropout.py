@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from shared.dropout import dropout_mask, mask_key, mask_value, random_bits, step_masks
+from shared.dropout import dropout_mask, mask_key, mask_value, random_bits, step_masks, uniform_numbers
 
 
 def test_random_bits_are_splitmix64s_published_sequence() -> None:
@@ -53,13 +53,21 @@ def test_same_arguments_give_the_same_mask_and_neighbours_in_it_are_uncorrelated
         assert abs(np.mean(flat[lag:] * flat[:-lag])) <= 4 / np.sqrt(flat.size)
 
 
-def test_step_masks_give_one_mask_for_each_hidden_layer_or_none() -> None:
-    masks = step_masks(4, [6, 5], 0.5, seed=1, step=9)
+def test_step_masks_give_one_mask_for_each_place_at_its_rate_or_none() -> None:
+    masks = step_masks(4, [(6, 0.5), (5, 0.25), (3, 0.0)], seed=1, step=9)
     assert masks is not None
-    assert [mask.shape for mask in masks] == [(4, 6), (4, 5)]
-    np.testing.assert_array_equal(masks[1], dropout_mask(4, 5, 0.5, 1, 9, 1))
-    assert step_masks(4, [6], 0.0, seed=1, step=9) is None
-    assert step_masks(4, [], 0.5, seed=1, step=9) is None
+    assert [mask.shape for mask in masks] == [(4, 6), (4, 5), (4, 3)]
+    np.testing.assert_array_equal(masks[1], dropout_mask(4, 5, 0.25, 1, 9, 1))
+    np.testing.assert_array_equal(masks[2], np.ones((4, 3)))
+    assert step_masks(4, [(6, 0.0)], seed=1, step=9) is None
+    assert step_masks(4, [], seed=1, step=9) is None
+
+
+def test_uniform_numbers_are_the_plain_formula_of_an_array_of_indices() -> None:
+    indices = np.array([[0, 7], [2**40, 2**64 - 1]], np.uint64)
+    expected = [[(random_bits(12345, int(i)) >> 11) / 2**53 for i in row] for row in indices]
+    np.testing.assert_array_equal(uniform_numbers(12345, indices), expected)
+    assert indices[0, 1] == 7, "the indices must not change"
 
 
 @pytest.mark.parametrize("rate", [-0.1, 1.0, 1.5, float("nan")])

@@ -182,8 +182,10 @@ def test_a_flipped_bit_is_found_wherever_it_is(saved: Path, bit: int) -> None:
 
 
 def test_another_format_version_is_named(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.training.checkpoints.FORMAT_VERSION", 2)
-    with pytest.raises(CheckpointError, match="has checkpoint format 1, this version of groundup reads format 2"):
+    monkeypatch.setattr("shared.training.checkpoint_header.FORMATS", (2, 3))
+    with pytest.raises(
+        CheckpointError, match="has checkpoint format 1, this version of groundup reads formats 2 and 3"
+    ):
         load_checkpoint(saved)
 
 

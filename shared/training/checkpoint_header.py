@@ -1,0 +1,143 @@
+"""The header of a checkpoint, read with distrust: a file may come from a stranger.
+
+The safetensors format already makes sure that opening a file runs no code. What the JSON document says is checked here
+against what a network can be, and the tensors against what the document says: their names, shapes and types. So the
+code after this can rely on all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shared.architectures import Architecture, mlp
+from shared.contract import ACTIVATIONS, LOSSES, STAGES
+from shared.layers import Shape, shortened
+
+FORMATS = (1, 2)
+"""1: a stack of dense layers, given by layer_sizes and activation. 2: any architecture, with running statistics."""
+
+DTYPES = ("float32", "float64")
+
+
+@dataclass(frozen=True)
+class SavedOptimizer:
+    """The optimizer of a checkpoint: its class name, the arguments of its constructor, its steps and buffers' names."""
+
+    name: str
+    hyperparameters: dict[str, Any]
+    steps: int
+    buffers: list[str]
+
+
+@dataclass(frozen=True)
+class Header:
+    """The JSON document of a checkpoint, checked. layered: whether it is of format 2."""
+
+    stage: str
+    layer_sizes: list[int]
+    architecture: Architecture
+    layered: bool
+    activation: str
+    loss: str
+    dtype: str
+    optimizer: SavedOptimizer | None
+    progress: dict[str, Any]
+
+
+def read_header(text: str, tensors: Mapping[str, np.ndarray]) -> Header:
+    """The header, after a check of it and of the tensors. Raises ValueError or TypeError saying what is wrong."""
+    try:
+        about = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"its header is no JSON ({error})") from None
+    if not isinstance(about, dict):
+        raise TypeError(f"its header is {shortened(about)}, not an object")
+    if about.get("format") not in FORMATS or isinstance(about["format"], bool):
+        raise ValueError(
+            f"it has checkpoint format {shortened(about.get('format'))}, this version of groundup reads formats "
+            f"{' and '.join(map(str, FORMATS))}"
+        )
+    layered = about["format"] == 2
+    sizes, activation = about.get("layer_sizes"), _one_of(about, "activation", ACTIVATIONS)
+    if not isinstance(sizes, list) or len(sizes) < 2 or not all(_is_count(size) and size > 0 for size in sizes):
+        raise ValueError(f"layer_sizes: expected two or more sizes of at least 1, got {shortened(sizes)}")
+    architecture = Architecture.from_json(about.get("architecture")) if layered else mlp(sizes, activation)
+    ends = [math.prod(architecture.input_shape), *architecture.output_shape]
+    if layered and sizes != ends:
+        raise ValueError(f"layer_sizes: expected {ends}, as the architecture has it, got {shortened(sizes)}")
+    if not isinstance(about.get("progress"), dict):
+        raise TypeError(f"progress: expected an object, got {shortened(about.get('progress'))}")
+    header = Header(
+        stage=_one_of(about, "stage", STAGES),
+        layer_sizes=sizes,
+        architecture=architecture,
+        layered=layered,
+        activation=activation,
+        loss=_one_of(about, "loss", LOSSES),
+        dtype=_one_of(about, "dtype", DTYPES),
+        optimizer=_optimizer(about.get("optimizer")),
+        progress=about["progress"],
+    )
+    _check_tensors(header, tensors)
+    return header
+
+
+def _one_of(about: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
+    value = about.get(name)
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name}: expected one of {', '.join(choices)}, got {shortened(value)}")
+    return value
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _optimizer(saved: Any) -> SavedOptimizer | None:
+    if saved is None:
+        return None
+    if not isinstance(saved, dict) or not {"name", "hyperparameters", "steps", "buffers"} <= set(saved):
+        raise ValueError(f"optimizer: expected name, hyperparameters, steps and buffers, got {shortened(saved)}")
+    name, given, steps, buffers = (saved[key] for key in ("name", "hyperparameters", "steps", "buffers"))
+    if not isinstance(name, str) or not isinstance(given, dict):
+        raise TypeError(f"optimizer: expected a name and its hyperparameters, got {shortened([name, given])}")
+    if not _is_count(steps):
+        raise ValueError(f"optimizer: steps: expected a whole number of at least 0, got {shortened(steps)}")
+    if not isinstance(buffers, list) or not all(isinstance(each, str) for each in buffers):
+        raise TypeError(f"optimizer: buffers: expected a list of names, got {shortened(buffers)}")
+    return SavedOptimizer(name, given, steps, buffers)
+
+
+def _check_tensors(header: Header, tensors: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError if a tensor is missing, has another shape or type than the network says, or is one too many."""
+    architecture = header.architecture
+    expected: dict[str, Shape] = dict(_named("parameters", architecture.parameter_shapes()))
+    if header.layered:
+        expected |= _named("running", architecture.running_shapes())
+    for buffer in header.optimizer.buffers if header.optimizer else []:
+        expected |= _named(f"optimizer.{buffer}", architecture.parameter_shapes())
+    for name, shape in expected.items():
+        if name not in tensors:
+            raise ValueError(f"the tensor {name} is missing: the network has {_counted(expected, name)} of its kind")
+        if tensors[name].shape != shape:
+            raise ValueError(f"the tensor {name} is {tensors[name].shape}, but the network says {shape}")
+        if tensors[name].dtype.name not in DTYPES:
+            raise ValueError(f"the tensor {name} is {tensors[name].dtype}, expected one of {', '.join(DTYPES)}")
+    for name in sorted(set(tensors) - set(expected)):
+        raise ValueError(f"the tensor {shortened(name)} belongs to no part of the network")
+
+
+def _named(what: str, shapes: Iterable[Shape]) -> dict[str, Shape]:
+    return {f"{what}.{i}": shape for i, shape in enumerate(shapes)}
+
+
+def _counted(expected: Mapping[str, Shape], name: str) -> int:
+    """How many of the expected tensors have this name but for the number at its end."""
+    return sum(re.sub(r"\d+$", "", each) == re.sub(r"\d+$", "", name) for each in expected)

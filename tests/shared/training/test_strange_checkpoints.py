@@ -1,0 +1,213 @@
+"""Checkpoints of strangers: whatever a file says, it opens, or is refused with a sentence."""
+
+import copy
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from shared import contract
+from shared.architectures import Architecture
+from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from shared.training.checkpoints import CheckpointError, _checksum, load_checkpoint, restore_optimizer
+from shared.training.runs import Position
+
+SMALL = Architecture(
+    (1, 4, 4),
+    (
+        Conv(2, 3, padding=1),
+        BatchNorm(),
+        Residual((Conv(2, 1),)),
+        Activate("relu"),
+        MaxPool(2),
+        Flatten(),
+        Dropout(0.5),
+        Dense(3),
+    ),
+)
+ABOUT: dict[str, Any] = {
+    "format": 2,
+    "stage": "stage2_numpy",
+    "layer_sizes": [16, 3],
+    "activation": "relu",
+    "loss": "softmax_cross_entropy",
+    "dtype": "float32",
+    "architecture": SMALL.to_json(),
+    "optimizer": {
+        "name": "SGD",
+        "hyperparameters": {"learning_rate": 0.1, "momentum": 0.9},
+        "steps": 2,
+        "buffers": ["velocity"],
+    },
+    "progress": {},
+}
+TENSORS = {
+    f"{kind}.{i}": np.full(shape, 0.5, np.float32)
+    for kind in ("parameters", "optimizer.velocity")
+    for i, shape in enumerate(SMALL.parameter_shapes())
+} | {f"running.{i}": np.ones(shape, np.float32) for i, shape in enumerate(SMALL.running_shapes())}
+
+
+def forged(path: Path, about: Any, tensors: dict[str, np.ndarray] | None = None) -> Path:
+    """A file with this header and these tensors, whose checksum is right."""
+    text = about if isinstance(about, str) else json.dumps(about)
+    tensors = TENSORS if tensors is None else tensors
+    metadata = {"groundup": text, "sha256": _checksum(text, tensors)}
+    path.write_bytes(safetensors.numpy.save(tensors, metadata))
+    return path
+
+
+def test_the_unchanged_file_opens(tmp_path: Path) -> None:
+    checkpoint = load_checkpoint(forged(tmp_path / "c", ABOUT))
+    assert checkpoint.architecture == SMALL
+    assert [array.shape for array in checkpoint.parameters] == SMALL.parameter_shapes()
+    assert [array.shape for array in checkpoint.running_statistics] == SMALL.running_shapes()
+    assert restore_optimizer(contract.load_stage("numpy"), checkpoint).state()["steps"] == 2
+
+
+def at(*path: Any, value: Any) -> Callable[[Any], None]:
+    def change(about: Any) -> None:
+        for key in path[:-1]:
+            about = about[key]
+        about[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (at("format", value=3), "has checkpoint format 3, this version of groundup reads formats 1 and 2"),
+        (at("format", value=True), "has checkpoint format True"),
+        (at("format", value=1), "parameters.0 is .*, but the network says"),
+        (at("stage", value="stage9"), "stage: expected one of stage1_pure_python"),
+        (at("loss", value=["hinge"]), "loss: expected one of mean_squared_error"),
+        (at("dtype", value="float16"), "dtype: expected one of float32, float64, got 'float16'"),
+        (at("activation", value=None), "activation: expected one of"),
+        (at("layer_sizes", value=[16]), "layer_sizes: expected two or more sizes"),
+        (at("layer_sizes", value=[16, -3]), "layer_sizes: expected two or more sizes of at least 1"),
+        (at("layer_sizes", value=[16, 4]), r"layer_sizes: expected \[16, 3\], as the architecture has it, got \[16, 4"),
+        (at("progress", value=7), "progress: expected an object, got 7"),
+        (at("architecture", value=None), "architecture: expected an object with input_shape and layers, got None"),
+        (at("architecture", "layers", 0, "kind", value="Exec"), "layer 1: expected a kind of Conv"),
+        (at("architecture", "layers", 0, "size", value=9), r"layer 1, Conv.*smaller than the 9 x 9 window"),
+        (at("architecture", "layers", 0, "size", value="3"), "layer 1, Conv: size: expected a whole number"),
+        (at("architecture", "layers", 7, "out_features", value=10**30), "layer_sizes: expected"),
+        (at("architecture", "layers", 0, "out_channels", value=3), "turn 3 x 4 x 4 into 2 x 4 x 4"),
+        (at("architecture", "input_shape", value=[16]), "input is 16 features; expected an image"),
+        (at("optimizer", value=[]), "optimizer: expected name, hyperparameters, steps and buffers"),
+        (at("optimizer", "steps", value=-1), "optimizer: steps: expected a whole number of at least 0, got -1"),
+        (at("optimizer", "buffers", value=["speed"]), "tensor optimizer.speed.0 is missing: the network has 8 of its"),
+        (at("optimizer", "buffers", value=[]), r"tensor 'optimizer.velocity.0' belongs to no part"),
+    ],
+)
+def test_a_strange_header_is_refused_with_a_sentence(
+    change: Callable[[Any], None], message: str, tmp_path: Path
+) -> None:
+    about = copy.deepcopy(ABOUT)
+    change(about)
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(forged(tmp_path / "c", about))
+
+
+@pytest.mark.parametrize(("text", "message"), [("{", "its header is no JSON"), ("[" * 100_000, "JSON"), ("7", "is 7")])
+def test_a_header_that_is_no_object_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(forged(tmp_path / "c", text))
+
+
+def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
+    layer: dict[str, Any] = {"kind": "BatchNorm"}
+    for _ in range(200):
+        layer = {"kind": "Residual", "layers": [layer]}
+    about = ABOUT | {"architecture": {"input_shape": [1, 4, 4], "layers": [layer]}}
+    with pytest.raises(CheckpointError, match="nested more than 8 deep"):
+        load_checkpoint(forged(tmp_path / "c", about))
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "message"),
+    [
+        ("parameters.0", None, "the tensor parameters.0 is missing: the network has 8 of its kind"),
+        ("running.1", None, "the tensor running.1 is missing: the network has 2 of its kind"),
+        ("running.2", np.ones(2, np.float32), "the tensor 'running.2' belongs to no part of the network"),
+        (
+            "parameters.0",
+            np.ones((2, 3, 3), np.float32),
+            r"parameters.0 is \(2, 3, 3\), but the network says \(2, 1, 3",
+        ),
+        ("running.0", np.ones(3, np.float32), r"the tensor running.0 is \(3,\), but the network says \(2,\)"),
+        ("parameters.1", np.ones(2, np.int64), "the tensor parameters.1 is int64, expected one of float32, float64"),
+    ],
+)
+def test_tensors_that_are_not_the_network_s_are_refused(
+    name: str, array: np.ndarray | None, message: str, tmp_path: Path
+) -> None:
+    tensors = {key: value for key, value in TENSORS.items() if key != name}
+    if array is not None:
+        tensors[name] = array
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(forged(tmp_path / "c", ABOUT, tensors))
+
+
+def test_an_optimizer_with_strange_settings_is_refused(tmp_path: Path) -> None:
+    about = copy.deepcopy(ABOUT)
+    about["optimizer"]["hyperparameters"] = {"velocity": "high"}
+    checkpoint = load_checkpoint(forged(tmp_path / "c", about))
+    with pytest.raises(CheckpointError, match="its optimizer cannot be restored"):
+        restore_optimizer(contract.load_stage("numpy"), checkpoint)
+
+
+@pytest.mark.parametrize("saved", [{}, {"records": [7]}, {"records": [], "epoch": "one"}, {"records": [], "speed": 1}])
+def test_a_position_that_is_none_is_an_error_of_the_kinds_that_a_run_expects(saved: dict[str, Any]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Position.from_json(saved)
+
+
+JUNK: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    0,
+    10**40,
+    0.5,
+    float("inf"),
+    "",
+    "relu",
+    [],
+    [1, 2],
+    [[[]]],
+    {},
+    {"kind": "Conv"},
+)
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """(container, key) of everything within the value."""
+    found: list[tuple[Any, Any]] = []
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        found += [(value, key), *places(inner)]
+    return found
+
+
+def test_junk_anywhere_in_the_header_opens_or_is_refused(tmp_path: Path) -> None:
+    rng = random.Random(19)
+    refused = 0
+    for _ in range(150):
+        about = copy.deepcopy(ABOUT)
+        for _ in range(rng.randint(1, 2)):
+            container, key = rng.choice(places(about))
+            if isinstance(container, dict) and rng.random() < 0.2:
+                container.pop(key, None)
+            elif isinstance(container, dict) or key < len(container):
+                container[key] = rng.choice(JUNK)
+        try:
+            load_checkpoint(forged(tmp_path / "c", about))
+        except CheckpointError:
+            refused += 1
+    assert refused > 100
