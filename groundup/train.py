@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from groundup.live_view import watching
+from groundup.recipes import recipe
 from shared import contract
-from shared.data.datasets import Dataset, load_dataset
+from shared.architectures import named
+from shared.data.augmentation import Augmentation
+from shared.data.datasets import SIDE, Dataset, load_dataset
+from shared.data.normalisation import NOTE, Normalisation
 from shared.training import loop
 from shared.training.checkpoints import CheckpointError, load_checkpoint
 from shared.training.runs import LAST
@@ -25,6 +31,10 @@ DEFAULTS: dict[str, Any] = {
     "dataset": "mnist-subset",
     "data_dir": None,
     "download": False,
+    "normalise": False,
+    "augment_shift": 0,
+    "augment_rotation": 0.0,
+    "model": None,
     "hidden": "128",
     "activation": "relu",
     "loss": "softmax_cross_entropy",
@@ -50,9 +60,11 @@ DEFAULTS: dict[str, Any] = {
     "mine": False,
 }
 STAGE1_DEFAULTS: dict[str, Any] = {"hidden": "32", "epochs": 3}
-"""Python loops are slow: a smaller network and fewer epochs end within a minute or so."""
+STAGE1_MODEL_DEFAULTS: dict[str, Any] = {"epochs": 1}
+"""Python loops are slow: a smaller network and fewer epochs end within a minute or so; a model's epoch takes longer."""
 
-LATER_SETTINGS = ("mine",)
+SINCE_MODELS = ("model", "normalise", "augment_shift", "augment_rotation")
+LATER_SETTINGS = ("mine", *SINCE_MODELS)
 """Settings that runs of earlier versions do not have; they get the defaults."""
 
 LEARNING_RATES = {"sgd": 0.1, "rmsprop": 0.001, "adam": 0.001}
@@ -62,19 +74,37 @@ CHANGEABLE = {"epochs", "patience", "data_dir", "download", "checkpoint_every"}
 
 @dataclass(frozen=True)
 class DataChoice:
-    """The data set to train on. folder: of its files; None for the usual places; download: fetch it if missing."""
+    """The data set to train on.
+
+    folder: of its files; None for the usual places; download: fetch it if missing
+    normalise: whether to normalise it, by `known` or, without it, by the numbers of its own training samples
+    """
 
     name: str
     folder: str | None
     download: bool
+    normalise: bool = False
+    known: Normalisation | None = None
+
+    def load(self) -> tuple[Dataset, Normalisation | None]:
+        """The data set, and how it was normalised."""
+        data = load_dataset(self.name, self.folder, download=self.download)
+        if not self.normalise:
+            return data, None
+        normalisation = self.known or Normalisation.of(data.train.x)
+        return normalisation.dataset(data), normalisation
 
 
 @dataclass(frozen=True)
 class NetworkChoice:
-    """The network to train. hidden: the sizes of the hidden layers."""
+    """The network to train: a known one, or a stack of dense layers.
 
+    model: the name of an architecture, or None; hidden: the sizes of the hidden layers of a stack
+    """
+
+    model: str | None
     hidden: list[int]
-    activation: str
+    activation: str | None
     loss: str
     initializer: str
     seed: int
@@ -82,14 +112,13 @@ class NetworkChoice:
 
     def build(self, stage: contract.Stage, data: Dataset) -> contract.NetworkLike:
         """A new network of this stage for the features and classes of the data."""
-        network: contract.NetworkLike = stage.network.Network(
-            [data.train.x.shape[1], *self.hidden, data.classes],
-            activation=self.activation,
-            loss=self.loss,
-            initializer=self.initializer,
-            seed=self.seed,
-            dtype=self.dtype,
-        )
+        options = {"loss": self.loss, "initializer": self.initializer, "seed": self.seed, "dtype": self.dtype}
+        layers: Any = [data.train.x.shape[1], *self.hidden, data.classes]
+        if self.model is None:
+            options["activation"] = self.activation
+        else:
+            layers = named(self.model, (1, SIDE, SIDE), data.classes)
+        network: contract.NetworkLike = stage.network.Network(layers, **options)
         return network
 
 
@@ -133,24 +162,32 @@ class Training:
 
     @classmethod
     def of(cls, settings: Mapping[str, Any], folder: Path, resume: bool, overwrite: bool) -> Training:
-        """The training with these settings, keyed as DEFAULTS, saved in folder. ValueError for impossible ones."""
+        """The training with these settings, keyed as DEFAULTS, saved in folder. ValueError for impossible ones.
+
+        A resumed run's settings may also hold the normalisation of its data, as its notes do.
+        """
 
         def chosen(*names: str) -> dict[str, Any]:
             return {name: settings[name] for name in names}
 
-        data = DataChoice(settings["dataset"], settings["data_dir"], settings["download"])
+        known = Normalisation.from_notes(settings)
+        data = DataChoice(settings["dataset"], settings["data_dir"], settings["download"], settings["normalise"], known)
         optimizer = OptimizerChoice(
             settings["optimizer"], **chosen("learning_rate", "momentum", "nesterov", "weight_decay")
         )
-        network = NetworkChoice(
-            hidden_sizes(settings["hidden"]), **chosen("activation", "loss", "initializer", "seed", "dtype")
-        )
+        hidden = [] if settings["model"] else hidden_sizes(settings["hidden"])
+        network = NetworkChoice(hidden=hidden, **chosen("model", "activation", "loss", "initializer", "seed", "dtype"))
+        augmentation = Augmentation(settings["augment_shift"], settings["augment_rotation"])
         schedule = Schedule(settings["schedule"], **chosen("warmup_epochs", "step_epochs", "gamma"))
         training = TrainingSettings(
             schedule=schedule,
+            augmentation=augmentation if augmentation.shift or augmentation.rotation else None,
             **chosen("epochs", "batch_size", "seed", "dropout", "validation", "patience", "monitor"),
         )
-        saving = Saving(folder, resume, overwrite, settings["checkpoint_every"], notes=dict(settings))
+        # A run without the later settings is one that earlier versions can resume.
+        notes = {name: settings[name] for name in DEFAULTS}
+        notes = {k: v for k, v in notes.items() if k not in SINCE_MODELS or v != DEFAULTS[k]}
+        saving = Saving(folder, resume, overwrite, settings["checkpoint_every"], notes=notes)
         return cls(data, network, optimizer, training, saving)
 
 
@@ -163,32 +200,44 @@ def run(
     live: show the live view below these lines, if stdout is a terminal
     """
     optimizer = training.optimizer.build(stage)
-    data = load_dataset(training.data.name, training.data.folder, download=training.data.download)
+    data, normalisation = training.data.load()
     network = training.network.build(stage, data)
     hooks = lines(network, data)
-    watched = watching(stage, network, data.train, training.settings, hooks) if live else contextlib.nullcontext(hooks)
+    settings, saving = training.settings, training.saving
+    if normalisation is not None:
+        saving = replace(saving, notes={**saving.notes, **normalisation.as_note()})
+        if settings.augmentation is not None:
+            black = float(normalisation.normalised(np.zeros(1, data.train.x.dtype))[0])
+            settings = replace(settings, augmentation=replace(settings.augmentation, background=black))
+    watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
     with watched as hooks:
         return loop.train(
-            *(stage, network, optimizer, data.train, training.settings),
-            test_data=data.test,
-            saving=training.saving,
-            hooks=hooks,
+            *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
 
 
 def new_settings(stage: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The defaults of a stage, by its full name, with the given settings in place of theirs."""
-    return {**DEFAULTS, **(STAGE1_DEFAULTS if stage == contract.STAGES[0] else {}), **given}
+    """The defaults of a stage, by its full name, or of a model, with the given settings in place of theirs.
+
+    Raises ValueError for an unknown model, and for settings that a model does not have.
+    """
+    first = stage == contract.STAGES[0]
+    if given.get("model") is not None:
+        of_model = recipe(given["model"], given)
+        return {**DEFAULTS, **of_model, **(STAGE1_MODEL_DEFAULTS if first else {}), **given}
+    return {**DEFAULTS, **(STAGE1_DEFAULTS if first else {}), **given}
 
 
 def resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the run in folder, with the given ones in place of theirs.
 
+    The normalisation of its data is among them under NOTE, if there is one.
     Raises CheckpointError if there is no run of `groundup train`, or if a given setting must not change.
     """
-    saved: dict[str, Any] = load_checkpoint(folder / LAST).about_run.get("notes", {})
+    notes = load_checkpoint(folder / LAST).about_run.get("notes")
+    saved: dict[str, Any] = notes if isinstance(notes, dict) else {}
     saved = {**{name: DEFAULTS[name] for name in LATER_SETTINGS}, **saved} if saved else saved
-    if saved.keys() != DEFAULTS.keys():
+    if saved.keys() - {NOTE} != DEFAULTS.keys():
         raise CheckpointError(f"{folder / LAST} was not written by groundup train; resume it from where it was made")
     for name, value in given.items():
         if name not in CHANGEABLE and value != saved[name]:

@@ -30,6 +30,10 @@ def train(
     dataset: options.DatasetName = None,
     data_dir: options.DataDir = None,
     download: options.Download = None,
+    normalise: options.Normalise = None,
+    augment_shift: options.AugmentShift = None,
+    augment_rotation: options.AugmentRotation = None,
+    model: options.Model = None,
     hidden: options.Hidden = None,
     activation: options.Activation = None,
     loss: options.Loss = None,
@@ -75,6 +79,7 @@ def train(
       groundup train numpy --validation 0.1 --patience 3 --run-dir runs/mine
       groundup train numpy --resume runs/mine
       groundup train numpy --live --epochs 50
+      groundup train c --model lenet5
       groundup train numpy --mine
     """
     if live and (quiet or json):
@@ -121,14 +126,21 @@ def _lines(
 def _print_heading(
     stage: contract.Stage, network: contract.NetworkLike, settings: Mapping[str, Any], data: Dataset
 ) -> None:
-    sizes = "-".join(map(str, network.layer_sizes))
     typer.echo(
-        f"{stage.title}, {sizes} {network.activation}, {network.loss_name}, {settings['optimizer']}; "
+        f"{stage.title}, {_named(network, settings)}, {network.loss_name}, {settings['optimizer']}; "
         f"{data.name}: {len(data.train)} training and {len(data.test)} test samples"
     )
     if told := getattr(network, "told", ""):  # a stage with a choice between ways to take a step
         typer.echo(told)
     typer.echo("epoch      loss   train %   valid %    test %   seconds   samples/s")
+
+
+def _named(network: contract.NetworkLike, settings: Mapping[str, Any]) -> str:
+    """The network in the heading: '784-128-10 relu', or 'lenet5 (61,706 parameters)'."""
+    architecture = contract.layered_architecture(network)
+    if architecture is None:
+        return f"{'-'.join(map(str, network.layer_sizes))} {network.activation}"
+    return f"{settings['model']} ({architecture.parameter_count:,} parameters)"
 
 
 def _print_epoch(record: EpochRecord) -> None:

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from groundup.recipes import RECIPES, described
 from shared import contract
 from shared.training.settings import MONITORS
 
@@ -19,6 +20,32 @@ DatasetName = Annotated[
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")]
 Download = Annotated[bool | None, typer.Option("--download", help="Fetch a full data set that is not there.")]
 
+Normalise = Annotated[
+    bool | None,
+    typer.Option(
+        "--normalise/--no-normalise",
+        help="Scale the images to mean 0 and deviation 1, by the training images.",
+        show_default="no; a model has its own",
+    ),
+]
+AugmentShift = Annotated[
+    int | None,
+    typer.Option(help="Shift each training image by up to so many pixels.", show_default="0; a model has its own"),
+]
+AugmentRotation = Annotated[
+    float | None,
+    typer.Option(help="Rotate each training image by up to so many degrees.", show_default="0; a model has its own"),
+]
+
+Model = Annotated[
+    str | None,
+    typer.Option(
+        help="A known network in place of hidden layers, with its own defaults. "
+        + "; ".join(f"{name}: {described(name)}" for name in RECIPES)
+        + ". On stage 1 one epoch.",
+        show_default="none",
+    ),
+]
 Hidden = Annotated[
     str | None,
     typer.Option(help="Hidden layer sizes, like 128,64, or none.", show_default="128; 32 on stage 1"),
@@ -65,7 +92,9 @@ Monitor = Annotated[
         show_default="validation_loss, without --validation train_loss",
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Of weights, batch order, split and dropout.", show_default="0")]
+Seed = Annotated[
+    int | None, typer.Option(help="Of weights, batch order, split, dropout and augmentation.", show_default="0")
+]
 
 CheckpointEvery = Annotated[int | None, typer.Option(help="Also save after every so many steps, not just each epoch.")]
 Mine = Annotated[
