@@ -39,7 +39,7 @@ def asarray(values: Any, dtype: str = "float32") -> Array:
     """
     check_dtype("asarray", dtype)
     try:
-        array = _unmasked(values)
+        array = unmasked(values)
     except ValueError as error:
         raise ValueError("asarray: expected rows of equal length, got ragged ones") from error
     except TypeError as error:
@@ -104,20 +104,46 @@ def packed(array: Array, dtype: np.dtype) -> Array:
 def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix in the form that C reads: the array itself if it is one, else converted; or an
     error that names it. What is neither float32 nor float64 becomes float32."""
-    if type(values) is np.ndarray and values.dtype.char in "fd":
-        array = values
-        if array.ndim == 2 and array.size and array.flags.carray and array.dtype.isnative:
-            return array
-    else:
-        keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
-        try:
-            array = asarray(values, "float64" if keeps_float64 else "float32")
-        except (TypeError, ValueError, MemoryError) as error:
-            raise type(error)(f"{name}: {error}") from error
+    array = as_floats(name, values)
+    if array.ndim == 2 and array.size and array.flags.carray and array.dtype.isnative:
+        return array
     if array.ndim != 2:
         raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name}: expected at least one row and one column, got shape {array.shape}")
+    return _packed(name, array)
+
+
+def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
+    """As `as_matrix`, of 4 dimensions; the error names the axes."""
+    array = as_floats(name, values)
+    if array.ndim != 4:
+        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
+    if array.size == 0:
+        raise ValueError(f"{name}: expected at least one value, got shape {array.shape}")
+    return _packed(name, array)
+
+
+def as_vector(name: str, values: Any) -> Array:
+    """As `as_matrix`, of 1 dimension."""
+    array = as_floats(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    return _packed(name, array)
+
+
+def as_floats(name: str, values: Any) -> Array:
+    """float32 or float64 numbers, in whatever form."""
+    if type(values) is np.ndarray and values.dtype.char in "fd":
+        return values
+    keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
+    try:
+        return asarray(values, "float64" if keeps_float64 else "float32")
+    except (TypeError, ValueError, MemoryError) as error:
+        raise type(error)(f"{name}: {error}") from error
+
+
+def _packed(name: str, array: Array) -> Array:
     try:
         return packed(array, _FLOAT32 if array.dtype.char == "f" else _FLOAT64)
     except MemoryError as error:
@@ -202,7 +228,7 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     Always a copy: C uses a label as an index, so no other thread may change it between the check and its use.
     """
     try:
-        array = _unmasked(labels)
+        array = unmasked(labels)
     except ValueError:
         raise ValueError(f"{function}: expected {rows} labels, one a row, got ragged rows of them") from None
     except TypeError as error:
@@ -218,7 +244,7 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
     return copy
 
 
-def _unmasked(values: Any) -> Array:
+def unmasked(values: Any) -> Array:
     """numpy.asarray, but a masked array is an error and not its values with the mask forgotten."""
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError("a masked array would lose its mask; fill it first, with .filled(value)")

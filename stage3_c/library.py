@@ -72,11 +72,13 @@ OUT, OUT_OR_NULL = "out", "out or null"  # real *
 ADDRESS = ctypes.c_void_p  # void *, checked by the caller
 LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
 CLASSES = ArrayArgument(np.dtype(np.int64), written=True)  # int64_t *
+DOUBLES = ArrayArgument(np.dtype(np.float64), written=True)  # double *
 NOTHING = None  # void
 
 BACKWARD = (NOTHING, SIZE, SIZE, IN, IN, IN, OUT)
 LADDER_RUNG = (NOTHING, SIZE, SIZE, SIZE, IN, IN, OUT)
 POOLED_RUNG = (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, OUT)
+CONVOLUTION_RUNG = (STATUS, POOL, STRUCT, SIZE, IN, IN, IN, OUT)
 
 # Compiled once: what it returns, then what it takes.
 PLAIN_FUNCTIONS: dict[str, tuple[Any, ...]] = {
@@ -125,6 +127,22 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "add_bias": (NOTHING, SIZE, SIZE, IN, OUT),
     "column_sums": (NOTHING, SIZE, SIZE, IN, OUT),
     "multiply": (NOTHING, SIZE, IN, IN, OUT),
+    "conv2d_direct": (NOTHING, STRUCT, SIZE, IN, IN, IN, OUT),
+    "conv2d_im2col": (STATUS, POOL, STRUCT, SIZE, IN, IN, IN, OUT, OUT),
+    "conv2d_implicit": CONVOLUTION_RUNG,
+    "conv2d_winograd2": CONVOLUTION_RUNG,
+    "conv2d_winograd4": CONVOLUTION_RUNG,
+    "conv2d_threads": CONVOLUTION_RUNG,
+    "conv2d_backward": (STATUS, POOL, STRUCT, SIZE, IN, IN, IN, OUT, OUT, OUT_OR_NULL),
+    "max_pool2d": (STATUS, POOL, STRUCT, SIZE, IN, OUT, CLASSES),
+    "max_pool2d_backward": (STATUS, POOL, STRUCT, SIZE, IN, LABELS, OUT),
+    "average_pool2d": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
+    "average_pool2d_backward": (STATUS, POOL, STRUCT, SIZE, IN, OUT),
+    "first_bad_index": (SIZE, SIZE, SIZE, LABELS),
+    "batch_norm": (STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, OUT, OUT, INT, REAL, REAL, OUT, DOUBLES, DOUBLES),
+    "batch_norm_backward": (
+        *(STATUS, POOL, SIZE, SIZE, SIZE, IN, IN, IN, INT, DOUBLES, DOUBLES, OUT_OR_NULL, OUT, OUT),
+    ),
     "sgd": (NOTHING, SIZE, OUT, IN, OUT_OR_NULL, REAL, REAL, INT, REAL),
     "rmsprop": (NOTHING, SIZE, OUT, IN, OUT, REAL, REAL, REAL, REAL),
     "adam": (NOTHING, SIZE, OUT, IN, OUT, OUT, REAL, REAL, REAL, REAL, REAL, REAL),

@@ -4,5 +4,6 @@ tolerance      how far apart two correct answers may be
 equivalence    the four levels of agreement between two stages, one a file: ops, steps (layers and the step as a
                whole) and trajectory, with pair (two stages side by side), problems and scales
 rungs          every rung of every ladder alone, for a device
+winograd       Winograd's transforms in fractions, proven exact, and what rounding they cost
 gradients      is the gradient the slope of the loss?
 """

@@ -54,6 +54,36 @@ EXPORT size_t pool_threads(const pool *threads);
    Returns 0, or -1 where memory for a workspace cannot be had; then nothing was run. */
 int pool_run(pool *threads, pool_task task, void *job, size_t parts);
 
+/* Memory that several parts of a job share, at least `bytes`, aligned to 64; what it holds is whatever was there
+   before. It is kept for the next one who borrows. NULL where it cannot be had. */
+typedef struct borrowed borrowed;
+borrowed *pool_borrow(pool *threads, size_t bytes);
+void *borrowed_memory(borrowed *it);
+void pool_return(pool *threads, borrowed *it); /* it may be NULL */
+
+/* ---- convolution: the sizes, which have no precision ----------------------------------------------------------- */
+
+/* x (batch, channels, height, width), w (filters, channels, kernel_height, kernel_width), y (batch, filters, out_height,
+   out_width); out_height = (height + 2 padding_rows - kernel_height) / stride_rows + 1, and out_width likewise. The
+   fields are in the order of convolution.py's CConvolution. */
+typedef struct {
+    size_t channels, height, width;
+    size_t filters, kernel_height, kernel_width;
+    size_t stride_rows, stride_columns;
+    size_t padding_rows, padding_columns;
+    size_t out_height, out_width;
+} convolution;
+
+/* ---- pooling: the sizes ---------------------------------------------------------------------------------------- */
+
+/* x (planes, height, width), windows of rows by columns, y (planes, out_height, out_width). */
+typedef struct {
+    size_t height, width;
+    size_t rows, columns;
+    size_t stride_rows, stride_columns;
+    size_t out_height, out_width;
+} pooling;
+
 #if defined(GROUNDUP_BITS)
 
 #if GROUNDUP_BITS == 32
@@ -122,6 +152,11 @@ typedef struct {
    thread. The edges are multiples of the register block, or m and n. */
 void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c, size_t row_begin, size_t row_end,
                        size_t column_begin, size_t column_end, NAME(epilogue) last, void *workspace);
+
+/* matmul_packed.c: c (rows, columns <= TILE_COLUMNS, n from one row to the next) = or += a (rows, depth) times a packed
+   panel of b: depth rows of TILE_COLUMNS numbers, or of half as many where that is enough for the columns. */
+void NAME(matmul_panel)(size_t rows, size_t depth, NAME(strided) a, const real *panel, real *c, size_t n,
+                        size_t columns, int added, enum activation activation);
 
 /* matmul_threads.c: the same, c cut into one rectangle for each thread. Returns as pool_run. */
 int NAME(matmul_any)(pool *threads, size_t m, size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c,
@@ -195,6 +230,100 @@ EXPORT int NAME(dense_backward)(pool *threads, size_t batch, size_t in, size_t o
 EXPORT void NAME(add_bias)(size_t rows, size_t columns, const real *bias, real *values);
 EXPORT void NAME(column_sums)(size_t rows, size_t columns, const real *values, real *sums);
 EXPORT void NAME(multiply)(size_t size, const real *a, const real *b, real *product); /* product may be a or b */
+
+/* ---- convolution: y = x correlated with w, plus b; slowest rung first ------------------------------------------ */
+
+/* convolution_loops.c */
+EXPORT void NAME(conv2d_direct)(const convolution *s, size_t batch, const real *x, const real *w, const real *b,
+                                real *y);
+
+/* convolution_gemm.c. columns: (channels * kernel_height * kernel_width, out_height * out_width), the windows of one
+   image. Each returns 0, or -1 where memory cannot be had. */
+EXPORT int NAME(conv2d_im2col)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                               const real *b, real *columns, real *y);
+EXPORT int NAME(conv2d_implicit)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                                 const real *b, real *y);
+
+/* The same with an activation (IDENTITY, RELU, LEAKY_RELU) in the product's epilogue, on all threads. */
+int NAME(conv2d_implicit_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                                  const real *b, enum activation activation, real *y);
+
+/* convolution_winograd.c: F(2x2, 3x3) and F(4x4, 3x3) on one thread. What they cannot do, the rung below does: other
+   kernels than 3 x 3, other strides than 1, and more channels than the working space holds. */
+EXPORT int NAME(conv2d_winograd2)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                                  const real *b, real *y);
+EXPORT int NAME(conv2d_winograd4)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                                  const real *b, real *y);
+
+/* convolution.c: on all threads, by what is fastest for these sizes; and both gradients. grad_x may be NULL. */
+EXPORT int NAME(conv2d_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                                const real *b, real *y);
+EXPORT int NAME(conv2d_backward)(pool *threads, const convolution *s, size_t batch, const real *grad_y, const real *x,
+                                 const real *w, real *grad_w, real *grad_b, real *grad_x);
+
+/* The forward pass with an activation (IDENTITY, RELU, LEAKY_RELU). */
+int NAME(conv2d_activated)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                           const real *b, enum activation activation, real *y);
+
+/* Images side by side: a block is LANES images, (size, LANES), where size counts the numbers of one image. So every
+   number of an image lies in a SIMD register beside the same number of its neighbours, and whatever is computed for one
+   image is computed for all of them at once, however narrow the image is. Lanes without an image hold zeros. */
+
+/* lanes.c: between a block of up to LANES images, one after the other, and the same side by side. */
+void NAME(to_lanes)(size_t images, size_t size, const real *x, real *lanes);
+void NAME(from_lanes)(size_t images, size_t size, const real *lanes, real *x);
+/* The same for a whole batch, blocks one after the other, on all threads. */
+int NAME(batch_to_lanes)(pool *threads, size_t batch, size_t size, const real *x, real *lanes);
+int NAME(batch_from_lanes)(pool *threads, size_t batch, size_t size, const real *lanes, real *x);
+
+/* convolution_lanes.c: on blocks side by side, on all threads. Each returns as pool_run. The bias may be NULL. */
+int NAME(lanes_forward)(pool *threads, const convolution *s, size_t blocks, const real *x, const real *w,
+                        const real *b, enum activation activation, real *y);
+int NAME(lanes_backward_data)(pool *threads, const convolution *s, size_t blocks, const real *grad_y, const real *w,
+                              real *grad_x);
+/* added: whether grad_w and grad_b hold sums already. */
+int NAME(lanes_backward_weights)(pool *threads, const convolution *s, size_t blocks, const real *grad_y,
+                                 const real *x, int added, real *grad_w, real *grad_b);
+
+/* convolution.c: the faster of this and Winograd. grad_x may be NULL. */
+int NAME(conv2d_lanes)(pool *threads, const convolution *s, size_t blocks, const real *x, const real *w,
+                       const real *b, enum activation activation, real *y);
+int NAME(conv2d_lanes_backward)(pool *threads, const convolution *s, size_t blocks, const real *grad_y, const real *x,
+                                const real *w, int added, real *grad_w, real *grad_b, real *grad_x);
+
+/* convolution_winograd.c: whether Winograd can do these sizes; then as the functions of
+   convolution_lanes.c, and on images one after the other. */
+int NAME(winograd_can)(const convolution *s, size_t outputs);
+int NAME(winograd_lanes_forward)(pool *threads, const convolution *s, size_t blocks, const real *x, const real *w,
+                                 const real *b, enum activation activation, real *y);
+int NAME(winograd_lanes_backward_data)(pool *threads, const convolution *s, size_t blocks, const real *grad_y,
+                                       const real *w, real *grad_x);
+int NAME(winograd_forward)(pool *threads, const convolution *s, size_t outputs, size_t parts, size_t batch,
+                           const real *x, const real *w, const real *b, enum activation activation, real *y);
+
+/* ---- pooling.c: a plane is one channel of one image ------------------------------------------------------------- */
+
+/* indices: where in its plane each maximum was, the first of equals; the last of several NaN, which count as the largest. */
+EXPORT int NAME(max_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices);
+EXPORT int NAME(max_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
+                                     const int64_t *indices, real *grad_x);
+EXPORT int NAME(average_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y);
+EXPORT int NAME(average_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
+                                         real *grad_x);
+
+/* The first of `count` indices that is not in 0 … size - 1, or count where all are. */
+EXPORT size_t NAME(first_bad_index)(size_t count, size_t size, const int64_t *indices);
+
+/* ---- batch_norm.c: x (batch, channels, size), size = height * width or 1 ----------------------------------------- */
+
+/* training: by the batch's own mean and variance, which are also mixed into the running ones; else by the running ones.
+   mean, inverse: (channels,), what was subtracted, and 1 / sqrt(variance + epsilon), for the way back. */
+EXPORT int NAME(batch_norm)(pool *threads, size_t batch, size_t channels, size_t size, const real *x,
+                            const real *gamma, const real *beta, real *running_mean, real *running_var, int training,
+                            double momentum, double epsilon, real *y, double *mean, double *inverse);
+EXPORT int NAME(batch_norm_backward)(pool *threads, size_t batch, size_t channels, size_t size, const real *grad_y,
+                                     const real *x, const real *gamma, int training, double *mean, double *inverse,
+                                     real *grad_x, real *grad_gamma, real *grad_beta);
 
 /* ---- optimizers.c: p (size,) changed in place by its gradient g ------------------------------------------------ */
 

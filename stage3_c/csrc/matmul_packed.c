@@ -15,23 +15,12 @@
    After Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008), and BLIS. The vector type is
    GCC's and Clang's extension: one source becomes SSE2, AVX2, AVX-512 or NEON. */
 
-#include "groundup.h"
-
-#include <string.h>
-
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
+#include "vectors.h"
 
 enum {
-    LANES = SIMD_BYTES / (int)sizeof(real),
     DEPTH = 4096 / (int)sizeof(real),
     ROWS = 1024 / TILE_ROWS * TILE_ROWS,
-    FOUR = 4,
     CACHE_LINE = 64,
-    MOST_COPIED = (int)TILE_COLUMNS > 8 ? (int)TILE_COLUMNS : 8, /* a power of two */
     /* Found by trying: with fewer rows of a than this packing b costs more than it saves, with fewer columns of b
        packing a. */
     WORTH_PACKING_B = 32 * TILE_ROWS,
@@ -43,54 +32,11 @@ _Static_assert((DEPTH * TILE_COLUMNS + ROWS * DEPTH) * sizeof(real) <= WORKSPACE
 
 _Static_assert(TILE_ROWS < 2 * MOST_COPIED && (int)TILE_COLUMNS < 2 * MOST_COPIED, "copy_few cannot copy a panel's row");
 
-typedef real vector __attribute__((vector_size(SIMD_BYTES)));
-typedef real vector_anywhere __attribute__((vector_size(SIMD_BYTES), aligned(sizeof(real)), may_alias));
-typedef real four __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
-#if GROUNDUP_BITS == 32
-typedef int32_t mask __attribute__((vector_size(SIMD_BYTES)));
-#else
-typedef int64_t mask __attribute__((vector_size(SIMD_BYTES)));
-#endif
-
-#if defined(__clang__)
-#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
-#elif GROUNDUP_BITS == 32
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (four_mask){__VA_ARGS__})
-typedef int32_t four_mask __attribute__((vector_size(4 * sizeof(real))));
-#else
-#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (four_mask){__VA_ARGS__})
-typedef int64_t four_mask __attribute__((vector_size(4 * sizeof(real))));
-#endif
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
-
-/* memcpy for counts up to a tile's width or height that are not known beforehand: a move for each bit of the count. */
-static inline __attribute__((always_inline)) void copy_few(real *restrict to, const real *restrict from, size_t count) {
-    size_t at = 0;
-    UNROLL for (size_t move = MOST_COPIED; move > 0; move /= 2) {
-        if (count & move) {
-            memcpy(to + at, from + at, move * sizeof(real));
-            at += move;
-        }
-    }
-}
-
-static inline vector load(const real *from) { return *(const vector_anywhere *)from; }
-
-static inline void store(real *to, vector values) { *(vector_anywhere *)to = values; }
-
-static inline vector activate(vector z, enum activation which) {
-    if (which == IDENTITY) return z;
-    const mask stopped = z <= 0; /* all bits set where true; NaN is not, and passes */
-    if (which == RELU) return (vector)((mask)z & ~stopped);
-    return (vector)(((mask)(z * (real)LEAKY_SLOPE) & stopped) | ((mask)z & ~stopped));
-}
-
 /* The end of a tile that lies over the right edge, or is to get a bias or an activation. It works in memory of full
    width and is a function of its own: kept in registers, it would crowd out the sums of the loop that matters. */
 static __attribute__((noinline)) void finish(size_t rows, size_t vectors, real (*sums)[TILE_COLUMNS], real *c, size_t n,
                                              size_t columns, int added, const real *bias, enum activation activation) {
-    real shift[TILE_COLUMNS] = {0}, before[TILE_COLUMNS] = {0};
+    real shift[2 * MOST_COPIED] = {0}, before[2 * MOST_COPIED] = {0};
     if (bias != NULL) copy_few(shift, bias, columns);
     for (size_t i = 0; i < rows; i++) {
         if (added) copy_few(before, c + i * n, columns);
@@ -192,18 +138,6 @@ static void any_tile(size_t rows, size_t columns, size_t depth, NAME(strided) a,
 #undef TILE
 }
 
-/* Turn a square of FOUR by FOUR numbers: to[j * to_row + i] = from[i * from_row + j]. */
-static inline void transpose_square(real *to, size_t to_row, const real *from, size_t from_row) {
-    const four r0 = *(const four *)from, r1 = *(const four *)(from + from_row);
-    const four r2 = *(const four *)(from + 2 * from_row), r3 = *(const four *)(from + 3 * from_row);
-    const four low01 = SHUFFLE(r0, r1, 0, 4, 1, 5), high01 = SHUFFLE(r0, r1, 2, 6, 3, 7);
-    const four low23 = SHUFFLE(r2, r3, 0, 4, 1, 5), high23 = SHUFFLE(r2, r3, 2, 6, 3, 7);
-    *(four *)to = SHUFFLE(low01, low23, 0, 1, 4, 5);
-    *(four *)(to + to_row) = SHUFFLE(low01, low23, 2, 3, 6, 7);
-    *(four *)(to + 2 * to_row) = SHUFFLE(high01, high23, 0, 1, 4, 5);
-    *(four *)(to + 3 * to_row) = SHUFFLE(high01, high23, 2, 3, 6, 7);
-}
-
 /* Copy `length` steps of `lines` neighbouring lines into panel[step * width + line], zeros where lines < width. For b
    a step is a row and a line a column; for a the other way round. One of the strides `step` and `line` is 1. */
 static void pack(real *restrict panel, size_t width, const real *restrict values, size_t step, size_t line,
@@ -266,5 +200,15 @@ void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, rea
                 }
             }
         }
+    }
+}
+
+void NAME(matmul_panel)(size_t rows, size_t depth, NAME(strided) a, const real *panel, real *c, size_t n,
+                        size_t columns, int added, enum activation activation) {
+    const size_t panel_row = columns > LANES ? TILE_COLUMNS : LANES;
+    for (size_t i = 0, taken; i < rows; i += taken) {
+        taken = tile_rows(rows - i);
+        const NAME(strided) factor = {a.values + i * a.row, a.row, a.column};
+        any_tile(taken, columns, depth, factor, panel, panel_row, c + i * n, n, added, NULL, activation);
     }
 }

@@ -26,6 +26,7 @@ enum {
     ALIGNMENT = 64,
     SPIN_NANOSECONDS = 100000, /* how long a thread looks for the next job before it goes to sleep */
     LOOKS_A_PAUSE = 64,        /* looks between two glances at the clock, or two offers of the core to others */
+    MOST_KEPT = 4,             /* blocks that wait to be borrowed again */
     BITS = 64 /* of the word: at most so many threads share a job; of more parts a bit stands for every 64th */
 };
 
@@ -48,6 +49,7 @@ struct pool {
     pthread_mutex_t lock;
     pthread_cond_t work;
     workspace *spare; /* under lock */
+    borrowed *kept;   /* under lock: what nobody borrows now */
     atomic_flag taken; /* by the call that has the workers now */
     _Atomic uint64_t open; /* bit b: nobody has begun part b, b + 64, … */
     atomic_size_t done;    /* bits, not parts */
@@ -91,6 +93,56 @@ static void workspace_give(pool *threads, workspace *taken) {
     taken->next = threads->spare;
     threads->spare = taken;
     pthread_mutex_unlock(&threads->lock);
+}
+
+struct borrowed {
+    borrowed *next;
+    size_t bytes;
+    void *memory;
+};
+
+/* Larger blocks than this are not kept, so that one large image does not hold on to its memory. */
+#define KEPT_BYTES ((size_t)64 << 20)
+
+borrowed *pool_borrow(pool *threads, size_t bytes) {
+    pthread_mutex_lock(&threads->lock);
+    borrowed **place = &threads->kept;
+    while (*place != NULL && (*place)->bytes < bytes) place = &(*place)->next;
+    borrowed *found = *place;
+    if (found != NULL) *place = found->next;
+    pthread_mutex_unlock(&threads->lock);
+    if (found != NULL) return found;
+    char *block = bytes < SIZE_MAX / 2 ? malloc(sizeof(borrowed) + ALIGNMENT + bytes) : NULL;
+    if (block == NULL) return NULL;
+    borrowed *created = (borrowed *)(void *)block;
+    const uintptr_t after = (uintptr_t)(block + sizeof(borrowed));
+    created->memory = block + sizeof(borrowed) + (ALIGNMENT - after % ALIGNMENT) % ALIGNMENT;
+    created->bytes = bytes;
+    return created;
+}
+
+void *borrowed_memory(borrowed *it) { return it->memory; }
+
+/* Of what comes back the MOST_KEPT largest blocks are kept. */
+void pool_return(pool *threads, borrowed *it) {
+    if (it == NULL) return;
+    borrowed *excess = it;
+    if (it->bytes <= KEPT_BYTES) {
+        pthread_mutex_lock(&threads->lock);
+        borrowed **place = &threads->kept;
+        size_t count = 1;
+        while (*place != NULL && (*place)->bytes < it->bytes) place = &(*place)->next; /* sorted by size */
+        it->next = *place;
+        *place = it;
+        for (const borrowed *each = threads->kept; each != NULL; each = each->next) count++;
+        excess = NULL;
+        if (count > MOST_KEPT + 1) {
+            excess = threads->kept;
+            threads->kept = excess->next;
+        }
+        pthread_mutex_unlock(&threads->lock);
+    }
+    free(excess);
 }
 
 /* Take parts of the job until none is left, that of the own seat first. Returns for how many bits they stood. */
@@ -240,6 +292,11 @@ void pool_destroy(pool *threads) {
         workspace *next = threads->spare->next;
         free(threads->spare);
         threads->spare = next;
+    }
+    while (threads->kept != NULL) {
+        borrowed *next = threads->kept->next;
+        free(threads->kept);
+        threads->kept = next;
     }
     pthread_cond_destroy(&threads->work);
     pthread_mutex_destroy(&threads->lock);

@@ -96,8 +96,8 @@ def right_array(memory: Memory, shape: tuple[int, ...], dtype: str, fill: str, s
         return memory.filled(FILLS[fill](values).astype(dtype))
 
 
-def right_labels(memory: Memory, rows: int, classes: int, seed: int) -> np.ndarray:
-    return memory.filled(np.random.default_rng(seed).integers(0, classes, rows))
+def right_labels(memory: Memory, shape: tuple[int, ...], classes: int, seed: int) -> np.ndarray:
+    return memory.filled(np.random.default_rng(seed).integers(0, classes, shape))
 
 
 def overlapping(memory: Memory, arguments: dict[str, Any], source: str, shape: tuple[int, ...], shifted: bool) -> Any:

@@ -21,7 +21,7 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
-from stage3_c import activations, arrays, dense, losses, matmul, network, optimizers
+from stage3_c import activations, arrays, batch_norm, convolution, dense, losses, matmul, network, optimizers, pooling
 from tests.stage3_c.fuzz_inputs import (
     FILLS,
     FORMS,
@@ -45,6 +45,7 @@ class Target:
     function: Callable[..., Any]
     shapes: dict[str, str]
     result: str | None = None
+    any_shape: bool = False  # whether arrays of other shapes than these may fit, too
 
 
 # ---- what is called ----------------------------------------------------------------------------------------------
@@ -90,6 +91,51 @@ def dropped_out(x: Any, mask: Any) -> Any:
     return network.Network([3, 4, 2]).forward(x, [mask])
 
 
+def convolve_back(grad_output: Any, x: Any, weights: Any, out: Any = None) -> Any:
+    return convolution.conv2d_backward(grad_output, x, weights, out=out)[0]
+
+
+def kernel_layer(weights: Any, bias: Any, x: Any, grad_output: Any, out: Any = None) -> Any:
+    layer = convolution.Conv2d(weights, bias, stride=2, padding=(1, 0))
+    layer.forward(x)
+    return layer.backward(grad_output, out=out)
+
+
+def largest(x: Any, out: Any = None) -> Any:
+    return pooling.max_pool2d(x, 2, out=out)[0]
+
+
+def front(images: Any) -> tuple[int, ...]:
+    """The batch and the channels of what may be no images at all."""
+    return images.shape[:2] if isinstance(images, np.ndarray) and images.ndim == 4 and images.size else (1, 1)
+
+
+def largest_back(grad_output: Any, labels: Any, out: Any = None) -> Any:
+    return pooling.max_pool2d_backward(grad_output, labels, (*front(grad_output), 3, 4), out=out)
+
+
+def mean(x: Any, out: Any = None) -> Any:
+    return pooling.average_pool2d(x, (2, 3), 1, out=out)
+
+
+def mean_back(grad_output: Any, out: Any = None) -> Any:
+    return pooling.average_pool2d_backward(grad_output, (*front(grad_output), 4, 5), 2, out=out)
+
+
+def normalised(x: Any, gamma: Any, beta: Any, running_mean: Any, running_var: Any, out: Any = None) -> Any:
+    return batch_norm.batch_norm(x, gamma, beta, running_mean, running_var, True, out=out)[0]
+
+
+def normalised_rows(gamma: Any, x: Any, out: Any = None) -> Any:
+    return batch_norm.BatchNorm(gamma, gamma).forward(x, out=out)
+
+
+def normalised_back(gamma: Any, beta: Any, x: Any, grad_output: Any, out: Any = None) -> Any:
+    layer = batch_norm.BatchNorm(gamma, beta)
+    layer.forward(x)
+    return layer.backward(grad_output, out=out)
+
+
 def two_steps(make: Callable[[], Any]) -> Callable[..., Any]:
     def step(parameter: Any, gradient: Any) -> Any:
         optimizer = make()
@@ -104,8 +150,10 @@ def two_steps(make: Callable[[], Any]) -> Callable[..., Any]:
 
 NAMES = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 LAYER = {"weights": "kn", "bias": "n", "x": "mk"}
+KERNELS = {"weights": "nk33", "bias": "n", "x": "mk55"}
+CHANNELS = {"gamma": "n", "beta": "n", "running_mean": "n", "running_var": "n"}
 TARGETS: dict[str, Target] = {
-    "asarray": Target(arrays.asarray, {"values": "mn"}, "mn"),
+    "asarray": Target(arrays.asarray, {"values": "mn"}, "mn", any_shape=True),
     **{f"matmul {name}": Target(rung, {"a": "mk", "b": "kn"}, "mn") for name, rung in matmul.LADDER.items()},
     "matmul": Target(matmul.matmul, {"a": "mk", "b": "kn"}, "mn"),
     "matmul_tn": Target(matmul.matmul_tn, {"a": "km", "b": "kn"}, "mn"),
@@ -138,6 +186,21 @@ TARGETS: dict[str, Target] = {
     "Network.train_step": Target(train_step, {**LAYER, "labels": "m"}),
     "Network.gradients": Target(gradient, {**LAYER, "labels": "m"}, "kn"),
     "Network.forward, dropout": Target(dropped_out, {"x": "m3", "mask": "m4"}, "m2"),
+    **{
+        f"conv2d {name}": Target(rung, KERNELS, "mn33", any_shape=True)
+        for name, rung in convolution.CONVOLUTION_LADDER.items()
+    },
+    "conv2d_backward": Target(convolve_back, {"grad_output": "mn33", "x": "mk55", "weights": "nk33"}, "mk55", True),
+    "Conv2d.backward": Target(kernel_layer, {**KERNELS, "grad_output": "mn32"}, "mk55", True),
+    "max_pool2d": Target(largest, {"x": "mn54"}, "mn22", True),
+    "max_pool2d_backward": Target(largest_back, {"grad_output": "mn22", "labels": "mn22"}, "mn34", True),
+    "average_pool2d": Target(mean, {"x": "mn45"}, "mn33", True),
+    "average_pool2d_backward": Target(mean_back, {"grad_output": "mn22"}, "mn45", True),
+    "batch_norm": Target(normalised, {"x": "mn23", **CHANNELS}, "mn23", True),
+    "BatchNorm.forward": Target(normalised_rows, {"gamma": "n", "x": "mn"}, "mn", True),
+    "BatchNorm.backward": Target(
+        normalised_back, {"gamma": "n", "beta": "n", "x": "mn22", "grad_output": "mn22"}, "mn22", True
+    ),
     "step SGD": Target(two_steps(lambda: optimizers.SGD(0.1)), {"parameter": "mn", "gradient": "mn"}, "mn"),
     "step momentum": Target(
         two_steps(lambda: optimizers.SGD(0.1, 0.9, nesterov=True, weight_decay=0.1)),
@@ -150,7 +213,21 @@ TARGETS: dict[str, Target] = {
 WITHOUT_OUT = ("asarray", "step", "Network")
 """How the names of the functions begin that take no `out`."""
 
-WORDS = ("asarray", "Dense", "outputs", "targets", "logits", "scores", "labels", "out")
+WORDS = (
+    "asarray",
+    "Dense",
+    "Conv2d",
+    "conv2d",
+    "indices",
+    "image",
+    "batch_norm",
+    "outputs",
+    "targets",
+    "logits",
+    "scores",
+    "labels",
+    "out",
+)
 """What a refusal may name beside the function and its arguments: what they are called inside."""
 
 
@@ -170,17 +247,21 @@ def draw_call(draw: Draw, memory: Memory) -> tuple[str, dict[str, Any], bool, st
     """A function's name, its arguments, whether it must refuse them, and what to print."""
     name = draw(NAME)
     target = TARGETS[name]
-    sizes = dict(zip("mkn234", (*draw(SIZES), 2, 3, 4), strict=True))
+    sizes = dict(zip("mkn2345", (*draw(SIZES), 2, 3, 4, 5), strict=True))
     dtype, fill = draw(DTYPE), draw(FILL)
     arguments: dict[str, Any] = {}
     hopeless, told = False, [f"{ {size: sizes[size] for size in 'mkn'} } {dtype} {fill}"]
     for i, (argument, letters) in enumerate(target.shapes.items()):
         shape = tuple(sizes[letter] for letter in letters)
         labels = argument == "labels"
-        right = right_labels(memory, *shape, sizes["n"], i) if labels else right_array(memory, shape, dtype, fill, i)
+        right = (
+            right_labels(memory, shape, sizes["n"] if len(shape) == 1 else 12, i)
+            if labels
+            else right_array(memory, shape, dtype, fill, i)
+        )
         how = draw(HOW_LABELS if labels else HOW)
         if how == "out of range":
-            right[-1] = sizes["n"] if (label := draw(LABEL)) == "classes" else label
+            right[-1] = max(sizes["n"], 12) if (label := draw(LABEL)) == "classes" else label
             arguments[argument] = right
         else:
             arguments[argument] = right if how == "right" else FORMS[how](memory, right)
@@ -241,7 +322,7 @@ def check_result(target: Target, arguments: dict[str, Any], result: Any, again: 
         for argument, letters in target.shapes.items()
         for letter, size in zip(letters, np.shape(arguments[argument]), strict=False)
     }
-    if target.shapes != {"values": "mn"}:  # asarray takes any shape of 1 or 2 dimensions
+    if not target.any_shape:
         assert result.shape == tuple(sizes[letter] for letter in target.result), f"{told}: returned {result.shape}"
     expected_dtypes = (np.int64,) if target.function is predict else (np.float32, np.float64)
     assert result.dtype in expected_dtypes, f"{told}: returned {result.dtype}"
@@ -261,7 +342,7 @@ def leave_out(check: str) -> None:
         "writable": ("check_writable", lambda name, array: None),
     }
     name, replacement = broken[check]
-    for room in (arrays, matmul, activations, losses, dense, network, optimizers):
+    for room in (arrays, matmul, activations, losses, dense, network, optimizers, convolution, pooling, batch_norm):
         if hasattr(room, name):
             setattr(room, name, replacement)
 
@@ -298,7 +379,7 @@ def main() -> int:
         except AssertionError as bug:
             print(bug)
             return 1
-    if unheard := [name for name in TARGETS if counts[name] < options.examples // 75]:
+    if unheard := [name for name in TARGETS if counts[name] < max(1, options.examples // 700)]:
         print(f"hardly ever accepted, so hardly tested: {', '.join(unheard)}")
         return 1
     print(f"{counts['calls']} calls: {counts['accepted']} accepted, {counts['refused']} refused")

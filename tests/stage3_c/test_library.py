@@ -30,8 +30,11 @@ PLAIN_TYPES: dict[str, Any] = {
     "const void *": library.ADDRESS,
     "const real *const *": library.ADDRESS,
     "const optimizer_step *": library.STRUCT,
+    "const convolution *": library.STRUCT,
+    "const pooling *": library.STRUCT,
 }
-NULLABLE = {("sgd", "velocity"), ("dense_backward", "grad_x")}
+NULLABLE = {("sgd", "velocity")}
+NULLABLE |= {(f"{room}_backward", "grad_x") for room in ("dense", "conv2d", "batch_norm")}
 """The pointers that groundup.h says may be NULL, in words, which no parser reads."""
 
 
@@ -60,6 +63,8 @@ def as_declared(function: str, parameter: str) -> Any:
     words = re.match(r"(.*?)(\w+)$", parameter.replace("restrict", "").strip())
     assert words, parameter
     kind, name = " ".join(words[1].replace("*", " *").split()), words[2]
+    if kind == "double *" and function.startswith("batch_norm"):
+        return library.DOUBLES
     if kind in PLAIN_TYPES:
         return PLAIN_TYPES[kind]
     if kind.startswith(("NAME(", "const NAME(")):

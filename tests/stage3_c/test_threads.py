@@ -127,7 +127,7 @@ def test_training_steps_of_eight_networks_at_once_are_those_of_stage_2() -> None
 DIGEST = """
 import hashlib
 import numpy as np
-from stage3_c import library, matmul
+from stage3_c import convolution, library, matmul
 rng, digest = np.random.default_rng(0), hashlib.sha256()
 for dtype in ("float32", "float64"):
     for m, k, n in [(1, 1, 1), (64, 784, 128), (130, 70, 90), (3, 500, 300), (257, 33, 5)]:
@@ -135,6 +135,11 @@ for dtype in ("float32", "float64"):
         digest.update(matmul.matmul(a, b))
         digest.update(matmul.matmul_tn(np.ascontiguousarray(a.T), b))
         digest.update(matmul.matmul_nt(a, np.ascontiguousarray(b.T)))
+    for n, c, h, o, k, p in [(1, 1, 5, 3, 3, 0), (37, 3, 9, 7, 5, 2), (20, 32, 8, 33, 3, 1), (2, 40, 13, 20, 3, 1)]:
+        x, w = rng.normal(size=(n, c, h, h)).astype(dtype), rng.normal(size=(o, c, k, k)).astype(dtype)
+        y = convolution.conv2d(x, w, w[:, 0, 0, 0].copy(), 1, p)
+        for each in (y, *convolution.conv2d_backward(y, x, w, 1, p)):
+            digest.update(each)
 print(library.plain_function("pool_threads")(library.pool()), digest.hexdigest())
 """
 

@@ -54,7 +54,7 @@ TOOLS = {
     "guard zones": Tool(("-O3",)),
     # The narrowest registers of x86, and those with the high tiles of aarch64, which are narrower than they are high.
     **{
-        name: Tool(("-O3", "-march=x86-64", *more), only=("test_matmul",), native=False)
+        name: Tool(("-O3", "-march=x86-64", *more), only=("test_matmul", "test_convolution"), native=False)
         for name, more in {"SSE2": (), "SSE2, eight rows": ("-DTILE_ROWS=8",)}.items()
         if X86
     },
@@ -74,7 +74,7 @@ TOOLS = {
         (*SANITIZED, "-fsanitize=thread"),
         planted=("race",),
         argument="small",
-        only=("test_pool", "test_matmul"),
+        only=("test_pool", "test_matmul", "test_convolution"),
     ),
 }
 

@@ -1,0 +1,244 @@
+"""Batch normalisation in C: each channel is brought to mean 0 and deviation 1 over the batch, then scaled and shifted.
+
+    y = (x - mean) / sqrt(variance + epsilon) * gamma + beta
+
+While training, mean and variance are those of the batch, over all images and places of a channel; they are also mixed
+into running statistics, which take their place in evaluation. csrc/batch_norm.c reads x once for both and keeps the
+mean in double.
+
+Shapes: x is (N, C, H, W) or (N, C); gamma, beta and the running statistics are (C,).
+"""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from . import library
+from .arrays import (
+    Array,
+    aligned_copy,
+    aligned_empty,
+    aligned_zeros,
+    as_floats,
+    as_images,
+    as_matrix,
+    as_vector,
+    asarray,
+    output_like,
+    packed,
+)
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What the backward pass needs of a forward pass.
+
+    mean, inverse: (C,) in float64, what was subtracted, and 1 / sqrt(variance + epsilon)
+    """
+
+    x: Array
+    gamma: Array
+    mean: Array
+    inverse: Array
+    training: bool
+
+
+def batch_norm(
+    x: Array,
+    gamma: Array,
+    beta: Array,
+    running_mean: Array,
+    running_var: Array,
+    training: bool,
+    momentum: float = 0.1,
+    epsilon: float = 1e-5,
+    out: Array | None = None,
+) -> tuple[Array, Saved]:
+    """Normalise each channel. Same as torch.nn.functional.batch_norm. Returns (output, saved).
+
+    training: by the batch's mean and (biased) variance, which are also mixed into running_mean and, unbiased, into
+        running_var, in place: running = (1 - momentum) * running + momentum * batch's. Otherwise by the running ones.
+    saved: for `batch_norm_backward`
+    Raises ValueError where shapes do not fit together, or a channel has a single value while training, whose variance
+    would be 0; TypeError for a mix of dtypes.
+    """
+    function = "batch_norm"
+    x = _checked_x(f"{function}: x", x)
+    channels = x.shape[1]
+    given = {"running_mean": running_mean, "running_var": running_var}
+    vectors = _checked_channels(x, {"gamma": gamma, "beta": beta, **given})
+    momentum, epsilon = _checked_numbers(function, momentum, epsilon)
+    size = x.size // (len(x) * channels)
+    if training:
+        _check_trainable(x, given, {"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"]})
+    out = output_like(function, out, x.shape, x.dtype, x=x, **vectors)
+    mean, inverse = aligned_empty((channels,), np.float64), aligned_empty((channels,), np.float64)
+    statistics = {name: vectors[name] if vectors[name].flags.writeable else vectors[name].copy() for name in given}
+    library.function("batch_norm", x.dtype)(
+        library.pool(), len(x), channels, size, x, vectors["gamma"], vectors["beta"], *statistics.values(),
+        bool(training), momentum, epsilon, out, mean, inverse,
+    )  # fmt: skip
+    for name, array in given.items():
+        if training and statistics[name] is not array:  # C worked on a copy of an array that it cannot write to
+            np.copyto(array, statistics[name], casting="unsafe")
+    return out, Saved(x.view(), vectors["gamma"].copy(), mean, inverse, bool(training))
+
+
+def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = None) -> tuple[Array, Array, Array]:
+    """From dL/doutput to (dL/dx, dL/dgamma, dL/dbeta): what autograd gives for torch's batch_norm.
+
+    grad_output: as `batch_norm`'s output
+    With n the normalised x, and means over the batch of one channel while training:
+    dx = gamma / sqrt(variance + epsilon) * (grad - mean(grad) - n * mean(grad * n)). In evaluation the statistics are
+    constants, and only the first term is left. dgamma = sum of grad * n; dbeta = sum of grad.
+    """
+    grad_output, channels, size = _prepare_backward(grad_output, saved)
+    function = "batch_norm_backward"
+    out = output_like(function, out, saved.x.shape, saved.x.dtype, grad_output=grad_output, x=saved.x)
+    grad_gamma = output_like(function, None, (channels,), saved.x.dtype)
+    grad_beta = output_like(function, None, (channels,), saved.x.dtype)
+    _backward(grad_output, saved, out, grad_gamma, grad_beta, size)
+    return out, grad_gamma, grad_beta
+
+
+class BatchNorm:
+    """A layer that normalises each channel. Same as torch.nn.BatchNorm2d and BatchNorm1d.
+
+    gamma, beta: (C,), and running_mean, running_var, zeros and ones if None. All are copied; a float64 array stays
+        float64, everything else becomes float32.
+    grad_gamma, grad_beta: as of the last `backward`, zeros before the first, written in place
+    """
+
+    def __init__(
+        self,
+        gamma: Any,
+        beta: Any,
+        running_mean: Any = None,
+        running_var: Any = None,
+        momentum: float = 0.1,
+        epsilon: float = 1e-5,
+    ) -> None:
+        dtype = "float64" if getattr(gamma, "dtype", None) == np.float64 else "float32"
+        gamma = as_vector("BatchNorm: gamma", asarray(gamma, dtype))
+        given = {
+            "beta": beta,
+            "running_mean": np.zeros(gamma.shape) if running_mean is None else running_mean,
+            "running_var": np.ones(gamma.shape) if running_var is None else running_var,
+        }
+        arrays = {}
+        for name, values in given.items():
+            arrays[name] = array = as_vector(f"BatchNorm: {name}", asarray(values, dtype))
+            if array.shape != gamma.shape:
+                raise ValueError(
+                    f"BatchNorm: {name} is {array.shape} but gamma is {gamma.shape}; they must have the same shape"
+                )
+        self.momentum, self.epsilon = _checked_numbers("BatchNorm", momentum, epsilon)
+        self.gamma: Array = aligned_copy(gamma, dtype)
+        self.beta: Array = aligned_copy(arrays["beta"], dtype)
+        self.running_mean: Array = aligned_copy(arrays["running_mean"], dtype)
+        self.running_var: Array = aligned_copy(arrays["running_var"], dtype)
+        self.grad_gamma: Array = aligned_zeros(gamma.shape, dtype)
+        self.grad_beta: Array = aligned_zeros(gamma.shape, dtype)
+        self._saved: Saved | None = None
+
+    def forward(self, x: Array, training: bool = False, out: Array | None = None) -> Array:
+        """x (N, C, H, W) or (N, C) -> the same shape. Remembers what `backward` needs."""
+        out, self._saved = batch_norm(
+            x, self.gamma, self.beta, self.running_mean, self.running_var, training, self.momentum, self.epsilon, out
+        )
+        return out
+
+    def backward(self, grad_output: Array, out: Array | None = None) -> Array:
+        """From dL/doutput to grad_gamma, grad_beta and dL/dx, which is returned, in `out` if given."""
+        if self._saved is None:
+            raise ValueError("BatchNorm.backward: there was no forward pass yet, so there is nothing to differentiate")
+        saved = self._saved
+        grad_output, channels, size = _prepare_backward(grad_output, saved)
+        read = {"grad_output": grad_output, "x": saved.x}
+        for name in ("grad_gamma", "grad_beta"):
+            output_like(f"BatchNorm.backward: {name}", getattr(self, name), (channels,), saved.x.dtype, **read)
+        apart = read | {"grad_gamma": self.grad_gamma, "grad_beta": self.grad_beta}
+        out = output_like("batch_norm_backward", out, saved.x.shape, saved.x.dtype, **apart)
+        _backward(grad_output, saved, out, self.grad_gamma, self.grad_beta, size)
+        return out
+
+
+def _backward(grad_output: Array, saved: Saved, out: Array, grad_gamma: Array, grad_beta: Array, size: int) -> None:
+    x = saved.x
+    library.function("batch_norm_backward", x.dtype)(
+        library.pool(), len(x), x.shape[1], size, grad_output, x, saved.gamma, saved.training,
+        saved.mean, saved.inverse, out, grad_gamma, grad_beta,
+    )  # fmt: skip
+
+
+def _prepare_backward(grad_output: Any, saved: Saved) -> tuple[Array, int, int]:
+    """grad_output as C reads it, the channels, and how many numbers of one image a channel has."""
+    function = "batch_norm_backward"
+    grad_output = as_floats(f"{function}: grad_output", grad_output)
+    shape, dtype = saved.x.shape, saved.x.dtype
+    if grad_output.shape != shape:
+        raise ValueError(f"{function}: grad_output is {grad_output.shape}, expected {shape}, the shape of x")
+    if grad_output.dtype != dtype:
+        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {dtype}; convert one of them")
+    try:
+        grad_output = packed(grad_output, dtype)
+    except MemoryError as error:
+        raise MemoryError(f"{function}: grad_output: {error}") from error
+    return grad_output, shape[1], grad_output.size // (shape[0] * shape[1])
+
+
+def _checked_x(name: str, x: Any) -> Array:
+    """x as C reads it, (N, C, H, W) or (N, C)."""
+    x = as_floats(name, x)
+    if x.ndim not in (2, 4):
+        raise ValueError(
+            f"{name}: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
+            f"got {x.ndim} with shape {x.shape}"
+        )
+    if x.size == 0:
+        raise ValueError(f"{name}: expected at least one value, got shape {x.shape}")
+    return as_matrix(name, x) if x.ndim == 2 else as_images(name, x)
+
+
+def _checked_channels(x: Array, arrays: dict[str, Any]) -> dict[str, Array]:
+    """The arrays of one number for each channel, after a check of their shape and dtype."""
+    checked = {}
+    for name, values in arrays.items():
+        checked[name] = vector = as_vector(f"batch_norm: {name}", values)
+        if len(vector) != x.shape[1]:
+            raise ValueError(
+                f"batch_norm: {name} is {vector.shape} but x is {x.shape}; expected one number for each channel, "
+                f"({x.shape[1]},)"
+            )
+        if vector.dtype != x.dtype:
+            raise TypeError(f"batch_norm: x is {x.dtype} but {name} is {vector.dtype}; convert one of them")
+    return checked
+
+
+def _check_trainable(x: Array, running: dict[str, Any], read: dict[str, Array]) -> None:
+    """Training changes the running statistics in place: they must be arrays that may be written to, apart from all."""
+    if x.size == x.shape[1]:
+        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
+    for name, array in running.items():
+        if not isinstance(array, np.ndarray) or not array.flags.writeable:
+            raise TypeError(
+                f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}"
+                + (" that is read-only" if isinstance(array, np.ndarray) else "")
+            )
+        for other, values in (read | {each: a for each, a in running.items() if each != name}).items():
+            if np.may_share_memory(array, values):
+                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
+
+
+def _checked_numbers(function: str, momentum: Any, epsilon: Any) -> tuple[float, float]:
+    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
+    if not 0 <= momentum <= 1:
+        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
+    if not (math.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
+    return float(momentum), float(epsilon)
