@@ -1,7 +1,6 @@
 """Write the transforms of Winograd's convolution as C: stage3_c/csrc/winograd.h.
 
     python scripts/derive_winograd.py            # writes the header
-    python scripts/derive_winograd.py other.h
 
 The matrices come from shared/checks/winograd.py, in fractions. Here each becomes a function without loops that
 multiplies a vector by it, in as few operations as its symmetry allows.
