@@ -3,12 +3,18 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from shared import contract
 from tests.stages import STAGE_PARAMS, USABLE_STAGES
 from tests.wide import WIDE
 
 TESTS = Path(__file__).parent
+
+# No test is timed: a busy machine must not fail one. `make test` tries the same examples every time, so that a change is
+# judged by what it changes; `make test-wide` tries new ones.
+settings.register_profile("groundup", deadline=None, derandomize=not WIDE)
+settings.load_profile("groundup")
 
 SLOW = (
     *("browser", "docs", "packaging", "promises", "house"),
