@@ -107,15 +107,30 @@ class Optimizer(Protocol):
 
 
 class NetworkLike(Protocol):
-    layers: Sequence[DenseLayer]
+    """A stack of dense layers, or a network of any architecture, which has convolutions and other layers, too.
+
+    layers: the dense layers; or one object for each layer of the architecture
+    activation: between the dense layers; an architecture names its own, and then this is ""
+    layer_sizes: [in_features, hidden, …, classes]; of any other architecture [numbers of one input, classes]
+    """
+
+    layers: Sequence[Any]
     activation: str
     loss_name: str
     dtype: str
     layer_sizes: list[int]
 
     @property
+    def architecture(self) -> Architecture:
+        """The network's form as data."""
+
+    @property
     def parameters(self) -> list[Array]:
-        """[W1, b1, W2, b2, …]: the network's own arrays, not copies."""
+        """[W1, b1, W2, b2, …], in the order of `architecture.parameters()`: the network's own arrays, not copies."""
+
+    @property
+    def running_statistics(self) -> list[Array]:
+        """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
 
     def forward(self, x: Array, dropout_masks: Sequence[Array] | None = None) -> Array:
         """x (batch, features) -> the last layer's output without an activation, (batch, out_features)."""

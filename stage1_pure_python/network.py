@@ -9,11 +9,13 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Protocol
 
+from shared.architectures import Architecture, mlp
 from shared.initialize import initialize_parameters
 
 from . import activations, losses
 from .arrays import Matrix, as_list, asarray, check_dtype, check_same_shape
 from .dense import Dense
+from .layered import LayeredNetwork
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
@@ -29,8 +31,10 @@ class Stepper(Protocol):
 class Network:
     """A multilayer perceptron on lists of floats.
 
-    layer_sizes: [in_features, hidden, …, out_features]
-    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax
+    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py); for one that
+        is not a stack of dense layers with one activation, `Network(architecture)` makes a LayeredNetwork (layered.py)
+    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture
+        has its own
     loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
     initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
     dtype: "float32" or "float64"; this floor computes in Python floats either way
@@ -41,15 +45,35 @@ class Network:
     1
     """
 
+    def __new__(
+        cls,
+        layer_sizes: Sequence[int] | Architecture,
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> Any:
+        """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
+        if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
+            return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
+        return super().__new__(cls)
+
+    def __getnewargs__(self) -> tuple[list[int]]:
+        """The argument of __new__ when Python copies or unpickles a network."""
+        return (self.layer_sizes,)
+
     def __init__(
         self,
-        layer_sizes: Sequence[int],
+        layer_sizes: Sequence[int] | Architecture,
         activation: str = "relu",
         loss: str = "softmax_cross_entropy",
         initializer: str = "he",
         seed: int = 0,
         dtype: str = "float32",
     ) -> None:
+        if isinstance(layer_sizes, Architecture):
+            layer_sizes, activation = _dense_stack(layer_sizes)
         self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
 
     @classmethod
@@ -59,10 +83,29 @@ class Network:
         activation: str = "relu",
         loss: str = "softmax_cross_entropy",
         dtype: str = "float32",
+        architecture: Architecture | None = None,
+        running_statistics: Sequence[Any] | None = None,
     ) -> "Network":
-        """A network with these weights and biases, [W1, b1, W2, b2, …], copied."""
-        network = cls.__new__(cls)
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied.
+
+        architecture: if it is given, the parameters are in the order of its `parameters()`, and it decides about the
+            activation; None: a stack of dense layers
+        running_statistics: [mean, variance, …] of the architecture's batch normalisations; None: mean 0, variance 1
+        """
+        sizes = None
+        if architecture is not None:
+            if architecture.as_layer_sizes() is None:
+                arguments = parameters, architecture, running_statistics, loss, dtype
+                return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
+            sizes, activation = _dense_stack(architecture)
+        if running_statistics:
+            raise ValueError(
+                f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
+            )
+        network = object.__new__(cls)
         network._build(parameters, activation, loss, dtype)
+        if sizes is not None and network.layer_sizes != sizes:
+            raise ValueError(f"parameters: they are of layers {network.layer_sizes}, but the architecture has {sizes}")
         return network
 
     def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
@@ -88,6 +131,16 @@ class Network:
         self._activate_backward = getattr(activations, f"{activation}_backward")
         self._loss = getattr(losses, loss)
         self._loss_backward = getattr(losses, f"{loss}_backward")
+
+    @property
+    def architecture(self) -> Architecture:
+        """The network's form as data."""
+        return mlp(self.layer_sizes, self.activation)
+
+    @property
+    def running_statistics(self) -> list[Any]:
+        """None: a stack of dense layers has no batch normalisation."""
+        return []
 
     @property
     def parameters(self) -> list[Any]:
@@ -211,3 +264,10 @@ def _multiply(a: Matrix, mask: Matrix) -> Matrix:
         raise ValueError(f"dropout: mask is ({len(mask)},) but outputs is {shape}; they must have the same shape")
     check_same_shape("dropout", outputs=a, mask=mask)
     return [[v * m for v, m in zip(row, m_row, strict=True)] for row, m_row in zip(a, mask, strict=True)]
+
+
+def _dense_stack(architecture: Architecture) -> tuple[list[int], str]:
+    """The sizes of the layers and the activation between them."""
+    found = architecture.as_layer_sizes()
+    assert found is not None  # every other architecture has become a LayeredNetwork
+    return found

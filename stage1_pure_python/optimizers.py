@@ -15,7 +15,7 @@ from numbers import Real
 from operator import index
 from typing import Any
 
-from .arrays import asarray, matrix_shape
+from .arrays import as_images, asarray, matrix_shape
 
 
 class SGD:
@@ -180,14 +180,9 @@ class OptimizerState:
         return self.steps
 
     def for_each_row(self, update: Callable[..., None], parameters: Sequence[Any], gradients: Sequence[Any]) -> None:
-        """update(p, g, buffers) on every row of every weight matrix and on every bias: each is a list of floats."""
+        """update(p, g, buffers) on every row of every weight matrix or kernel and on every bias: lists of floats."""
         for i, (p, g) in enumerate(zip(parameters, gradients, strict=True)):
-            buffers = [self.buffers[name][i] for name in self.names]
-            if isinstance(p[0], list):
-                for r in range(len(p)):
-                    update(p[r], g[r], [buffer[r] for buffer in buffers])
-            else:
-                update(p, g, buffers)
+            _each_row(update, p, g, [self.buffers[name][i] for name in self.names])
 
     def save(self) -> dict[str, Any]:
         buffers = {name: [asarray(array) for array in arrays] for name, arrays in self.buffers.items()}
@@ -240,8 +235,16 @@ def _divide(a: float, b: float) -> float:
     return math.nan if a == 0.0 or math.isnan(a) else math.copysign(math.inf, a)
 
 
+def _each_row(update: Callable[..., None], p: Any, g: Any, buffers: list[Any]) -> None:
+    if not isinstance(p[0], list):
+        update(p, g, buffers)
+        return
+    for r in range(len(p)):
+        _each_row(update, p[r], g[r], [buffer[r] for buffer in buffers])
+
+
 def _zeros_like(array: Any) -> Any:
-    return [[0.0] * len(row) for row in array] if isinstance(array[0], list) else [0.0] * len(array)
+    return [_zeros_like(row) for row in array] if isinstance(array[0], list) else [0.0] * len(array)
 
 
 def _shape(name: str, array: Any) -> tuple[int, ...]:
@@ -249,7 +252,10 @@ def _shape(name: str, array: Any) -> tuple[int, ...]:
         raise TypeError(f"step: {name} is a {type(array).__name__}, expected an array; see asarray")
     if not array:
         raise ValueError(f"step: {name} is (0,), expected at least one value")
-    return matrix_shape(f"step: {name}", array) if isinstance(array[0], list) else (len(array),)
+    if not isinstance(array[0], list):
+        return (len(array),)
+    is_kernel = bool(array[0]) and isinstance(array[0][0], list)
+    return as_images(f"step: {name}", array)[1] if is_kernel else matrix_shape(f"step: {name}", array)
 
 
 def _check_same_shapes(what: str, arrays: Sequence[Any], parameters: Sequence[Any]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from . import library
-from .arrays import Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
+from .arrays import DIMENSIONS, Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
 
 DTYPES = (np.dtype("float32"), np.dtype("float64"))
 
@@ -295,6 +295,8 @@ def _check_same_shapes(what: str, arrays: Sequence[Array], parameters: Sequence[
                 raise TypeError(f"step: {name} is a {type(one).__name__}, expected an array; see asarray")
         if array.shape != p.shape:
             raise ValueError(f"step: parameter {i} is {p.shape} but number {i} of {what} is {array.shape}")
+        if p.ndim not in DIMENSIONS:
+            raise ValueError(f"step: parameter {i} has {p.ndim} dimensions, expected 1, 2 or 4")
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -13,7 +13,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from shared.architectures import Architecture, mlp
 from shared.initialize import initialize_parameters
+from shared.layers import describe
 
 from . import losses, matmul
 from .activations import softmax
@@ -36,8 +38,10 @@ class Stepper(Protocol):
 class Network:
     """A multilayer perceptron in CUDA kernels.
 
-    layer_sizes: [in_features, hidden, …, out_features]
-    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax
+    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py), which must be a
+        stack of dense layers with one activation
+    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture
+        has its own
     loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
     initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
     dtype: "float32" or "float64"; inputs of another dtype are converted
@@ -55,13 +59,15 @@ class Network:
 
     def __init__(
         self,
-        layer_sizes: Sequence[int],
+        layer_sizes: Sequence[int] | Architecture,
         activation: str = "relu",
         loss: str = "softmax_cross_entropy",
         initializer: str = "he",
         seed: int = 0,
         dtype: str = "float32",
     ) -> None:
+        if isinstance(layer_sizes, Architecture):
+            layer_sizes, activation = _dense_stack(layer_sizes)
         self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
 
     @classmethod
@@ -71,10 +77,26 @@ class Network:
         activation: str = "relu",
         loss: str = "softmax_cross_entropy",
         dtype: str = "float32",
+        architecture: Architecture | None = None,
+        running_statistics: Sequence[Any] | None = None,
     ) -> "Network":
-        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype."""
+        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype.
+
+        architecture: if it is given, the parameters are in the order of its `parameters()`, and it decides about the
+            activation; None: a stack of dense layers
+        running_statistics: [mean, variance, …] of the architecture's batch normalisations; None: mean 0, variance 1
+        """
+        sizes = None
+        if architecture is not None:
+            sizes, activation = _dense_stack(architecture)
+        if running_statistics:
+            raise ValueError(
+                f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
+            )
         network = cls.__new__(cls)
         network._build(parameters, activation, loss, dtype)
+        if sizes is not None and network.layer_sizes != sizes:
+            raise ValueError(f"parameters: they are of layers {network.layer_sizes}, but the architecture has {sizes}")
         return network
 
     def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
@@ -101,6 +123,16 @@ class Network:
         self.ready = ReadySteps()
         self._buffers: Buffers | None = None
         self._checked: list[Array] = []
+
+    @property
+    def architecture(self) -> Architecture:
+        """The network's form as data."""
+        return mlp(self.layer_sizes, self.activation)
+
+    @property
+    def running_statistics(self) -> list[Any]:
+        """None: a stack of dense layers has no batch normalisation."""
+        return []
 
     @property
     def parameters(self) -> list[Array]:
@@ -233,3 +265,14 @@ class Network:
                     f"dropout: mask is {mask.shape} but outputs is {(rows, width)}; they must have the same shape"
                 )
         return masks
+
+
+def _dense_stack(architecture: Architecture) -> tuple[list[int], str]:
+    """The sizes of the layers and the activation between them. Raises ValueError for any other architecture."""
+    found = architecture.as_layer_sizes()
+    if found is None:
+        raise ValueError(
+            "Network: stage 4 has no convolutional networks yet; expected a stack of dense layers with one "
+            f"activation, got {', '.join(map(describe, architecture.layers))}"
+        )
+    return found

@@ -11,8 +11,8 @@ from tests.wide import WIDE
 
 TESTS = Path(__file__).parent
 
-# No test is timed: a busy machine must not fail one. `make test` tries the same examples every time, so that a change is
-# judged by what it changes; `make test-wide` tries new ones.
+# No test is timed: a busy machine must not fail one. `make test` tries the same examples every time, so that a change
+# is judged by what it changes; `make test-wide` tries new ones.
 settings.register_profile("groundup", deadline=None, derandomize=not WIDE)
 settings.load_profile("groundup")
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.contract import Stage
+from shared.contract import Stage, load_stage
 from tests.floors.refusals import assert_refused
+from tests.stages import USABLE_STAGES
 
 X = [[1.0, 2.0], [3.0, 4.0]]
 WEIGHTS, BIAS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], [1.0, 2.0]
@@ -298,3 +299,12 @@ def test_a_gradient_of_another_dtype_is_refused_and_nothing_moves(stage: Stage) 
         optimizer = make(stage)
         assert_refused(stage, lambda _, o=optimizer: o.step([parameter], [gradient]), TypeError, sentence)  # type: ignore[misc]
     np.testing.assert_array_equal(stage.arrays.to_host(parameter), BIAS)
+
+
+@pytest.mark.parametrize("shape", [(), (2, 2, 2)])
+@pytest.mark.parametrize("stage_name", [name for name in ("stage2_numpy", "stage3_c") if name in USABLE_STAGES])
+def test_a_parameter_that_asarray_would_not_make_is_refused(stage_name: str, shape: tuple[int, ...]) -> None:
+    stage, parameter = load_stage(stage_name), np.ones(shape)
+    with pytest.raises(ValueError, match=f"step: parameter 0 has {len(shape)} dimensions, expected 1, 2 or 4"):
+        stage.optimizers.SGD(0.1).step([parameter], [np.ones(shape)])
+    assert np.all(parameter == 1)

@@ -1,0 +1,273 @@
+"""Networks of any architecture: PyTorch's numbers, equal on all floors, whose arrays are whose, and what is refused."""
+
+import copy
+import importlib.util
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.architectures import Architecture, lenet5, mlp, residual_cnn
+from shared.contract import STAGES, Stage, load_stage
+from shared.initialize import initialize_parameters
+from shared.layers import (
+    Activate,
+    AveragePool,
+    BatchNorm,
+    Conv,
+    Dense,
+    Dropout,
+    Flatten,
+    MaxPool,
+    Residual,
+)
+from tests.stages import USABLE_STAGES
+
+FLOORS = [name for name in USABLE_STAGES if importlib.util.find_spec(f"{name}.layered")]
+
+ORACLE = Architecture(  # the network of scripts/make_layered_oracle.py
+    (2, 8, 9),
+    (
+        Conv(4, (3, 2), stride=(1, 2), padding=(1, 0)),
+        BatchNorm(),
+        Activate("relu"),
+        Residual((Conv(4, 3, padding=1), BatchNorm(), Activate("tanh"), Conv(4, 1))),
+        MaxPool(2),
+        AveragePool((2, 1), stride=1),
+        Flatten(),
+        Dropout(0.25),
+        Dense(7),
+        BatchNorm(),
+        Activate("leaky_relu"),
+        Dense(3),
+    ),
+)
+SMALL = Architecture((1, 6, 5), (Conv(2, 3), BatchNorm(), Activate("relu"), Flatten(), Dropout(0.5), Dense(3)))
+
+
+@pytest.fixture(params=FLOORS)
+def floor(request: pytest.FixtureRequest) -> Stage:
+    return load_stage(request.param)
+
+
+@cache
+def oracle() -> dict[str, np.ndarray]:
+    with np.load(Path(__file__).parent / "layered_oracle.npz", allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    for array in arrays.values():
+        array.flags.writeable = False
+    return arrays
+
+
+def numbered(name: str) -> list[np.ndarray]:
+    found = [each for each in oracle() if re.fullmatch(rf"{name}\.\d+", each)]
+    return [oracle()[f"{name}.{i}"] for i in range(len(found))]
+
+
+def host(stage: Stage, array: Any) -> np.ndarray:
+    return np.array(stage.arrays.to_host(array))
+
+
+def hosts(stage: Stage, arrays: Any) -> list[np.ndarray]:
+    return [host(stage, each) for each in arrays]
+
+
+def own(stage: Stage, array: np.ndarray, dtype: str = "float64") -> Any:
+    return stage.arrays.asarray(array.copy(), dtype)
+
+
+def oracle_network(stage: Stage, dtype: str = "float64") -> Any:
+    return stage.network.Network.from_parameters(
+        [own(stage, p, dtype) for p in numbered("before")], architecture=ORACLE, dtype=dtype
+    )
+
+
+def assert_close(got: list[np.ndarray], expected: list[np.ndarray], tolerance: float) -> None:
+    for i, (a, b) in enumerate(zip(got, expected, strict=True)):
+        assert a.shape == b.shape
+        assert np.abs(a - b).max() <= tolerance * max(1.0, np.abs(b).max()), f"array {i}"
+
+
+def batch(rows: int, shape: tuple[int, ...] = SMALL.input_shape, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, *shape)), rng.integers(0, 3, rows)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_five_steps_are_pytorchs(floor: Stage, dtype: str) -> None:
+    network = oracle_network(floor, dtype)
+    optimizer = floor.optimizers.SGD(0.1, momentum=0.9, weight_decay=0.01)
+    gradients = network.gradients(
+        own(floor, oracle()["x.0"], dtype), oracle()["y.0"], [own(floor, oracle()["mask.0"], dtype)]
+    )
+    tolerance = 1e-4 if dtype == "float32" else 1e-10
+    assert_close(hosts(floor, gradients), numbered("gradients"), tolerance)
+    losses = [
+        network.train_step(own(floor, x, dtype), y, optimizer, dropout_masks=[own(floor, mask, dtype)])
+        for x, y, mask in zip(numbered("x"), numbered("y"), numbered("mask"), strict=True)
+    ]
+    assert_close([np.array(losses)], [oracle()["losses"]], tolerance)
+    assert_close(hosts(floor, network.parameters), numbered("after"), tolerance)
+    assert_close(hosts(floor, network.running_statistics), numbered("running"), tolerance)
+    evaluated = host(floor, network.forward(own(floor, oracle()["x.0"], dtype)))
+    assert_close([evaluated], [oracle()["evaluated"]], tolerance)
+
+
+def test_a_seed_gives_every_floor_the_same_parameters_bit_for_bit(floor: Stage) -> None:
+    network = floor.network.Network(SMALL, initializer="xavier", seed=5, dtype="float64")
+    assert [each.tolist() for each in hosts(floor, network.parameters)] == initialize_parameters(SMALL, "xavier", 5)
+    assert [each.tolist() for each in hosts(floor, network.running_statistics)] == [[0.0] * 2, [1.0] * 2]
+
+
+def test_rows_and_images_give_the_same_outputs(floor: Stage) -> None:
+    network = floor.network.Network(SMALL, dtype="float64")
+    x, _ = batch(4)
+    expected = host(floor, network.forward(own(floor, x)))
+    assert np.array_equal(host(floor, network.forward(own(floor, x.reshape(4, -1)))), expected)
+    assert network.layer_sizes == [30, 3]
+    assert network.architecture is SMALL
+
+
+def test_outputs_has_one_array_a_layer_and_ends_in_forward(floor: Stage) -> None:
+    network = oracle_network(floor)
+    x = own(floor, oracle()["x.0"])
+    outputs = hosts(floor, network.outputs(x))
+    assert [each.shape[1:] for each in outputs] == ORACLE.shapes()[1:]
+    assert np.array_equal(outputs[-1], host(floor, network.forward(x)))
+
+
+def test_only_training_passes_change_the_running_statistics(floor: Stage) -> None:
+    network = floor.network.Network(SMALL, dtype="float64")
+    x, y = batch(4)
+    before = hosts(floor, network.running_statistics)
+
+    def changed() -> bool:
+        now = hosts(floor, network.running_statistics)
+        return any(not np.array_equal(a, b) for a, b in zip(before, now, strict=True))
+
+    network.forward(own(floor, x))
+    network.predict(own(floor, x))
+    network.loss(own(floor, x), y, training=True)
+    network.gradients(own(floor, x), y)
+    assert not changed()
+    network.forward(own(floor, x), training=True)
+    assert changed()
+
+
+def test_the_gradients_are_those_of_the_loss_in_training(floor: Stage) -> None:
+    network = floor.network.Network(SMALL, dtype="float64", seed=3)
+    x, y = batch(5, seed=4)
+    mask = own(floor, np.where(np.random.default_rng(5).random((5, 24)) < 0.5, 0.0, 2.0))
+    gradients = hosts(floor, network.gradients(own(floor, x), y, [mask]))
+    values = hosts(floor, network.parameters)
+    direction = [np.random.default_rng(6 + i).standard_normal(each.shape) for i, each in enumerate(values)]
+    step = 1e-6
+
+    def loss_at(distance: float) -> float:
+        moved = [own(floor, v + distance * d) for v, d in zip(values, direction, strict=True)]
+        shifted = floor.network.Network.from_parameters(moved, architecture=SMALL, dtype="float64")
+        return float(shifted.loss(own(floor, x), y, [mask], training=True))
+
+    slope = (loss_at(step) - loss_at(-step)) / (2 * step)
+    expected = sum(float((g * d).sum()) for g, d in zip(gradients, direction, strict=True))
+    assert slope == pytest.approx(expected, rel=1e-6, abs=1e-8)
+
+
+def test_gradients_are_the_callers_to_keep(floor: Stage) -> None:
+    network = floor.network.Network(SMALL, dtype="float64")
+    x, y = batch(4)
+    first = network.gradients(own(floor, x), y)
+    before = hosts(floor, first)
+    network.train_step(own(floor, -x), y, floor.optimizers.SGD(0.1))
+    assert all(np.array_equal(a, b) for a, b in zip(hosts(floor, first), before, strict=True))
+
+
+@pytest.mark.parametrize("form", [SMALL, [30, 4, 3]], ids=["layered", "dense"])
+def test_a_copy_of_a_network_trains_apart(floor: Stage, form: Any) -> None:
+    network = floor.network.Network(form, dtype="float64")
+    other = copy.deepcopy(network)
+    x, y = batch(4, (30,))
+    other.train_step(own(floor, x), y, floor.optimizers.SGD(0.1))
+    fresh = floor.network.Network(form, dtype="float64")
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip(hosts(floor, network.parameters), hosts(floor, fresh.parameters), strict=True)
+    )
+
+
+def test_a_dense_stack_is_the_network_of_its_sizes(stage: Stage) -> None:
+    made = stage.network.Network(mlp([4, 5, 3], "tanh"), dtype="float64", seed=2)
+    listed = stage.network.Network([4, 5, 3], activation="tanh", dtype="float64", seed=2)
+    assert type(made) is type(listed)
+    assert (made.activation, made.layer_sizes) == ("tanh", [4, 5, 3])
+    assert made.architecture == listed.architecture == mlp([4, 5, 3], "tanh")
+    assert (made.running_statistics, listed.running_statistics) == ([], [])
+    again = stage.network.Network.from_parameters(listed.parameters, architecture=mlp([4, 5, 3], "tanh"))
+    assert again.activation == "tanh"
+    with pytest.raises(ValueError, match=r"they are of layers \[4, 5, 3\], but the architecture has \[4, 6, 3\]"):
+        stage.network.Network.from_parameters(listed.parameters, architecture=mlp([4, 6, 3]))
+
+
+@pytest.mark.parametrize("name", [name for name in USABLE_STAGES if name not in FLOORS])
+def test_a_floor_without_convolution_says_so(name: str) -> None:
+    floor = load_stage(name)
+    message = f"stage {floor.number} has no convolutional networks yet; expected a stack of dense layers"
+    with pytest.raises(ValueError, match=message):
+        floor.network.Network(SMALL)
+    with pytest.raises(ValueError, match=message):
+        floor.network.Network.from_parameters(initialize_parameters(SMALL), architecture=SMALL)
+
+
+def test_every_floor_of_the_list_is_one() -> None:
+    assert set(FLOORS) >= set(USABLE_STAGES) & set(STAGES[:2])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda s, n, x, y: n.forward(own(s, x[:, :, :5])), ValueError,
+         r"Network: x is (4, 1, 5, 5), expected (batch, 30) or (batch, 1, 6, 5)"),
+        (lambda s, n, x, y: n.forward(own(s, np.ones((2, 29)))), ValueError, "x is (2, 29), expected (batch, 30)"),
+        (lambda s, n, x, y: n.forward(own(s, x), [own(s, np.ones((4, 23)))]), ValueError,
+         "dropout_masks: mask 1 is (4, 23), expected (4, 24)"),
+        (lambda s, n, x, y: n.forward(own(s, x), []), ValueError,
+         "dropout_masks: expected 1, one for each Dropout layer, got 0"),
+        (lambda s, n, x, y: n.forward(own(s, x), 3), TypeError, "dropout_masks: expected a list of arrays, got int"),
+        (lambda s, n, x, y: n.train_step(own(s, x), y, None), TypeError, "optimizer: expected an optimizer"),
+        (lambda s, n, x, y: n.train_step(own(s, x), y[:3], s.optimizers.SGD(0.1)), ValueError, "expected 4 labels"),
+        (lambda s, n, x, y: s.network.Network(Architecture((1, 4, 4), (Conv(2, 3),))), ValueError,
+         "Network: the last layer's output is (2, 2, 2), an image"),
+        (lambda s, n, x, y: s.network.Network(SMALL, loss="l1"), ValueError, "unknown loss 'l1'; choose one of mean_"),
+        (lambda s, n, x, y: s.network.Network.from_parameters([], architecture=SMALL), ValueError,
+         "parameters: the architecture has 6 arrays, got 0"),
+        (lambda s, n, x, y: s.network.Network.from_parameters(n.parameters, architecture=lenet5()), ValueError,
+         "parameters: the architecture has 10 arrays, got 6"),
+        (lambda s, n, x, y: s.network.Network.from_parameters([n.parameters[0]] * 6, architecture=SMALL), ValueError,
+         "parameters: layer 1, Conv: bias is (2, 1, 3, 3), expected (2,)"),
+        (lambda s, n, x, y: s.network.Network.from_parameters(
+            n.parameters, architecture=SMALL, running_statistics=[n.parameters[1], n.parameters[5]]), ValueError,
+         "running_statistics: variance 1 is (3,), expected (2,)"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_refused_in_the_same_words(floor: Stage, call: Any, error: type, message: str) -> None:
+    network = floor.network.Network(SMALL, dtype="float64")
+    x, y = batch(4)
+    before = hosts(floor, network.parameters) + hosts(floor, network.running_statistics)
+    with pytest.raises(error, match=re.escape(message)):
+        call(floor, network, x, y)
+    after = hosts(floor, network.parameters) + hosts(floor, network.running_statistics)
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+def test_the_known_residual_network_takes_a_step(floor: Stage) -> None:
+    if floor.number == 1:
+        pytest.skip("stage 1 takes minutes for a step of this network")
+    network = floor.network.Network(residual_cnn(), seed=1)
+    rng = np.random.default_rng(0)
+    x, y = own(floor, rng.random((4, 784)), "float32"), np.array([3, 1, 4, 1])
+    optimizer = floor.optimizers.SGD(0.01, momentum=0.9)
+    losses = [network.train_step(x, y, optimizer) for _ in range(4)]
+    assert losses[-1] < losses[0]
