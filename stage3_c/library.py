@@ -127,6 +127,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "add_bias": (NOTHING, SIZE, SIZE, IN, OUT),
     "column_sums": (NOTHING, SIZE, SIZE, IN, OUT),
     "multiply": (NOTHING, SIZE, IN, IN, OUT),
+    "add": (NOTHING, SIZE, IN, IN, OUT),
     "conv2d_direct": (NOTHING, STRUCT, SIZE, IN, IN, IN, OUT),
     "conv2d_im2col": (STATUS, POOL, STRUCT, SIZE, IN, IN, IN, OUT, OUT),
     "conv2d_implicit": CONVOLUTION_RUNG,

@@ -15,12 +15,12 @@ import numpy as np
 
 from shared.architectures import Architecture, mlp
 from shared.initialize import initialize_parameters
-from shared.layers import describe
 
 from . import library, losses
 from .arrays import Array, aligned_copy, as_labels, asarray, check_dtype
 from .buffers import Buffers, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
+from .layered import LayeredNetwork
 from .steps import LOSSES, STEP_LADDER, mask_addresses, one_call
 
 __all__ = ["STEP_LADDER", "Network"]
@@ -37,8 +37,8 @@ class Stepper(Protocol):
 class Network:
     """A multilayer perceptron in C.
 
-    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py), which must be a
-        stack of dense layers with one activation
+    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py); for one that
+        is not a stack of dense layers with one activation, `Network(architecture)` makes a LayeredNetwork (layered.py)
     activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture
         has its own
     loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
@@ -51,6 +51,24 @@ class Network:
     >>> network.forward([[0.5, -0.5]]).shape
     (1, 1)
     """
+
+    def __new__(
+        cls,
+        layer_sizes: Sequence[int] | Architecture,
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> Any:
+        """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
+        if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
+            return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
+        return super().__new__(cls)
+
+    def __getnewargs__(self) -> tuple[list[int]]:
+        """The argument of __new__ when Python copies or unpickles a network."""
+        return (self.layer_sizes,)
 
     def __init__(
         self,
@@ -83,12 +101,15 @@ class Network:
         """
         sizes = None
         if architecture is not None:
+            if architecture.as_layer_sizes() is None:
+                arguments = parameters, architecture, running_statistics, loss, dtype
+                return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
             sizes, activation = _dense_stack(architecture)
         if running_statistics:
             raise ValueError(
                 f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
             )
-        network = cls.__new__(cls)
+        network = object.__new__(cls)
         network._build(parameters, activation, loss, dtype)
         if sizes is not None and network.layer_sizes != sizes:
             raise ValueError(f"parameters: they are of layers {network.layer_sizes}, but the architecture has {sizes}")
@@ -245,11 +266,7 @@ class Network:
 
 
 def _dense_stack(architecture: Architecture) -> tuple[list[int], str]:
-    """The sizes of the layers and the activation between them. Raises ValueError for any other architecture."""
+    """The sizes of the layers and the activation between them."""
     found = architecture.as_layer_sizes()
-    if found is None:
-        raise ValueError(
-            "Network: stage 3 has no convolutional networks yet; expected a stack of dense layers with one "
-            f"activation, got {', '.join(map(describe, architecture.layers))}"
-        )
+    assert found is not None  # every other architecture has become a LayeredNetwork
     return found

@@ -60,3 +60,7 @@ void NAME(column_sums)(size_t rows, size_t columns, const real *restrict values,
 void NAME(multiply)(size_t size, const real *a, const real *b, real *product) {
     for (size_t i = 0; i < size; i++) product[i] = a[i] * b[i];
 }
+
+void NAME(add)(size_t size, const real *a, const real *b, real *sum) {
+    for (size_t i = 0; i < size; i++) sum[i] = a[i] + b[i];
+}

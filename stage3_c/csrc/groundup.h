@@ -230,6 +230,7 @@ EXPORT int NAME(dense_backward)(pool *threads, size_t batch, size_t in, size_t o
 EXPORT void NAME(add_bias)(size_t rows, size_t columns, const real *bias, real *values);
 EXPORT void NAME(column_sums)(size_t rows, size_t columns, const real *values, real *sums);
 EXPORT void NAME(multiply)(size_t size, const real *a, const real *b, real *product); /* product may be a or b */
+EXPORT void NAME(add)(size_t size, const real *a, const real *b, real *sum);          /* sum may be a or b */
 
 /* ---- convolution: y = x correlated with w, plus b; slowest rung first ------------------------------------------ */
 
