@@ -66,7 +66,7 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         (["groundup", "learn", "start"], "now: 1.1"),
         pytest.param(["groundup", "check", "2", "--quick"], "stage2, float64", marks=wide),
         (["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"], "accuracy"),
-        (["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy"),
+        pytest.param(["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy", marks=wide),
         pytest.param(
             ["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy", marks=wide
         ),

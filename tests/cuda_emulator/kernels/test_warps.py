@@ -192,7 +192,7 @@ def test_a_masked_butterfly_sums_each_half_warp():
     assert values.tolist() == [float(sum(range(16)))] * 16 + [float(sum(range(16, 32)))] * 16
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
+@pytest.mark.parametrize("dtype", widely(["float32", "int32", "int64", "float64"]))
 @pytest.mark.parametrize("kind", ["shuffle_index", "shuffle_up", "shuffle_down", "shuffle_xor"])
 def test_whole_warps_and_parts_of_them_move_the_same_values_at_every_distance(kind: str, dtype: str) -> None:
     values = np.arange(100, 196).astype(dtype)

@@ -10,10 +10,11 @@ import pytest
 from shared import contract
 from shared.checks import gradients
 from shared.checks.gradients import LIMIT, MOST_SKIPPED, STEP, check_gradients, relative_error, slope
+from tests.wide import widely
 
 
 @pytest.mark.parametrize("loss", contract.LOSSES)
-@pytest.mark.parametrize("activation", contract.ACTIVATIONS)
+@pytest.mark.parametrize("activation", widely(contract.ACTIVATIONS, 3))
 def test_the_gradient_is_the_slope_of_the_loss(stage: contract.Stage, activation: str, loss: str) -> None:
     found = check_gradients(stage, activation, loss)
     assert found.ok, str(found)
