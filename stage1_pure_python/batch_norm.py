@@ -50,15 +50,18 @@ def batch_norm(
 
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way.
     """
-    x, shape = _checked_x("batch_norm", x)
+    x, shape = _checked_x(x)
+    if training:
+        _check_changeable(running_mean=running_mean, running_var=running_var)
     gammas, betas, means, variances = _checked_channels(
         shape, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
     )
     momentum, epsilon = _checked_numbers(momentum, epsilon)
     channels = _by_channel(x, shape)
     count = len(channels[0])
+    if training and count == 1:
+        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {shape}")
     if training:
-        _check_trainable(shape, count, running_mean=running_mean, running_var=running_var)
         means = [math.fsum(values) / count if _finite(values) else sum(values) / count for values in channels]
         variances = [
             sum([(value - mean) * (value - mean) for value in values]) / count
@@ -185,15 +188,15 @@ def _finite(values: Vector) -> bool:
     return all(map(math.isfinite, values))
 
 
-def _checked_x(function: str, x: Any) -> tuple[Any, tuple[int, ...]]:
+def _checked_x(x: Any) -> tuple[Any, tuple[int, ...]]:
     try:
         x = as_list(x)
     except (TypeError, ValueError) as error:
-        raise type(error)(f"{function}: x: {error}") from error
+        raise type(error)(f"batch_norm: x: {error}") from error
     shape = shape_of(x)
     if len(shape) not in (2, 4):
         raise ValueError(
-            f"{function}: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
+            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
             f"got {len(shape)} with shape {shape}"
         )
     return x, shape
@@ -213,9 +216,7 @@ def _checked_channels(shape: tuple[int, ...], **lists: Any) -> list[Vector]:
     return checked
 
 
-def _check_trainable(shape: tuple[int, ...], count: int, **running: Any) -> None:
-    if count == 1:
-        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {shape}")
+def _check_changeable(**running: Any) -> None:
     for name, values in running.items():
         if not isinstance(values, list):
             raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(values).__name__}")

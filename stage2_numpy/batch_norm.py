@@ -61,14 +61,16 @@ def batch_norm(
     The mean is subtracted before anything is squared: numbers far from zero lose no digits that way. What rounding
     left of the mean is measured and subtracted, too.
     """
-    x = _checked_x("batch_norm", x)
+    x = _checked_x(x)
+    if training:
+        _check_changeable(running_mean=running_mean, running_var=running_var)
     gamma, beta, mean, var = _checked_channels(
         x, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
     )
     momentum, epsilon = _checked_numbers(momentum, epsilon)
     count = x.size // x.shape[1]
-    if training:
-        _check_trainable(x, count, running_mean=running_mean, running_var=running_var)
+    if training and count == 1:
+        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
     out = output_like("batch_norm", out, x.shape, x.dtype)
 
     lines = x.reshape(*x.shape[:2], -1)
@@ -191,15 +193,15 @@ def _track(running: Array, current: Array, momentum: float) -> None:
     running[...] = (1 - momentum) * running + momentum * current
 
 
-def _checked_x(function: str, x: Any) -> Array:
-    x = as_floats(f"{function}: x", x)
+def _checked_x(x: Any) -> Array:
+    x = as_floats("batch_norm: x", x)
     if x.ndim not in (2, 4):
         raise ValueError(
-            f"{function}: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
+            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
             f"got {x.ndim} with shape {x.shape}"
         )
     if x.size == 0:
-        raise ValueError(f"{function}: x: expected at least one value, got shape {x.shape}")
+        raise ValueError(f"batch_norm: x: expected at least one value, got shape {x.shape}")
     return x
 
 
@@ -219,15 +221,12 @@ def _checked_channels(x: Array, **arrays: Any) -> list[Array]:
     return checked
 
 
-def _check_trainable(x: Array, count: int, **running: Any) -> None:
-    if count == 1:
-        raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
+def _check_changeable(**running: Any) -> None:
     for name, array in running.items():
-        if not isinstance(array, np.ndarray) or not array.flags.writeable:
-            raise TypeError(
-                f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}"
-                + (" that is read-only" if isinstance(array, np.ndarray) else "")
-            )
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
+        if not array.flags.writeable:
+            raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
 
 
 def _vector_like(name: str, values: Any, gamma: Array) -> Array:

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 import inspect
+from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,17 @@ from typing import Any
 import pytest
 
 from shared import contract
-from shared.contract import ACTIVATIONS, LOSSES, ROOMS, STAGES, Stage, StageUnavailable, load_stage, stage_name
+from shared.contract import (
+    ACTIVATIONS,
+    IMAGE_ROOMS,
+    LOSSES,
+    ROOMS,
+    STAGES,
+    Stage,
+    StageUnavailable,
+    load_stage,
+    stage_name,
+)
 
 # Room and dotted name -> the parameters a caller may rely on: a bare name is required, (name, default) is not.
 # A stage may take further parameters after these as long as they have defaults (stage 2's `out`).
@@ -29,6 +40,29 @@ SIGNATURES: dict[str, list[str | tuple[str, Any]]] = {
     "dense.Dense": ["weights", "bias"],
     "dense.Dense.forward": ["self", "x"],
     "dense.Dense.backward": ["self", "grad_output", ("needs_grad_input", True)],
+    "convolution.conv2d": ["x", "weights", "bias", ("stride", 1), ("padding", 0)],
+    "convolution.conv2d_backward": [
+        *("grad_output", "x", "weights"),
+        *(("stride", 1), ("padding", 0), ("needs_grad_input", True)),
+    ],
+    "convolution.Conv2d": ["weights", "bias", ("stride", 1), ("padding", 0)],
+    "convolution.Conv2d.forward": ["self", "x"],
+    "convolution.Conv2d.backward": ["self", "grad_output", ("needs_grad_input", True)],
+    "pooling.max_pool2d": ["x", "size", ("stride", None)],
+    "pooling.max_pool2d_backward": ["grad_output", "indices", "input_shape"],
+    "pooling.average_pool2d": ["x", "size", ("stride", None)],
+    "pooling.average_pool2d_backward": ["grad_output", "input_shape", "size", ("stride", None)],
+    "batch_norm.batch_norm": [
+        *("x", "gamma", "beta", "running_mean", "running_var", "training"),
+        *(("momentum", 0.1), ("epsilon", 1e-5)),
+    ],
+    "batch_norm.batch_norm_backward": ["grad_output", "saved"],
+    "batch_norm.BatchNorm": [
+        *("gamma", "beta"),
+        *(("running_mean", None), ("running_var", None), ("momentum", 0.1), ("epsilon", 1e-5)),
+    ],
+    "batch_norm.BatchNorm.forward": ["self", "x", ("training", False)],
+    "batch_norm.BatchNorm.backward": ["self", "grad_output"],
     "network.Network": [
         "layer_sizes",
         ("activation", "relu"),
@@ -70,6 +104,11 @@ PROTOCOLS = {
 }
 
 
+def has(stage: Stage, dotted: str) -> bool:
+    """Whether the stage has the name's room: not every stage has those of convolutional networks."""
+    return getattr(stage, dotted.partition(".")[0]) is not None
+
+
 def find(root: Any, dotted: str) -> Any:
     for name in dotted.split("."):
         root = getattr(root, name)
@@ -84,6 +123,8 @@ def as_listed(function: Any) -> list[str | tuple[str, Any]]:
 
 @pytest.mark.parametrize("dotted", SIGNATURES)
 def test_every_stage_has_the_name_with_these_parameters_and_defaults(stage: Stage, dotted: str) -> None:
+    if not has(stage, dotted):
+        pytest.skip(f"{stage.name} has no room {dotted.partition('.')[0]}")
     got = as_listed(find(stage, dotted))
     promised = SIGNATURES[dotted]
     assert got[: len(promised)] == promised
@@ -101,10 +142,15 @@ def test_the_protocols_in_contract_py_say_the_same(protocol: str) -> None:
 
 
 def test_every_public_function_says_what_it_does(stage: Stage) -> None:
-    for dotted in SIGNATURES:
+    for dotted in filter(partial(has, stage), SIGNATURES):
         assert inspect.getdoc(find(stage, dotted)), dotted
-    for room in ROOMS:
+    for room in filter(partial(has, stage), (*ROOMS, *IMAGE_ROOMS)):
         assert getattr(stage, room).__doc__, room
+
+
+def test_the_first_two_stages_have_every_room() -> None:
+    for name in contract.available_stages()[:2]:
+        assert all(has(load_stage(name), dotted) for dotted in SIGNATURES)
 
 
 def test_the_ladder_maps_names_to_functions_with_docstrings_slowest_first(stage: Stage) -> None:
@@ -113,6 +159,15 @@ def test_the_ladder_maps_names_to_functions_with_docstrings_slowest_first(stage:
     positions = [header.find(name) for name in stage.matmul.LADDER]
     assert -1 not in positions, "the file's header lists every rung"
     assert positions == sorted(positions)
+
+
+def test_a_convolution_ladder_maps_names_to_functions_with_docstrings(stage: Stage) -> None:
+    if not has(stage, "convolution"):
+        pytest.skip(f"{stage.name} has no room convolution")
+    promised = SIGNATURES["convolution.conv2d"]
+    for name, rung in stage.convolution.CONVOLUTION_LADDER.items():
+        assert as_listed(rung)[: len(promised)] == promised, name
+        assert rung.__doc__, name
 
 
 def test_the_network_has_the_attributes_that_shared_code_reads(stage: Stage) -> None:
@@ -134,7 +189,13 @@ def test_every_loss_and_activation_of_the_contract_makes_a_network(stage: Stage)
 
 def test_architecture_page_and_contract_list_the_same_stages_and_rooms() -> None:
     page = (Path(contract.__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for name in (*STAGES, *(f"| {room} |" for room in ROOMS), *ACTIVATIONS, *LOSSES, *contract.OPTIMIZERS):
+    for name in (
+        *STAGES,
+        *(f"| {room} |" for room in (*ROOMS, *IMAGE_ROOMS)),
+        *ACTIVATIONS,
+        *LOSSES,
+        *contract.OPTIMIZERS,
+    ):
         assert name in page, name
 
 

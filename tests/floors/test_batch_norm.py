@@ -1,0 +1,250 @@
+"""Batch normalisation: mean 0 and deviation 1 for each channel, running averages, and gradients that are the slopes."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shared.contract import Stage, load_stage
+from tests.stages import stages_with
+
+SHAPES = [(4, 3, 5, 2), (7, 3), (2, 1, 1, 1), (1, 2, 3, 3), (13, 5, 1, 1), (2, 3, 17, 19)]
+few = settings(
+    max_examples=15,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],  # the stage is the same for all examples
+)
+
+
+@pytest.fixture(params=stages_with("batch_norm"))
+def stage(request: pytest.FixtureRequest) -> Stage:
+    return load_stage(request.param)
+
+
+@pytest.fixture(params=["float64", "float32"])
+def dtype(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+def host(stage: Stage, array: Any) -> np.ndarray:
+    return np.asarray(stage.arrays.to_host(array))
+
+
+def put(stage: Stage, *arrays: Any, dtype: str = "float64") -> list[Any]:
+    """Arrays of the stage that nobody else holds: the running ones are changed in place."""
+    return [stage.arrays.asarray(np.array(array, dtype), dtype) for array in arrays]
+
+
+def axes_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return (0, 2, 3) if len(shape) == 4 else (0,)
+
+
+def spread(values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    return values.reshape(-1, *(1,) * (len(shape) - 2))
+
+
+def reference(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray, epsilon: float = 1e-5) -> np.ndarray:
+    """The definition of the training pass, in float64."""
+    mean, var = (spread(f(x, axis=axes_of(x.shape)), x.shape) for f in (np.mean, np.var))
+    return spread(gamma, x.shape) * (x - mean) / np.sqrt(var + epsilon) + spread(beta, x.shape)
+
+
+def random_case(shape: tuple[int, ...], seed: int = 0) -> tuple[np.ndarray, ...]:
+    """x, gamma, beta, running_mean and running_var."""
+    rng = np.random.default_rng(seed)
+    channels = shape[1]
+    x = (rng.normal(size=shape) + 0.5).astype(np.float32).astype(np.float64)
+    return x, rng.normal(size=channels), rng.normal(size=channels), rng.normal(size=channels), rng.random(channels) + 1
+
+
+def test_values_by_hand(stage: Stage, dtype: str) -> None:
+    x, gamma, beta, mean, var = put(stage, [[1.0], [3.0]], [2.0], [10.0], [5.0], [7.0], dtype=dtype)
+    output, _ = stage.batch_norm.batch_norm(x, gamma, beta, mean, var, True, momentum=0.5, epsilon=3.0)
+    assert host(stage, output).tolist() == [[9.0], [11.0]]  # mean 2, variance 1, sqrt(1 + 3) = 2
+    assert host(stage, mean).tolist() == [3.5]
+    assert host(stage, var).tolist() == [4.5]  # the unbiased variance is 2
+    output, _ = stage.batch_norm.batch_norm(x, gamma, beta, mean, var, False, epsilon=4.5)
+    np.testing.assert_allclose(host(stage, output), [[10 - 5 / 3], [10 - 1 / 3]], rtol=1e-6)
+    assert (host(stage, mean).tolist(), host(stage, var).tolist()) == ([3.5], [4.5])
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_training_output_and_running_statistics(stage: Stage, dtype: str, shape: tuple[int, ...]) -> None:
+    x, gamma, beta, mean, var = random_case(shape)
+    running_mean, running_var = put(stage, mean, var, dtype=dtype)
+    how = {"training": True, "momentum": 0.25}
+    given_arrays = put(stage, x, gamma, beta, dtype=dtype)
+    output, _ = stage.batch_norm.batch_norm(*given_arrays, running_mean, running_var, **how)
+    tolerance = {"float64": 1e-12, "float32": 1e-5}[dtype]
+    axes, count = axes_of(shape), x.size // shape[1]
+    np.testing.assert_allclose(host(stage, output), reference(x, gamma, beta), rtol=tolerance, atol=tolerance)
+    unbiased = x.var(axis=axes) * count / (count - 1)
+    for running, before, batch in ((running_mean, mean, x.mean(axis=axes)), (running_var, var, unbiased)):
+        np.testing.assert_allclose(host(stage, running), 0.75 * before + 0.25 * batch, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("shape", [(16, 2, 6, 6), (64, 3)], ids=str)
+def test_numbers_far_from_zero_keep_their_digits(stage: Stage, dtype: str, shape: tuple[int, ...]) -> None:
+    """Mean 1e4 and deviation 1: the mean of the squares less the square of the mean would be nothing but rounding."""
+    x = (1e4 + np.random.default_rng(0).normal(size=shape)).astype(np.float32).astype(np.float64)
+    channels = shape[1]
+    ones, zeros = np.ones(channels), np.zeros(channels)
+    mean, var = put(stage, zeros, zeros, dtype=dtype)
+    given_arrays = put(stage, x, ones, zeros, dtype=dtype)
+    output, saved = stage.batch_norm.batch_norm(*given_arrays, mean, var, True, momentum=1.0)
+    eps = float(np.finfo(dtype).eps)
+    # Output and variance are as exact as the differences of these numbers, which are exact in float32.
+    tolerance = 1e-9 if dtype == "float64" else 40 * eps
+    np.testing.assert_allclose(host(stage, output), reference(x, ones, zeros), rtol=0, atol=tolerance)
+    np.testing.assert_allclose(host(stage, mean), x.mean(axis=axes_of(shape)), rtol=2 * eps)
+    unbiased = x.var(axis=axes_of(shape), ddof=1)
+    np.testing.assert_allclose(host(stage, var), unbiased, rtol=tolerance)
+    g = np.random.default_rng(1).normal(size=shape)
+    _, grad_gamma, _ = stage.batch_norm.batch_norm_backward(*put(stage, g, dtype=dtype), saved)
+    expected = (g * reference(x, ones, zeros)).sum(axis=axes_of(shape))
+    np.testing.assert_allclose(host(stage, grad_gamma), expected, rtol=0, atol=tolerance * np.abs(g).sum())
+
+
+def test_a_channel_of_one_number_becomes_beta(stage: Stage, dtype: str) -> None:
+    x, gamma, beta, mean, var = put(stage, np.full((3, 1, 2, 2), 0.1), [5.0], [-1.0], [0.0], [1.0], dtype=dtype)
+    output, saved = stage.batch_norm.batch_norm(x, gamma, beta, mean, var, True)
+    np.testing.assert_allclose(host(stage, output), -1.0, atol=1e-5)
+    grad_x, _, _ = stage.batch_norm.batch_norm_backward(x, saved)
+    np.testing.assert_allclose(host(stage, grad_x), 0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("shape", SHAPES[:4], ids=str)
+def test_gradients_are_the_slopes(stage: Stage, shape: tuple[int, ...], training: bool) -> None:
+    """Central differences of the loss sum(output * g) along a random direction, each with new running arrays."""
+    x, gamma, beta, mean, var = random_case(shape)
+    g, h = np.random.default_rng(1).normal(size=shape), 1e-5
+    epsilon = 0.1  # so that two values a channel, too, have a curve that h resolves
+
+    def loss(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> float:
+        output, _ = stage.batch_norm.batch_norm(*put(stage, x, gamma, beta, mean, var), training, epsilon=epsilon)
+        return float(np.sum(host(stage, output) * g))
+
+    _, saved = stage.batch_norm.batch_norm(*put(stage, x, gamma, beta, mean, var), training, epsilon=epsilon)
+    gradients = stage.batch_norm.batch_norm_backward(put(stage, g)[0], saved)
+    for i, gradient in enumerate(gradients):
+        start = (x, gamma, beta)[i]
+        gradient = host(stage, gradient)
+        assert gradient.shape == start.shape
+        direction = np.random.default_rng(2).normal(size=start.shape)
+        after, before = ([x, gamma, beta], [x, gamma, beta])
+        after[i], before[i] = start + h * direction, start - h * direction
+        slope = (loss(*after) - loss(*before)) / (2 * h)
+        assert float(np.sum(gradient * direction)) == pytest.approx(slope, rel=1e-6, abs=1e-6)
+
+
+@few
+@given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.25, 8), shift=st.floats(-50, 50))
+def test_training_output_does_not_change_when_x_is_scaled_and_shifted(
+    stage: Stage, seed: int, scale: float, shift: float
+) -> None:
+    x, gamma, beta, mean, var = random_case((5, 2, 3, 4), seed)
+
+    def output(x: np.ndarray) -> np.ndarray:
+        given_arrays = put(stage, x, gamma, beta, mean, var)
+        return host(stage, stage.batch_norm.batch_norm(*given_arrays, True, epsilon=1e-300)[0])
+
+    np.testing.assert_allclose(output(scale * x + shift), output(x), rtol=1e-9, atol=1e-9)
+
+
+@few
+@given(seed=st.integers(0, 2**32 - 1))
+def test_training_passes_no_gradient_along_a_shift_or_a_scale_of_a_channel(stage: Stage, seed: int) -> None:
+    """The other face of the same invariance: dL/dx is at right angles to the ones and to x, in each channel."""
+    x, gamma, beta, mean, var = random_case((5, 2, 3, 4), seed)
+    _, saved = stage.batch_norm.batch_norm(*put(stage, x, gamma, beta, mean, var), True, epsilon=1e-300)
+    g = np.random.default_rng(seed + 1).normal(size=x.shape)
+    grad_x = host(stage, stage.batch_norm.batch_norm_backward(put(stage, g)[0], saved)[0])
+    np.testing.assert_allclose(grad_x.sum(axis=(0, 2, 3)), 0.0, atol=1e-11)
+    np.testing.assert_allclose((grad_x * x).sum(axis=(0, 2, 3)), 0.0, atol=1e-11)
+
+
+def test_inputs_are_left_alone_and_may_have_gaps(stage: Stage, dtype: str) -> None:
+    x, gamma, beta, mean, var = random_case((3, 4, 5, 6))
+    strange = x.astype(dtype).transpose(3, 1, 0, 2).copy().transpose(2, 1, 3, 0)
+    strange_x = strange.tolist() if stage.name == "stage1_pure_python" else strange
+    arrays = put(stage, gamma, beta, mean, var, dtype=dtype)
+    output, saved = stage.batch_norm.batch_norm(strange_x, *arrays, True)
+    tolerance = {"float64": 1e-12, "float32": 1e-5}[dtype]
+    np.testing.assert_allclose(host(stage, output), reference(x, gamma, beta), rtol=tolerance, atol=tolerance)
+    stage.batch_norm.batch_norm_backward(strange_x, saved)
+    assert np.array_equal(strange, x)
+    assert np.array_equal(np.array(strange_x), x)
+    for array, kept in zip(arrays[:2], (gamma, beta), strict=True):
+        assert np.array_equal(host(stage, array), kept.astype(dtype))
+
+
+def test_out_is_filled_whatever_it_held(stage: Stage, dtype: str) -> None:
+    if stage.name == "stage1_pure_python":
+        pytest.skip("stage 1 makes new lists and takes no out")
+    for training in (True, False):
+        x, gamma, beta, mean, var = put(stage, *random_case((3, 4, 5, 6)), dtype=dtype)
+        expected, _ = stage.batch_norm.batch_norm(x, gamma, beta, *put(stage, mean, var, dtype=dtype), training)
+        out = put(stage, np.full((3, 4, 5, 6), np.nan), dtype=dtype)[0]
+        got, saved = stage.batch_norm.batch_norm(x, gamma, beta, mean, var, training, out=out)
+        assert got is out
+        assert np.array_equal(host(stage, got), host(stage, expected))
+        wanted = host(stage, stage.batch_norm.batch_norm_backward(x, saved)[0]).copy()
+        out = put(stage, np.full((3, 4, 5, 6), np.nan), dtype=dtype)[0]
+        got = stage.batch_norm.batch_norm_backward(x, saved, out=out)[0]
+        assert got is out
+        assert np.array_equal(host(stage, got), wanted)
+
+
+# ---- the layer
+
+
+def test_a_layers_passes_are_the_functions_and_evaluation_uses_what_training_tracked(stage: Stage) -> None:
+    x, gamma, beta, *_ = random_case((4, 3, 5, 2))
+    layer = stage.batch_norm.BatchNorm(*put(stage, gamma, beta), momentum=0.5, epsilon=1e-3)
+    mean, var = put(stage, np.zeros(3), np.ones(3))
+    g = put(stage, np.random.default_rng(1).normal(size=x.shape))[0]
+    for training in (True, True, False, False):
+        (batch,) = put(stage, x * (2 if training else 1))
+        expected, saved = stage.batch_norm.batch_norm(
+            batch, *put(stage, gamma, beta), mean, var, training, momentum=0.5, epsilon=1e-3
+        )
+        assert np.array_equal(host(stage, layer.forward(batch, training)), host(stage, expected))
+        wanted = stage.batch_norm.batch_norm_backward(g, saved)
+        for got, want in zip((layer.backward(g), layer.grad_gamma, layer.grad_beta), wanted, strict=True):
+            assert np.array_equal(host(stage, got), host(stage, want))
+        assert np.array_equal(host(stage, layer.running_mean), host(stage, mean))
+        assert np.array_equal(host(stage, layer.running_var), host(stage, var))
+
+
+def test_two_layers_do_not_share_what_they_remember(stage: Stage) -> None:
+    x, gamma, beta, *_ = random_case((4, 3, 5, 2))
+    layers = [stage.batch_norm.BatchNorm(*put(stage, gamma, beta)) for _ in range(2)]
+    first, second = put(stage, x, x[::-1] ** 3)
+    alone = stage.batch_norm.BatchNorm(*put(stage, gamma, beta))
+    alone.forward(first, True)
+    expected = host(stage, alone.backward(first)).copy()
+    layers[0].forward(first, True)
+    layers[1].forward(second, True)
+    assert np.array_equal(host(stage, layers[0].backward(first)), expected)
+
+
+def test_a_layer_keeps_copies_and_begins_with_mean_0_and_variance_1(stage: Stage) -> None:
+    gamma, beta, mean, var = put(stage, [1.0, 2.0], [0.0, 0.0], [3.0, 4.0], [5.0, 6.0])
+    layer = stage.batch_norm.BatchNorm(gamma, beta, mean, var)
+    for array in (gamma, beta, mean, var):
+        array[0] = 100.0
+    kept = [host(stage, array).tolist() for array in (layer.gamma, layer.beta, layer.running_mean, layer.running_var)]
+    assert kept == [[1.0, 2.0], [0.0, 0.0], [3.0, 4.0], [5.0, 6.0]]
+    layer = stage.batch_norm.BatchNorm(gamma, beta)
+    assert [host(stage, array).tolist() for array in (layer.running_mean, layer.running_var)] == [[0, 0], [1, 1]]
+    assert [host(stage, array).tolist() for array in (layer.grad_gamma, layer.grad_beta)] == [[0, 0], [0, 0]]
+
+
+def test_backward_before_forward_is_rejected(stage: Stage) -> None:
+    layer = stage.batch_norm.BatchNorm(*put(stage, [1.0], [0.0]))
+    with pytest.raises(ValueError, match=r"^BatchNorm\.backward: there was no forward pass yet, so "):
+        layer.backward(put(stage, [[1.0], [2.0]])[0])
