@@ -69,6 +69,8 @@ def batch_norm(
     x = _checked_x(f"{function}: x", x)
     channels = x.shape[1]
     given = {"running_mean": running_mean, "running_var": running_var}
+    if training:
+        _check_changeable(given)
     vectors = _checked_channels(x, {"gamma": gamma, "beta": beta, **given})
     momentum, epsilon = _checked_numbers(function, momentum, epsilon)
     size = x.size // (len(x) * channels)
@@ -218,16 +220,20 @@ def _checked_channels(x: Array, arrays: dict[str, Any]) -> dict[str, Array]:
     return checked
 
 
+def _check_changeable(running: dict[str, Any]) -> None:
+    """Training changes the running statistics in place: they must be arrays that may be written to."""
+    for name, array in running.items():
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}")
+        if not array.flags.writeable:
+            raise ValueError(f"batch_norm: {name} is read-only; pass an array that may be written to")
+
+
 def _check_trainable(x: Array, running: dict[str, Any], read: dict[str, Array]) -> None:
-    """Training changes the running statistics in place: they must be arrays that may be written to, apart from all."""
+    """A variance needs two values, and what training changes must lie apart from all that it reads."""
     if x.size == x.shape[1]:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
     for name, array in running.items():
-        if not isinstance(array, np.ndarray) or not array.flags.writeable:
-            raise TypeError(
-                f"batch_norm: {name}: expected an array to change in place, got {type(array).__name__}"
-                + (" that is read-only" if isinstance(array, np.ndarray) else "")
-            )
         for other, values in (read | {each: a for each, a in running.items() if each != name}).items():
             if np.may_share_memory(array, values):
                 raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")

@@ -288,6 +288,20 @@ def test_a_mistake_is_answered_in_the_same_words(
     assert_refused(stage, lambda stage: getattr(getattr(stage, room), function)(**given), kind, sentence)
 
 
+@pytest.mark.parametrize(
+    "name", [param for param in stages_with("batch_norm") if param.values[0] != "stage1_pure_python"]
+)
+def test_a_running_mean_that_is_read_only_is_named(name: str) -> None:
+    stage = load_stage(name)
+    x, gamma, beta, mean, var = (np.ones(shape) for shape in ((4, 2), 2, 2, 2, 2))
+    mean.flags.writeable = False
+    sentence = "batch_norm: running_mean is read-only; pass an array that may be written to"
+    assert_refused(
+        stage, lambda stage: stage.batch_norm.batch_norm(x, gamma, beta, mean, var, True), ValueError, sentence
+    )
+    stage.batch_norm.batch_norm(x, gamma, beta, mean, var, False)
+
+
 @pytest.mark.parametrize("name", stages_with("batch_norm"))
 def test_a_refused_batch_changes_no_running_statistics(name: str) -> None:
     stage = load_stage(name)
