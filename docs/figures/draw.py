@@ -13,6 +13,11 @@ import sys
 from collections.abc import Callable
 
 import backpropagation
+import convolution
+import convolution_gradient
+import convolution_networks
+import convolution_rungs
+import convolution_sizes
 import cuda_guide
 import gpu_step
 import house
@@ -30,6 +35,11 @@ from style import save
 FIGURES: dict[str, Callable[[], Figure]] = {
     **house.FIGURES,
     **backpropagation.FIGURES,
+    **convolution.FIGURES,
+    **convolution_gradient.FIGURES,
+    **convolution_networks.FIGURES,
+    **convolution_rungs.FIGURES,
+    **convolution_sizes.FIGURES,
     **cuda_guide.FIGURES,
     **gpu_step.FIGURES,
     **numerics.FIGURES,
