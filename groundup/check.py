@@ -8,6 +8,8 @@ from typing import Any
 
 from shared.checks.equivalence import Comparison, Report, check_stage, computes_in
 from shared.checks.gradients import GradientCheck, check_gradients
+from shared.checks.images import takes_architectures
+from shared.checks.layered_gradients import NETWORKS, check_layered_gradients
 from shared.contract import ACTIVATIONS, LOSSES, Stage, is_emulated
 
 DTYPES = ("float64", "float32")
@@ -32,7 +34,7 @@ class Settings:
 class Findings:
     """The results of all checks.
 
-    gradients: for each stage, one check for every activation and loss
+    gradients: for each stage, one check for every activation and loss, and for networks with images
     left_out: the reason for everything that was not checked, such as a stage that is not installed
     """
 
@@ -80,6 +82,9 @@ def check(
                 for activation in ACTIVATIONS
                 for loss in LOSSES
             ]
+            if takes_architectures(stage):
+                layered = [check_layered_gradients(stage, title, seed=settings.seed) for title in NETWORKS]
+                found.gradients[stage.name].extend(layered)
     if not found.reports:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in found.left_out.items())
         raise ValueError(f"there is nothing to check: {reasons}")

@@ -119,7 +119,7 @@ def _show(found: Findings) -> None:
                 str(sum(c.checked for c in checks)),
                 str(sum(c.skipped for c in checks)),
                 f"{worst.worst:.1e}",
-                Text(f"{worst.activation}, {worst.loss}"),
+                Text(worst.what),
             )
         console.print(table)
         console.print(

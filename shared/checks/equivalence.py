@@ -2,7 +2,7 @@
 
 There are four levels of checks. Each one relies on the level before it:
 
-    op           every operation alone, at awkward sizes; every rung of the matmul ladder
+    op           every operation alone, at awkward sizes; every rung of every ladder
     layer        one training step, op by op; each op gets the reference's numbers
     step         the network's own outputs, loss and gradients
     trajectory   the parameters after many steps, for every activation, loss and optimizer
@@ -18,6 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shared.checks.convolution_ops import convolution_checks
+from shared.checks.images import Images, has_images
 from shared.checks.ops import MORE_SIZES, SIZES, matmul_checks, op_checks
 from shared.checks.pair import Pair
 from shared.checks.problems import random_problem
@@ -118,6 +120,7 @@ def check_stage(
     full: bool = False,
     steps: int | None = None,
     seed: int = 0,
+    images: bool = True,
     on_level: Callable[[str], None] | None = None,
 ) -> Report:
     """Compare a stage with a reference, which computes in float64, at every level.
@@ -126,8 +129,9 @@ def check_stage(
     full: more and larger sizes, and longer trajectories
     steps: length of the trajectories; None: 20, or 100 if full
     seed: of the random numbers; on_level: called with the name of each level before it runs
-    If the stage is its own reference, only its matmul is checked: every rung and both transposed products against the
-    first rung.
+    images: with convolution, pooling and batch normalisation, where both stages have them
+    If the stage is its own reference, only its matmul and its convolution are checked: every rung, both transposed
+    products and the layer against the first rung.
     Raises ValueError if the stage does not compute in dtype.
     """
     if not computes_in(stage, dtype):
@@ -138,9 +142,14 @@ def check_stage(
     sizes = (*SIZES, *MORE_SIZES) if full else SIZES
     announce = on_level or (lambda level: None)
     announce("op")
+    with_images = images and has_images(stage) and has_images(reference)
     if stage.name == reference.name and dtype == "float64":
-        return Report(stage.name, reference.name, dtype, [c for size in sizes for c in matmul_checks(pair, rng, size)])
+        own = [c for size in sizes for c in matmul_checks(pair, rng, size)]
+        own += convolution_checks(pair, rng) if with_images else ()
+        return Report(stage.name, reference.name, dtype, own)
+    pictures = Images(pair, seed, full) if with_images else None
     comparisons = list(op_checks(pair, rng, sizes))
+    comparisons.extend(pictures.op() if pictures else ())
     problems = [random_problem(pair, rng, activation, loss) for activation in ACTIVATIONS for loss in LOSSES]
     larger = [random_problem(pair, rng, name, "softmax_cross_entropy", (67, 31, 17, 10), 33) for name in ACTIVATIONS]
     traced = problems + larger if full else problems
@@ -149,13 +158,16 @@ def check_stage(
     announce("layer")
     for problem in traced:
         comparisons.extend(trace_step(pair, problem))
+    comparisons.extend(pictures.layer() if pictures else ())
     announce("step")
     for problem in [*traced, *shallow]:
         comparisons.extend(whole_step(pair, problem))
+    comparisons.extend(pictures.step() if pictures else ())
     announce("trajectory")
     for problem in problems:
         for optimizer in OPTIMIZERS:
             comparisons.extend(trajectory(pair, problem, optimizer, steps=steps))
+    comparisons.extend(pictures.trajectory() if pictures else ())
     return Report(stage.name, reference.name, dtype, comparisons)
 
 

@@ -18,7 +18,7 @@ parameter is skipped and counted; a check that skips many parameters is not ok.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -45,6 +45,7 @@ class GradientCheck:
         small a slope can be measured
     parameter, index: the place of the worst error, such as "W2" and (3, 1)
     analytic, numeric: the gradient and the measured slope at this place
+    network: its title, if it is not a stack of dense layers; `activation` is empty then
     """
 
     stage: str
@@ -57,6 +58,12 @@ class GradientCheck:
     index: tuple[int, ...]
     analytic: float
     numeric: float
+    network: str = ""
+
+    @property
+    def what(self) -> str:
+        """What was checked: 'relu, hinge', or of another network than dense layers 'residual block, hinge'."""
+        return f"{self.network or self.activation}, {self.loss}"
 
     @property
     def ok(self) -> bool:
@@ -71,7 +78,7 @@ class GradientCheck:
     def __str__(self) -> str:
         """One line: the place where the gradient and the slope differ most, with both values."""
         return (
-            f"{self.activation}, {self.loss}: d loss / d {self.parameter}{list(self.index)} is {self.analytic:.12g} by "
+            f"{self.what}: d loss / d {self.parameter}{list(self.index)} is {self.analytic:.12g} by "
             f"the gradient and {self.numeric:.12g} by the slope; relative error {self.worst:.2g} (limit {LIMIT:.2g}), "
             f"{self.skipped} of {self.checked + self.skipped} parameters skipped at kinks"
         )
@@ -114,10 +121,31 @@ def check_gradients(
         return float(network(moved).loss(x, y))
 
     gradients = [np.array(stage.arrays.to_host(g), np.float64) for g in network(parameters).gradients(x, y)]
+    names = [f"{'Wb'[i % 2]}{i // 2 + 1}" for i in range(len(parameters))]
+    found = against_slopes(names, parameters, gradients, loss_at, float(network(parameters).loss(x, y)))
+    return GradientCheck(stage.name, activation, loss, *found)
+
+
+Found = tuple[int, int, float, str, tuple[int, ...], float, float]
+"""checked, skipped, worst, parameter, index, analytic and numeric, as in `GradientCheck`."""
+
+
+def against_slopes(
+    names: Sequence[str],
+    parameters: Sequence[np.ndarray],
+    gradients: Sequence[np.ndarray],
+    loss_at: Callable[[int, tuple[int, ...], float], float],
+    here: float,
+) -> Found:
+    """Compare each number of the gradients with the slope of the loss.
+
+    names: of the parameters; here: the loss at the parameters
+    loss_at: (number of a parameter, index in it, value) -> the loss if that one number were the value
+    Raises ValueError if a gradient is not shaped like its parameter.
+    """
     for i, (g, p) in enumerate(zip(gradients, parameters, strict=True)):
         if g.shape != p.shape:
             raise ValueError(f"gradients: number {i} is shaped {g.shape}, expected {p.shape}, as its parameter is")
-    here = float(network(parameters).loss(x, y))
     checked = skipped = 0
     worst = -1.0
     place: tuple[str, tuple[int, ...], float, float] = ("none", (), 0.0, 0.0)
@@ -130,8 +158,8 @@ def check_gradients(
         analytic = float(gradients[i][index])
         error = relative_error(analytic, numeric, here)
         if not error <= worst:  # also true for NaN, which is the worst error
-            worst, place = error if error == error else np.inf, (f"{'Wb'[i % 2]}{i // 2 + 1}", index, analytic, numeric)
-    return GradientCheck(stage.name, activation, loss, checked, skipped, worst, *place)
+            worst, place = error if error == error else np.inf, (names[i], index, analytic, numeric)
+    return (checked, skipped, worst, *place)
 
 
 def slope(loss: Callable[[float], float], p: float, here: float) -> float | None:
@@ -163,7 +191,7 @@ def relative_error(analytic: float, numeric: float, loss: float) -> float:
     return abs(analytic - numeric) / scale
 
 
-def every_index(arrays: list[np.ndarray]) -> Iterator[tuple[int, tuple[int, ...]]]:
+def every_index(arrays: Sequence[np.ndarray]) -> Iterator[tuple[int, tuple[int, ...]]]:
     """(which array, index in it) of every element."""
     for i, array in enumerate(arrays):
         for index in np.ndindex(array.shape):

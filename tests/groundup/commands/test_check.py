@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from groundup.commands.check import check
 from shared import contract
 from shared.checks.equivalence import check_stage
+from shared.checks.layered_gradients import NETWORKS
 from tests.stages import USABLE_STAGES
 from tests.wide import wide
 
@@ -80,9 +81,10 @@ def test_json_is_one_document_with_every_level_and_gradient() -> None:
     assert [level["level"] for level in report["levels"]] == ["op", "layer", "step", "trajectory"]
     assert all(0 < level["worst"]["tolerances"] <= 1 and level["failed"] == 0 for level in report["levels"])
     checks = document["gradients"]["stage2_numpy"]
-    assert {(c["activation"], c["loss"]) for c in checks} == {
+    assert {(c["activation"], c["loss"]) for c in checks if not c["network"]} == {
         (a, b) for a in contract.ACTIVATIONS for b in contract.LOSSES
     }
+    assert {c["network"] for c in checks if c["network"]} == set(NETWORKS)
 
 
 def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_relu: None) -> None:
@@ -95,8 +97,8 @@ def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_re
     assert ": got " in report[1]
     assert ", expected " in report[1]
     assert "tolerances apart" in report[1]
-    # Four losses with relu have a wrong gradient; the twenty other networks are right.
-    assert "stage2_numpy: 4 of 24 networks have a wrong gradient" in result.stderr
+    # Four losses with relu have a wrong gradient, and the residual block; the other networks are right.
+    assert f"stage2_numpy: 5 of {24 + len(NETWORKS)} networks have a wrong gradient" in result.stderr
     assert "relu, " in report[-1]
 
 
