@@ -13,7 +13,8 @@
     wide_tile        a thread computes 8 x 16                                      24 numbers serve 128 products
     fitted_tile      smaller tiles where there would be few blocks                 every multiprocessor has work
 
-and beside the ladder, because they round the factors first: tf32 and bf16, on tensor cores.
+and beside the ladder, because they round the factors first: tf32, bf16 and f16 on tensor cores, with a ladder of their
+own in tensor_cores.py.
 
 What `matmul`, `multiply` and the fused ones take: on a GPU the kernel whose busiest multiprocessor is done first, by
 tile_choice.py; the fused ones, where there is little to compute, and everything on the emulator and in the simulator:
@@ -25,11 +26,12 @@ Shapes: a is (M, K), b is (K, N), the result is (M, N). float32 or float64.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-from . import launch, tile_choice
+from . import launch, tensor_cores, tile_choice
 from .arrays import Array, address, as_matrix, element_count, output_like
-from .backend import BACKEND, BackendError, cuda
+from .backend import BACKEND
 from .kernels import blocked
 from .kernels import matmul_1_basic as basic
 from .kernels import matmul_2_register as register
@@ -192,21 +194,67 @@ LADDER: dict[str, Callable[..., Array]] = {
 }
 
 
+class TensorRung:
+    """A rung on tensor cores: a function of float32 a (M, K) and b (K, N), the product of the rounded factors.
+
+    Called, it rounds and multiplies. It raises TypeError for float64, BackendError on a GPU that is too old for its
+    precision, and what matmul raises.
+    """
+
+    def __init__(self, precision: str, rung: str) -> None:
+        self.precision, self.rung = precision, rung
+
+    def __call__(self, a: Array, b: Array, out: Array | None = None) -> Array:
+        """ab, (M, N), in `out` if that is given."""
+        return self.ready(a, b, out)()
+
+    def ready(self, a: Array, b: Array, out: Array | None = None) -> Callable[[], Array]:
+        """The call that multiplies. Operands are checked here, and rounded, where that is not part of the kernel."""
+        a, b, out = _prepare(self.precision, "nn", a, b, out)
+        if a.dtype != "float32":
+            raise TypeError(
+                f"{self.precision}: a and b are {a.dtype}; tensor cores round float32, so convert them first"
+            )
+        tensor_cores.check_device(self.precision)
+        if self.rung == tensor_cores.ROUNDING_ON_THE_WAY:
+            return partial(run_rung, self.precision, "nn", a, b, out)
+        left = tensor_cores.round_operand(a, self.precision, transposed=False)
+        right = tensor_cores.round_operand(b, self.precision, transposed=True)
+        return partial(tensor_cores.multiply, self.rung, left, right, out)
+
+
+TENSOR_LADDER: dict[str, dict[str, TensorRung]] = {
+    precision: {rung: TensorRung(precision, rung) for rung in rungs} for precision, rungs in tensor_cores.LADDER.items()
+}
+"""Not in LADDER: rounding the factors is more than the rounding that the other rungs are held to."""
+
+
 def tf32(a: Array, b: Array, out: Array | None = None) -> Array:
     """ab on tensor cores, the factors rounded to 11 bits: float32 (M, K), (K, N) -> (M, N).
 
     Raises TypeError for float64, BackendError on a GPU older than compute capability 8.0, and what matmul raises.
     """
-    return _on_tensor_cores("tf32", a, b, out)
+    return TENSOR_LADDER["tf32"][tensor_cores.in_use("tf32")](a, b, out)
 
 
 def bf16(a: Array, b: Array, out: Array | None = None) -> Array:
     """ab on tensor cores, the factors rounded to 8 bits; otherwise as tf32."""
-    return _on_tensor_cores("bf16", a, b, out)
+    return TENSOR_LADDER["bf16"][tensor_cores.in_use("bf16")](a, b, out)
 
 
-TENSOR_CORES: dict[str, Callable[..., Array]] = {"tf32": tf32, "bf16": bf16}
-"""Not in LADDER: rounding the factors is more than the rounding that the other rungs are held to."""
+def f16(a: Array, b: Array, out: Array | None = None) -> Array:
+    """ab on tensor cores, the factors rounded to 11 bits, to multiples of 2⁻²⁴ below 2⁻¹⁴, and to infinity from 65,520
+    on; from compute capability 7.5 on, and otherwise as tf32."""
+    return TENSOR_LADDER["f16"][tensor_cores.in_use("f16")](a, b, out)
+
+
+TENSOR_CORES: dict[str, Callable[..., Array]] = {"tf32": tf32, "bf16": bf16, "f16": f16}
+"""Each precision by the rung that is in use."""
+
+
+def tensor_precisions() -> list[str]:
+    """The precisions of TENSOR_CORES that this device's tensor cores know."""
+    return [precision for precision in TENSOR_CORES if tensor_cores.is_known(precision)]
 
 
 def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
@@ -296,15 +344,6 @@ def fused_kernel(out: Array, inner: int) -> str:
 def _tiles(form: str, name: str, out: Array) -> tuple[Any, tuple[int, int], tuple[int, int]]:
     size = RUNGS[name].rows
     return TILED[size, form], launch.tiles(out.shape[0], out.shape[1], size, size), (size, size)
-
-
-def _on_tensor_cores(name: str, a: Array, b: Array, out: Array | None) -> Array:
-    a, b, out = _prepare(name, "nn", a, b, out)
-    if a.dtype != "float32":
-        raise TypeError(f"{name}: a and b are {a.dtype}; tensor cores round float32, so convert them first")
-    if BACKEND.name == "gpu" and cuda.get_current_device().compute_capability < (8, 0):
-        raise BackendError(f"{name}: needs compute capability 8.0; {BACKEND.reason} is older")
-    return run_rung(name, "nn", a, b, out)
 
 
 RULES = {

@@ -232,6 +232,39 @@ MATMUL = (
         for form in FORMS
         for vector in VECTOR
     ),
+    *(
+        entry(
+            f"matmul_6_operands.operand('{precision}', {transposed})",
+            "float32[2] int32[2]",
+            256,
+            64,
+            64,
+            needs=needs,
+            variant=(precision, transposed) != ("bf16", True),
+        )
+        for precision, needs in (("tf32", (8, 0)), ("bf16", (8, 0)), ("f16", (7, 5)))
+        for transposed in (False, True)
+    ),
+    *(
+        entry(
+            f"matmul_7_fragments.multiply('{rung}', '{precision}')",
+            "int32[2] int32[2] float32[2]",
+            256,
+            *((136, 136) if precision == "f16" else (128, 128)),  # beyond 128 one block fits, where two would
+            share=share,
+            wide_loads=loads,
+            needs=needs,
+            variant=(rung, precision) not in (("swizzled", "f16"), ("staged", "bf16"), ("staged", "tf32")),
+        )
+        for rung, share, loads in (
+            ("packed", 0.15, 0),
+            ("ldmatrix", 0.26, 12),
+            ("swizzled", 0.26, 12),
+            ("staged", 0.24, 12),
+        )
+        for precision, needs in (("tf32", (8, 0)), ("bf16", (8, 0)), ("f16", (7, 5)))
+        if (rung, precision) != ("staged", "f16")
+    ),
 )
 
 ELEMENTWISE = (

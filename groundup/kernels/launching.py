@@ -1,6 +1,8 @@
 """This project's own kernels by name, and a launch of each. The files of stage 4 make the launch, as in training.
 
     tiled_16, tiled_16:tn         a rung of the matmul ladder, as ab, aᵀb (tn) or abᵀ (nt)
+    tf32, bf16, bf16:nt           a product on tensor cores that rounds in the kernel
+    bf16_staged                   one of operands that were rounded before: a precision and a rung
     softmax_warp                  any other kernel, by its name
     sums.total_by_tree            or by its file and name
 
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,9 +25,9 @@ STAGE = "stage4_numba_cuda"
 activations, arrays, dense, dropout, gather, grids = (
     load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "gather", "launch")
 )
-losses, matmul, optimizers, persistent, reductions, resident, steps = (
+losses, matmul, optimizers, persistent, reductions, resident, steps, tensor_cores = (
     load_part(STAGE, name)
-    for name in ("losses", "matmul", "optimizers", "persistent", "reductions", "resident", "steps")
+    for name in ("losses", "matmul", "optimizers", "persistent", "reductions", "resident", "steps", "tensor_cores")
 )
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 blocked = load_part(STAGE, "kernels.blocked")
@@ -33,7 +36,15 @@ BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "networ
 Call = Callable[[tuple[int, int, int], str], object]
 """A function of sizes (rows, columns, inner) and a dtype that launches the kernel; it may launch others before."""
 
-RUNGS = (*matmul.LADDER, *matmul.TENSOR_CORES)
+OF_ROUNDED = {
+    f"{precision}_{rung}": product
+    for precision, ladder in matmul.TENSOR_LADDER.items()
+    for rung, product in ladder.items()
+    if rung != tensor_cores.ROUNDING_ON_THE_WAY
+}
+"""The products of operands that were rounded before, by precision and rung."""
+
+RUNGS = (*matmul.LADDER, *(name for name in matmul.TENSOR_CORES if name in matmul.RUNGS), *OF_ROUNDED)
 SEED = 0
 
 
@@ -50,6 +61,8 @@ def project_launch(name: str, size: tuple[int, int, int] = (256, 256, 256), dtyp
     if dtype not in arrays.DTYPES:
         raise ValueError(f"dtype: expected one of {', '.join(arrays.DTYPES)}, got {dtype!r}")
     rung, _, form = name.partition(":")
+    if rung in OF_ROUNDED:
+        return _of_rounded(name, rung, form or "nn", size, dtype)
     if rung in RUNGS:
         return _rung(name, rung, form or "nn", size, dtype)
     full = full_name(name)
@@ -87,13 +100,27 @@ def _rung(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: st
         across = grids.tiles(n, m, 16, 16) if rung == "naive" else grids.tiles(m, n, 16, 16)
         configured = kernel[across, (16, 16)]
     else:
-        if rung in matmul.TENSOR_CORES and dtype != "float32":
+        if rung in matmul.TENSOR_LADDER and dtype != "float32":
             raise ValueError(f"{name}: tensor cores round float32; dtype is {dtype}")
         found = matmul.rung_for(rung, m, n, dtype)
         wide = all(array.shape[1] % matmul.WIDE == 0 for array in (a, b, out))
         kernel = found.kernel(form, wide, dtype)
         configured = kernel[grids.tiles(m, n, found.rows, found.columns), found.threads]
     return Launch(name, kernel, configured.griddim, configured.blockdim, (a, b, out))
+
+
+def _of_rounded(name: str, rung: str, form: str, size: tuple[int, int, int], dtype: str) -> Launch:
+    """The launch of a product of operands that were rounded before; of the launches only that of the product itself."""
+    if dtype != "float32":
+        raise ValueError(f"{name}: tensor cores round float32; dtype is {dtype}")
+    if form != "nn":
+        raise ValueError(f"{name}: {rung} knows only ab (nn), for its operands lie the same way in every form")
+    product, (m, n, k) = OF_ROUNDED[rung], size
+    call = product.ready(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((m, n), dtype))
+    kernel = tensor_cores.fragments.multiply(product.rung, product.precision)
+    launch, _ = catch(call, lambda each: each is kernel)
+    assert launch is not None
+    return replace(launch, name=name)
 
 
 def _name(kernel: Any) -> str:

@@ -22,7 +22,9 @@ from shared.bench import pytorch
 from shared.bench.timing import Name, Sampler
 from shared.contract import Stage, stage_facts
 
-PRECISIONS = ("float32", "float64", "tf32", "bf16")
+PRECISIONS = ("float32", "float64", "tf32", "bf16", "f16")
+OF_16_BITS = {"bf16": "bfloat16", "f16": "float16"}
+"""Precision -> PyTorch's dtype."""
 NO_REFERENCE = "nothing: emulated on the CPU"
 CLOCK = "events"
 """The `clock` of a row that the device timed itself."""
@@ -95,7 +97,8 @@ def cublas(a: np.ndarray, b: np.ndarray, precision: str) -> Cublas | None:
     """The product of copies of a (M, K) and b (K, N) on the GPU; None where neither PyTorch nor CuPy has one.
 
     precision: float32 or float64, the operands' own, with nothing rounded below it; "tf32" lets cuBLAS round float32
-    operands to 10 bits of mantissa; "bf16" gives it operands and a result of 16 bits, rounded before the clock runs
+    operands to 10 bits of mantissa; "bf16" and "f16" give it operands and a result of 16 bits, rounded before the clock
+    runs
     """
     if precision not in PRECISIONS:
         raise ValueError(f"cublas: unknown precision {precision!r}; choose one of {', '.join(PRECISIONS)}")
@@ -116,8 +119,8 @@ def _torch(a: np.ndarray, b: np.ndarray, precision: str) -> Cublas | None:
     if torch is None:
         return None
     left, right = (torch.from_numpy(each).cuda() for each in (a, b))
-    if precision == "bf16":
-        left, right = left.bfloat16(), right.bfloat16()
+    if precision in OF_16_BITS:
+        left, right = (each.to(getattr(torch, OF_16_BITS[precision])) for each in (left, right))
     out = torch.empty((a.shape[0], b.shape[1]), dtype=left.dtype, device="cuda")
     setting = "high" if precision == "tf32" else "highest"
 
@@ -126,7 +129,7 @@ def _torch(a: np.ndarray, b: np.ndarray, precision: str) -> Cublas | None:
         torch.mm(left, right, out=out)
 
     def result() -> np.ndarray:
-        return np.asarray((out.float() if precision == "bf16" else out).cpu().numpy())  # NumPy knows no bf16
+        return np.asarray((out.float() if precision in OF_16_BITS else out).cpu().numpy())  # NumPy knows no bf16
 
     return Cublas(f"PyTorch {torch.__version__}", multiply, result)
 

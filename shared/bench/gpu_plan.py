@@ -89,7 +89,8 @@ def ladder(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     sizes = TINY_SIZES if plan.tiny else QUICK_SIZES if plan.quick else SIZES
     precisions = ("float32",)
     if gpu.on_gpu(stage):
-        precisions = ("float32", *getattr(stage.matmul, "TENSOR_CORES", {}))
+        room: Any = stage.matmul
+        precisions = ("float32", *room.tensor_precisions())
     else:
         yield LeftOut("cuBLAS and the tensor-core rungs' speed", NO_GPU)
     groups = [(precision, size) for precision in precisions for size in sizes]

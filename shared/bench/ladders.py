@@ -3,8 +3,8 @@
 From the second floor up every rung writes into memory that exists already, and so does the reference. Otherwise the
 allocation of fresh memory, which the system must clear page by page, would be timed along with the product.
 
-On a GPU the products of the tensor cores can be measured, too, in "tf32" and "bf16": each beside cuBLAS in the same
-precision.
+On a GPU the ladder of the tensor cores can be measured, too, in "tf32", "bf16" and "f16": each beside cuBLAS in the
+same precision. Both find operands that were rounded before the clock runs, but for the rung that rounds in its kernel.
 """
 
 from __future__ import annotations
@@ -34,9 +34,6 @@ GPU_SIZES = (128, 512, 1024, 2048)
 
 REFERENCE, CUBLAS, PYTORCH = ("", "reference"), ("", "cuBLAS"), ("pytorch", "")
 
-ON_TENSOR_CORES = "mma"
-"""The name of the one rung that a tensor-core precision has."""
-
 ALL_CHECKED, CHECKED_ROWS = 1024, 64
 """Up to this size every row of a product is compared with float64; of larger products so many rows."""
 
@@ -53,7 +50,7 @@ def ladder_rows(
     """Time every rung on (size, size) times (size, size).
 
     sizes: None for each floor's own (16 to 128 on the first, 64 to 512 above, 128 to 2048 on a GPU)
-    dtypes: of float64 and float32; and "tf32" and "bf16", which only a stage on a GPU has
+    dtypes: of float64 and float32; and "tf32", "bf16" and "f16", which only a stage on a GPU has
     effort: its threads are for the libraries and for the last rung of stages 2 and 3
     call_limit: seconds; a rung whose next call is expected to take longer (eight times for each doubling of the size)
         is skipped, with that reason in its row
@@ -102,7 +99,9 @@ def _ladder_at(
                 continue
             out.fill(np.nan)  # so that a number which a rung does not write is not one that another rung has written
             into = {} if stage.number == 1 else {"out": stage.arrays.asarray(out, stored)}
-            call = partial(multiply, own_a, own_b, **into)
+            # A rung on tensor cores rounds its operands first, and then has a call for the product alone.
+            ready = getattr(multiply, "ready", None)
+            call = ready(own_a, own_b, **into) if ready else partial(multiply, own_a, own_b, **into)
             if reason := wrong(rung, np.asarray(stage.arrays.to_host(call()))):
                 skipped[key] = reason
                 continue
@@ -157,8 +156,8 @@ def _rungs(stage: Stage, dtype: str) -> Mapping[str, Callable[..., Any]]:
     """The rungs that the stage has in this dtype."""
     if dtype in DTYPES:
         return stage.matmul.LADDER if dtype in stage_dtypes(stage) else {}
-    cores = getattr(stage.matmul, "TENSOR_CORES", {}) if gpu.on_gpu(stage) else {}
-    return {ON_TENSOR_CORES: cores[dtype]} if dtype in cores else {}
+    ladders: Mapping[str, Any] = getattr(stage.matmul, "TENSOR_LADDER", {}) if gpu.on_gpu(stage) else {}
+    return ladders.get(dtype, {})
 
 
 def _threads(stage: Stage, rung: str, threads: int) -> int:

@@ -4,7 +4,7 @@
     softmax           every rung, forward and backward
     column_sums       every rung of the sums over the rows
     total             every rung of the sum of a vector
-    tensor cores      the products that round their factors first
+    tensor cores      the products that round their factors first: on a GPU every rung, else the one in use
     step              every rung of STEP_LADDER: the parameters after a few steps
     resident          a run with the data on the device, by the rung that it takes: many steps at once
 
@@ -27,7 +27,7 @@ from shared.checks.pair import Pair
 from shared.checks.scales import activation_scale, slope_scale
 from shared.checks.tolerance import C, Comparison, eps, failed, in_tolerances
 from shared.checks.trajectory import compare_parameters
-from shared.contract import Stage, load_part
+from shared.contract import Stage, load_part, stage_facts
 
 SIZES = (
     *((1, 1, 1), (1, 7, 3), (13, 17, 11), (31, 2, 29), (33, 65, 17), (5, 97, 2)),
@@ -37,8 +37,12 @@ SIZES = (
 
 SMALL_SIZES = (SIZES[2], SIZES[4])
 
-ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8}
+ROUNDING = {"tf32": 2.0**-11, "bf16": 2.0**-8, "f16": 2.0**-11}
 """By how much, relatively, rounding to this format may move a factor: half of the gap after 1."""
+
+LEAST_ROUNDING = {"f16": 2.0**-25}
+"""By how much rounding may move a factor however small: half of the gap between a format's smallest numbers. In formats
+with float32's exponent that gap does not matter."""
 
 STEPS, LAYERS, BATCH = 5, (17, 13, 7), 9
 
@@ -90,9 +94,9 @@ def rung_checks(
     yield from checks("column_sums", _ladder(reductions, "COLUMN_SUMS_LADDER"), lambda run: sums(pair, run, shapes))
     yield from checks("total", _ladder(reductions, "TOTAL_LADDER"), lambda run: totals(pair, run, shapes))
     if dtype == "float32":
-        for precision, multiply in _ladder(matmul, "TENSOR_CORES"):
+        for rung, precision, multiply in tensor_rungs(stage):
             compare = partial(rounded_products, pair, multiply, precision, sizes)
-            yield RungCheck("tensor cores", precision, dtype, compare)
+            yield RungCheck("tensor cores", rung, dtype, compare)
     yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
     if getattr(network.Network, "resident", None) is not None:
         yield RungCheck("resident", "in use", dtype, partial(resident_steps, pair))
@@ -108,6 +112,19 @@ def _part(stage: Stage, name: str) -> Any:
 
 def _ladder(room: Any, name: str) -> Iterable[tuple[str, Any]]:
     return getattr(room, name, {}).items()
+
+
+def tensor_rungs(stage: Stage) -> Iterator[tuple[str, str, Any]]:
+    """(name, precision, product) of every rung on tensor cores where the stage runs on a GPU; else of those in use,
+    since an emulator takes seconds to compile each."""
+    room: Any = stage.matmul
+    if stage_facts(stage.name).get("backend") == "gpu":
+        for precision in room.tensor_precisions():
+            for rung, multiply in room.TENSOR_LADDER[precision].items():
+                yield f"{precision} {rung}", precision, multiply
+    else:
+        for precision, multiply in _ladder(room, "TENSOR_CORES"):
+            yield precision, precision, multiply
 
 
 def products(pair: Pair, multiply: Any, form: str, sizes: Iterable[tuple[int, int, int]]) -> Iterator[Comparison]:
@@ -133,20 +150,26 @@ def rounded_products(
 def compare_rounded(
     op: str, got: np.ndarray, a: np.ndarray, b: np.ndarray, precision: str, case: str = ""
 ) -> Comparison:
-    """Compare a float32 product with a @ b in float64, where both factors were rounded to tf32 or bf16 first.
+    """Compare a float32 product with a @ b in float64, where both factors were rounded to tf32, bf16 or f16 first.
 
-    Rounding moves each factor by at most the share u of it, and so each of their products by at most 2u + u². The sum
-    of the products is rounded as in any other float32 product.
+    Rounding moves each factor by at most the share u of it, and so each of their products by at most 2u + u²; a small
+    f16 by LEAST_ROUNDING, whatever its share. The sum of the products is rounded as in any other float32 product.
     """
-    unit = ROUNDING[precision]
+    moved_a, moved_b = (rounding_error(np.abs(each), precision) for each in (a, b))
     size = np.abs(a) @ np.abs(b)
-    allowed = (2 * unit + unit**2 + C * eps("float32") * a.shape[1] ** 0.5) * size
+    allowed = moved_a @ np.abs(b) + np.abs(a) @ moved_b + moved_a @ moved_b
+    allowed += C * eps("float32") * a.shape[1] ** 0.5 * size
     expected = a @ b
     if got.shape != expected.shape:
         return failed(op, f"got shape {got.shape}, expected {expected.shape}", case=case)
     apart = in_tolerances(np.asarray(got, np.float64), expected, allowed)
     at = tuple(int(i) for i in np.unravel_index(int(np.argmax(apart)), apart.shape))
     return Comparison(op, None, at, float(got[at]), float(expected[at]), float(apart[at]), case=case)
+
+
+def rounding_error(size: np.ndarray, precision: str) -> np.ndarray:
+    """By how much rounding to this format may move numbers of this size."""
+    return np.maximum(ROUNDING[precision] * size, LEAST_ROUNDING.get(precision, 0.0))
 
 
 def softmaxes(pair: Pair, softmax: Any, shapes: Iterable[tuple[int, int]]) -> Iterator[Comparison]:

@@ -1,7 +1,8 @@
 """What Python has no word for: 128-bit loads and stores, and the tensor cores. The one module with LLVM and PTX in it.
 
 Everything here exists twice. On a GPU it is an intrinsic: a function that emits the instructions for its arguments. On
-the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition.
+the emulator and in Numba's simulator it is the same thing said in Python, which is also its definition. Of what a warp
+does together on tensor cores that definition is in fragments.py.
 
     load4(array, row, column)               four neighbours of a row in one 128-bit load (two of them in float64)
     fetch4(array, offset)                   the same, counted from the first of at most MOST_NUMBERS: in 32 bits
@@ -9,6 +10,12 @@ the emulator and in Numba's simulator it is the same thing said in Python, which
     to_tf32(x), to_bf16(x)                  the nearest number that a tensor core can take, still as a float32
     meet(meetings, target)                  a barrier across the grid that gives up after PATIENCE
     multiply_tf32, multiply_bf16            a warp multiplies 16 x 8 (x 8) and 8 (16) x 8 numbers from shared memory
+    word_tf32(x), word_bf16(x, y), word_f16(x, y)
+                                            one or two rounded numbers as the 32 bits that a tensor core reads
+    matrices(tile, row, column)             a warp loads four matrices of 8 rows of 16 bytes (ldmatrix)
+    mma_tf32, mma_bf16, mma_f16             a warp multiplies what `matrices` has loaded
+    nothing_on_its_way, copy4, send, wait_for_all_but_one
+                                            copies to shared memory that arrive later (cp.async)
 
 load4 and store4 want an address that is a multiple of 16 bytes: an aligned array whose rows are a multiple of four
 numbers, and a column that is one.
@@ -120,7 +127,7 @@ if REAL:
             pointer = _element(context, builder, signature.args[0], *arguments)
             return builder.bitcast(builder.load(pointer), INT)
 
-        return types.uint32(array, types.intp, types.intp), emit
+        return types.int32(array, types.intp, types.intp), emit
 
     @intrinsic
     def _halves(typing, first, second):
@@ -130,26 +137,138 @@ if REAL:
             low, high = arguments
             return builder.or_(builder.lshr(low, INT(16)), builder.and_(high, INT(0xFFFF0000)))
 
-        return types.uint32(types.uint32, types.uint32), emit
+        return types.int32(types.int32, types.int32), emit
 
-    def _mma(instruction):
-        """An intrinsic d = a b + c for a warp: a four registers a thread, b two, c and d four float32."""
-        text = f"{instruction} {{$0,$1,$2,$3}}, {{$4,$5,$6,$7}}, {{$8,$9}}, {{$10,$11,$12,$13}};"
-        constraints = ",".join(["=f"] * 4 + ["r"] * 6 + ["f"] * 4)
+    def _mma(instruction, left=4, right=2):
+        """An intrinsic d = a b + c for a warp. A thread has `left` words of a, `right` of b, 4 float32 of c and d."""
+        names = [f"${i}" for i in range(4 + left + right + 4)]
+        groups = [names[:4], names[4 : 4 + left], names[4 + left : -4], names[-4:]]
+        text = f"{instruction} {', '.join('{' + ','.join(group) + '}' for group in groups)};"
+        constraints = ",".join(["=f"] * 4 + ["r"] * (left + right) + ["f"] * 4)
 
-        @intrinsic
-        def mma(typing, a0, a1, a2, a3, b0, b1, c0, c1, c2, c3):
-            def emit(context, builder, signature, arguments):
-                function = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [INT] * 6 + [FLOAT] * 4)
-                made = builder.call(ir.InlineAsm(function, text, constraints), arguments)
-                return cgutils.pack_array(builder, [builder.extract_value(made, i) for i in range(4)])
+        def emit(context, builder, signature, arguments):
+            function = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [INT] * (left + right) + [FLOAT] * 4)
+            made = builder.call(ir.InlineAsm(function, text, constraints), arguments)
+            return cgutils.pack_array(builder, [builder.extract_value(made, i) for i in range(4)])
 
-            return types.UniTuple(types.float32, 4)(*[types.uint32] * 6, *[types.float32] * 4), emit
+        signature = types.UniTuple(types.float32, 4)(*[types.int32] * (left + right), *[types.float32] * 4)
+        if left == 2:
+
+            @intrinsic
+            def mma(typing, a0, a1, b0, c0, c1, c2, c3):
+                return signature, emit
+        else:
+
+            @intrinsic
+            def mma(typing, a0, a1, a2, a3, b0, b1, c0, c1, c2, c3):
+                return signature, emit
 
         return mma
 
-    _mma_tf32 = _mma("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
-    _mma_bf16 = _mma("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    mma_tf32 = _mma("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32")
+    mma_bf16 = _mma("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32")
+    _half_mma_f16 = _mma("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 2, 1)
+
+    @cuda.jit(device=True)
+    def mma_f16(a0, a1, a2, a3, b0, b1, c0, c1, c2, c3):
+        c0, c1, c2, c3 = _half_mma_f16(a0, a1, b0, c0, c1, c2, c3)
+        return _half_mma_f16(a2, a3, b1, c0, c1, c2, c3)
+
+    def _pair_word(text):
+        """An intrinsic that makes 32 bits of two float32: the first becomes the lower half."""
+
+        @intrinsic
+        def word(typing, low, high):
+            def emit(context, builder, signature, arguments):
+                return builder.call(ir.InlineAsm(ir.FunctionType(INT, [FLOAT] * 2), text, "=r,f,f"), arguments)
+
+            return types.int32(types.float32, types.float32), emit
+
+        return word
+
+    word_bf16 = _pair_word("cvt.rn.bf16x2.f32 $0, $2, $1;")
+    # cvt makes two f16 at once from compute capability 8.0 on only.
+    word_f16 = _pair_word(
+        "{ .reg .b16 low, high; cvt.rn.f16.f32 low, $1; cvt.rn.f16.f32 high, $2; mov.b32 $0, {low, high}; }"
+    )
+
+    @intrinsic
+    def _word(typing, x):
+        """The bits of a float32."""
+
+        def emit(context, builder, signature, arguments):
+            return builder.bitcast(arguments[0], INT)
+
+        return types.int32(types.float32), emit
+
+    @cuda.jit(device=True)
+    def word_tf32(x):
+        return _word(to_tf32(x))
+
+    def _shared_address(context, builder, array_type, array, row, column):
+        """Where tile[row, column] is in shared memory, which instructions count from its own beginning, in 32 bits."""
+        view = context.make_array(array_type)(context, builder, array)
+        columns = builder.trunc(builder.extract_value(view.shape, 1), INT)
+        pointer = builder.gep(view.data, [builder.add(builder.mul(row, columns), column)])
+        return builder.ptrtoint(builder.addrspacecast(pointer, pointer.type.pointee.as_pointer(addrspace=3)), INT)
+
+    @intrinsic
+    def matrices(typing, tile, row, column):
+        def emit(context, builder, signature, arguments):
+            address = _shared_address(context, builder, signature.args[0], *arguments)
+            function = ir.FunctionType(ir.LiteralStructType([INT] * 4), [INT])
+            text = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {$0,$1,$2,$3}, [$4];"
+            assembly = ir.InlineAsm(function, text, "=r,=r,=r,=r,r,~{memory}", side_effect=True)
+            made = builder.call(assembly, [address])
+            return cgutils.pack_array(builder, [builder.extract_value(made, i) for i in range(4)])
+
+        return types.UniTuple(types.int32, 4)(tile, types.int32, types.int32), emit
+
+    @intrinsic
+    def _copy16(typing, tile, row, column, source, offset):
+        def emit(context, builder, signature, arguments):
+            to = _shared_address(context, builder, signature.args[0], *arguments[:3])
+            view = context.make_array(signature.args[3])(context, builder, arguments[3])
+            place = builder.ptrtoint(builder.gep(view.data, [arguments[4]]), ir.IntType(64))
+            function = ir.FunctionType(ir.VoidType(), [INT, ir.IntType(64)])
+            text = "{ .reg .u64 there; cvta.to.global.u64 there, $1; cp.async.cg.shared.global [$0], [there], 16; }"
+            builder.call(ir.InlineAsm(function, text, "r,l,~{memory}", side_effect=True), [to, place])
+            return context.get_dummy_value()
+
+        return types.void(tile, types.int32, types.int32, source, types.int32), emit
+
+    def _order(text):
+        """An intrinsic without arguments, for an instruction without any."""
+
+        @intrinsic
+        def order(typing):
+            def emit(context, builder, signature, arguments):
+                function = ir.FunctionType(ir.VoidType(), [])
+                builder.call(ir.InlineAsm(function, text, "~{memory}", side_effect=True), [])
+                return context.get_dummy_value()
+
+            return types.void(), emit
+
+        return order
+
+    _commit = _order("cp.async.commit_group;")
+    _wait_for_all_but_one = _order("cp.async.wait_group 1;")
+
+    @cuda.jit(device=True)
+    def nothing_on_its_way(flight):
+        pass
+
+    @cuda.jit(device=True)
+    def copy4(tile, row, column, source, offset, flight):
+        _copy16(tile, row, column, source, offset)
+
+    @cuda.jit(device=True)
+    def send(flight):
+        _commit()
+
+    @cuda.jit(device=True)
+    def wait_for_all_but_one(tile, flight):
+        _wait_for_all_but_one()
 
     def _first(context, builder, signature, arguments):
         """The address of an array's first element, as a number."""
@@ -219,7 +338,7 @@ if REAL:
         k += lane & 3
         a0, a1 = _bits(tile_a, k, y), _bits(tile_a, k, y + 8)
         a2, a3 = _bits(tile_a, k + 4, y), _bits(tile_a, k + 4, y + 8)
-        return _mma_tf32(a0, a1, a2, a3, _bits(tile_b, k, x), _bits(tile_b, k + 4, x), c0, c1, c2, c3)
+        return mma_tf32(a0, a1, a2, a3, _bits(tile_b, k, x), _bits(tile_b, k + 4, x), c0, c1, c2, c3)
 
     @cuda.jit(device=True)
     def _pair(tile, k, i):
@@ -233,7 +352,7 @@ if REAL:
         k += (lane & 3) * 2
         a0, a1 = _pair(tile_a, k, y), _pair(tile_a, k, y + 8)
         a2, a3 = _pair(tile_a, k + 8, y), _pair(tile_a, k + 8, y + 8)
-        return _mma_bf16(a0, a1, a2, a3, _pair(tile_b, k, x), _pair(tile_b, k + 8, x), c0, c1, c2, c3)
+        return mma_bf16(a0, a1, a2, a3, _pair(tile_b, k, x), _pair(tile_b, k + 8, x), c0, c1, c2, c3)
 
 else:
 
@@ -306,12 +425,28 @@ else:
 
         return multiply
 
-    if BACKEND.name == "emulator":  # for whoever traces memory: on a device, one access
-        for function in (load4, fetch4, store4):
-            function.moves = LANES
-
     multiply_tf32 = _multiply(8)
     multiply_bf16 = _multiply(16)
+
+    from .fragments import (  # noqa: F401 - here, for a GPU has them above
+        copy4,
+        four_of,
+        matrices,
+        mma_bf16,
+        mma_f16,
+        mma_tf32,
+        nothing_on_its_way,
+        put4,
+        send,
+        wait_for_all_but_one,
+        word_bf16,
+        word_f16,
+        word_tf32,
+    )
+
+    if BACKEND.name == "emulator":  # for whoever traces memory: on a device, one access
+        for function in (load4, fetch4, store4, four_of, put4):
+            function.moves = LANES
 
 if BACKEND.name == "simulator":
     from numba.core.types import Type

@@ -214,5 +214,7 @@ def test_the_ladder_has_sizes_for_where_it_runs(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_cublas_knows_its_precisions() -> None:
-    with pytest.raises(ValueError, match="cublas: unknown precision 'fp8'; choose one of float32, float64, tf32, bf16"):
+    with pytest.raises(
+        ValueError, match="cublas: unknown precision 'fp8'; choose one of float32, float64, tf32, bf16, f16"
+    ):
         gpu.cublas(np.zeros((2, 2)), np.zeros((2, 2)), "fp8")

@@ -104,7 +104,7 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
         "softmax_backward": list(stage.activations.SOFTMAX_BACKWARD_LADDER),
         "column_sums": list(reductions.COLUMN_SUMS_LADDER),
         "total": list(reductions.TOTAL_LADDER),
-        "tensor cores": ["tf32", "bf16"],
+        "tensor cores": ["tf32", "bf16", "f16"],
         "step": list(stage.network.STEP_LADDER),
         "resident": ["in use"],
     }

@@ -1,0 +1,90 @@
+"""Products on tensor cores: their ladder, their precisions, and the launches. matmul.py checks what it is given.
+
+    mma         tiles are rounded on their way into shared memory                   matmul_5_tensor.py
+    packed      operands rounded once, in memory: half the bytes, no rounding       matmul_6_operands.py, and
+    ldmatrix    a warp loads four matrices at once                                  matmul_7_fragments.py
+    swizzled    no padding: chunks of a row change places
+    staged      three tiles, filled by cp.async
+
+tf32 and bf16 know all of them, from compute capability 8.0 on; f16, which runs on 7.5, those from packed to swizzled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from . import launch
+from .arrays import Array, element_count, empty
+from .backend import BACKEND, BackendError, cuda
+from .kernels import matmul_6_operands as operands
+from .kernels import matmul_7_fragments as fragments
+from .kernels.ptx import MOST_NUMBERS
+
+ROUNDING_ON_THE_WAY = "mma"
+
+LADDER: dict[str, tuple[str, ...]] = {
+    "tf32": (ROUNDING_ON_THE_WAY, *fragments.RUNGS),
+    "bf16": (ROUNDING_ON_THE_WAY, *fragments.RUNGS),
+    "f16": fragments.RUNGS[:-1],
+}
+"""The rungs of each precision."""
+
+NEEDS = {"tf32": (8, 0), "bf16": (8, 0), "f16": (7, 5)}
+"""The oldest compute capability that multiplies in it."""
+
+
+class Rounded(NamedTuple):
+    """An operand that was rounded: a's rows, or b's columns, along k.
+
+    words: int32 in whole tiles; rows: how many of its rows are the operand's; inner: how many numbers of a row are
+    """
+
+    words: Array
+    rows: int
+    inner: int
+    precision: str
+
+
+def in_use(precision: str) -> str:
+    """The rung that a precision takes: the last one, and on the emulator, where a rung with shuffles takes long to
+    compile, the first."""
+    return LADDER[precision][-1 if BACKEND.name == "gpu" or precision == "f16" else 0]
+
+
+def is_known(precision: str) -> bool:
+    """Whether the device's tensor cores multiply in it; the emulator's do."""
+    return BACKEND.name != "gpu" or cuda.get_current_device().compute_capability >= NEEDS[precision]
+
+
+def check_device(precision: str) -> None:
+    """Raises BackendError where the device's tensor cores do not know the precision."""
+    if not is_known(precision):
+        major, minor = NEEDS[precision]
+        raise BackendError(f"{precision}: needs compute capability {major}.{minor}; {BACKEND.reason} is older")
+
+
+def round_operand(matrix: Array, precision: str, transposed: bool) -> Rounded:
+    """The operand of a float32 matrix on the device. transposed: for a matrix (K, rows), as b is in ab; else (rows, K).
+
+    Raises ValueError where it would have more words than 32 bits count.
+    """
+    rows, inner = (matrix.shape[1], matrix.shape[0]) if transposed else matrix.shape
+    numbers = operands.NUMBERS[precision]
+    in_a_row = launch.divided(inner, numbers * operands.WORDS) * operands.WORDS
+    shape = launch.divided(rows, operands.ROWS) * operands.ROWS, in_a_row
+    if element_count(shape) > MOST_NUMBERS:
+        raise ValueError(
+            f"{precision}: an operand of {rows:,} x {inner:,} has {element_count(shape):,} words in whole tiles, and "
+            f"{MOST_NUMBERS:,} are the most; work on it in pieces"
+        )
+    words = empty(shape, "int32")
+    grid = launch.tiles(shape[0], in_a_row * numbers, operands.SIDE, operands.SIDE)
+    operands.operand(precision, transposed)[grid, operands.THREADS](matrix, words)
+    return Rounded(words, rows, inner, precision)
+
+
+def multiply(rung: str, a: Rounded, b: Rounded, out: Array) -> Array:
+    """The product of two rounded operands into float32 `out` (a's rows, b's rows), unchecked; any rung but mma."""
+    grid = launch.tiles(a.rows, b.rows, fragments.SIDE, fragments.SIDE)
+    fragments.multiply(rung, a.precision)[grid, fragments.THREADS](a.words, b.words, out)
+    return out
