@@ -6,7 +6,8 @@ from pathlib import Path
 
 from groundup.stages import stages_for
 from shared.bench import threads as thread_settings
-from shared.bench.plan import PARTS, Plan
+from shared.bench.gpu import on_gpu
+from shared.bench.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU, Plan
 from shared.contract import is_emulated
 from shared.data.datasets import DataError, load_dataset
 
@@ -19,16 +20,18 @@ def plan_for(
     threads: str | None,
     sizes: str | None,
     quick: bool,
-    passes: int,
+    passes: int | None,
     data_dir: Path | None,
 ) -> tuple[Plan, dict[str, str]]:
     """The plan for these options of `groundup bench`, and the reason for each thing that it leaves out.
+
+    passes: None for the usual number: PASSES, or QUICK_PASSES_ON_GPU in a quick run with a stage on a GPU
 
     Raises ValueError for an impossible value, StageUnavailable for a chosen stage that cannot run.
     """
     parts, wanted = _parts(only), _sizes(sizes)
     count = thread_settings.thread_count(threads or ("1" if quick else "all"))
-    if passes < 1:
+    if passes is not None and passes < 1:
         raise ValueError(f"passes: expected at least 1, got {passes}")
     chosen, unavailable = stages_for(stages)
     left_out = [stage.name for stage in chosen if is_emulated(stage.name)] if stages is None else []
@@ -45,6 +48,8 @@ def plan_for(
                 raise
             missing = str(reason).partition(". ")[0]
             unavailable["mnist"] = f"training on MNIST (name its folder with --data-dir): {missing}"
+    if passes is None:
+        passes = QUICK_PASSES_ON_GPU if quick and any(map(on_gpu, chosen)) else PASSES
     plan = Plan(
         stages=tuple(stage.name for stage in chosen),
         parts=tuple(parts),

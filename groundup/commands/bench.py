@@ -12,9 +12,10 @@ from rich.console import Console
 
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
+from groundup.compiling import beforehand
 from shared.bench import gpu_record
 from shared.bench.document import Results, as_document
-from shared.bench.plan import PARTS, PASSES
+from shared.bench.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU
 from shared.bench.progress import Bar, Guessing
 from shared.bench.results import as_json, results_folder, write_json
 from shared.bench.session import Session
@@ -48,12 +49,12 @@ def bench(
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and rounds: under two minutes.")] = False,
     passes: Annotated[
-        int,
+        int | None,
         typer.Option(
             help="How many processes measure everything, one after the other; a ratio's noise is taken from their "
-            "disagreement."
+            f"disagreement. Default: {PASSES}, or {QUICK_PASSES_ON_GPU} with --quick on a GPU."
         ),
-    ] = PASSES,
+    ] = None,
     predict: Annotated[
         bool, typer.Option("--predict", help="Ask for a guess before each measurement; show it beside the result.")
     ] = False,
@@ -85,6 +86,9 @@ def bench(
     plan, unavailable = plan_for(stages, only, threads, sizes, quick, passes, data_dir)
     results_folder(out)
     path = out / "results.json"
+
+    if kernels := beforehand.kernels_of(plan):
+        typer.echo(beforehand.prepare(kernels).line(), err=True)
 
     def keep(results: Results) -> None:
         write_json(path, as_document(results))

@@ -160,9 +160,11 @@ class Worker:
     """A compiler in a process of its own. One that dies over a kernel is replaced for the next.
 
     module: what the process runs; None for WORKER
+    backend: what stage 4 runs its kernels on in that process, as GROUNDUP_CUDA names it
     """
 
     module: str | None = None
+    backend = "compiler"
 
     def __init__(self) -> None:
         self._start()
@@ -196,7 +198,7 @@ class Worker:
 
     def _start(self) -> None:
         # What this process can import, the other can too, wherever it was started from.
-        environment = os.environ | {"GROUNDUP_CUDA": "compiler", "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = os.environ | {"GROUNDUP_CUDA": self.backend, "PYTHONPATH": os.pathsep.join(sys.path)}
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - close() does
         self._process = processes.start(

@@ -9,7 +9,7 @@ same precision. Both find operands that were rounded before the clock runs, but 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -46,6 +46,7 @@ def ladder_rows(
     effort: Effort = EFFORT,
     call_limit: float = 1.0,
     torch: Any | None = None,
+    of_gpu: Collection[str] | None = None,
 ) -> Iterator[BenchRow]:
     """Time every rung on (size, size) times (size, size).
 
@@ -55,6 +56,7 @@ def ladder_rows(
     call_limit: seconds; a rung whose next call is expected to take longer (eight times for each doubling of the size)
         is skipped, with that reason in its row
     torch: the module, to be measured beside the rungs; None leaves it out
+    of_gpu: the rungs of a stage on a GPU that are measured in float64 and float32; None for all
     A rung whose product is wrong is not timed; its row says so. The reference is NumPy's `a @ b`; for rungs on a GPU
     it is cuBLAS, where PyTorch or CuPy can call it. Rows of an emulated stage are compared with nothing.
     The rows of one size come as soon as that size is measured, so that an interrupted run keeps them.
@@ -63,13 +65,19 @@ def ladder_rows(
     for dtype in dtypes:
         limit = CallLimit(call_limit)
         for size in wanted:
-            here = [stage for stage in stages if size in _sizes(stage, sizes) and _rungs(stage, dtype)]
+            here = [stage for stage in stages if size in _sizes(stage, sizes) and _rungs(stage, dtype, of_gpu)]
             if here:
-                yield from _ladder_at(here, size, dtype, limit, effort, torch)
+                yield from _ladder_at(here, size, dtype, limit, effort, torch, of_gpu)
 
 
 def _ladder_at(
-    stages: Sequence[Stage], size: int, dtype: str, limit: CallLimit, effort: Effort, torch: Any | None
+    stages: Sequence[Stage],
+    size: int,
+    dtype: str,
+    limit: CallLimit,
+    effort: Effort,
+    torch: Any | None,
+    of_gpu: Collection[str] | None,
 ) -> Iterator[BenchRow]:
     stored = dtype if dtype in DTYPES else "float32"
     a, b = random_arrays((size, size), (size, size), dtype=stored, seed=size)
@@ -91,7 +99,7 @@ def _ladder_at(
     wrong = _check_of(a, b, dtype)
     for stage in stages:
         own_a, own_b = (stage.arrays.asarray(matrix, stored) for matrix in (a, b))
-        for rung, multiply in _rungs(stage, dtype).items():
+        for rung, multiply in _rungs(stage, dtype, of_gpu).items():
             key = (stage.name, rung)
             threads[key] = _threads(stage, rung, effort.most_threads)
             if reason := limit.reason(key, size**3):
@@ -152,10 +160,12 @@ def _check_of(a: np.ndarray, b: np.ndarray, dtype: str) -> Callable[[str, np.nda
     return check
 
 
-def _rungs(stage: Stage, dtype: str) -> Mapping[str, Callable[..., Any]]:
-    """The rungs that the stage has in this dtype."""
+def _rungs(stage: Stage, dtype: str, of_gpu: Collection[str] | None) -> Mapping[str, Callable[..., Any]]:
+    """The rungs that the stage has in this dtype; on a GPU those of of_gpu."""
     if dtype in DTYPES:
-        return stage.matmul.LADDER if dtype in stage_dtypes(stage) else {}
+        rungs = stage.matmul.LADDER if dtype in stage_dtypes(stage) else {}
+        few = of_gpu is not None and gpu.on_gpu(stage)
+        return {name: rung for name, rung in rungs.items() if not few or name in (of_gpu or ())}
     ladders: Mapping[str, Any] = getattr(stage.matmul, "TENSOR_LADDER", {}) if gpu.on_gpu(stage) else {}
     return ladders.get(dtype, {})
 

@@ -78,12 +78,14 @@ def phase_rows(
     processes: bool = True,
     effort: Effort = EFFORT,
     torch: Any | None = None,
+    quick: bool = False,
 ) -> Iterator[BenchRow]:
     """Time copy in, compute and copy out of square products of each size on each stage, and import and compile.
 
     size: of the product that the rows of import and compile name; sizes: of the products. The first floor has 64
         instead, in float64, and an emulated stage 128
     processes: whether import and compile are measured, which takes seconds for each stage
+    quick: leaves them out for a stage on a GPU, which takes longest: each process has to wake the device
     effort: its group_limit is for one size
     torch: the module, where PyTorch is to be measured too; it computes in NumPy's memory, so it has no copies
     A stage whose product is not NumPy's in float64 is not timed; its rows say so.
@@ -95,6 +97,8 @@ def phase_rows(
         yield from _in_process(here, each, dtype, torch if each in sizes else None, effort)
     if processes:
         for stage in stages:
+            if quick and gpu.on_gpu(stage):
+                continue
             yield from _in_processes(stage, _sizes(stage, [size])[0], _dtype(stage, dtype), threads)
         if torch is not None:
             yield _import_row(PYTORCH, size, dtype, lambda: float(children.ask(IMPORT_TORCH, threads=threads)))

@@ -3,6 +3,10 @@
 A quick run is there to see that all is well, and stays under two minutes on two cores: fewer sizes, fewer rounds, no
 full MNIST, and one thread, since those who use several have to rest before each sample. A full one takes under fifteen.
 Both measure in several passes, each in a process of its own, so that every ratio comes with its noise.
+
+A stage on a GPU compiles a kernel for each dtype, which takes longer than to measure it. So a quick run measures such a
+stage in float32 alone, but for the training that all floors do in float64, and some of its rungs; and it takes a pass
+less.
 """
 
 from __future__ import annotations
@@ -12,17 +16,33 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from shared import contract
-from shared.bench import inference, ladders, machine, memory, operations, phases, products, step_parts, steps, training
+from shared.bench import (
+    gpu,
+    inference,
+    ladders,
+    machine,
+    memory,
+    operations,
+    phases,
+    products,
+    step_parts,
+    steps,
+    training,
+)
 from shared.bench.rows import BenchRow, Curve
+from shared.bench.timing import DTYPES
 from shared.bench.turns import Effort
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split, load_dataset
 
 PARTS = ("ladders", "products", "operations", "steps", "inference", "training", "memory", "phases")
-PASSES = 4
+PASSES, QUICK_PASSES_ON_GPU = 4, 3
 
 QUICK_SIZES = (128,)
 """Matrix sizes of a quick run: the one that all stages are compared at."""
+
+QUICK_RUNGS_ON_GPU = ("naive", "tiled_32", "register_2d", "warp_tiled", "fitted_tile")
+"""Of the ladder, in a quick run: each of the others would have a large kernel compiled, too."""
 
 QUICK_OPERATIONS = ("relu", "softmax", "softmax_cross_entropy", "dense", "Adam")
 QUICK_IMAGES = 600
@@ -80,6 +100,11 @@ class Bench:
         """The stages that are measured in every part."""
         return [stage for stage in self.loaded if self.plan.emulated or not is_emulated(stage.name)]
 
+    def stages_in(self, dtype: str) -> list[Stage]:
+        """The stages that are measured in this dtype: in a quick run those on a GPU in float32 alone."""
+        only = self.plan.quick and dtype != "float32"
+        return [stage for stage in self.stages if not (only and gpu.on_gpu(stage))]
+
     @property
     def first(self) -> bool:
         """Whether this is the first pass."""
@@ -135,10 +160,14 @@ def _machine(bench: Bench) -> Iterator[BenchRow]:
 
 
 def _ladders(bench: Bench) -> Iterator[BenchRow]:
-    sizes: dict[str, Any] = {"sizes": QUICK_SIZES} if bench.plan.quick else {}
+    sizes: dict[str, Any] = {"sizes": QUICK_SIZES, "of_gpu": QUICK_RUNGS_ON_GPU} if bench.plan.quick else {}
     if bench.plan.sizes:
-        sizes = {"sizes": bench.plan.sizes, "call_limit": ASKED_FOR}
-    yield from ladders.ladder_rows(bench.stages, effort=_effort(bench, ladders.EFFORT, 2.5), **sizes, torch=bench.torch)
+        sizes |= {"sizes": bench.plan.sizes, "call_limit": ASKED_FOR}
+    effort = _effort(bench, ladders.EFFORT, 2.5)
+    for dtype in DTYPES:
+        yield from ladders.ladder_rows(
+            bench.stages_in(dtype), dtypes=[dtype], effort=effort, **sizes, torch=bench.torch
+        )
 
 
 def _products(bench: Bench) -> Iterator[BenchRow]:
@@ -152,7 +181,10 @@ def _operations(bench: Bench) -> Iterator[BenchRow]:
     small, large = operations.SHAPES
     some: dict[str, Any] = {"names": QUICK_OPERATIONS} if bench.plan.quick else {}
     effort = _effort(bench, operations.EFFORT, 0.3)
-    yield from operations.operation_rows(bench.stages, shapes=[small], effort=effort, **some, torch=bench.torch)
+    for dtype in DTYPES:
+        yield from operations.operation_rows(
+            bench.stages_in(dtype), shapes=[small], dtypes=[dtype], effort=effort, **some, torch=bench.torch
+        )
     if not bench.plan.quick:  # where one dtype is enough to see what the memory does
         rows = operations.operation_rows(
             bench.stages, shapes=[large], dtypes=["float32"], effort=effort, torch=bench.torch
@@ -161,12 +193,15 @@ def _operations(bench: Bench) -> Iterator[BenchRow]:
 
 
 def _steps(bench: Bench) -> Iterator[BenchRow]:
-    some: dict[str, Any] = {"cases": (steps.CASES[0], steps.CASES[2])} if bench.plan.quick else {}
-    yield from steps.step_rows(bench.stages, effort=_effort(bench, steps.EFFORT, 2.5), **some, torch=bench.torch)
+    effort = _effort(bench, steps.EFFORT, 2.5)
+    for case in (steps.CASES[0], steps.CASES[2]) if bench.plan.quick else steps.CASES:
+        yield from steps.step_rows(bench.stages_in(case.dtype), cases=[case], effort=effort, torch=bench.torch)
 
 
 def _step_parts(bench: Bench) -> Iterator[BenchRow]:
-    yield from step_parts.part_rows(bench.stages, effort=_effort(bench, step_parts.EFFORT, 2.0))
+    effort = _effort(bench, step_parts.EFFORT, 2.0)
+    for case in step_parts.CASES:
+        yield from step_parts.part_rows(bench.stages_in(case.dtype), cases=[case], effort=effort)
 
 
 def _inference(bench: Bench) -> Iterator[BenchRow]:
@@ -205,4 +240,6 @@ def _memory(bench: Bench) -> Iterator[BenchRow]:
 def _phases(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"sizes": phases.SIZES[:2]} if bench.plan.quick else {}
     effort = _effort(bench, phases.EFFORT, 2.0)
-    yield from phases.phase_rows(bench.stages, effort=effort, **some, processes=bench.first, torch=bench.torch)
+    yield from phases.phase_rows(
+        bench.stages, effort=effort, **some, processes=bench.first, torch=bench.torch, quick=bench.plan.quick
+    )

@@ -1,6 +1,6 @@
 """A rehearsal of `groundup bench` on a GPU, without one: which kernels would be compiled, and what would be measured.
 
-    python -m tests.groundup.bench_rehearsal < {"plan": …, "multiprocessors": 132}      prints a JSON object
+    python -m tests.groundup.compiling.bench_rehearsal < {"plan": …, "multiprocessors": 132}      prints a JSON object
 
 The files of stage 4 choose their kernels as on a GPU with so many multiprocessors. Every launch is noted and none
 happens, so results are wrong and rows are not timed: a kernel that is launched only while the clock runs is not seen,
@@ -14,10 +14,14 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+Launches = dict[tuple[Any, tuple[str, ...]], None]
+"""(kernel, the types of its arguments), in the order of their first launch."""
 
 
 def main() -> None:
@@ -27,10 +31,15 @@ def main() -> None:
     order = json.load(sys.stdin)
     lines, sys.stdout = sys.stdout, sys.stderr
     pretend_gpu(order["multiprocessors"])
-    launches: dict[tuple[Any, tuple[Any, ...]], None] = {}
+    launches: Launches = {}
     note_launches(launches)
-    measured = list(rows_of(order["plan"]))
-    print(json.dumps({"kernels": sorted(named(launches)), "rows": len(measured)}), file=lines)
+    kernels: dict[str, list[str]] = {}
+    rows = 0
+    for part, job in jobs_of(order["plan"]):
+        launches.clear()
+        rows += len(list(job()))
+        kernels[part] = sorted({*kernels.get(part, []), *named(launches)})
+    print(json.dumps({"kernels": kernels, "rows": rows}), file=lines)
 
 
 def pretend_gpu(multiprocessors: int) -> None:
@@ -51,7 +60,7 @@ def no_child(*arguments: Any, **more: Any) -> Any:
     raise ChildProcessError("not in a rehearsal")
 
 
-def note_launches(launches: dict[tuple[Any, tuple[Any, ...]], None]) -> None:
+def note_launches(launches: Launches) -> None:
     """Note kernel and types of arguments of every launch, and launch nothing."""
     from cuda_emulator.runtime.dispatcher import Kernel
 
@@ -73,29 +82,34 @@ def type_of(argument: Any) -> str:
     return str(argument.dtype)
 
 
-def rows_of(plan: dict[str, Any]) -> Iterator[Any]:
-    """What the first pass of a plan finds on stage 4 alone."""
+def jobs_of(plan: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Iterator[Any]]]]:
+    """(its part, a function that gives its rows) for each job of a plan's first pass, on stage 4 alone."""
     from shared.bench.plan import Bench, Plan, jobs
     from shared.contract import load_stage
 
     chosen = Plan.from_dict(plan)
     bench = Bench(chosen, [load_stage("stage4_numba_cuda")], None, 1)
     for job in jobs(chosen):
-        yield from job.rows(bench)
+        yield job.part, partial(job.rows, bench)
 
 
-def named(launches: dict[tuple[Any, tuple[Any, ...]], None]) -> set[str]:
-    """'matmul_1_basic.naive float32' for each kernel that was launched; what no list has is named with its types."""
-    from groundup.bench_kernels import OF_BENCH
+def named(launches: Launches) -> set[str]:
+    """'matmul_1_basic.naive float32' for each kernel that was launched; what no list has is named with its types.
+
+    A kernel is told by what it says, as on disk: a function that makes kernels may make the same one twice.
+    """
     from groundup.compiling.worker import find
-    from groundup.kernels.catalogue import CATALOGUE
+    from groundup.kernels.quick_bench import KNOWN
+    from stage4_numba_cuda.kernel_fingerprint import fingerprint
 
-    known: dict[tuple[Any, tuple[str, ...]], str] = {}
-    for entry in (*OF_BENCH, *CATALOGUE):
-        for dtype in entry.dtypes:
-            words = tuple(word.replace("T", dtype) for word in entry.arguments.split())
-            known.setdefault((find(entry.package, entry.kernel, dtype), words), f"{entry.kernel} {dtype}".strip())
-    return {known.get(launch, f"unknown: {launch[0].py_func.__qualname__} {launch[1]}") for launch in launches}
+    known = {
+        (fingerprint(find(entry.package, entry.kernel, dtype).py_func), entry.arguments.replace("T", dtype)): name
+        for name, (entry, dtype) in KNOWN.items()
+    }
+    return {
+        known.get((fingerprint(kernel.py_func), " ".join(types)), f"unknown: {kernel.py_func.__qualname__} {types}")
+        for kernel, types in launches
+    }
 
 
 if __name__ == "__main__":

@@ -1,0 +1,175 @@
+"""What `groundup bench --quick` compiles beforehand on a GPU: all that it launches there, side by side."""
+
+import json
+import sys
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from groundup import bench_plan
+from groundup.compiling import beforehand
+from groundup.compiling.beforehand import DeviceWorker, Kernel, prepare
+from groundup.compiling.check import CompilerMissing
+from groundup.kernels.quick_bench import KNOWN, QUICK
+from shared.bench import plan as planning
+from shared.bench.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
+from shared.contract import STAGES
+from shared.machine import processes
+from stage4_numba_cuda.backend import BACKEND
+from tests.wide import wide
+
+QUICK_PLAN = Plan(stages=tuple(STAGES), quick=True)
+SMALL = [Kernel("stage4_numba_cuda.kernels", "dense.add_bias", "T[2] T[1]", dtype) for dtype in ("float32", "float64")]
+
+
+def pretend_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beforehand, "stage_facts", lambda name: {"backend": "gpu"})
+
+
+# The list
+
+
+@wide
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
+def test_the_list_is_what_a_rehearsal_launches() -> None:
+    found: dict[str, set[str]] = {}
+    for multiprocessors in (40, 68, 108, 132, 144):
+        order = {"plan": Plan((STAGES[3],), quick=True).as_dict(), "multiprocessors": multiprocessors}
+        command = [sys.executable, "-m", "tests.groundup.compiling.bench_rehearsal"]
+        done = processes.run(command, 300, text=json.dumps(order))
+        assert done.code == 0, done.errors
+        answer = json.loads(done.output)
+        assert answer["rows"] == 57  # those of one pass on stage 4, without other processes
+        for part, names in answer["kernels"].items():
+            found.setdefault(part, set()).update(names)
+    assert found == {part: set(names) for part, names in QUICK.items()}
+
+
+def test_every_kernel_of_the_list_is_in_the_catalogue() -> None:
+    assert {name for names in QUICK.values() for name in names} <= set(KNOWN)
+    assert set(QUICK) <= {job.part for job in jobs(QUICK_PLAN)}
+
+
+def test_each_kernel_is_compiled_once_and_the_largest_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_gpu(monkeypatch)
+    found = beforehand.kernels_of(QUICK_PLAN)
+    assert len(found) == len(set(found)) == len({name for names in QUICK.values() for name in names})
+    assert "persistent" in found[0].kernel
+    assert found[-1].package == "shared.bench"
+
+
+def test_a_part_alone_compiles_what_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_gpu(monkeypatch)
+    found = beforehand.kernels_of(Plan(tuple(STAGES), ("inference",), quick=True))
+    assert {kernel.kernel for kernel in found} == {KNOWN[name][0].kernel for name in QUICK["inference"]}
+
+
+def test_nothing_is_compiled_without_a_gpu_or_in_a_full_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert beforehand.kernels_of(QUICK_PLAN) == [] or BACKEND.name == "gpu"
+    pretend_gpu(monkeypatch)
+    assert beforehand.kernels_of(Plan(tuple(STAGES))) == []
+    assert beforehand.kernels_of(Plan(tuple(STAGES[:3]), quick=True)) == []
+
+
+# Side by side
+
+
+class Asked:
+    """Processes that answer at once, and note what they were asked."""
+
+    def __init__(self, missing: str = "", wrong: str = "") -> None:
+        self.missing, self.wrong = missing, wrong
+        self.kernels: list[str] = []
+        self.made = self.closed = 0
+        self.lock = threading.Lock()
+
+    def __call__(self) -> Any:
+        with self.lock:
+            self.made += 1
+            first = self.made == 1
+        return SimpleNamespace(wait_until_ready=lambda: self.ready(first), ask=self.ask, close=self.close)
+
+    def ready(self, first: bool) -> None:
+        if self.missing and first:
+            raise CompilerMissing(self.missing)
+
+    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
+        with self.lock:
+            self.kernels.append(question["kernel"])
+        return {"error": "TypingError: no"} if question["kernel"] == self.wrong else {}
+
+    def close(self) -> None:
+        with self.lock:
+            self.closed += 1
+
+
+def some(count: int) -> list[Kernel]:
+    return [Kernel("package", f"kernel_{i}", "T[1]", "float32") for i in range(count)]
+
+
+def test_every_kernel_is_given_to_one_process() -> None:
+    crew = Asked()
+    done = prepare(some(20), crew, processes=3)
+    assert sorted(crew.kernels) == sorted(kernel.kernel for kernel in some(20))
+    assert (crew.made, crew.closed, done.compiled, done.failed) == (3, 3, 20, ())
+    assert done.line().startswith("20 kernels compiled or found on disk beforehand, in ")
+
+
+@pytest.mark.parametrize(("count", "cores", "made"), [(2, 16, 2), (30, 64, beforehand.MOST_PROCESSES)])
+def test_there_are_no_more_processes_than_work_or_memory(count: int, cores: int, made: int) -> None:
+    crew = Asked()
+    prepare(some(count), crew, processes=cores)
+    assert crew.made == made
+
+
+def test_a_kernel_that_does_not_compile_is_left_to_its_launch() -> None:
+    done = prepare(some(5), Asked(wrong="kernel_2"), processes=2)
+    assert (done.compiled, done.failed) == (4, ("kernel_2, TypingError: no",))
+    assert "not 1 kernel, which will be when first launched: kernel_2, TypingError: no" in done.line()
+
+
+def test_a_process_without_a_device_leaves_the_work_to_the_others() -> None:
+    done = prepare(some(6), Asked(missing="the GPU is busy"), processes=2)
+    assert (done.compiled, done.failed) == (6, ("the GPU is busy",))
+
+
+@pytest.mark.skipif(BACKEND.name == "simulator", reason="Numba's simulator compiles nothing")
+def test_processes_compile_for_the_backend_of_this_one() -> None:
+    class Here(DeviceWorker):
+        backend = BACKEND.name
+
+    done = prepare([*SMALL, Kernel("stage4_numba_cuda.kernels", "dense.no_such", "T[1]", "float32")], Here, 1)
+    assert done.compiled == 2
+    assert len(done.failed) == 1
+    assert done.failed[0] == "dense.no_such, NameError: name 'no_such' is not defined"
+
+
+# Fewer measurements on a GPU
+
+
+def test_a_quick_run_measures_a_gpu_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages = [SimpleNamespace(name=name) for name in STAGES]
+    monkeypatch.setattr(planning.gpu, "on_gpu", lambda stage: stage.name == STAGES[3])
+    monkeypatch.setattr(planning, "is_emulated", lambda name: False)
+    quick, full = (Bench(Plan(tuple(STAGES), quick=each), stages, None, 1) for each in (True, False))  # type: ignore[arg-type]
+    assert [stage.name for stage in quick.stages_in("float64")] == list(STAGES[:3])
+    assert len(quick.stages_in("float32")) == len(full.stages_in("float64")) == 4
+
+
+@pytest.mark.parametrize(
+    ("device", "quick", "asked", "passes"),
+    [
+        (True, True, None, QUICK_PASSES_ON_GPU),
+        (True, False, None, PASSES),
+        (False, True, None, PASSES),
+        (True, True, 7, 7),
+    ],
+)
+def test_a_quick_run_on_a_gpu_takes_fewer_passes(
+    monkeypatch: pytest.MonkeyPatch, device: bool, quick: bool, asked: int | None, passes: int
+) -> None:
+    monkeypatch.setattr(bench_plan, "on_gpu", lambda stage: device)
+    plan, _ = bench_plan.plan_for("2", None, "1", None, quick, asked, None)
+    assert plan.passes == passes
