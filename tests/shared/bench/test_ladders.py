@@ -213,6 +213,40 @@ def test_the_ladder_has_sizes_for_where_it_runs(monkeypatch: pytest.MonkeyPatch)
         assert tuple(ladders.ladder_rows([fake_stage({"a": product}, FOUR)], dtypes=["float32"])) == sizes  # type: ignore[comparison-overlap]
 
 
+def test_rungs_on_tensor_cores_round_their_operands_before_the_clock_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "gpu")
+    monkeypatch.setattr(gpu, "samplers", lambda stage, names: {})
+    monkeypatch.setattr(gpu, "cublas", lambda a, b, precision: None)
+    rounded, multiplied = [], []
+
+    class Rung:
+        def ready(self, a: Any, b: Any, out: Any) -> Any:
+            rounded.append(out)
+
+            def multiply() -> Any:
+                multiplied.append(out)
+                return product(a, b, out=out)
+
+            return multiply
+
+    stage = fake_stage({"a": product}, FOUR)
+    monkeypatch.setattr(stage.matmul, "TENSOR_LADDER", {"bf16": {"staged": Rung()}}, raising=False)
+    rows = list(ladders.ladder_rows([stage], sizes=[4], dtypes=["bf16", "f16"], effort=Effort(repeats=3, threads=1)))
+    assert [(row.name, row.dtype, row.skipped) for row in rows] == [("staged", "bf16", None)]
+    assert len(rounded) == 1
+    assert len(multiplied) > 3
+
+
+def test_a_gpu_may_be_measured_with_some_rungs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    say_of_stage_4(monkeypatch, "gpu")
+    monkeypatch.setattr(gpu, "samplers", lambda stage, names: {})
+    monkeypatch.setattr(gpu, "cublas", lambda a, b, precision: None)
+    stages = [fake_stage({"a": product, "b": product}), fake_stage({"a": product, "b": product}, FOUR)]
+    effort = Effort(repeats=1, threads=1)
+    rows = ladders.ladder_rows(stages, sizes=[4], dtypes=["float32"], effort=effort, of_gpu=["b"])
+    assert [(row.stage == FOUR, row.name) for row in rows] == [(False, "a"), (False, "b"), (True, "b")]
+
+
 def test_cublas_knows_its_precisions() -> None:
     with pytest.raises(
         ValueError, match="cublas: unknown precision 'fp8'; choose one of float32, float64, tf32, bf16, f16"

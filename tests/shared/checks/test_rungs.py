@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from shared import contract
+from shared.checks import rungs
 from shared.checks.pair import Pair
 from shared.checks.rungs import SIZES, SMALL_SIZES, normal, rung_checks, written
 from tests.wide import wide
@@ -90,6 +91,15 @@ def test_one_product_may_be_off_by_the_rounding_of_both_its_factors() -> None:
         out[...] = a @ b * np.float32((1 + 2.0**-8) ** 2)
 
     assert worst_of(stage_with({}, {"bf16": multiply}), "tensor cores", [(1, 1, 1)])["bf16"].ok
+
+
+def test_every_rung_on_tensor_cores_is_checked_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = stage_with({}, {"bf16": product, "tf32": product})
+    monkeypatch.setattr(stage.matmul, "TENSOR_LADDER", {"bf16": {"mma": product, "staged": product}}, raising=False)
+    monkeypatch.setattr(stage.matmul, "tensor_precisions", lambda: ["bf16"], raising=False)
+    assert list(worst_of(stage, "tensor cores")) == ["bf16", "tf32"]
+    monkeypatch.setattr(rungs, "stage_facts", lambda name: {"backend": "gpu"})
+    assert list(worst_of(stage, "tensor cores")) == ["bf16 mma", "bf16 staged"]
 
 
 def test_every_ladder_of_stage_4_has_its_checks() -> None:
