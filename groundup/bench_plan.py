@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from groundup.stages import stages_for
+from shared.architectures import named
 from shared.bench import threads as thread_settings
 from shared.bench.gpu import on_gpu
-from shared.bench.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU, Plan
+from shared.bench.plan import MODEL_PARTS, PARTS, PASSES, QUICK_PASSES_ON_GPU, Plan
 from shared.contract import is_emulated
 from shared.data.datasets import DataError, load_dataset
 
@@ -22,6 +24,7 @@ def plan_for(
     quick: bool,
     passes: int | None,
     data_dir: Path | None,
+    model: str | None = None,
 ) -> tuple[Plan, dict[str, str]]:
     """The plan for these options of `groundup bench`, and the reason for each thing that it leaves out.
 
@@ -29,7 +32,9 @@ def plan_for(
 
     Raises ValueError for an impossible value, StageUnavailable for a chosen stage that cannot run.
     """
-    parts, wanted = _parts(only), _sizes(sizes)
+    if model is not None:
+        named(model)  # refuses any other name
+    parts, wanted = _parts(only, MODEL_PARTS if model else PARTS), _sizes(sizes)
     count = thread_settings.thread_count(threads or ("1" if quick else "all"))
     if passes is not None and passes < 1:
         raise ValueError(f"passes: expected at least 1, got {passes}")
@@ -39,7 +44,7 @@ def plan_for(
         reason = "its CUDA kernels are emulated here, which says nothing about a GPU; --stages 4 measures it anyway"
         unavailable[name] = f"{name}: {reason}"
     mnist = None
-    if "training" in parts:
+    if "training" in parts and model is None:
         try:
             load_dataset("mnist", data_dir)
             mnist = str(data_dir or "")
@@ -58,19 +63,20 @@ def plan_for(
         passes=passes,
         sizes=tuple(wanted),
         mnist=mnist,
+        model=model or "",
         emulated=stages is not None,
     )
     return plan, unavailable
 
 
-def _parts(only: str | None) -> list[str]:
+def _parts(only: str | None, there: Sequence[str]) -> list[str]:
     if only is None:
-        return list(PARTS)
+        return list(there)
     chosen = [name.strip() for name in only.split(",") if name.strip()]
-    unknown = [name for name in chosen if name not in PARTS]
+    unknown = [name for name in chosen if name not in there]
     if unknown or not chosen:
-        raise ValueError(f"only: expected some of {', '.join(PARTS)} with commas between, got {only!r}")
-    return [name for name in PARTS if name in chosen]
+        raise ValueError(f"only: expected some of {', '.join(there)} with commas between, got {only!r}")
+    return [name for name in there if name in chosen]
 
 
 def _sizes(text: str | None) -> list[int]:

@@ -141,8 +141,7 @@ def conv2d_backward(
     """
     grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
     grad_weights = _grad_weights(grad_output, x, weights.shape, g, scratch)
-    of_images = borrow(scratch, "convolution sums of images", grad_output.shape[:2], grad_output.dtype)
-    grad_bias = grad_output.sum(axis=(2, 3), out=of_images).sum(axis=0)
+    grad_bias = grad_output.sum(axis=(2, 3)).sum(axis=0)
     if not needs_grad_input:
         return None, grad_weights, grad_bias
     out = output_like("conv2d_backward", out, x.shape, x.dtype)

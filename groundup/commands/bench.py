@@ -47,6 +47,10 @@ def bench(
     sizes: Annotated[
         str | None, typer.Option(help="Matrix sizes of the ladders, like 128,2048. Default: each stage's own.")
     ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="Measure a known network in place of dense layers: lenet5, fashion_cnn or residual_cnn."),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer sizes and rounds: under two minutes.")] = False,
     passes: Annotated[
         int | None,
@@ -78,12 +82,13 @@ def bench(
       groundup bench --threads 1 --out runs/bench-1-thread
       groundup bench --stages 2,3 --only ladders,steps
       groundup bench --stages 3 --only ladders --sizes 128,2048
+      groundup bench --model lenet5 --threads 1    its convolutions, steps, inference, training, memory
       groundup bench --quick --predict             guess first
       groundup bench compare OLD.json NEW.json     two results beside each other
     """
     if context.invoked_subcommand is not None:
         return
-    plan, unavailable = plan_for(stages, only, threads, sizes, quick, passes, data_dir)
+    plan, unavailable = plan_for(stages, only, threads, sizes, quick, passes, data_dir, model)
     results_folder(out)
     path = out / "results.json"
 

@@ -11,6 +11,7 @@ What is measured, one file for each kind:
     machine      the peak of a core and the bandwidth of its memories: the two roofs
     ladders      every rung of every matmul ladder over sizes
     products     the products of a network's shapes, beside NumPy and PyTorch
+    convolutions every rung of every convolution ladder on the shapes of the known networks
     operations   every activation, loss, layer and optimizer, forward and backward (from operation_table)
     steps        a training step, and (step_parts) where its time goes
     inference    predictions for batches of 1 to 1,024 images
@@ -42,7 +43,8 @@ On a GPU:
     resident_steps
                  steps over a data set that lies on the device
 
-    pytorch, gpu PyTorch and a GPU, where this machine has them: what is compared with, and how it is timed
+    pytorch, pytorch_layers, gpu
+                 PyTorch and a GPU, where this machine has them: what is compared with, and how it is timed
     threads      how many cores, settled before NumPy is imported
     children     code in a process of its own, for what can be measured only once
 """

@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shared.architectures import named
 from shared.bench import pytorch
 from shared.bench.rows import NOT_TIMED, BenchRow, product_bytes
-from shared.bench.steps import Case, start_parameters
+from shared.bench.steps import LOSS_TOLERANCE, Case, can_take, model_cases, start_parameters
 from shared.bench.timing import aligned, stage_dtypes
 from shared.bench.turns import CallLimit, Effort, take_turns
 from shared.checks.tolerance import tolerance
@@ -24,6 +25,8 @@ from shared.contract import Stage, load_stage
 
 LAYER_SIZES = (784, 128, 10)
 BATCHES = (1, 8, 32, 64, 1024)
+MODEL_BATCHES = (1, 8, 32, 64)
+"""Of a known network."""
 EFFORT = Effort(repeats=9, group_limit=4.0, minimum_sample=0.003)
 CALL_LIMIT = 0.5
 """Seconds; a batch that is expected to take longer is left out."""
@@ -50,12 +53,14 @@ def inference_rows(
     effort: Effort = EFFORT,
     call_limit: float = CALL_LIMIT,
     torch: Any | None = None,
+    model: str = "",
 ) -> Iterator[BenchRow]:
     """Time predictions of every batch size, all contenders and sizes in turns.
 
     Measured in dtype: the stages that compute in it, and PyTorch where `torch` is given. Stage 1 is measured in
     float64, beside stage 2. A batch lies in the stage's own array before the clock runs; the results are classes.
     effort: its group_limit is for a dtype
+    model: the name of a known network, in place of layer_sizes; only stages with convolution take part
     call_limit: seconds; a batch that is expected to take longer, from the one before, is skipped with that reason
     The reference is stage 2 on the same batch, where it is among the stages. Rows of an emulated stage are compared
     with nothing. A contender is not timed where it predicts a class whose score is below the largest by more than
@@ -65,29 +70,31 @@ def inference_rows(
     if not batches or min(batches) < 1:
         raise ValueError(f"inference_rows: batches must be one or more sizes of at least 1; got {list(batches)}")
     sizes = sorted(set(batches))
+    case = model_cases(model, [1])[0]._replace(dtype=dtype) if model else Case(layer_sizes, 1, dtype)
+    stages = [stage for stage in stages if can_take(stage, case)]
     able = [stage for stage in stages if dtype in stage_dtypes(stage)]
-    yield from _rows(able, layer_sizes, sizes, dtype, effort, call_limit, torch)
+    yield from _rows(able, case, sizes, effort, call_limit, torch)
     if dtype != "float64" and any(stage.number == 1 for stage in stages):
         low = [stage for stage in stages if stage.number <= 2]
-        yield from _rows(low, layer_sizes, sizes, "float64", effort, call_limit, None)
+        yield from _rows(low, case._replace(dtype="float64"), sizes, effort, call_limit, None)
 
 
 def _rows(
     stages: Sequence[Stage],
-    layer_sizes: Sequence[int],
+    any_batch: Case,
     batches: Sequence[int],
-    dtype: str,
     effort: Effort,
     call_limit: float,
     torch: Any | None,
 ) -> Iterator[BenchRow]:
-    parameters = start_parameters(layer_sizes, dtype)
+    layer_sizes, dtype, model = any_batch.layer_sizes, any_batch.dtype, any_batch.model
+    parameters = start_parameters(any_batch.network, dtype)
     images = aligned((batches[-1], layer_sizes[0]), dtype)
     images[...] = np.random.default_rng(0).random(images.shape)
-    right = scores(parameters, images, dtype)
-    contenders = {stage.name: _of_stage(stage, parameters, images, batches, dtype) for stage in stages}
+    right = model_scores(any_batch, parameters, images) if model else scores(parameters, images, dtype)
+    contenders = {stage.name: _of_stage(stage, parameters, images, batches, any_batch) for stage in stages}
     if torch is not None:
-        contenders[PYTORCH] = _of_torch(torch, parameters, images, batches)
+        contenders[PYTORCH] = _of_torch(torch, parameters, images, batches, model)
     calls: dict[Key, Callable[[], object]] = {}
     skipped: dict[Key, str] = {}
     for name, predict in contenders.items():
@@ -100,8 +107,9 @@ def _rows(
     }
     turns = take_turns(calls, stages, effort, threads=threads, wake_once=True)
     for batch in batches:
-        case = Case(layer_sizes, batch, dtype)
-        products = [(batch, rows, columns) for rows, columns in pairwise(layer_sizes)]
+        case = any_batch._replace(batch=batch)
+        products = [] if model else [(batch, rows, columns) for rows, columns in pairwise(layer_sizes)]
+        work = named(model).multiply_adds * batch if model else sum(m * k * n for m, k, n in products)
         opponents = {label: (label, batch) for label in (NUMPY_STAGE, PYTORCH)}
         for name in contenders:
             key = (name, batch)
@@ -114,7 +122,7 @@ def _rows(
                 case.name,
                 dtype,
                 tuple(layer_sizes),
-                2 * sum(m * k * n for m, k, n in products),
+                2 * work,
                 skipped=skipped.get(key),
                 bytes=sum(product_bytes(m, k, n, dtype) for m, k, n in products),
                 samples=batch,
@@ -123,22 +131,24 @@ def _rows(
 
 
 def _of_stage(
-    stage: Stage, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], dtype: str
+    stage: Stage, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], case: Case
 ) -> dict[int, Callable[[], Any]]:
     """Batch size -> a call that predicts the classes of so many images."""
+    dtype = case.dtype
     own = [stage.arrays.asarray(each, dtype) for each in parameters]
-    network = stage.network.Network.from_parameters(own, dtype=dtype)
+    form = {"architecture": named(case.model)} if case.model else {}
+    network = stage.network.Network.from_parameters(own, dtype=dtype, **form)
     return {batch: partial(network.predict, stage.arrays.asarray(images[:batch], dtype)) for batch in batches}
 
 
 def _of_torch(
-    torch: Any, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int]
+    torch: Any, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], model: str
 ) -> dict[int, Callable[[], Any]]:
-    model = pytorch.network(torch, parameters)
+    own = pytorch.network(torch, parameters, model).eval()
 
     @torch.inference_mode()
     def predict(x: Any) -> Any:
-        return model(x).argmax(dim=1)
+        return own(x).argmax(dim=1)
 
     return {batch: partial(predict, torch.from_numpy(images[:batch])) for batch in batches}
 
@@ -191,3 +201,14 @@ def scores(parameters: Sequence[np.ndarray], images: np.ndarray, dtype: str) -> 
     for weights, bias in zip(parameters[::2], parameters[1::2], strict=True):
         size = size @ np.abs(weights).astype(np.float64) + np.abs(bias)
     return Scores(exact, tolerance(dtype, sum(len(weights) + 1 for weights in parameters[::2]), size))
+
+
+def model_scores(case: Case, parameters: Sequence[np.ndarray], images: np.ndarray) -> Scores:
+    """The same of a known network. Its layers are too many to add up absolute values: what is allowed is the share of
+    the largest score by which a loss may differ, too."""
+    network = load_stage(NUMPY_STAGE).network.Network.from_parameters(
+        parameters, dtype="float64", architecture=named(case.model)
+    )
+    exact = np.array(network.forward(images.astype(np.float64)))
+    share = LOSS_TOLERANCE if case.dtype == "float32" else LOSS_TOLERANCE**2
+    return Scores(exact, np.full(exact.shape, share * np.abs(exact).max()))

@@ -23,17 +23,21 @@ import numpy as np
 from shared.bench import children, gpu, pytorch
 from shared.bench.gpu import NO_REFERENCE
 from shared.bench.rows import BenchRow
-from shared.bench.steps import Case, batch_of, start_parameters
+from shared.bench.steps import Case, batch_of, can_take, start_parameters
 from shared.contract import Stage, is_emulated, load_stage
 from shared.machine.hardware import usable_cores
 
 CASES = (Case((784, 128, 10), 64, "float32"), Case((784, 128, 10), 4096, "float32"))
+MODEL_BATCH = 32
 STEPS = 3
 FEWEST_STEPS = 2
 LEARNING_RATE = 0.01
 LARGEST_FIRST_FLOOR_BATCH = 64
 """Stage 1 takes half a second for a step on so many images, and 4,096 of them as Python numbers fill the memory."""
 
+MORE_STEPS = 1000
+"""Further steps of a known network on stage 3, which must not need more memory than the first ones."""
+GROWTH = f"growth over {MORE_STEPS:,} steps"
 ON_GPU = "on the GPU"
 PYTORCH = "pytorch"
 CODE = "from shared.bench.memory import main; main()"
@@ -54,14 +58,16 @@ def memory_rows(
 ) -> Iterator[BenchRow]:
     """The most memory of a training step of each case: softmax cross-entropy, ReLU, plain SGD.
 
+    For a known network stage 3 has a second row, part GROWTH: what further steps hold beyond the first ones.
     A stage on a GPU has a second row, of variant "on the GPU", and so has PyTorch beside it.
     threads: as in `ladder_rows`. torch: the module, where PyTorch is to be measured too.
     The reference is stage 2, where that is among the stages; what is emulated is compared with nothing.
     """
     threads = threads or usable_cores()
     for case in cases:
-        device = any(gpu.on_gpu(stage) for stage in stages)
-        asked = [(stage.name, False) for stage in stages]
+        able = [stage for stage in stages if can_take(stage, case)]
+        device = any(gpu.on_gpu(stage) for stage in able)
+        asked = [(stage.name, False) for stage in able]
         if torch is not None:
             asked += [(PYTORCH, False), *([(PYTORCH, True)] if device and gpu.cuda_torch() is not None else [])]
         # stage 2 first, so that the others can be compared with it
@@ -79,8 +85,8 @@ def _rows_of(name: str, on_device: bool, case: Case, threads: int, reference: in
     case = case._replace(dtype="float64") if first_floor else case
     emulated = name != PYTORCH and is_emulated(name)
 
-    def row(variant: str, held: int | None, skipped: str | None) -> BenchRow:
-        compared = None if emulated or not held or not reference or variant else held / reference
+    def row(variant: str, held: int | None, skipped: str | None, part: str = "") -> BenchRow:
+        compared = None if emulated or not held or not reference or variant or part else held / reference
         return BenchRow(
             "memory",
             name,
@@ -91,6 +97,7 @@ def _rows_of(name: str, on_device: bool, case: Case, threads: int, reference: in
             ratio=compared,
             skipped=skipped,
             variant=variant,
+            part=part,
             samples=case.batch,
             threads=1 if first_floor else threads,
             memory=held,
@@ -102,6 +109,7 @@ def _rows_of(name: str, on_device: bool, case: Case, threads: int, reference: in
         return
     steps = FEWEST_STEPS if first_floor else STEPS
     request = {"who": name, "on_device": on_device, "case": case._asdict(), "threads": threads, "steps": steps}
+    request["more"] = MORE_STEPS if case.model and name == "stage3_c" else 0
     try:
         answer = children.ask(CODE, request, threads=threads)
     except ChildProcessError as error:
@@ -109,6 +117,8 @@ def _rows_of(name: str, on_device: bool, case: Case, threads: int, reference: in
         return
     if not on_device:
         yield row("", answer["held"], answer["reason"])
+        if answer.get("growth") is not None:
+            yield row("", answer["growth"], None, part=GROWTH)
     if answer["device"] is not None:
         yield row(ON_GPU, answer["device"], None)
 
@@ -124,7 +134,14 @@ def main() -> None:
     taken = take(request["steps"])
     assert np.isfinite(taken).all(), taken
     held, reason = before.more_by_now()
-    print(json.dumps({"held": held, "reason": reason, "device": device() if device else None}), file=lines, flush=True)
+    growth = None
+    if request.get("more"):
+        gc.collect()
+        after = Held()
+        assert np.isfinite(take(request["more"])).all()
+        growth, _ = after.more_by_now()
+    answer = {"held": held, "reason": reason, "growth": growth, "device": device() if device else None}
+    print(json.dumps(answer), file=lines, flush=True)
 
 
 class Held:
@@ -180,12 +197,13 @@ def _contender(who: str, case: Case, threads: int, on_device: bool) -> tuple[Any
     if who == PYTORCH:
         return _torch(case, threads, on_device, x, y)
     stage = load_stage(who)
-    kept: list[Any] = []  # so that the GPU's memory is asked for while the network is there
+    kept: list[Any] = []  # the network, so that memory is asked for while it is there, and its optimizer
 
     def take(steps: int) -> list[float]:
-        network = stage.network.Network(list(case.layer_sizes), dtype=case.dtype)
-        optimizer = stage.optimizers.SGD(LEARNING_RATE)
-        kept.append(network)
+        if not kept:
+            kept.append(stage.network.Network(case.network, dtype=case.dtype))
+            kept.append(stage.optimizers.SGD(LEARNING_RATE))
+        network, optimizer = kept
         own_x = stage.arrays.asarray(x, case.dtype)
         return [float(network.train_step(own_x, y, optimizer)) for _ in range(steps)]
 
@@ -200,13 +218,15 @@ def _torch(case: Case, threads: int, on_device: bool, x: np.ndarray, y: np.ndarr
     torch, reason = pytorch.load_torch(threads)
     if torch is None:
         raise ImportError(reason)
-    parameters = start_parameters(case.layer_sizes, case.dtype)
+    parameters = start_parameters(case.network, case.dtype)
+    kept: list[Any] = []
 
     def take(steps: int) -> list[float]:
         if on_device:
             on_it = pytorch.device_step(torch, parameters, x, y, LEARNING_RATE)
             return [on_it() for _ in range(steps)]
-        step = pytorch.stepper(torch, pytorch.network(torch, parameters), LEARNING_RATE)
-        return [step(torch.from_numpy(x), torch.from_numpy(y)) for _ in range(steps)]
+        if not kept:
+            kept.append(pytorch.stepper(torch, pytorch.network(torch, parameters, case.model), LEARNING_RATE))
+        return [kept[0](torch.from_numpy(x), torch.from_numpy(y)) for _ in range(steps)]
 
     return take, (lambda: int(torch.cuda.max_memory_allocated())) if on_device else None

@@ -17,6 +17,7 @@ from typing import Any
 
 from shared import contract
 from shared.bench import (
+    convolutions,
     gpu,
     inference,
     ladders,
@@ -35,7 +36,9 @@ from shared.bench.turns import Effort
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split, load_dataset
 
-PARTS = ("ladders", "products", "operations", "steps", "inference", "training", "memory", "phases")
+PARTS = ("ladders", "products", "convolutions", "operations", "steps", "inference", "training", "memory", "phases")
+MODEL_PARTS = ("convolutions", "steps", "inference", "training", "memory")
+"""What there is to measure of one known network."""
 PASSES, QUICK_PASSES_ON_GPU = 4, 3
 
 QUICK_SIZES = (128,)
@@ -44,6 +47,8 @@ QUICK_SIZES = (128,)
 QUICK_RUNGS_ON_GPU = ("naive", "tiled_32", "register_2d", "warp_tiled", "fitted_tile")
 """Of the ladder, in a quick run: each of the others would have a large kernel compiled, too."""
 
+QUICK_CONVOLUTION = slice(1, 2)
+"""Of the known networks' convolutions the one of a quick run: LeNet-5's second."""
 QUICK_OPERATIONS = ("relu", "softmax", "softmax_cross_entropy", "dense", "Adam")
 QUICK_IMAGES = 600
 """Of the bundled ones, to train on in a quick run: the first floor needs a second for an epoch."""
@@ -61,7 +66,8 @@ class Plan:
 
     stages: full names. parts: of PARTS. threads: for each contender. quick: a quick run. passes: how many.
     sizes: of the ladders, () for each stage's own. mnist: the folder with the full MNIST, "" for where it is looked for
-    by default, None to leave it out.
+    by default, None to leave it out. model: a known network whose steps, inference, training and memory are measured in
+    place of those of dense layers; "" for none.
     emulated: whether emulated stages are measured throughout; else they take part in nothing but the training curves,
     whose losses and accuracies are a GPU's, too.
     """
@@ -73,6 +79,7 @@ class Plan:
     passes: int = PASSES
     sizes: tuple[int, ...] = ()
     mnist: str | None = None
+    model: str = ""
     emulated: bool = False
 
     def as_dict(self) -> dict[str, Any]:
@@ -128,10 +135,13 @@ class Job:
 def jobs(plan: Plan) -> list[Job]:
     """The jobs of one pass, in their order."""
     quick = plan.quick
+    if plan.model:
+        return _model_jobs(plan)
     every = [
         Job("machine", "the machine's roofs", 2 if quick else 6, _machine),
         Job("ladders", "matmul ladders", 4 if quick else 40, _ladders),
         Job("products", "the network's products", 3 if quick else 15, _products),
+        Job("convolutions", "convolutions", 3 if quick else 30, _convolutions),
         Job("operations", "operations", 3 if quick else 20, _operations),
         Job("steps", "training steps", 3 if quick else 16, _steps),
         Job("steps", "where a step's time goes", 2 if quick else 8, _step_parts),
@@ -141,7 +151,28 @@ def jobs(plan: Plan) -> list[Job]:
         Job("memory", "memory", 5 if quick else 10, _memory, once=True),
         Job("phases", "copies and compilers", 3 if quick else 6, _phases),
     ]
-    wanted = {*plan.parts, *(["machine"] if set(plan.parts) & {"ladders", "products", "steps"} else [])}
+    wanted = {*plan.parts, *(["machine"] if set(plan.parts) & {"ladders", "products", "convolutions", "steps"} else [])}
+    return [job for job in every if job.part in wanted]
+
+
+def _model_jobs(plan: Plan) -> list[Job]:
+    """The jobs of one known network. seconds: those of the largest, the residual CNN, are several times LeNet-5's."""
+    quick, large = plan.quick, plan.model != "lenet5"
+    every = [
+        Job("machine", "the machine's roofs", 2 if quick else 6, _machine),
+        Job("convolutions", "convolutions", 6 if quick else 20, _convolutions),
+        Job("steps", f"training steps of {plan.model}", 4 if quick else 30 if large else 15, _steps),
+        Job("inference", f"inference by {plan.model}", 3 if quick else 10, _inference),
+        Job(
+            "training",
+            f"training {plan.model} on the bundled images",
+            60 if large else 20,
+            _training_of_a_model,
+            once=large,
+        ),
+        Job("memory", f"memory of {plan.model}", 60 if large else 15, _memory, once=True),
+    ]
+    wanted = {*plan.parts, *(["machine"] if set(plan.parts) & {"convolutions", "steps"} else [])}
     return [job for job in every if job.part in wanted]
 
 
@@ -177,6 +208,17 @@ def _products(bench: Bench) -> Iterator[BenchRow]:
     )
 
 
+def _convolutions(bench: Bench) -> Iterator[BenchRow]:
+    plan = bench.plan
+    forms = convolutions.forms_of([plan.model]) if plan.model else convolutions.forms_of()
+    yield from convolutions.convolution_rows(
+        bench.stages,
+        forms=forms[QUICK_CONVOLUTION] if plan.quick else forms,
+        effort=_effort(bench, convolutions.EFFORT, 2.5),
+        torch=bench.torch,
+    )
+
+
 def _operations(bench: Bench) -> Iterator[BenchRow]:
     small, large = operations.SHAPES
     some: dict[str, Any] = {"names": QUICK_OPERATIONS} if bench.plan.quick else {}
@@ -194,7 +236,11 @@ def _operations(bench: Bench) -> Iterator[BenchRow]:
 
 def _steps(bench: Bench) -> Iterator[BenchRow]:
     effort = _effort(bench, steps.EFFORT, 2.5)
-    for case in (steps.CASES[0], steps.CASES[2]) if bench.plan.quick else steps.CASES:
+    cases: Sequence[steps.Case] = (steps.CASES[0], steps.CASES[2]) if bench.plan.quick else steps.CASES
+    if bench.plan.model:
+        batches = steps.MODEL_BATCHES[:1] if bench.plan.quick else steps.MODEL_BATCHES
+        cases = steps.model_cases(bench.plan.model, batches)
+    for case in cases:
         yield from steps.step_rows(bench.stages_in(case.dtype), cases=[case], effort=effort, torch=bench.torch)
 
 
@@ -206,6 +252,9 @@ def _step_parts(bench: Bench) -> Iterator[BenchRow]:
 
 def _inference(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"batches": (1, 64, 1024)} if bench.plan.quick else {}
+    if bench.plan.model:
+        batches = inference.MODEL_BATCHES
+        some = {"batches": batches[::2] if bench.plan.quick else batches, "model": bench.plan.model}
     yield from inference.inference_rows(
         bench.stages, effort=_effort(bench, inference.EFFORT, 2.0), **some, torch=bench.torch
     )
@@ -223,6 +272,11 @@ def _training_on_the_subset(bench: Bench) -> Iterator[BenchRow | Curve]:
     yield from _training(bench, bench.loaded, data, epochs_of=few, **some)
 
 
+def _training_of_a_model(bench: Bench) -> Iterator[BenchRow | Curve]:
+    recipe = training.MODEL_RECIPES[bench.plan.model]
+    yield from _training(bench, bench.stages, load_dataset("mnist-subset"), recipe=recipe)
+
+
 def _training_on_mnist(bench: Bench) -> Iterator[BenchRow | Curve]:
     yield from _training(bench, bench.stages, load_dataset("mnist", bench.plan.mnist or None))
 
@@ -234,6 +288,8 @@ def _training(bench: Bench, stages: Sequence[Stage], data: Dataset, **more: Any)
 
 def _memory(bench: Bench) -> Iterator[BenchRow]:
     some: dict[str, Any] = {"cases": memory.CASES[:1]} if bench.plan.quick else {}
+    if bench.plan.model:
+        some = {"cases": steps.model_cases(bench.plan.model, [memory.MODEL_BATCH])}
     yield from memory.memory_rows(bench.stages, threads=bench.plan.threads, **some, torch=bench.torch)
 
 

@@ -89,6 +89,19 @@ def _ladder(rows: Rows, slow: tuple[str, str | None], fast: tuple[str, str | Non
     return _factor(times(*slow), times(*fast))
 
 
+def _convolution(rows: Rows, stage: str) -> float | None:
+    """The last rung against the first one of a stage, forward, at the largest shape that both were measured at."""
+    mine = [row for row in rows if row.kind == "convolution" and row.stage == stage and row.part == "forward"]
+    rungs = list(dict.fromkeys(row.variant for row in mine))
+    if len(rungs) < 2:
+        return None
+    slow, fast = (
+        {(row.flops, *row.shape): row.seconds for row in mine if row.variant == rung and row.seconds}
+        for rung in (rungs[0], rungs[-1])
+    )
+    return _factor(slow, fast)
+
+
 def _first_rung(rows: Rows, stage: str) -> str | None:
     return next((row.name for row in rows if row.kind == "ladder" and row.stage == stage), None)
 
@@ -174,6 +187,12 @@ QUESTIONS = (
         "The first layer's product, 64 by 784 times 784 by 128: how many times as fast as NumPy's a @ b is our C?",
         "times as fast",
         _stages("product", "numpy", C, name="xW 64x784x128"),
+    ),
+    Question(
+        "convolutions",
+        "C, the largest convolution: how many times as fast as seven loops is the last rung of its ladder?",
+        "times as fast",
+        lambda rows: _convolution(rows, C),
     ),
     Question(
         "operations",

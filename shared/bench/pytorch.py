@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from shared.architectures import named
+from shared.bench import pytorch_layers
+
 if TYPE_CHECKING:
     from shared.data.datasets import Dataset
+
+
+AT_A_TIME = 1000
+"""Test images in one forward pass."""
 
 
 def load_torch(threads: int) -> tuple[Any | None, str]:
@@ -41,8 +48,13 @@ def product(torch: Any, form: str, a: np.ndarray, b: np.ndarray, out: np.ndarray
     return lambda: torch.mm(left, right, out=result)
 
 
-def network(torch: Any, parameters: Sequence[np.ndarray]) -> Any:
-    """torch.nn.Linear layers with ReLU between, started from copies of [W1, b1, W2, b2, …] of a stage's network."""
+def network(torch: Any, parameters: Sequence[np.ndarray], model: str = "") -> Any:
+    """torch.nn.Linear layers with ReLU between, started from copies of [W1, b1, W2, b2, …] of a stage's network.
+
+    model: the name of a known network, whose parameters these are
+    """
+    if model:
+        return pytorch_layers.network(torch, named(model), parameters)
     layers: list[Any] = []
     for weights, bias in zip(parameters[::2], parameters[1::2], strict=True):
         if layers:
@@ -189,18 +201,19 @@ def training(
     rates: Callable[[int, int], float],
     momentum: float = 0.0,
     seed: int = 0,
+    model: str = "",
 ) -> Iterator[Trained]:
     """Epoch after epoch, for as long as somebody asks, from those parameters on the batches of
     `shared.training.loop.train`.
 
-    rates: (steps taken before, steps of an epoch) -> the learning rate of a step.
+    rates: (steps taken before, steps of an epoch) -> the learning rate of a step; model: as `network` takes it
     The clock runs where it runs in `train`: over the gathering of each batch and its step, not over the evaluation.
     """
     from shared.data.batches import batch_order  # here, because it needs more packages than a step does
 
-    model = network(torch, parameters)
-    optimizer = torch.optim.SGD(model.parameters(), lr=rates(0, 1), momentum=momentum)
-    take = _step(torch, model, optimizer)
+    own = network(torch, parameters, model)
+    optimizer = torch.optim.SGD(own.parameters(), lr=rates(0, 1), momentum=momentum)
+    take = _step(torch, own, optimizer)
     dtype = getattr(torch, str(np.asarray(parameters[0]).dtype))
     x, y = torch.from_numpy(data.train.x).to(dtype), torch.from_numpy(data.train.y)
     test_x = torch.from_numpy(data.test.x).to(dtype)
@@ -215,6 +228,8 @@ def training(
             loss = float(take(x[indices], y[indices]).item())
             seconds += time.perf_counter() - begin
             loss_sum += loss * len(indices)
+        own.eval()
         with torch.no_grad():
-            predictions = model(test_x).argmax(dim=1).numpy()
+            predictions = np.concatenate([own(part).argmax(dim=1).numpy() for part in test_x.split(AT_A_TIME)])
+        own.train()
         yield Trained(seconds, loss_sum / len(data.train), float(np.mean(predictions == data.test.y)))

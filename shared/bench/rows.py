@@ -25,13 +25,17 @@ KINDS: dict[str, str] = {
     "bandwidth": "the triad a = b + s c; shape (bytes of its three arrays,)",
     "ladder": "a square product on one rung of a ladder; name: the rung; shape (M, K, N)",
     "product": "a product of a network's shape; name: 'xW 64x784x128'; shape (M, K, N)",
+    "convolution": "a convolution of a network's shape; name: '64x13x13 by 128 of 3x3, batch 32'; variant: the rung; "
+    "part: 'forward' or 'backward'; shape (N, C, H, W, O, rows, columns)",
     "op": "one operation forward or backward; name: 'relu', part: 'forward' or 'backward'; shape (rows, columns)",
-    "step": "a training step; name: '784-128-10, batch 64'; shape: the layer sizes; variant: the rung of its ladder",
+    "step": "a training step; name: '784-128-10, batch 64' or 'lenet5, batch 64'; shape: the layer sizes; variant: the "
+    "rung of its ladder",
     "part": "one operation of that step, alone; part: 'dense 1 forward'; the same name and shape as the step's",
     "inference": "predictions for one batch; name: '784-128-10, batch 64'; shape: the layer sizes",
     "epoch": "an epoch of training; name: '784-128-10, batch 64, mnist'; shape: the layer sizes; accuracy after it",
     "target": "training until a test accuracy is reached; name: '97 % on mnist, 784-128-10'; accuracy: what was asked",
-    "memory": "the most memory that a process held more than before; name and shape as of the step",
+    "memory": "the most memory that a process held more than before; name and shape as of the step; part: 'growth …' "
+    "of what further steps held beyond the first ones",
     "phase": "what surrounds computing; name: 'product 512³'; part: 'import', 'compile', 'copy in', 'compute', "
     "'copy out'",
 }

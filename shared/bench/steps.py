@@ -15,12 +15,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shared.architectures import Architecture, named
 from shared.bench import gpu, pytorch
 from shared.bench.rows import NOT_TIMED, BenchRow, product_bytes
 from shared.bench.timing import aligned, stage_dtypes
 from shared.bench.turns import Effort, take_turns
+from shared.checks.images import takes_architectures
 from shared.contract import Stage, load_stage
 from shared.initialize import initialize_parameters
+from shared.layers import multiply_adds_of
 
 EFFORT = Effort(repeats=15, group_limit=20.0)
 LEARNING_RATE = 0.01
@@ -35,16 +38,26 @@ Key = tuple[str, str]
 
 
 class Case(NamedTuple):
-    """A network and its batch."""
+    """A network and its batch.
+
+    layer_sizes: of a stack of dense layers, or of a known network the numbers of one input and the classes
+    model: the name of a known network in shared/architectures.py; "" for a stack of dense layers
+    """
 
     layer_sizes: Sequence[int]
     batch: int
     dtype: str
+    model: str = ""
+
+    @property
+    def network(self) -> list[int] | Architecture:
+        """What `Network` takes."""
+        return named(self.model) if self.model else list(self.layer_sizes)
 
     @property
     def name(self) -> str:
-        """'784-128-10, batch 64'."""
-        return f"{'-'.join(map(str, self.layer_sizes))}, batch {self.batch}"
+        """'784-128-10, batch 64', or 'lenet5, batch 64'."""
+        return f"{self.model or '-'.join(map(str, self.layer_sizes))}, batch {self.batch}"
 
     @property
     def products(self) -> list[tuple[int, int, int]]:
@@ -57,13 +70,21 @@ class Case(NamedTuple):
 
     @property
     def flops(self) -> int:
-        """Operations of the matrix products of one step, two per multiply-add; all other operations are left out."""
+        """Operations of the products and convolutions of one step, two per multiply-add; all others are left out.
+
+        Backward has as many again for the weights, and for the inputs of all layers but the first.
+        """
+        if self.model:
+            network = named(self.model)
+            first = next(work for each in network.placed() if (work := multiply_adds_of(each)))
+            return 2 * self.batch * (3 * network.multiply_adds - first)
         return 2 * sum(m * k * n for m, k, n in self.products)
 
     @property
     def bytes(self) -> int:
-        """Bytes that those products must move at least: each operand read once and each result written once."""
-        return sum(product_bytes(m, k, n, self.dtype) for m, k, n in self.products)
+        """Bytes that those products must move at least: each operand read once and each result written once; 0 for a
+        known network."""
+        return 0 if self.model else sum(product_bytes(m, k, n, self.dtype) for m, k, n in self.products)
 
 
 CASES = (
@@ -72,6 +93,16 @@ CASES = (
     Case((784, 128, 10), 64, "float32"),
     Case((784, 512, 10), 256, "float32"),
 )
+
+
+MODEL_BATCHES = (32, 64, 128)
+
+
+def model_cases(model: str, batches: Sequence[int] = MODEL_BATCHES) -> tuple[Case, ...]:
+    """The steps of a known network, in float32."""
+    network = named(model)
+    sizes = (math.prod(network.input_shape), *network.output_shape)
+    return tuple(Case(sizes, batch, "float32", model) for batch in batches)
 
 
 def step_rows(
@@ -83,20 +114,21 @@ def step_rows(
 ) -> Iterator[BenchRow]:
     """Time one training step of each case: softmax cross-entropy, ReLU, plain SGD.
 
-    The reference is what no step can do without: its matrix products alone, by NumPy's `a @ b` in the same dtype. Rows
-    of an emulated stage are compared with nothing. Where a stage runs on a GPU, PyTorch takes the step there, too.
+    The reference is what no step can do without: its matrix products alone, by NumPy's `a @ b` in the same dtype; of a
+    known network it is stage 2's step. Stages without convolution do not take part in the latter. Rows of an emulated
+    stage are compared with nothing. Where a stage runs on a GPU, PyTorch takes the step there, too.
     torch: the module, to be measured on the CPU; None leaves it out
     """
     for case in cases:
-        able = [stage for stage in stages if case.dtype in stage_dtypes(stage)]
+        able = [stage for stage in stages if case.dtype in stage_dtypes(stage) and can_take(stage, case)]
         x, y = batch_of(case)
         steps = _contenders(able, case, torch, x, y)
         if not steps:
             continue
-        expected = expected_losses(case.layer_sizes, [(x, y)] * CHECKED_STEPS)
+        expected = expected_losses(case.network, [(x, y)] * CHECKED_STEPS)
         losses = {key: [float(step()) for _ in range(CHECKED_STEPS)] for key, step in steps.items()}
         wrong = {key: reason for key, got in losses.items() if (reason := wrong_losses(got, expected))}
-        calls: dict[Key, Callable[[], object]] = {REFERENCE: _bare_products(case)}
+        calls: dict[Key, Callable[[], object]] = {} if case.model else {REFERENCE: _bare_products(case)}
         calls |= {key: step for key, step in steps.items() if key not in wrong}
         devices = {stage.name for stage in able if gpu.on_gpu(stage)}
         on_device = {key for key in steps if key[0] in devices or (key[0] == PYTORCH[0] and key != PYTORCH)}
@@ -104,10 +136,11 @@ def step_rows(
         threads = {key: 1 if key in one_thread else effort.most_threads for key in [REFERENCE, *steps]}
         turns = take_turns(calls, able, effort, threads=threads, peak_in=case.dtype, also_on_device=on_device)
         for key in steps:
+            what = "stage 2" if case.model else "its matrix products alone, NumPy a @ b"
             compared = turns.columns(
                 key,
-                reference=REFERENCE,
-                label=f"its matrix products alone, NumPy a @ b, {case.dtype}",
+                reference=NUMPY_STAGE if case.model else REFERENCE,
+                label=f"{what}, {case.dtype}",
                 opponents={"stage2_numpy": NUMPY_STAGE, "pytorch": PYTORCH},
             )
             yield step_row(case, key, wrong.get(key), compared)
@@ -130,6 +163,11 @@ def step_row(case: Case, key: Key, skipped: str | None, columns: Mapping[str, An
     )
 
 
+def can_take(stage: Stage, case: Case) -> bool:
+    """Whether the stage has the rooms that the network needs."""
+    return not case.model or takes_architectures(stage)
+
+
 def batch_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
     """Images of random numbers in [0, 1), (batch, features), and labels (batch,)."""
     random = np.random.default_rng(0)
@@ -138,16 +176,18 @@ def batch_of(case: Case) -> tuple[np.ndarray, np.ndarray]:
     return x, random.integers(0, case.layer_sizes[-1], case.batch)
 
 
-def start_parameters(layer_sizes: Sequence[int], dtype: str, seed: int = 0) -> list[np.ndarray]:
-    """The weights and biases [W1, b1, …] that every stage's network of these sizes starts from."""
-    return [np.array(each, dtype) for each in initialize_parameters(layer_sizes, "he", seed)]
+def start_parameters(network: Sequence[int] | Architecture, dtype: str, seed: int = 0) -> list[np.ndarray]:
+    """The parameters, [W1, b1, …], that every stage's network of these sizes or this architecture starts from."""
+    return [np.array(each, dtype) for each in initialize_parameters(network, "he", seed)]
 
 
-def expected_losses(layer_sizes: Sequence[int], batches: Iterable[tuple[np.ndarray, np.ndarray]]) -> list[float]:
+def expected_losses(
+    network: Sequence[int] | Architecture, batches: Iterable[tuple[np.ndarray, np.ndarray]]
+) -> list[float]:
     """The losses of stage 2 in float64, which takes a step on each batch in turn."""
     stage = load_stage("stage2_numpy")
-    network, optimizer = stage.network.Network(list(layer_sizes), dtype="float64"), stage.optimizers.SGD(LEARNING_RATE)
-    return [float(network.train_step(x.astype(np.float64), y, optimizer)) for x, y in batches]
+    own, optimizer = stage.network.Network(network, dtype="float64"), stage.optimizers.SGD(LEARNING_RATE)
+    return [float(own.train_step(x.astype(np.float64), y, optimizer)) for x, y in batches]
 
 
 def wrong_losses(got: Sequence[float], expected: Sequence[float]) -> str | None:
@@ -169,15 +209,19 @@ def _contenders(
             start = start_parameters(case.layer_sizes, case.dtype)
             ways = gpu.torch_steppers(start, x, y, LEARNING_RATE)
             found |= {(PYTORCH[0], f"{way} on the GPU"): step for way, step in ways.items()}
-        ladder = getattr(stage.network, "STEP_LADDER", {"": stage.network.Network.train_step})
-        for rung, step in ladder.items():
-            network = stage.network.Network(list(case.layer_sizes), dtype=case.dtype)
+        ladder = {} if case.model else getattr(stage.network, "STEP_LADDER", {})
+        for rung, step in (ladder or {"": _train_step}).items():
+            network = stage.network.Network(case.network, dtype=case.dtype)
             found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(LEARNING_RATE), None)
     if torch is not None:
-        model = pytorch.network(torch, start_parameters(case.layer_sizes, case.dtype))
+        model = pytorch.network(torch, start_parameters(case.network, case.dtype), case.model)
         step = pytorch.stepper(torch, model, LEARNING_RATE)
         found[PYTORCH] = partial(step, torch.from_numpy(x), torch.from_numpy(y))
     return found
+
+
+def _train_step(network: Any, *arguments: Any) -> float:
+    return float(network.train_step(*arguments))
 
 
 def _bare_products(case: Case) -> Callable[[], object]:

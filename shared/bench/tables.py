@@ -35,12 +35,18 @@ def tables(rows: Sequence[BenchRow]) -> Iterator[tuple[str, Table]]:
             dtypes = {row.dtype for row in mine}
             named = title if _DTYPE in columns or len(dtypes) > 1 else f"{title}; {dtypes.pop()}"
             yield named, _table(mine, columns)
+    for name, part, dtype in dict.fromkeys((r.name, r.part, r.dtype) for r in rows if r.kind == "convolution"):
+        title = f"Convolution {part}, {name}, {dtype}:\nhow many times as fast as stage 2's last rung and PyTorch"
+        mine = [r for r in rows if r.kind == "convolution" and (r.name, r.part, r.dtype) == (name, part, dtype)]
+        versus = [*_faster("stage2_numpy", "stage 2"), *_faster("pytorch", "PyTorch")]
+        yield title, _table(mine, [_WHO, _TIME, _SPEED, _PEAK, *versus])
     yield from _grids(rows, "op", "Operations: time of one call", _operation, _time)
     versus = [*_faster("stage2_numpy", "stage 2"), *_faster("pytorch", "PyTorch")]
     for name, dtype in dict.fromkeys((row.name, row.dtype) for row in rows if row.kind == "step"):
-        title = f"Training step, {name}, {dtype}: time as a multiple of its bare\n"
-        title += "NumPy products (ratio), and how many times as fast as stage 2 and PyTorch"
         mine = [row for row in rows if row.kind == "step" and (row.name, row.dtype) == (name, dtype)]
+        bare = "its bare\nNumPy products" if any("products" in row.reference for row in mine) else "stage 2's\nstep"
+        title = f"Training step, {name}, {dtype}: time as a multiple of {bare} (ratio), "
+        title += "and how many times as fast as stage 2 and PyTorch"
         yield title, _table(mine, [_WHO, _TIME, _PEAK, _RATIO, _NOISE, *versus])
     yield from _grids(rows, "part", "Where the time of a training step goes", lambda row: row.part, _time)
     yield from _grids(rows, "inference", "Inference: images a second", _batch, _throughput, by_name=False)
@@ -136,7 +142,7 @@ def _batch(row: BenchRow) -> str:
 
 
 def _case(row: BenchRow) -> str:
-    return row.name
+    return f"{row.name}, {row.part}" if row.part else row.name
 
 
 def _throughput(row: BenchRow) -> str:

@@ -21,7 +21,7 @@ from shared.bench import pytorch
 from shared.bench.gpu import NO_REFERENCE
 from shared.bench.pytorch import Trained
 from shared.bench.rows import BenchRow, Curve
-from shared.bench.steps import Case, start_parameters
+from shared.bench.steps import Case, can_take, start_parameters
 from shared.bench.timing import REST, Measurement, summarise, times_as_fast
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, Split
@@ -41,7 +41,10 @@ NUMPY_STAGE, PYTORCH = "stage2_numpy", "pytorch"
 
 @dataclass(frozen=True)
 class Recipe:
-    """The training that every contender does. target: the test accuracy, in [0, 1], whose time is asked for."""
+    """The training that every contender does. target: the test accuracy, in [0, 1], whose time is asked for.
+
+    model: the name of a known network, which has no size `hidden`; "" for one of dense layers
+    """
 
     hidden: int
     batch: int
@@ -52,9 +55,12 @@ class Recipe:
     target: float
     dtype: str
     seed: int = 0
+    model: str = ""
 
     def case(self, data: Dataset) -> Case:
         """The network and batch for these images."""
+        if self.model:
+            return Case((data.train.x.shape[1], data.classes), self.batch, self.dtype, self.model)
         return Case((data.train.x.shape[1], self.hidden, data.classes), self.batch, self.dtype)
 
     def settings(self) -> TrainingSettings:
@@ -71,6 +77,14 @@ RECIPES = {
     "mnist-subset": Recipe(32, 32, 0.05, 0.9, "cosine", 5, 0.90, "float64"),
 }
 """By the name of the images. That of the subset is what `groundup race` runs, and the first floor can follow it."""
+
+
+MODEL_RECIPES = {
+    "lenet5": Recipe(0, 32, 0.05, 0.9, "cosine", 3, 0.95, "float32", model="lenet5"),
+    "fashion_cnn": Recipe(0, 32, 0.02, 0.9, "cosine", 2, 0.95, "float32", model="fashion_cnn"),
+    "residual_cnn": Recipe(0, 32, 0.05, 0.9, "cosine", 2, 0.95, "float32", model="residual_cnn"),
+}
+"""Of known networks on the bundled images. The recipes of `groundup train --model` take minutes to hours."""
 
 
 def training_rows(
@@ -102,7 +116,7 @@ def training_rows(
     contenders: dict[str, Iterator[Trained]] = {}
     wanted = {name: min(count, recipe.epochs) for name, count in (epochs_of or {}).items()}
     for stage in stages:
-        if wanted.get(stage.name) == 0:
+        if wanted.get(stage.name) == 0 or not can_take(stage, run.case):
             continue
         expected = _expected_seconds(stage, recipe, data)
         if expected > epoch_limit:
@@ -111,8 +125,9 @@ def training_rows(
         else:
             contenders[stage.name] = _epochs(stage, recipe, data)
     if torch is not None:
-        start = start_parameters(run.case.layer_sizes, recipe.dtype, recipe.seed)
+        start = start_parameters(run.case.network, recipe.dtype, recipe.seed)
         settings: dict[str, Any] = {"rates": recipe.rates, "momentum": recipe.momentum, "seed": recipe.seed}
+        settings["model"] = recipe.model
         next(pytorch.training(torch, start, _first(data, recipe), batch_size=recipe.batch, **settings))
         contenders[PYTORCH] = pytorch.training(torch, start, data, batch_size=recipe.batch, **settings)
     done: dict[str, list[Trained]] = {name: [] for name in contenders}
@@ -136,6 +151,11 @@ class _Run:
     @property
     def case(self) -> Case:
         return self.recipe.case(self.data)
+
+    @property
+    def _network(self) -> str:
+        """'784-128-10' or 'lenet5'."""
+        return self.case.model or "-".join(map(str, self.case.layer_sizes))
 
     def threads_of(self, name: str) -> int:
         return 1 if name == "stage1_pure_python" else self.threads
@@ -186,7 +206,7 @@ class _Run:
         return BenchRow(
             "target",
             name,
-            f"{100 * target:g} % on {self.data.name}, {'-'.join(map(str, case.layer_sizes))}",
+            f"{100 * target:g} % on {self.data.name}, {self._network}",
             case.dtype,
             tuple(case.layer_sizes),
             measurement=times.get(name),
@@ -217,7 +237,7 @@ class _Run:
     def _curve(self, name: str, epochs: Sequence[Trained]) -> Curve:
         return Curve(
             name,
-            "-".join(map(str, self.case.layer_sizes)),
+            self._network,
             self.data.name,
             list(range(1, len(epochs) + 1)),
             [epoch.loss for epoch in epochs],
@@ -230,7 +250,7 @@ class _Run:
 
 def _epochs(stage: Stage, recipe: Recipe, data: Dataset) -> Iterator[Trained]:
     """The epochs of `shared.training.loop.train`, one at a time; other contenders train between them."""
-    network = stage.network.Network(list(recipe.case(data).layer_sizes), seed=recipe.seed, dtype=recipe.dtype)
+    network = stage.network.Network(recipe.case(data).network, seed=recipe.seed, dtype=recipe.dtype)
     optimizer = stage.optimizers.SGD(recipe.learning_rate, momentum=recipe.momentum)
     runner = EpochRunner(stage, network, optimizer, data.train, recipe.settings())
     for epoch in range(recipe.epochs):

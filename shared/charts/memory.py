@@ -17,7 +17,11 @@ MIB = 2**20
 def memory(results: Results, *, emulated: bool = False) -> Chart | None:
     """A bar for each contender, of the case that most were measured on. emulated: show the emulator's too, hatched
     and named. None where nothing was measured."""
-    rows = [row for row in results.rows if row.kind == "memory" and row.memory and (emulated or not row.emulated)]
+    rows = [
+        row
+        for row in results.rows
+        if row.kind == "memory" and not row.part and row.memory and (emulated or not row.emulated)
+    ]
     names = [row.name for row in rows]
     mine = {row.contender: row for row in rows if row.name == max(names, key=names.count)}
     if not mine:

@@ -22,7 +22,7 @@ from tests.wide import widely
 
 PART_OF = {"ladder": "ladders", "product": "products", "op": "operations", "step": "steps", "part": "steps"}
 PART_OF |= {"inference": "inference", "epoch": "training", "target": "training", "memory": "memory", "phase": "phases"}
-PART_OF |= {"peak": "machine", "bandwidth": "machine"}
+PART_OF |= {"convolution": "convolutions", "peak": "machine", "bandwidth": "machine"}
 
 
 def made_up(plan: Plan, number: int, numbers: Sequence[int]) -> Iterator[dict[str, Any]]:

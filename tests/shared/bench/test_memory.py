@@ -11,7 +11,7 @@ import pytest
 
 from shared import contract
 from shared.bench import children, memory
-from shared.bench.steps import Case
+from shared.bench.steps import Case, model_cases
 from tests.fake_stages import fake_stage, say_of_stage_4
 from tests.stages import USABLE_STAGES
 
@@ -150,5 +150,18 @@ def test_a_process_reads_a_request_and_writes_one_line(
     monkeypatch.setattr(sys, "stdout", sys.stdout)  # which main changes
     memory.main()
     answer = json.loads(capsys.readouterr().out)
-    assert answer.keys() == {"held", "reason", "device"}
-    assert answer["device"] is None
+    assert answer.keys() == {"held", "reason", "growth", "device"}
+    assert answer["device"] is answer["growth"] is None
+
+
+def test_what_further_steps_of_stage_3_hold_has_a_row_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "can_take", lambda stage, case: True)
+    asked = answers(monkeypatch, {"stage2_numpy": {"held": 5}, "stage3_c": {"held": 4, "growth": 0}})
+    stages = [fake_stage({}), fake_stage({}, "stage3_c")]
+    rows = list(memory.memory_rows(stages, cases=model_cases("lenet5", [32]), threads=1))
+    assert [(row.name, row.stage, row.part, row.memory, row.ratio) for row in rows] == [
+        ("lenet5, batch 32", "stage2_numpy", "", 5, None),
+        ("lenet5, batch 32", "stage3_c", "", 4, 0.8),
+        ("lenet5, batch 32", "stage3_c", "growth over 1,000 steps", 0, None),
+    ]
+    assert [request["more"] for request in asked] == [0, 1000]

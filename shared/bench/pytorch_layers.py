@@ -1,0 +1,72 @@
+"""A known network in PyTorch, with the modules that its documentation names, started from a stage's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from shared import layers
+from shared.architectures import Architecture
+from shared.layers import Layer, Shape
+
+
+def network(torch: Any, architecture: Architecture, parameters: Sequence[np.ndarray]) -> Any:
+    """A module that takes rows (N, features), as the stages' networks do, or images, and gives (N, classes).
+
+    parameters: in the architecture's order; all of one dtype
+    """
+    dtype = getattr(torch, str(parameters[0].dtype))
+    modules = list(_modules(torch, architecture.layers, architecture.input_shape, architecture, "", dtype))
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Unflatten(1, architecture.input_shape), *modules)
+    with torch.no_grad():
+        for own, values in zip(model.parameters(), parameters, strict=True):
+            given = torch.from_numpy(np.array(values))
+            own.copy_(given.T if given.dim() == 2 else given)  # torch keeps dense weights as (out, in)
+    return model
+
+
+def _modules(
+    torch: Any, chosen: Sequence[Layer], shape: Shape, architecture: Architecture, block: str, dtype: Any
+) -> Iterator[Any]:
+    placed = {each.number: each for each in architecture.placed()}
+    for i, layer in enumerate(chosen, start=1):
+        each = placed[f"{block}{i}"]
+        if isinstance(layer, layers.Residual):
+            yield _residual(torch, list(_modules(torch, layer.layers, shape, architecture, f"{each.number}.", dtype)))
+        else:
+            yield _module(torch.nn, layer, each.input_shape, dtype)
+        shape = each.output_shape
+
+
+def _module(nn: Any, layer: Layer, shape: Shape, dtype: Any) -> Any:
+    if isinstance(layer, layers.Conv):
+        return nn.Conv2d(
+            shape[0], layer.out_channels, layer.size, stride=layer.stride, padding=layer.padding, dtype=dtype
+        )
+    if isinstance(layer, layers.Dense):
+        return nn.Linear(shape[0], layer.out_features, dtype=dtype)
+    if isinstance(layer, layers.BatchNorm):
+        return (nn.BatchNorm2d if len(shape) == 3 else nn.BatchNorm1d)(shape[0], dtype=dtype)
+    if isinstance(layer, layers.MaxPool | layers.AveragePool):
+        kind = nn.MaxPool2d if isinstance(layer, layers.MaxPool) else nn.AvgPool2d
+        return kind(layer.size, stride=layer.stride)
+    if isinstance(layer, layers.Activate):
+        kinds = {"identity": nn.Identity, "relu": nn.ReLU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh}
+        if layer.name == "leaky_relu":
+            return nn.LeakyReLU(0.01)
+        return nn.Softmax(dim=1) if layer.name == "softmax" else kinds[layer.name]()
+    return nn.Dropout(layer.rate) if isinstance(layer, layers.Dropout) else nn.Flatten()
+
+
+def _residual(torch: Any, modules: list[Any]) -> Any:
+    class Residual(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = torch.nn.Sequential(*modules)
+
+        def forward(self, x: Any) -> Any:
+            return self.layers(x) + x
+
+    return Residual()
