@@ -1,9 +1,10 @@
-"""Two measures of a running training: a series of numbers as one line of blocks, and the size of each layer's gradient.
+"""Measures of a running training: its numbers as one line of blocks, and each layer's gradient and dead units.
 
     sparkline         a series of numbers as one line of blocks
     gradient_ratios   how large each layer's gradient is beside its weights
+    dead_shares       the share of units, or channels of an image, that are 0 for every sample, layer by layer
 
-The live view of `groundup train --live`, groundup/live_view.py, shows both.
+The live view of `groundup train --live`, groundup/live_view.py, shows them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,10 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+
+from groundup.inside import dead_units
+from shared.architectures import Architecture
+from shared.layers import Activate, Conv, Dense
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 GAP = " "
@@ -59,3 +64,22 @@ def gradient_ratios(parameters: Sequence[np.ndarray], gradients: Sequence[np.nda
         size, beside = float(np.linalg.norm(gradient)), float(np.linalg.norm(weights))
         ratios.append(size / beside if beside else math.inf if size else 0.0)
     return ratios
+
+
+def dead_shares(architecture: Architecture, outputs: Sequence[np.ndarray]) -> dict[str, float]:
+    """The share of dead units after each convolution and dense layer that a ReLU follows, by the layer's number.
+
+    outputs: the output of every layer of the architecture, a residual block being one layer: (batch, features) or
+        (batch, channels, height, width). A channel is dead if it is 0 for every sample at every place.
+    What layers within a residual block do is not among the outputs, so those have no share.
+    """
+    shares: dict[str, float] = {}
+    before = ""  # the number of the last layer with weights that no ReLU has followed yet
+    for i, (layer, output) in enumerate(zip(architecture.layers, outputs, strict=True), start=1):
+        if isinstance(layer, Conv | Dense):
+            before = str(i)
+        elif isinstance(layer, Activate):
+            if layer.name == "relu" and before:  # no other activation gives exactly 0 for other inputs than 0
+                shares[before] = dead_units(np.moveaxis(output, 1, -1).reshape(-1, output.shape[1]))
+            before = ""
+    return shares

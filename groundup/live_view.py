@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 from rich.console import Console
@@ -26,10 +25,12 @@ from rich.live import Live
 from rich.text import Text
 
 from groundup.inside import dead_units, hidden_activations, host_parameters
-from groundup.live import gradient_ratios, sparkline
-from shared.contract import NetworkLike, Stage
+from groundup.live import dead_shares, gradient_ratios, sparkline
+from shared.architectures import mlp
+from shared.contract import NetworkLike, Stage, layered_architecture
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
+from shared.layers import times
 from shared.training.metrics import EpochRecord
 from shared.training.settings import Hooks, TrainingSettings
 
@@ -107,13 +108,17 @@ class LiveView:
     ) -> None:
         self._stage, self._network, self._data, self._settings = stage, network, data, settings
         self._now = now
+        self._architecture = layered_architecture(network)
+        # The parameters come in pairs, weights and bias or gamma and beta; those of batch normalisation are not shown.
+        first_of_pairs = (self._architecture or mlp(network.layer_sizes)).parameters()[::2]
+        self._shown = {i: each for i, each in enumerate(first_of_pairs) if each.fan_in}
         # The view is drawn between two steps: a thread that draws it would take time from the training.
         self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
         self._losses: deque[float] = deque()
         self._records: list[EpochRecord] = []
         self._drawn: deque[tuple[float, int]] = deque(maxlen=RATE_WINDOW)  # (time, steps done) of each drawing
         self._ratios: list[list[float]] = []  # of each measurement
-        self._dead: list[float] = []
+        self._dead: dict[str, float] = {}  # by the number of the layer
         self._next_draw = self._next_measurement = -math.inf
         self._done = self._steps_per_epoch = 0
 
@@ -161,10 +166,15 @@ class LiveView:
         """Measure the gradient ratio of each layer and the share of dead units of each hidden layer."""
         parameters = host_parameters(self._stage, self._network)
         gradients = [self._stage.arrays.to_host(each) for each in self._network.gradients(self._x, self._y)]
-        self._ratios.append(gradient_ratios(parameters, [np.asarray(each) for each in gradients]))
-        if self._network.activation == "relu":  # no other activation gives exactly 0 for other inputs than 0
-            outputs = hidden_activations(parameters, "relu", self._data.x[:SAMPLES])
-            self._dead = [dead_units(each) for each in outputs]
+        ratios = gradient_ratios(parameters, [np.asarray(each) for each in gradients])
+        self._ratios.append([ratios[i] for i in self._shown])
+        if self._architecture is not None:
+            layers = self._network.outputs(self._x)  # type: ignore[attr-defined]
+            outputs = [np.asarray(self._stage.arrays.to_host(each)) for each in layers]
+            self._dead = dead_shares(self._architecture, outputs)
+        elif self._network.activation == "relu":  # no other activation gives exactly 0 for other inputs than 0
+            hidden = hidden_activations(parameters, "relu", self._data.x[:SAMPLES])
+            self._dead = {str(i): dead_units(each) for i, each in enumerate(hidden, start=1)}
 
     def steps_per_second(self) -> float | None:
         """Steps per second between the last RATE_WINDOW drawings, evaluations included; None before the second one."""
@@ -214,13 +224,18 @@ class LiveView:
                 yield line(f"{part} accuracy", f"{100 * known[-1]:.2f} %", known, "green", "after each epoch")
 
     def _layers(self) -> Iterator[Text]:
-        sizes = [f"{inputs} x {outputs}" for inputs, outputs in pairwise(self._network.layer_sizes)]
+        # Of a stack, the dense layers are counted; of any other architecture, all layers, as its drawing does.
+        numbers = [str(i) for i in range(1, len(self._shown) + 1)]
+        if self._architecture is not None:
+            numbers = [each.name.split(",")[0].removeprefix("layer ") for each in self._shown.values()]
+        sizes = [times(each.shape) for each in self._shown.values()]
         wide = max(len("weights"), *map(len, sizes)) + 2
         yield Text(f"{'layer':7}{'weights':{wide}}{'gradient / weights':{RATIOS + 11}}dead units", "dim")
         for i, ratios in enumerate(zip(*self._ratios, strict=True)):
+            number = numbers[i]
             curve = (f"{sparkline(ratios[-RATIOS:], RATIOS):{RATIOS + 2}}", "cyan")
-            dead = f"{100 * self._dead[i]:.1f} %" if i < len(self._dead) else "-"
-            yield Text.assemble(f"{i + 1:<7}{sizes[i]:{wide}}{ratios[-1]:<9.1e}", curve, dead)
+            dead = f"{100 * self._dead[number]:.1f} %" if number in self._dead else "-"
+            yield Text.assemble(f"{number:<7}{sizes[i]:{wide}}{ratios[-1]:<9.1e}", curve, dead)
 
 
 def clock(seconds: float) -> str:
