@@ -5,22 +5,27 @@ numbers, up to rounding. In float64 that means ten digits and more, and the same
 float32 two correct programs may round an image between two classes to either side. There the predictions are counted
 and reported, and only the parameters decide whether the stages agree.
 
+    settings_of     the settings, with defaults of its own for a known network
     run_lap         train one stage
     agreements      compare all stages with the first
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
+from typing import Any
 
 import numpy as np
 
+from shared.architectures import NAMED, Architecture, named
 from shared.checks.equivalence import Comparison, compare_parameters
-from shared.contract import NetworkLike, Stage
-from shared.data.datasets import Dataset
+from shared.contract import NetworkLike, Stage, layered_architecture
+from shared.data.datasets import SIDE, Dataset
+from shared.layers import Conv
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate
 from shared.training.schedules import Schedule
@@ -29,13 +34,16 @@ from shared.training.settings import Hooks, TrainingSettings
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a race, the same for all stages. limit: number of training and of test samples; None for all.
+    """The settings of a race, the same for all stages.
 
+    hidden: neurons of the hidden layer of a stack of dense layers
+    limit: number of training and of test samples; None for all
+    model: the name of a known network in place of the stack, which then has no hidden size
     Raises ValueError for a size below 1; the stages and the training check the rest.
     """
 
     dataset: str = "mnist-subset"
-    hidden: int = 32
+    hidden: int | None = 32
     epochs: int = 5
     batch_size: int = 32
     learning_rate: float = 0.05
@@ -44,6 +52,7 @@ class Settings:
     seed: int = 0
     dtype: str = "float64"
     limit: int | None = None
+    model: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("hidden", "epochs", "batch_size", "limit"):
@@ -51,13 +60,56 @@ class Settings:
             if value is not None and value < 1:
                 raise ValueError(f"{name.replace('_', '-')} must be at least 1, got {value}")
 
+    def layers(self, features: int, classes: int) -> list[int] | Architecture:
+        """What the network is made of, as `Network` takes it. Raises ValueError for an unknown model."""
+        if self.model is not None:
+            return named(self.model, (1, SIDE, SIDE), classes)
+        return [features, self.hidden or 1, classes]
+
+
+OF_MODEL: dict[str, Any] = {
+    "hidden": None,
+    "epochs": 2,
+    "batch_size": 8,
+    "learning_rate": 0.02,
+    "limit": 800,
+}
+"""The settings of a race of a known network where none are given. Stage 1 needs a twentieth of a second for a step of
+one image with LeNet-5, so all stages train on a part of the images."""
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """The settings of a race: those given, and for all others the defaults, which a model has of its own.
+
+    Raises ValueError for an unknown model, for a hidden size beside a model, and as Settings does.
+    """
+    model = given.get("model")
+    if model is None:
+        return Settings(**given)
+    if model not in NAMED:
+        raise ValueError(f"unknown model {model!r}; choose one of {', '.join(NAMED)}")
+    if "hidden" in given:
+        raise ValueError(f"--hidden is for a stack of dense layers; --model {model} has its own: choose one of them")
+    return Settings(**{**OF_MODEL, **given})
+
+
+def without_convolutions(stages: Sequence[Stage]) -> dict[str, str]:
+    """The stages that cannot build a convolutional network, by name, each with the reason."""
+    titles = (stage.title for stage in stages if stage.convolution is not None)
+    able = ", ".join(titles) or "none of the stages here"
+    return {
+        stage.name: f"{stage.title} has no convolutional networks yet (those that have: {able})"
+        for stage in stages
+        if stage.convolution is None
+    }
+
 
 @dataclass(frozen=True)
 class Lap:
     """The training of one stage in a race, with the trained network and its predictions (n,) of the test images.
 
     warm_up: seconds before the training in which the stage prepared what it does only once, such as compiling kernels
-    samples: number of training images
+    samples: number of training images; model: the name of a known network
     """
 
     stage: Stage
@@ -68,11 +120,17 @@ class Lap:
     test_accuracy: float
     warm_up: float
     samples: int
+    model: str | None = None
 
     @property
     def seconds_per_epoch(self) -> float:
         """The median over the epochs, of training alone, without evaluation."""
         return median(record.seconds for record in self.epochs)
+
+    @property
+    def network_name(self) -> str:
+        """'784-32-10', or the name of a known network."""
+        return self.model or "-".join(map(str, self.network.layer_sizes))
 
     @property
     def samples_per_second(self) -> float:
@@ -107,14 +165,15 @@ def run_lap(
     warm_up = time.perf_counter() - begin
     network, epochs = _train(stage, data, settings, on_batch)
     loss, accuracy, predictions = evaluate(stage, network, data.test)
-    return Lap(stage, network, epochs, np.asarray(predictions), loss, accuracy, warm_up, len(data.train))
+    samples = len(data.train)
+    return Lap(stage, network, epochs, np.asarray(predictions), loss, accuracy, warm_up, samples, settings.model)
 
 
 def _train(
     stage: Stage, data: Dataset, settings: Settings, on_batch: Callable[[int, int, float], None] | None
 ) -> tuple[NetworkLike, list[EpochRecord]]:
-    sizes = [data.train.x.shape[1], settings.hidden, data.classes]
-    network = stage.network.Network(sizes, seed=settings.seed, dtype=settings.dtype)
+    layers = settings.layers(data.train.x.shape[1], data.classes)
+    network = stage.network.Network(layers, seed=settings.seed, dtype=settings.dtype)
     result = train(
         stage,
         network,
@@ -133,8 +192,22 @@ def agreements(laps: Sequence[Lap], settings: Settings, steps: int) -> dict[str,
     steps: number of training steps; the tolerance grows with it
     """
     first = laps[0]
-    longest_sum = max(settings.batch_size, *first.network.layer_sizes)
+    longest_sum = _longest_sum(first.network, settings.batch_size)
     return {lap.stage.name: _agreement(lap, first, settings.dtype, steps, longest_sum) for lap in laps}
+
+
+def _longest_sum(network: NetworkLike, batch_size: int) -> int:
+    """The largest number of terms that one step adds up to one number.
+
+    In the forward pass that is a layer's inputs to one output. In the backward pass a convolution's gradient is a sum
+    over all places of all images of the batch, and a dense layer's over the batch.
+    """
+    architecture = layered_architecture(network)
+    if architecture is None:
+        return max(batch_size, *network.layer_sizes)
+    places = [math.prod(each.output_shape[1:]) for each in architecture.placed() if isinstance(each.layer, Conv)]
+    fans = [max(each.fan_in, each.fan_out) for each in architecture.parameters()]
+    return max(batch_size * max(places, default=1), *fans)
 
 
 def _agreement(lap: Lap, first: Lap, dtype: str, steps: int, longest_sum: int) -> Agreement:

@@ -92,7 +92,7 @@ def _epoch_row(lap: Lap, settings: Settings) -> BenchRow:
     return BenchRow(
         "epoch",
         lap.stage.name,
-        f"{'-'.join(map(str, sizes))}, batch {settings.batch_size}, {settings.dataset}",
+        f"{lap.network_name}, batch {settings.batch_size}, {settings.dataset}",
         settings.dtype,
         sizes,
         measurement=summarise([record.seconds for record in lap.epochs]),
@@ -104,7 +104,7 @@ def _epoch_row(lap: Lap, settings: Settings) -> BenchRow:
 def _curve(lap: Lap, settings: Settings) -> Curve:
     return Curve(
         lap.stage.name,
-        "-".join(map(str, lap.network.layer_sizes)),
+        lap.network_name,
         settings.dataset,
         [record.epoch for record in lap.epochs],
         [record.train_loss for record in lap.epochs],

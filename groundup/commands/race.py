@@ -14,6 +14,7 @@ from groundup import race_results
 from groundup.commands.race_summary import disagreements, show
 from groundup.race_bar import RaceBar
 from groundup.stages import stages_for
+from shared.architectures import NAMED
 from shared.bench.ladders import ladder_rows
 from shared.bench.results import as_json, results_folder, write_json
 from shared.bench.turns import Effort
@@ -27,17 +28,32 @@ LADDER_SIZE = 128
 DEFAULTS = racing.Settings()
 
 
+def _default(name: str) -> str:
+    """A default as the help says it: that of a stack of dense layers, and that of a model."""
+    return f"{getattr(DEFAULTS, name)}; {racing.OF_MODEL[name]} with --model"
+
+
 def race(
     stages: Annotated[str | None, typer.Option(help="Which stages, like 1,2. Default: all that are here.")] = None,
     dataset: Annotated[str, typer.Option(help="mnist-subset, mnist or fashion-mnist.")] = DEFAULTS.dataset,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")] = None,
     download: Annotated[bool, typer.Option("--download", help="Fetch a full data set that is not there.")] = False,
-    hidden: Annotated[int, typer.Option(help="Neurons in the hidden layer.")] = DEFAULTS.hidden,
-    epochs: Annotated[int, typer.Option(help="Passes over the training images.")] = DEFAULTS.epochs,
-    batch_size: Annotated[int, typer.Option(help="Images per training step.")] = DEFAULTS.batch_size,
+    model: Annotated[
+        str | None, typer.Option(help=f"A known network in place of a hidden layer: {', '.join(NAMED)}.")
+    ] = None,
+    hidden: Annotated[
+        int | None, typer.Option(help="Neurons in the hidden layer.", show_default=str(DEFAULTS.hidden))
+    ] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes over the training images.", show_default=_default("epochs"))
+    ] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Images per training step.", show_default=_default("batch_size"))
+    ] = None,
     learning_rate: Annotated[
-        float, typer.Option(help="At the start; the schedule lowers it.")
-    ] = DEFAULTS.learning_rate,
+        float | None,
+        typer.Option(help="At the start; the schedule lowers it.", show_default=_default("learning_rate")),
+    ] = None,
     momentum: Annotated[float, typer.Option(help="Of stochastic gradient descent.")] = DEFAULTS.momentum,
     schedule: Annotated[str, typer.Option(help="constant, step, exponential or cosine.")] = DEFAULTS.schedule,
     seed: Annotated[
@@ -50,7 +66,13 @@ def race(
             "stages agree to many digits and not just to float32's seven."
         ),
     ] = DEFAULTS.dtype,
-    limit: Annotated[int | None, typer.Option(help="Use only so many training and test images: a quick look.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            help="Use only so many training and test images: a quick look.",
+            show_default=f"all; {racing.OF_MODEL['limit']} with --model",
+        ),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for charts and results.")] = Path("runs/race"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of the table.")] = False,
 ) -> None:
@@ -62,13 +84,25 @@ def race(
     Examples:
       groundup race                          the main job, under two minutes on two cores
       groundup race --limit 200 --epochs 1   a look in seconds
+      groundup race --model lenet5           a convolutional network, under four minutes on two cores
       groundup race --stages 2 --dataset mnist --data-dir data --hidden 128 --dtype float32
     """
-    settings = racing.Settings(
-        dataset, hidden, epochs, batch_size, learning_rate, momentum, schedule, seed, dtype, limit
+    options: dict[str, Any] = {
+        "model": model,
+        "hidden": hidden,
+        "epochs": epochs,
+        "batch_size": batch_size,
+        "limit": limit,
+    }
+    options |= {"learning_rate": learning_rate}
+    settings = racing.settings_of(
+        {name: value for name, value in options.items() if value is not None}
+        | {"dataset": dataset, "momentum": momentum, "schedule": schedule, "seed": seed, "dtype": dtype}
     )
     chosen, unavailable = stages_for(stages)
-    data = limited(load_dataset(dataset, data_dir, download), limit)
+    if model is not None:
+        chosen, unavailable = _with_convolutions(chosen, unavailable, stages is not None)
+    data = limited(load_dataset(dataset, data_dir, download), settings.limit)
     results_folder(out)
     begin = time.perf_counter()
     try:
@@ -83,6 +117,20 @@ def race(
     if not document["agree"]:
         typer.echo(disagreements(document), err=True)
         raise typer.Exit(1)
+
+
+def _with_convolutions(
+    stages: Sequence[Stage], unavailable: Mapping[str, str], asked_for: bool
+) -> tuple[list[Stage], dict[str, str]]:
+    """The stages that have convolutions, and the reasons for all others.
+
+    asked_for: whether the user named the stages. Raises ValueError then if one of them has none, and if no stage has.
+    """
+    lacking = racing.without_convolutions(stages)
+    able = [stage for stage in stages if stage.name not in lacking]
+    if lacking and (asked_for or not able):
+        raise ValueError(f"--model: {next(iter(lacking.values()))}")
+    return able, {**unavailable, **lacking}
 
 
 def _run(

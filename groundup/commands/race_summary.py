@@ -24,7 +24,7 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
     table = Table(title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     epochs = plural(settings["epochs"], "epoch")
     table.title = (
-        f"{'-'.join(map(str, document['network']))} on {settings['dataset']}, {epochs}, "
+        f"{settings['model'] or '-'.join(map(str, document['network']))} on {_images(settings)}, {epochs}, "
         f"batches of {settings['batch_size']}, {settings['dtype']}, seed {settings['seed']}"
     )
     table.add_column("stage", no_wrap=True)
@@ -72,6 +72,13 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         f"Charts: {charts} (and .svg) in {out}; all numbers: {out / 'results.json'}", highlight=False, soft_wrap=True
     )
     console.print(f"{describe(document['environment'])}; {seconds:.0f} s in all", highlight=False, soft_wrap=True)
+
+
+def _images(settings: Mapping[str, Any]) -> str:
+    """The data set, and how many of its images were used where that is not all."""
+    if settings["limit"] is None:
+        return str(settings["dataset"])
+    return f"the first {settings['limit']:,} images of {settings['dataset']}"
 
 
 def _same_predictions(document: Mapping[str, Any]) -> bool:
