@@ -29,13 +29,14 @@ RECIPES: dict[str, dict[str, Any]] = {
         "normalise": True,
     },
     "residual_cnn": {
-        "optimizer": "sgd",
-        "learning_rate": 0.05,
-        "momentum": 0.9,
+        "optimizer": "adam",
+        "learning_rate": 0.001,
         "batch_size": 64,
         "epochs": 3,
         "schedule": "cosine",
         "normalise": True,
+        "augment_shift": 1,
+        "augment_rotation": 10.0,
     },
 }
 """By the name of the network in `shared.architectures.NAMED`, what it has in place of `groundup train`'s defaults."""
