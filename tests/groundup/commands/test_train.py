@@ -10,13 +10,18 @@ import numpy as np
 import pytest
 
 from groundup.cli import main
+from groundup.recipes import RECIPES, described
+from groundup.train import DEFAULTS, new_settings
 from shared import contract
+from shared.architectures import NAMED, named
+from shared.data.augmentation import Augmentation
 from shared.data.datasets import Dataset, Split
+from shared.data.normalisation import Normalisation
 from shared.training import loop
 from shared.training.checkpoints import load_checkpoint
 from shared.training.schedules import Schedule
 from shared.training.settings import Saving, TrainingSettings
-from tests.stages import without_announcement
+from tests.stages import USABLE_STAGES, without_announcement
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, 80)
@@ -222,3 +227,111 @@ def test_each_stage_s_train_module_is_the_same_command(stage: contract.Stage) ->
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, cwd=root)
     assert (done.returncode, done.stdout) == (2, "")
     assert without_announcement(done.stderr) == "error: epochs: expected at least 1, got 0\n"
+
+
+# --- a known network ---
+
+
+@pytest.fixture
+def digits(monkeypatch: pytest.MonkeyPatch) -> Dataset:
+    """40 random images of the size of MNIST's, which the command finds as its data set."""
+    labels = RNG.integers(0, 10, 40)
+    images = Split((255 * RNG.random((40, 784))).astype(np.float32) / 255, labels)
+    made = Dataset("mnist-subset", images, images.first(10), 10)
+    monkeypatch.setattr("groundup.train.load_dataset", lambda name, data_dir, download: made)
+    return made
+
+
+def test_a_model_trains_with_its_recipe(digits: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("numpy", "--model", "lenet5", "--epochs", "1", "--run-dir", "a") == 0
+    heading = capsys.readouterr().out.splitlines()[0]
+    assert "stage 2: NumPy, lenet5 (61,706 parameters), softmax_cross_entropy, adam; mnist-subset: 40" in heading
+    checkpoint = load_checkpoint("a/last.safetensors")
+    assert checkpoint.architecture == named("lenet5")
+    notes = checkpoint.about_run["notes"]
+    recipe = RECIPES["lenet5"] | {"epochs": 1}
+    assert {name: notes[name] for name in recipe} == recipe
+    assert checkpoint.about_run["settings"]["augmentation"]["shift"] == recipe["augment_shift"]
+    assert Normalisation.from_notes(notes) == Normalisation.of(digits.train.x)
+
+
+def test_a_model_s_recipe_is_what_the_loop_computes_with(digits: Dataset) -> None:
+    options = ("--epochs", "1", "--batch-size", "16", "--augment-shift", "2", "--augment-rotation", "7")
+    assert run("2", "--model", "lenet5", *options, "--dtype", "float64", "--seed", "4", "--run-dir", "a") == 0
+    stage = contract.load_stage("2")
+    network = stage.network.Network(named("lenet5"), seed=4, dtype="float64")
+    normalisation = Normalisation.of(digits.train.x)
+    black = float((np.float32(0) - np.float32(normalisation.mean)) / np.float32(normalisation.deviation))
+    settings = TrainingSettings(1, 16, 4, schedule=Schedule("cosine"), augmentation=Augmentation(2, 7.0, black))
+    loop.train(stage, network, stage.optimizers.Adam(0.002), normalisation.dataset(digits).train, settings)
+    for got, expected in zip(load_checkpoint("a/last.safetensors").parameters, network.parameters, strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+def test_a_model_s_run_goes_on_with_the_normalisation_of_its_beginning(
+    digits: Dataset, capsys: pytest.CaptureFixture[str]
+) -> None:
+    steady = ("--model", "lenet5", "--schedule", "constant", "--optimizer", "sgd")
+    assert run("numpy", *steady, "--epochs", "1", "--run-dir", "a") == 0
+    assert run("numpy", "--resume", "a", "--epochs", "2") == 0
+    assert run("numpy", *steady, "--epochs", "2", "--run-dir", "b") == 0
+    a, b = load_checkpoint("a/last.safetensors"), load_checkpoint("b/last.safetensors")
+    for got, expected in zip(a.parameters, b.parameters, strict=True):
+        np.testing.assert_array_equal(got, expected)
+    assert a.about_run["notes"]["normalisation"] == b.about_run["notes"]["normalisation"]
+    assert "its --model is lenet5, not fashion_cnn" in error_of(capsys, "2", "--resume", "a", "--model", "fashion_cnn")
+
+
+def test_another_optimizer_leaves_the_recipe_s_learning_rate_and_momentum_out() -> None:
+    chosen = new_settings("stage2_numpy", {"model": "residual_cnn", "optimizer": "sgd"})
+    assert (chosen["optimizer"], chosen["learning_rate"], chosen["momentum"]) == ("sgd", None, 0.0)
+    assert chosen["epochs"] == RECIPES["residual_cnn"]["epochs"]
+    assert new_settings("stage1_pure_python", {"model": "lenet5"})["epochs"] == 1
+
+
+def test_every_model_has_a_recipe_of_known_settings() -> None:
+    assert RECIPES.keys() == NAMED.keys()
+    for name, recipe in RECIPES.items():
+        assert recipe.keys() <= DEFAULTS.keys()
+        assert described(name).startswith(f"{recipe['optimizer']} {recipe['learning_rate']:g}")
+
+
+def test_a_run_without_a_model_is_noted_as_by_earlier_versions() -> None:
+    """So that they can resume it."""
+    assert run("numpy", *QUICK, "--run-dir", "a") == 0
+    notes = load_checkpoint("a/last.safetensors").about_run["notes"]
+    assert not notes.keys() & {"model", "normalise", "augment_shift", "augment_rotation", "normalisation"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "alexnet"], "unknown model 'alexnet'; choose one of lenet5, fashion_cnn, residual_cnn"),
+        (["--model", "lenet5", "--hidden", "8"], "--hidden is for a stack of dense layers; --model lenet5 has its own"),
+        (["--model", "lenet5", "--activation", "tanh"], "--activation is for a stack of dense layers"),
+        (["--model", "lenet5", "--dropout", "0.2"], "dropout: a rate of 0.2 is for the hidden layers of a stack"),
+        (["--augment-shift", "-1"], "augment_shift: expected a whole number of at least 0, got -1"),
+        (["--augment-rotation", "400"], "augment_rotation: expected an angle from 0 to 180 degrees, got 400"),
+    ],
+)
+def test_a_mistake_about_a_model_is_one_line(
+    digits: Dataset, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in error_of(capsys, "2", *options)
+    assert not Path("runs").exists()
+
+
+def test_data_of_another_shape_than_the_model_s_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "the data has 5 features, but the network takes 784" in error_of(
+        capsys, "2", "--model", "lenet5", "--no-normalise", "--augment-shift", "0", "--augment-rotation", "0"
+    )
+
+
+def test_a_stage_without_convolutions_says_so(digits: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
+    if "stage4_numba_cuda" not in USABLE_STAGES or contract.load_stage("4").convolution is not None:
+        pytest.skip("every stage that runs here has convolutional networks")
+    capsys.readouterr()
+    assert run("4", "--model", "lenet5") == 2
+    shown = without_announcement(capsys.readouterr().err)
+    assert "error: Network: stage 4 has no convolutional networks yet" in shown
+    assert len(shown.splitlines()) == 1
