@@ -5,7 +5,8 @@ Beside the rooms that every floor has:
     csrc/                        the C, by room, with one header, groundup.h; pool.c, the threads
     build, compiler, filelock    compiles it on first use, finds a compiler, waits while another process compiles
     library                      every C function's types; checks each array as it crosses
-    layered, parts               networks of any architecture, a call into C for each operation
+    layered, parts               networks of any architecture, in one call into C or one for each operation
+    layered_plan                 the operations of such a network, and their memory
     buffers, steps               the memory of a training step, and the step in ever fewer calls
     ceilings                     the fastest multiplication and copying that this machine can do: roofs for a benchmark
 """

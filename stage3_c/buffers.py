@@ -92,8 +92,8 @@ class Buffers:
             for what, arrays in (("output", self.output), ("dropped output", self.dropped), ("grad", self.grad))
             for i, array in enumerate(arrays, start=1)
         }
-        self._network = _Seen({})
-        self._optimizer: _Seen | None = None
+        self._network = Seen({})
+        self._optimizer: Seen | None = None
         self._taken: list[tuple[int, int]] = []
 
     def rows(self, count: int) -> tuple[list[Array], list[Array], list[Array]]:
@@ -120,7 +120,7 @@ class Buffers:
         addresses = iter([array.ctypes.data for array in arrays.values()])
         for c in self.layers:
             c.weights, c.bias, c.grad_weights, c.grad_bias = (next(addresses) for _ in ARRAYS)
-        self._network, self._optimizer = _Seen(arrays), None
+        self._network, self._optimizer = Seen(arrays), None
 
     def point_to_optimizer(self, state: OptimizerState, parameters: Sequence[Array]) -> None:
         """Write where the optimizer keeps what it keeps: for up to two names one array for each parameter.
@@ -146,23 +146,33 @@ class Buffers:
         for i, c in enumerate(self.layers):
             c.weights_first, c.bias_first = first[2 * i : 2 * i + 2]
             c.weights_second, c.bias_second = second[2 * i : 2 * i + 2]
-        self._optimizer = _Seen(arrays)
+        self._optimizer = Seen(arrays)
 
     def apart(self, array: Array) -> Array:
         """The array, or a copy of it where it lies in memory that the step writes to."""
-        begin = array.ctypes.data
-        end = begin + array.nbytes
-        if any(begin < taken_end and taken_begin < end for taken_begin, taken_end in self._taken):
-            return array.copy()
-        return array
+        return apart_from(self._taken, array)
 
     def _claim(self, arrays: Mapping[str, Array]) -> None:
         """Remember which memory a step uses, after checking that no two arrays share any: C is promised that."""
-        ranges = sorted((a.ctypes.data, a.ctypes.data + a.nbytes, name) for name, a in arrays.items())
-        for (_, end, name), (begin, _, other) in pairwise(ranges):
-            if begin < end:
-                raise ValueError(f"Network: {name} overlaps {other}; give each memory of its own")
-        self._taken = [(begin, end) for begin, end, _ in ranges]
+        self._taken = claimed(arrays)
+
+
+def claimed(arrays: Mapping[str, Array]) -> list[tuple[int, int]]:
+    """Begin and end of each array's memory. Raises ValueError where two share any."""
+    ranges = sorted((a.ctypes.data, a.ctypes.data + a.nbytes, name) for name, a in arrays.items())
+    for (_, end, name), (begin, _, other) in pairwise(ranges):
+        if begin < end:
+            raise ValueError(f"Network: {name} overlaps {other}; give each memory of its own")
+    return [(begin, end) for begin, end, _ in ranges]
+
+
+def apart_from(taken: Sequence[tuple[int, int]], array: Array) -> Array:
+    """The array, or a copy of it where it lies in memory that is taken."""
+    begin = array.ctypes.data
+    end = begin + array.nbytes
+    if any(begin < taken_end and taken_begin < end for taken_begin, taken_end in taken):
+        return array.copy()
+    return array
 
 
 class Trainable(Protocol):
@@ -184,7 +194,7 @@ class Trainable(Protocol):
     def buffers(self, rows: int) -> Buffers: ...
 
 
-class _Seen:
+class Seen:
     """Arrays that were found good, kept so that their addresses stay theirs, and what was found."""
 
     def __init__(self, arrays: dict[str, Array]) -> None:

@@ -4,13 +4,19 @@
 
 The architecture (shared/architectures.py) says which parts there are; each part is an object with `forward` and
 `backward`. Backward goes through the parts in reverse, each turning dL/d(its output) into dL/d(its input).
+
+    op_by_op   a call into C for every part in each direction                        the same loops in C
+    one_call   everything in a single call, images side by side, the operations       what Python does between two
+               fused where that pays (layered_plan.py and csrc/layered.c)             calls is gone, and every register
+                                                                                      is full however small the image
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +27,12 @@ from shared.contract import LABEL_LOSSES, LOSSES
 from shared.initialize import initialize_parameters
 
 from . import library, losses, parts
-from .arrays import Array, aligned_copy, asarray, check_dtype
+from .arrays import Array, aligned_copy, as_labels, as_matrix, asarray, check_dtype
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
+from .layered_plan import Plan, planned
+from .steps import OPTIMIZERS, mask_addresses
 
 WITHOUT_WEIGHTS: dict[type[Any], type[Any]] = {
     layers.MaxPool: parts.MaxPooling,
@@ -106,9 +114,8 @@ class LayeredNetwork:
             names = [f"{('mean', 'variance')[i % 2]} {i // 2 + 1}" for i in range(len(shapes))]
             statistics = _checked_arrays("running_statistics", running_statistics, shapes, names, dtype)
         self.layers = _make_parts(architecture.layers, iter(own), iter(statistics))
+        self._plan: Plan | None = None
         self._trained = list(_with_parameters(self.layers))
-        self._loss = getattr(losses, loss)
-        self._loss_backward = getattr(losses, f"{loss}_backward")
 
     @property
     def parameters(self) -> list[Array]:
@@ -127,7 +134,7 @@ class LayeredNetwork:
         dropout_masks: None, or one array (batch, numbers of one sample) for each Dropout layer, of 0 and 1 / (1 - rate)
         training: whether batch normalisation uses the batch's own statistics, and changes the running ones
         """
-        return self.outputs(x, dropout_masks, training)[-1]
+        return aligned_copy(self._outputs(x, dropout_masks, training, tracking=True), self.dtype)
 
     def outputs(self, x: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> list[Array]:
         """The output of every layer of the architecture, in order; a residual block is one layer."""
@@ -138,29 +145,24 @@ class LayeredNetwork:
 
         training: whether batch normalisation uses the batch's own statistics; the running ones stay as they are
         """
-        with _unchanged(self.running_statistics):
-            outputs = self._forward(x, dropout_masks, training)[-1]
-        return self._loss(outputs, self._targets(y))
+        targets = self._targets(y)
+        return getattr(losses, self.loss_name)(self._outputs(x, dropout_masks, training, tracking=False), targets)
 
     def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
         """dL/dparameter for every parameter, in the order of `parameters`, by the batch's own statistics."""
-        with _unchanged(self.running_statistics):
-            self._forward_backward(x, y, dropout_masks)
+        one_call(self, x, y, None, dropout_masks)
         return [aligned_copy(grad, self.dtype) for grad in self._gradients()]
 
     def train_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Array] | None = None) -> float:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
         if not hasattr(optimizer, "step"):
             raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
-        with _unchanged(self.running_statistics, only_after_errors=True):
-            loss = self._forward_backward(x, y, dropout_masks)
-            optimizer.step(self.parameters, self._gradients())
-        return loss
+        return one_call(self, x, y, optimizer, dropout_masks)
 
     def predict(self, x: Any) -> Array:
         """The class of each sample: the column of its largest output. With a single output column, 1 where it
         is above 0 (for mean_squared_error: above 0.5), else 0."""
-        outputs = self._forward(x, None, False)[-1]
+        outputs = self._outputs(x, None, training=False, tracking=False)
         classes = np.empty(len(outputs), np.int64)
         threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
         library.function("predict", self.dtype)(*outputs.shape, outputs, threshold, classes)
@@ -171,14 +173,35 @@ class LayeredNetwork:
         masks = self._checked_masks(dropout_masks, len(x))
         return parts.forward(self.layers, x, parts.Pass(training, None if masks is None else iter(masks)))
 
-    def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None) -> float:
-        """Forward and backward in training. Afterwards each part with parameters has their gradients."""
-        targets = self._targets(y)
-        outputs = self._forward(x, dropout_masks, True)[-1]
-        loss: float = self._loss(outputs, targets)
-        grad = self._loss_backward(outputs, targets)
-        parts.backward(self.layers, grad, needs_grad_input=False)
-        return loss
+    def _outputs(self, x: Any, dropout_masks: Sequence[Array] | None, training: bool, tracking: bool) -> Array:
+        """The last layer's outputs, in the plan's memory, by one call into C."""
+        x = self._checked_x(x)
+        masks = self._checked_masks(dropout_masks, len(x)) or []
+        plan = self._planned(len(x), training)
+        x, masks = plan.apart(x), [plan.apart(mask) for mask in masks]
+        library.function("layered_forward", self.dtype)(
+            library.pool(), len(plan.operations), plan.operations, len(x), x, mask_addresses(masks), training, tracking
+        )
+        return plan.outputs[: len(x)]
+
+    def _planned(self, rows: int, training: bool) -> Plan:
+        """The operations and memory for this many images: those of the last time if they are large enough."""
+        if self._plan is None or self._plan.capacity < rows:
+            chosen = planned(self.architecture.layers, self.layers, self.architecture.input_shape)
+            self._plan = Plan(chosen, self.dtype, rows)
+        plan = self._plan
+        for made in plan.chosen if training else ():
+            if made.kind == "normalise" and rows * made.inputs == made.shape[0]:
+                raise ValueError(
+                    "batch_norm: expected more than 1 value per channel when training, "
+                    f"got x of shape {(rows, *made.shape)}"
+                )
+        plan.point_to(self._trained)
+        return plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes a plan of its own: this one holds addresses."""
+        return self.__dict__ | {"_plan": None}
 
     def _gradients(self) -> list[Array]:
         return [getattr(part, f"grad_{name}") for part in self._trained for name in _parameter_names(part)]
@@ -195,6 +218,19 @@ class LayeredNetwork:
     def _targets(self, y: Any) -> Any:
         return y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
 
+    def _checked_targets(self, y: Any, rows: int) -> Array:
+        """Labels or targets as C reads them, or an error that says what is wrong with them."""
+        shape = (rows, self.layer_sizes[1])
+        if self.loss_name in LABEL_LOSSES:
+            return as_labels(self.loss_name, y, *shape)
+        name = "logits" if self.loss_name == "sigmoid_cross_entropy" else "outputs"
+        y = as_matrix(f"{self.loss_name}: targets", y)
+        if y.shape != shape:
+            raise ValueError(
+                f"{self.loss_name}: targets is {y.shape} but {name} is {shape}; they must have the same shape"
+            )
+        return y
+
     def _checked_masks(self, dropout_masks: Sequence[Array] | None, rows: int) -> list[Array] | None:
         if dropout_masks is None:
             return None
@@ -210,6 +246,51 @@ class LayeredNetwork:
             if mask.shape != (rows, size):
                 raise ValueError(f"dropout_masks: mask {i} is {mask.shape}, expected {(rows, size)}")
         return masks
+
+
+def op_by_op(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """A call into C for every part in each direction."""
+    with _unchanged(network.running_statistics, only_after_errors=optimizer is not None):
+        targets = network._targets(y)
+        outputs = network._forward(x, masks, True)[-1]
+        loss: float = getattr(losses, network.loss_name)(outputs, targets)
+        grad = getattr(losses, f"{network.loss_name}_backward")(outputs, targets)
+        parts.backward(network.layers, grad, needs_grad_input=False)
+        if optimizer is not None:
+            optimizer.step(network.parameters, network._gradients())
+    return loss
+
+
+def one_call(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """All of it in one call. An optimizer that is not one of this floor's takes its step after the call."""
+    targets = network._targets(y)
+    x = network._checked_x(x)
+    checked_masks = network._checked_masks(masks, len(x)) or []
+    targets = network._checked_targets(targets, len(x))
+    plan = network._planned(len(x), training=True)
+    x, targets, checked_masks = plan.apart(x), plan.apart(targets), [plan.apart(mask) for mask in checked_masks]
+    ours = type(optimizer) in OPTIMIZERS
+    if ours:
+        c = plan.optimizer_step
+        c.kind = OPTIMIZERS.index(type(optimizer))
+        for name, number in optimizer.numbers().items():
+            setattr(c, name, number)
+        plan.point_to_optimizer(optimizer._state, network.parameters)
+    loss = ctypes.c_double()
+    with _unchanged(network.running_statistics, only_after_errors=True):
+        library.function("layered_step", network.dtype)(
+            library.pool(), len(plan.operations), plan.operations, LOSSES.index(network.loss_name),
+            len(x), x, targets.ctypes.data, mask_addresses(checked_masks), optimizer is not None,
+            ctypes.byref(plan.optimizer_step) if ours else None, ctypes.byref(loss),
+        )  # fmt: skip
+        if ours:
+            optimizer._state.steps += 1
+        elif optimizer is not None:
+            optimizer.step(network.parameters, network._gradients())
+    return loss.value
+
+
+LAYERED_STEP_LADDER: dict[str, Callable[..., float]] = {"op_by_op": op_by_op, "one_call": one_call}
 
 
 def _make_parts(chosen: Sequence[layers.Layer], parameters: Iterator[Array], statistics: Iterator[Array]) -> list[Any]:

@@ -374,6 +374,10 @@ EXPORT int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer
                                   int loss_kind, size_t batch, const real *x, const void *y, const real *const *masks,
                                   const optimizer_step *optimizer, double *loss);
 
+/* One parameter's share of the optimizer's step, on all threads. Returns as pool_run. */
+int NAME(optimize)(pool *threads, const optimizer_step *how, size_t size, real *p, const real *g, real *first,
+                   real *second);
+
 /* The bytes of the two structs as C sees them, for Python to compare with what it thinks they are. */
 EXPORT size_t NAME(layer_bytes)(void);
 EXPORT size_t NAME(optimizer_step_bytes)(void);
@@ -381,6 +385,67 @@ EXPORT size_t NAME(optimizer_step_bytes)(void);
 /* The class of each row: the column of its largest output, the first of several; a NaN counts as the largest. With one
    column, 1 where the output is above the threshold, else 0. classes: (rows,). */
 EXPORT void NAME(predict)(size_t rows, size_t columns, const real *outputs, double threshold, int64_t *classes);
+
+/* ---- pooling_lanes.c, batch_norm_lanes.c: of images side by side, planes of all blocks ---------------------------- */
+
+/* indices: as large as y, for the way back. The activation is applied to y, and by the way back to grad_y. */
+int NAME(max_pool_lanes)(pool *threads, const pooling *s, size_t planes, const real *x, enum activation activation,
+                         real *y, real *indices);
+int NAME(max_pool_lanes_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y, const real *y,
+                                  enum activation activation, real *indices, real *grad_x);
+int NAME(average_pool_lanes)(pool *threads, const pooling *s, size_t planes, const real *x, real *y);
+int NAME(average_pool_lanes_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
+                                      real *grad_x);
+
+/* As batch_norm; tracking: whether the running statistics are changed. grad_x may be grad_y. */
+int NAME(batch_norm_lanes)(pool *threads, size_t batch, size_t channels, size_t size, const real *x, const real *gamma,
+                           const real *beta, real *running_mean, real *running_var, int training, int tracking,
+                           double momentum, double epsilon, enum activation activation, real *y, double *mean,
+                           double *inverse);
+int NAME(batch_norm_lanes_backward)(pool *threads, size_t batch, size_t channels, size_t size, const real *grad_y,
+                                    const real *x, const real *y, const real *gamma, int training,
+                                    enum activation activation, double *mean, double *inverse, real *grad_x,
+                                    real *grad_gamma, real *grad_beta);
+
+/* ---- layered.c: a network of any architecture in one call ---------------------------------------------------------- */
+
+enum operation_kind {
+    ARRANGE, CONVOLVE, MAX_POOL, AVERAGE_POOL, NORMALISE, ACTIVATE, FLATTEN, CONNECT, DROP, FORK, JOIN, OPERATIONS
+};
+
+/* One operation and the memory that it needs for the largest batch, all of it the caller's. What an operation has no use
+   for is 0 or NULL. grad_input is NULL, too, where nobody needs it. */
+typedef struct {
+    int kind, activation; /* the activation is applied to the output */
+    int lanes;            /* whether the input lies side by side, or in rows */
+    size_t in, out;       /* numbers of one image */
+    size_t channels, mask, w_size, b_size;
+    convolution conv;
+    pooling window;
+    real *w, *b, *grad_w, *grad_b; /* or gamma and beta */
+    real *w_first, *w_second, *b_first, *b_second;
+    real *running_mean, *running_var;
+    double momentum, epsilon;
+    double *mean, *inverse;  /* (channels,), from the forward pass to the way back */
+    const real *input;       /* NULL: x */
+    real *output;
+    const real *skip;        /* JOIN: what FORK saw; FORK: dL/d(output of JOIN) */
+    real *indices;           /* MAX_POOL */
+    real *mask_lanes;        /* DROP, of images side by side */
+    real *grad_output, *grad_z, *grad_input;
+} NAME(operation);
+
+/* x: (batch, numbers), images one after the other; masks: NULL, or one (batch, numbers) for each DROP.
+   Returns as pool_run. */
+EXPORT int NAME(layered_forward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch,
+                                 const real *x, const real *const *masks, int training, int tracking);
+
+/* Forward by the batch's own statistics, loss, backward, and the optimizer unless it is NULL. Returns as network_step. */
+EXPORT int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * operations, int loss_kind,
+                                  size_t batch, const real *x, const void *y, const real *const *masks, int tracking,
+                                  const optimizer_step *optimizer, double *loss);
+
+EXPORT size_t NAME(operation_bytes)(void);
 
 #endif /* GROUNDUP_BITS */
 #endif

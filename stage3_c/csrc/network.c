@@ -79,8 +79,8 @@ static void update_share(void *argument, size_t part, size_t parts, void *worksp
     }
 }
 
-static int optimize(pool *threads, const optimizer_step *how, size_t size, real *p, const real *g, real *first,
-                    real *second) {
+int NAME(optimize)(pool *threads, const optimizer_step *how, size_t size, real *p, const real *g, real *first,
+                   real *second) {
     update job = {how, size, p, first, second, g};
     const size_t wanted = size / WORTH_A_THREAD + 1;
     return pool_run(threads, update_share, &job, wanted < pool_threads(threads) ? wanted : pool_threads(threads));
@@ -99,8 +99,8 @@ int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * lay
     if (backward(threads, layers, layer, activation, batch, x, masks) != 0) return -1;
     for (size_t i = 0; i < layers && optimizer != NULL; i++) {
         const NAME(layer) *l = &layer[i];
-        if (optimize(threads, optimizer, l->in * l->out, l->w, l->grad_w, l->w_first, l->w_second) != 0) return -1;
-        if (optimize(threads, optimizer, l->out, l->b, l->grad_b, l->b_first, l->b_second) != 0) return -1;
+        if (NAME(optimize)(threads, optimizer, l->in * l->out, l->w, l->grad_w, l->w_first, l->w_second) != 0) return -1;
+        if (NAME(optimize)(threads, optimizer, l->out, l->b, l->grad_b, l->b_first, l->b_second) != 0) return -1;
     }
     return 0;
 }

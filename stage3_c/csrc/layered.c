@@ -1,0 +1,241 @@
+/* A network of any architecture: forward, and the whole training step, each in one call on memory the caller keeps.
+
+   The layers come as a list of operations, in the order of the forward pass; a residual block is a FORK before its
+   layers and a JOIN after them. Until they are flattened, images lie side by side (lanes.c); then a batch is a matrix
+   with a row for each of them. Python plans which memory each operation writes to (layered_plan.py). */
+
+#include "vectors.h"
+
+/* Numbers below which another thread costs more than it brings. */
+#define WORTH_A_THREAD ((size_t)1 << 14)
+
+typedef struct {
+    pool *threads;
+    size_t batch, blocks;
+    const real *x;
+    const real *const *masks;
+    int training, tracking;
+} pass;
+
+static int in_tile(enum activation which) { return which == IDENTITY || which == RELU || which == LEAKY_RELU; }
+
+/* ---- element by element, shared out over the threads --------------------------------------------------------------- */
+
+enum each { ADD, MULTIPLY, COPY, ACTIVATE_ALL, ACTIVATE_BACK };
+
+typedef struct {
+    enum each what;
+    enum activation which;
+    size_t rows, columns;
+    const real *a, *b;
+    real *to;
+} elements;
+
+static void each_share(void *argument, size_t part, size_t parts, void *workspace) {
+    (void)workspace;
+    const elements *job = argument;
+    const size_t first = job->rows * part / parts, rows = job->rows * (part + 1) / parts - first;
+    const size_t begin = first * job->columns, size = rows * job->columns;
+    if (size == 0) return;
+    const real *a = job->a + begin, *b = job->b != NULL ? job->b + begin : NULL;
+    real *to = job->to + begin;
+    switch (job->what) {
+    case ADD:
+        NAME(add)(size, a, b, to);
+        if (job->which != IDENTITY) NAME(activation_by_number)(job->which)(rows, job->columns, to, to);
+        break;
+    case MULTIPLY:
+        NAME(multiply)(size, a, b, to);
+        break;
+    case COPY:
+        memcpy(to, a, size * sizeof(real));
+        break;
+    case ACTIVATE_ALL:
+        NAME(activation_by_number)(job->which)(rows, job->columns, a, to);
+        break;
+    case ACTIVATE_BACK: /* every derivative here can be told from the output */
+        NAME(activation_backward_by_number)(job->which)(rows, job->columns, a, b, b, to);
+        break;
+    }
+}
+
+static int for_each(const pass *way, const NAME(operation) * it, enum each what, size_t size, const real *a,
+                    const real *b, real *to) {
+    elements job = {what, (enum activation)it->activation, way->batch, size, a, b, to};
+    if (it->lanes) { /* rows mean nothing here: shares of whole registers */
+        job.rows = way->blocks * size;
+        job.columns = LANES;
+    }
+    const size_t wanted = job.rows * job.columns / WORTH_A_THREAD + 1;
+    return pool_run(way->threads, each_share, &job,
+                    smaller(smaller(pool_threads(way->threads), wanted), job.rows));
+}
+
+/* ---- forward ------------------------------------------------------------------------------------------------------- */
+
+static const real *dropout_mask(const pass *way, const NAME(operation) * it, int *status) {
+    const real *mask = way->masks[it->mask];
+    if (!it->lanes) return mask;
+    *status = NAME(batch_to_lanes)(way->threads, way->batch, it->in, mask, it->mask_lanes);
+    return it->mask_lanes;
+}
+
+static int forward_one(const pass *way, const NAME(operation) * it) {
+    const enum activation which = (enum activation)it->activation;
+    const enum activation inside = in_tile(which) ? which : IDENTITY;
+    const real *input = it->input != NULL ? it->input : way->x;
+    const size_t planes = it->lanes ? way->blocks * it->channels : 0;
+    int status = 0;
+    switch ((enum operation_kind)it->kind) {
+    case ARRANGE:
+        return NAME(batch_to_lanes)(way->threads, way->batch, it->in, input, it->output);
+    case CONVOLVE:
+        status = NAME(conv2d_lanes)(way->threads, &it->conv, way->blocks, input, it->w, it->b, inside, it->output);
+        break;
+    case MAX_POOL:
+        status = NAME(max_pool_lanes)(way->threads, &it->window, planes, input, inside, it->output, it->indices);
+        break;
+    case AVERAGE_POOL:
+        return NAME(average_pool_lanes)(way->threads, &it->window, planes, input, it->output);
+    case NORMALISE:
+        if (it->lanes) {
+            status = NAME(batch_norm_lanes)(way->threads, way->batch, it->channels, it->in / it->channels, input, it->w,
+                                            it->b, it->running_mean, it->running_var, way->training, way->tracking,
+                                            it->momentum, it->epsilon, inside, it->output, it->mean, it->inverse);
+            break;
+        }
+        /* A momentum of 0 leaves the running statistics as they are. */
+        return NAME(batch_norm)(way->threads, way->batch, it->channels, 1, input, it->w, it->b, it->running_mean,
+                                it->running_var, way->training, way->tracking ? it->momentum : 0, it->epsilon,
+                                it->output, it->mean, it->inverse);
+    case ACTIVATE:
+        return for_each(way, it, ACTIVATE_ALL, it->in, input, NULL, it->output);
+    case FLATTEN:
+        if (!it->lanes) return for_each(way, it, COPY, it->in, input, NULL, it->output);
+        return NAME(batch_from_lanes)(way->threads, way->batch, it->in, input, it->output);
+    case CONNECT:
+        return NAME(dense_forward)(way->threads, way->batch, it->in, it->out, input, it->w, it->b, which, it->output);
+    case DROP: {
+        if (way->masks == NULL) return for_each(way, it, COPY, it->in, input, NULL, it->output);
+        const real *mask = dropout_mask(way, it, &status);
+        return status != 0 ? status : for_each(way, it, MULTIPLY, it->in, input, mask, it->output);
+    }
+    case FORK:
+        return 0;
+    case JOIN:
+        return for_each(way, it, ADD, it->in, input, it->skip != NULL ? it->skip : way->x, it->output);
+    case OPERATIONS:
+        break;
+    }
+    if (status == 0 && inside != which) status = for_each(way, it, ACTIVATE_ALL, it->out, it->output, NULL, it->output);
+    return status;
+}
+
+static int forward(const pass *way, size_t count, const NAME(operation) * operations) {
+    int status = 0;
+    for (size_t i = 0; i < count && status == 0; i++) status = forward_one(way, &operations[i]);
+    return status;
+}
+
+/* ---- backward ------------------------------------------------------------------------------------------------------ */
+
+/* From dL/d(output) to dL/d(what the activation was applied to), in grad_z, which may be grad_output. */
+static int through_activation(const pass *way, const NAME(operation) * it) {
+    if (it->activation == IDENTITY) return 0;
+    return for_each(way, it, ACTIVATE_BACK, it->out, it->grad_output, it->output, it->grad_z);
+}
+
+static int backward_one(const pass *way, const NAME(operation) * it) {
+    const enum activation which = (enum activation)it->activation;
+    const real *input = it->input != NULL ? it->input : way->x;
+    const real *slope = which == IDENTITY ? it->grad_output : it->grad_z;
+    const size_t planes = it->lanes ? way->blocks * it->channels : 0;
+    int status = 0;
+    if (it->grad_output == NULL) return 0; /* nothing before this operation has parameters */
+    switch ((enum operation_kind)it->kind) {
+    case CONVOLVE:
+        status = through_activation(way, it);
+        if (status != 0) return status;
+        return NAME(conv2d_lanes_backward)(way->threads, &it->conv, way->blocks, slope, input, it->w, 0, it->grad_w,
+                                           it->grad_b, it->grad_input);
+    case NORMALISE:
+        if (!it->lanes)
+            return NAME(batch_norm_backward)(way->threads, way->batch, it->channels, 1, it->grad_output, input, it->w,
+                                             way->training, it->mean, it->inverse, it->grad_input, it->grad_w,
+                                             it->grad_b);
+        if (!in_tile(which)) status = through_activation(way, it);
+        if (status != 0) return status;
+        return NAME(batch_norm_lanes_backward)(
+            way->threads, way->batch, it->channels, it->in / it->channels, in_tile(which) ? it->grad_output : slope,
+            input, it->output, it->w, way->training, in_tile(which) ? which : IDENTITY, it->mean, it->inverse,
+            it->grad_input, it->grad_w, it->grad_b);
+    case CONNECT:
+        status = through_activation(way, it);
+        if (status != 0) return status;
+        return NAME(dense_backward)(way->threads, way->batch, it->in, it->out, input, it->w, slope, it->grad_w,
+                                    it->grad_b, it->grad_input);
+    case JOIN:
+        return it->grad_z != NULL ? through_activation(way, it) : 0;
+    default:
+        break;
+    }
+    if (it->grad_input == NULL) return 0;
+    switch ((enum operation_kind)it->kind) {
+    case MAX_POOL:
+        return NAME(max_pool_lanes_backward)(way->threads, &it->window, planes, it->grad_output, it->output, which,
+                                             it->indices, it->grad_input);
+    case AVERAGE_POOL:
+        return NAME(average_pool_lanes_backward)(way->threads, &it->window, planes, it->grad_output, it->grad_input);
+    case ACTIVATE:
+        return for_each(way, it, ACTIVATE_BACK, it->in, it->grad_output, it->output, it->grad_input);
+    case FLATTEN:
+        if (!it->lanes) return for_each(way, it, COPY, it->in, it->grad_output, NULL, it->grad_input);
+        return NAME(batch_to_lanes)(way->threads, way->batch, it->in, it->grad_output, it->grad_input);
+    case DROP: {
+        if (way->masks == NULL) return for_each(way, it, COPY, it->in, it->grad_output, NULL, it->grad_input);
+        const real *mask = it->lanes ? it->mask_lanes : way->masks[it->mask];
+        return for_each(way, it, MULTIPLY, it->in, it->grad_output, mask, it->grad_input);
+    }
+    case FORK:
+        return for_each(way, it, ADD, it->in, it->grad_output, it->skip, it->grad_input);
+    default:
+        return 0;
+    }
+}
+
+static int backward(const pass *way, size_t count, const NAME(operation) * operations) {
+    int status = 0;
+    for (size_t i = count; i-- > 0 && status == 0;) status = backward_one(way, &operations[i]);
+    return status;
+}
+
+/* ---- the calls ----------------------------------------------------------------------------------------------------- */
+
+int NAME(layered_forward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch, const real *x,
+                          const real *const *masks, int training, int tracking) {
+    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, training, tracking};
+    return forward(&way, count, operations);
+}
+
+int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * operations, int loss_kind,
+                           size_t batch, const real *x, const void *y, const real *const *masks, int tracking,
+                           const optimizer_step *optimizer, double *loss) {
+    const NAME(operation) *last = &operations[count - 1];
+    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, 1, tracking};
+    if (loss_kind == SOFTMAX_CROSS_ENTROPY || loss_kind == HINGE) {
+        const size_t bad = NAME(first_bad_label)(batch, last->out, y);
+        if (bad < batch) return 1 + (int64_t)bad;
+    }
+    if (forward(&way, count, operations) != 0) return -1;
+    *loss = NAME(loss_by_number)((enum loss)loss_kind, batch, last->out, last->output, y, last->grad_output);
+    if (backward(&way, count, operations) != 0) return -1;
+    for (size_t i = 0; i < count && optimizer != NULL; i++) {
+        const NAME(operation) *it = &operations[i];
+        if (it->grad_w == NULL) continue;
+        if (NAME(optimize)(threads, optimizer, it->w_size, it->w, it->grad_w, it->w_first, it->w_second) != 0) return -1;
+        if (NAME(optimize)(threads, optimizer, it->b_size, it->b, it->grad_b, it->b_first, it->b_second) != 0) return -1;
+    }
+    return 0;
+}
+
+size_t NAME(operation_bytes)(void) { return sizeof(NAME(operation)); }
