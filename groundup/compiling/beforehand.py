@@ -113,7 +113,7 @@ def prepare(
                     done.append(kernel)
         except queue.Empty:
             return
-        except CompilerMissing as error:  # such a process ends; the kernels are left to the others, and to their launch
+        except (CompilerMissing, OSError) as error:  # it ends; its kernels are left to the others, and to their launch
             failed.append(str(error))
         finally:
             worker.close()
