@@ -261,11 +261,17 @@ def write(c, sums):
     """A lane has two neighbours of row g and two of row g + 8 in each 16 x 8 numbers; what is beyond c is dropped."""
     warp = cuda.threadIdx.x >> 5
     lane = cuda.threadIdx.x & 31
-    row = cuda.blockIdx.y * SIDE + (warp >> 2) * 64 + (lane >> 2)
-    column = cuda.blockIdx.x * SIDE + (warp & 3) * 32 + (lane & 3) * 2
-    for t in range(16):
-        for i in range(4):
-            y = row + (t >> 2) * 16 + (i >> 1) * 8
-            x = column + (t & 3) * 8 + (i & 1)
-            if y < c.shape[0] and x < c.shape[1]:
-                c[y, x] = sums[t, i]
+    row = int32(cuda.blockIdx.y * SIDE + (warp >> 2) * 64 + (lane >> 2))
+    column = int32(cuda.blockIdx.x * SIDE + (warp & 3) * 32 + (lane & 3) * 2)
+    for line in range(8):  # every eighth row
+        y = int32(row + line * 8)
+        if y < c.shape[0]:
+            for n in range(4):
+                x = int32(column + n * 8)
+                t = (line >> 1) * 4 + n
+                i = (line & 1) * 2
+                if x + 1 < c.shape[1]:
+                    c[uint32(y), uint32(x)] = sums[t, i]
+                    c[uint32(y), uint32(x + 1)] = sums[t, i + 1]
+                elif x < c.shape[1]:
+                    c[uint32(y), uint32(x)] = sums[t, i]

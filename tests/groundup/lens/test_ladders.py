@@ -14,7 +14,7 @@ from stage4_numba_cuda.backend import BACKEND
 if BACKEND.name != "emulator":
     pytest.skip("launches are traced on the emulator", allow_module_level=True)
 
-from groundup.kernels.launching import KERNELS, RUNGS, project_launch
+from groundup.kernels.launching import KERNELS, OF_ROUNDED, RUNGS, project_launch
 from groundup.lens import Profile, profile
 from tests.wide import wide
 
@@ -27,10 +27,10 @@ OF_LADDERS = ("sums.total_by_tree", "tiled_16:tn")
 
 def kernels() -> list[Any]:
     """Everything that the lens knows by name."""
-    first = [rung for rung in RUNGS if rung not in ("naive", "coalesced")]
+    only_nn = ("naive", "coalesced", *OF_ROUNDED)
+    first = [rung for rung in RUNGS if rung not in only_nn]
     names = [
-        "naive",
-        "coalesced",
+        *only_nn,
         *(f"{rung}:{form}" for rung in first for form in ("nn", "tn", "nt")),
         *KERNELS,
     ]
@@ -50,3 +50,13 @@ def test_a_correct_kernel_is_traced_whole_and_not_accused(name: str) -> None:
     assert (found.races, found.uninitialised, found.fault) == ([], [], "")
     assert (found.not_traced, found.unjudged) == ([], [])
     assert found.correct
+
+
+@wide
+@pytest.mark.slow
+@pytest.mark.parametrize(("rung", "ways"), [("packed", 2), ("ldmatrix", 2), ("swizzled", 1), ("staged", 1)])
+def test_chunks_that_change_places_meet_no_bank_twice(rung: str, ways: int) -> None:
+    """Rows of 20 words are read without conflicts and written with them; rows of 16 with swapped chunks have none."""
+    shared = [access for access in profile_of(f"bf16_{rung}").accesses if access.space == "shared"]
+    assert {access.most_ways for access in shared if access.kind == "load"} == {1}
+    assert {access.most_ways for access in shared if access.kind == "store"} == {ways}
