@@ -11,6 +11,10 @@ from style import GREEN, MINT, PANEL, QUIET, SAND, SKY, arrow, box, canvas, text
 LEFT, INNER = 0.12, 5.36
 STAGES = {"stage 1": "pure Python", "stage 2": "NumPy", "stage 3": "C", "stage 4": "CUDA"}
 ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
+IMAGE_ROOMS = ("convolution", "pooling", "batch_norm")
+"""What stages 1 to 3 have in addition."""
+UP = 0.54
+"""Inches that these rooms need."""
 
 
 def storey(axes: Any, bottom: float, height: float, fill: str, name: str, says: str) -> None:
@@ -32,33 +36,34 @@ def row(axes: Any, bottom: float, names: tuple[str, ...]) -> None:
 
 def house() -> Figure:
     """The program above what the floors share, that above the floors, and the emulator under the last floor."""
-    drawn, axes = canvas(6.1)
+    drawn, axes = canvas(6.1 + UP)
 
-    storey(axes, 4.86, 1.14, SKY, "groundup", "the program, and the tools around the floors")
-    row(axes, 5.3, ("commands", "course", "lens", "compiling", "kernels", "doctor"))
-    text(axes, LEFT + 0.12, 5.07, "cli    race    inside    live    gpu_report", QUIET, 9, ha="left")
+    storey(axes, 4.86 + UP, 1.14, SKY, "groundup", "the program, and the tools around the floors")
+    row(axes, 5.3 + UP, ("commands", "course", "lens", "compiling", "kernels", "doctor"))
+    text(axes, LEFT + 0.12, 5.07 + UP, "cli    race    inside    live    gpu_report", QUIET, 9, ha="left")
 
-    storey(axes, 2.86, 1.66, MINT, "shared", "feeds, trains, compares and times the floors")
-    row(axes, 3.84, ("charts", "bench"))
-    row(axes, 3.46, ("training", "checks", "data", "machine"))
-    box(axes, LEFT + 0.12, 2.98, INNER - 0.24, 0.33, PANEL, GREEN)
-    text(axes, LEFT + INNER / 2, 3.14, "contract: load_stage and load_part, the only way to a floor", size=9.5)
+    storey(axes, 2.86 + UP, 1.66, MINT, "shared", "feeds, trains, compares and times the floors")
+    row(axes, 3.84 + UP, ("charts", "bench"))
+    row(axes, 3.46 + UP, ("training", "checks", "data", "machine"))
+    box(axes, LEFT + 0.12, 2.98 + UP, INNER - 0.24, 0.33, PANEL, GREEN)
+    text(axes, LEFT + INNER / 2, 3.14 + UP, "contract: load_stage and load_part, the only way to a floor", size=9.5)
 
     width = (INNER - 0.3) / 4
     for i, (name, built_with) in enumerate(STAGES.items()):
         left = LEFT + i * (width + 0.1)
         middle = left + width / 2
-        box(axes, left, 0.72, width, 1.8, SAND)
-        text(axes, middle, 2.35, name, weight="bold")
-        text(axes, middle, 2.17, built_with, QUIET, 9)
-        for k, room in enumerate(ROOMS):
-            text(axes, middle, 1.96 - 0.18 * k, room, size=9)
-        arrow(axes, (middle, 2.98), (middle, 2.52), GREEN)
+        box(axes, left, 0.72, width, 1.8 + UP, SAND)
+        text(axes, middle, 2.35 + UP, name, weight="bold")
+        text(axes, middle, 2.17 + UP, built_with, QUIET, 9)
+        for k, room in enumerate((*ROOMS[:5], *IMAGE_ROOMS, *ROOMS[5:])):
+            if room in ROOMS or name != "stage 4":
+                text(axes, middle, 1.96 + UP - 0.18 * k, room, size=9)
+        arrow(axes, (middle, 2.98 + UP), (middle, 2.52 + UP), GREEN)
     box(axes, LEFT, 0.1, INNER, 0.34)
     text(axes, LEFT + 0.12, 0.27, "cuda_emulator", ha="left", weight="bold")
     text(axes, LEFT + 1.4, 0.26, "runs stage 4's kernels on the CPU; imports nothing of ours", QUIET, 9, ha="left")
     arrow(axes, (LEFT + INNER - width / 2, 0.72), (LEFT + INNER - width / 2, 0.44))
-    arrow(axes, (LEFT + INNER / 2, 4.86), (LEFT + INNER / 2, 4.52))
+    arrow(axes, (LEFT + INNER / 2, 4.86 + UP), (LEFT + INNER / 2, 4.52 + UP))
     return drawn
 
 
