@@ -8,6 +8,7 @@ lines       the same as text
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from groundup import inside
 from shared.charts.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import SIDE, Dataset, Split, load_dataset
+from shared.data.normalisation import Normalisation
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
@@ -41,8 +43,13 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     settings = _settings(checkpoint)
     data = load_dataset(settings["dataset"], data_dir or settings["data_dir"])
     _check_fit(checkpoint, data)
+    plain = data.test.x
+    normalisation = Normalisation.from_notes(settings)
+    if normalisation is not None:  # the network learned from such images
+        data = normalisation.dataset(data)
     records = _records(checkpoint.path.parent / METRICS)
     found = findings(checkpoint, data, records, count)
+    found = replace(found, images=plain[found.wrong].reshape(found.images.shape))
     stage = load_stage("numpy")
     loss, _, _ = evaluate(stage, build_network(stage, checkpoint), data.test)
     folder = out or checkpoint.path.parent / "look"
@@ -120,6 +127,11 @@ def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def _check_fit(checkpoint: Checkpoint, data: Dataset) -> None:
+    if checkpoint.architecture is not None:
+        raise CheckpointError(
+            f"{checkpoint.path} holds a network with convolutions or other layers; so far groundup look shows the "
+            "inside of stacks of dense layers only. groundup look --architecture draws a known network"
+        )
     sizes = checkpoint.layer_sizes
     if sizes[0] != SIDE * SIDE or sizes[-1] != data.classes:
         raise CheckpointError(

@@ -14,12 +14,16 @@ import typer
 from rich.console import Console
 
 from groundup.commands.train import train
+from groundup.live import dead_shares
 from groundup.live_view import SHARE, LiveView, clock, watching
 from shared import contract
+from shared.architectures import Architecture
+from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool
 from shared.training import loop
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from tests import interrupts
 from tests.shared.training import small_runs
+from tests.shared.training import test_layered_runs as layered_runs
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.4, "0:00"), (59.6, "1:00"), (187, "3:07"), (3642, "1:00:42")])
@@ -249,3 +253,40 @@ def read_until(terminal: int, wanted: bytes, seconds: float = 60.0) -> str:
             except OSError:  # how Linux says that nobody writes any more
                 break
     return shown.decode(errors="replace")
+
+
+# --- a network of any architecture ---
+
+
+def test_a_network_of_other_layers_is_shown_by_its_layers_with_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("groundup.live_view.REFRESH", 0.0)
+    stage = contract.load_stage("numpy")
+    network = stage.network.Network(layered_runs.ARCHITECTURE, seed=1)
+    terminal = Terminal()
+    settings = TrainingSettings(epochs=1, batch_size=8)
+    arguments = (stage, network, stage.optimizers.SGD(0.05), layered_runs.DATA, settings)
+    with watching(stage, network, layered_runs.DATA, settings, QUIET, console_on(terminal)) as hooks:
+        loop.train(*arguments, hooks=hooks)
+    alone = stage.network.Network(layered_runs.ARCHITECTURE, seed=1)
+    loop.train(stage, alone, stage.optimizers.SGD(0.05), layered_runs.DATA, settings, hooks=QUIET)
+    pairs = zip(
+        [*network.parameters, *network.running_statistics], [*alone.parameters, *alone.running_statistics], strict=True
+    )
+    for watched, expected in pairs:
+        np.testing.assert_array_equal(watched, expected)
+    shown = terminal.getvalue()
+    rows = [[*line.split()[:1], " ".join(line.split()[1:8])] for line in shown.splitlines()]
+    for number, weights in (("1", "3 x 1 x 3 x 3"), ("3.1", "3 x 3 x 1 x 1"), ("8", "27 x 3")):
+        assert any(row[0] == number and row[1].startswith(weights) for row in rows if row[0]), number
+    assert not any("batch" in line.lower() for line in shown.splitlines())
+
+
+def test_a_channel_is_dead_if_it_is_0_for_every_image_at_every_place() -> None:
+    architecture = Architecture((1, 2, 2), (Conv(3, 1), MaxPool(1), Activate("relu"), Flatten(), Dense(4)))
+    images = np.zeros((5, 3, 2, 2))
+    images[4, 1, 1, 0] = 0.5
+    outputs = [images, images, images, images.reshape(5, 12), np.zeros((5, 4))]
+    assert dead_shares(architecture, outputs) == {"1": pytest.approx(2 / 3)}
+    hidden = Architecture((2,), (Dense(2), BatchNorm(), Activate("relu"), Dense(2), Activate("tanh"), Dense(1)))
+    outputs = [np.ones((3, 2)), np.ones((3, 2)), np.array([[0, 1.0], [0, 0], [0, 2]]), *[np.zeros((3, 2))] * 2]
+    assert dead_shares(hidden, [*outputs, np.zeros((3, 1))]) == {"1": 0.5}

@@ -283,3 +283,96 @@ def test_an_emulated_stage_alone_has_no_chart_of_ladders(
     assert run("--stages", "2").exit_code == 0
     assert not (tmp_path / "out" / "ladder_share.png").exists()
     assert not (tmp_path / "out" / "time_per_stage.png").exists()
+
+
+# --- a known network ---
+
+
+def digits() -> Dataset:
+    """Few images of the bundled subset, so that stage 1 takes seconds."""
+    data = load_dataset()
+    return Dataset("mnist-subset", data.train.first(9), data.test.first(4), 10)
+
+
+MODEL = race.settings_of({"model": "lenet5", "epochs": 1})
+
+
+def with_convolutions() -> list[contract.Stage]:
+    stages = [contract.load_stage(name) for name in USABLE_STAGES]
+    lacking = race.without_convolutions(stages)
+    return [stage for stage in stages if stage.name not in lacking]
+
+
+def test_all_stages_with_convolutions_train_a_model_to_the_same_numbers() -> None:
+    laps = [race.run_lap(stage, digits(), MODEL) for stage in with_convolutions()]
+    found = race.agreements(laps, MODEL, steps=2)
+    assert len(found) >= 2
+    for agreement in found.values():
+        assert agreement.ok
+        assert agreement.other_predictions == 0
+    assert {lap.network_name for lap in laps} == {"lenet5"}
+
+
+def test_a_model_that_a_stage_trains_otherwise_is_found() -> None:
+    stage = contract.load_stage("numpy")
+    lap = race.run_lap(stage, digits(), MODEL)
+    parameters = [np.array(array) for array in lap.network.parameters]
+    parameters[2][3, 1, 2, 4] += 1e-6
+    network = stage.network.Network.from_parameters(parameters, dtype="float64", architecture=lap.network.architecture)
+    found = race.agreements([lap, changed(lap, network=network)], MODEL, steps=2)[stage.name]
+    assert not found.ok
+    assert found.worst.index == (3, 1, 2, 4)
+
+
+def test_a_model_has_defaults_of_its_own_which_options_replace() -> None:
+    settings = race.settings_of({"model": "lenet5", "epochs": 3})
+    assert (settings.hidden, settings.epochs, settings.limit) == (None, 3, race.OF_MODEL["limit"])
+    assert race.settings_of({}) == race.Settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model": "vgg"}, "unknown model 'vgg'; choose one of lenet5, fashion_cnn, residual_cnn"),
+        ({"model": "lenet5", "hidden": 5}, "--hidden is for a stack of dense layers; --model lenet5 has its own"),
+        ({"model": "lenet5", "limit": 0}, "limit must be at least 1, got 0"),
+    ],
+)
+def test_settings_that_a_model_has_no_place_for_are_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        race.settings_of(given)
+
+
+@pytest.fixture
+def model_race(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Invoke the command for LeNet-5 on few images, without charts."""
+    monkeypatch.setattr(race_results, "draw", lambda *_: [])
+    monkeypatch.setattr(command, "load_dataset", lambda *_: digits())
+    monkeypatch.setattr(command, "LADDER_SIZE", 4)
+    app = typer.Typer()
+    app.command()(command.race)
+    settings = ["--model", "lenet5", "--epochs", "1", "--out", str(tmp_path / "out")]
+    return lambda *arguments: CliRunner().invoke(app, [*settings, *arguments])
+
+
+def test_the_summary_names_the_model_and_how_many_images_all_stages_got(
+    model_race: Callable[..., Any], tmp_path: Path
+) -> None:
+    result = model_race("--stages", "2")
+    assert result.exit_code == 0, result.output
+    assert "lenet5 on the first 800 images of mnist-subset" in result.stdout.replace("\n", " ")
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert (document["settings"]["model"], document["network"]) == ("lenet5", [784, 10])
+
+
+def test_a_stage_without_convolutions_is_left_out_and_named(
+    model_race: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stages = [contract.load_stage("2"), replace(contract.load_stage("1"), convolution=None)]
+    monkeypatch.setattr(command, "stages_for", lambda chosen: (stages, {}))
+    result = model_race()
+    assert result.exit_code == 0, result.output
+    assert "not raced: stage 1: pure Python has no convolutional networks yet" in result.stdout
+    asked = model_race("--stages", "1,2")
+    assert isinstance(asked.exception, ValueError)
+    assert "--model: stage 1: pure Python has no convolutional networks yet" in str(asked.exception)

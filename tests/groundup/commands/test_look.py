@@ -19,6 +19,7 @@ from shared.charts import inside as charts
 from shared.charts.style import Chart
 from shared.charts.words import NO_BREAK
 from shared.data.datasets import Dataset, Split, load_dataset
+from shared.data.normalisation import Normalisation
 from shared.training import loop
 from shared.training.checkpoints import load_checkpoint, save_checkpoint
 from shared.training.metrics import evaluate
@@ -168,6 +169,34 @@ def test_what_is_no_run_is_one_clear_error(runs: Path, tmp_path: Path) -> None:
         run(saved(tmp_path, [5, 3], {"notes": DEFAULTS}))
     with pytest.raises(ValueError, match="--count: expected at least 1, got 0"):
         run(runs / "relu", "--count", "0")
+
+
+def test_a_network_of_other_layers_than_dense_ones_is_told_plainly(tmp_path: Path) -> None:
+    stage = contract.load_stage("numpy")
+    network = stage.network.Network(named("lenet5"))
+    save_checkpoint(tmp_path / "last.safetensors", stage, network, None, {"notes": DEFAULTS})
+    with pytest.raises(ValueError, match="holds a network with convolutions or other layers; so far groundup look"):
+        run(tmp_path)
+
+
+def test_a_network_of_normalised_images_is_asked_about_such_images(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("groundup.look.load_dataset", lambda *_: SMALL)
+    monkeypatch.setattr("groundup.look.save_all", lambda *_: [])
+    stage = contract.load_stage("numpy")
+    normalisation = Normalisation.of(SMALL.train.x)
+    data = normalisation.dataset(SMALL)
+    network = stage.network.Network([784, 10], seed=3)
+    result = loop.train(
+        *(stage, network, stage.optimizers.SGD(0.1), data.train, TrainingSettings(1)),
+        test_data=data.test,
+        saving=Saving(tmp_path, notes=DEFAULTS | normalisation.as_note()),
+        hooks=QUIET,
+    )
+    document, found = looking.look(tmp_path, None, 5, None)
+    assert document["test_accuracy"] == result.epochs[-1].test_accuracy
+    assert 0 <= found.images.min() <= found.images.max() <= 1, "the figures show the images as they are"
 
 
 def test_damaged_metrics_are_named(runs: Path, tmp_path: Path) -> None:
