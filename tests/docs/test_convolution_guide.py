@@ -190,5 +190,10 @@ def test_the_record_of_kernel_sizes_says_what_the_guide_says(figures: Any) -> No
     record = json.loads(drawn.RECORD.read_text(encoding="utf-8"))
     assert {drawn.crossing(case) for case in record["cases"].values()} == {9}
     assert "loses up to 7 by 7 and wins from 9 by 9 on" in " ".join(PROSE.split())
+    table = (ROOT / "docs" / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) by \1 \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|$", table, re.MULTILINE)
+    assert len(rows) == 8
+    for size, *told in rows:
+        assert told == [f"{drawn.ratios(case)[int(size)]:.2f}" for case in record["cases"].values()]
     for case in record["cases"].values():
         assert max(row["difference"] for row in case["sizes"]) < 1e-6
