@@ -76,12 +76,12 @@ def batch_norm(
     lines = x.reshape(*x.shape[:2], -1)
     centred = borrow(scratch, "batch_norm centred", lines.shape, x.dtype)
     if training:
-        mean = (lines.sum(axis=2).sum(axis=0, dtype=np.float64) / count).astype(x.dtype)
+        mean = (_sums(lines, scratch) / count).astype(x.dtype)
     np.subtract(lines, mean[:, np.newaxis], out=centred)
     rest = np.zeros(len(mean))
     if training:
-        rest = centred.sum(axis=2).sum(axis=0, dtype=np.float64) / count
-        var = _products(centred, centred) / count - rest * rest
+        rest = _sums(centred, scratch) / count
+        var = _products(centred, centred, scratch) / count - rest * rest
         _track(running_mean, mean + rest, momentum)
         _track(running_var, var * (count / (count - 1)), momentum)
     inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)
@@ -92,7 +92,9 @@ def batch_norm(
     return out, Saved(centred, rest, inverse, gamma.copy(), x.shape, training)
 
 
-def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = None) -> tuple[Array, Array, Array]:
+def batch_norm_backward(
+    grad_output: Array, saved: Saved, out: Array | None = None, scratch: Scratch | None = None
+) -> tuple[Array, Array, Array]:
     """From dL/doutput, shaped like x, to (dL/dx, dL/dgamma, dL/dbeta).
 
     With g = grad_output and n values a channel: dL/dbeta = sum of g, dL/dgamma = sum of g * normalised, and while
@@ -113,8 +115,8 @@ def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = No
     lines = grad_output.reshape(centred.shape)
     count = centred.size // centred.shape[1]
 
-    grad_beta = lines.sum(axis=2).sum(axis=0, dtype=np.float64)
-    grad_gamma = inverse * (_products(lines, centred) - saved.rest * grad_beta)
+    grad_beta = _sums(lines, scratch)
+    grad_gamma = inverse * (_products(lines, centred, scratch) - saved.rest * grad_beta)
     slope = saved.gamma * inverse
     if saved.training:
         bend = inverse * grad_gamma / count  # normalised * grad_gamma / n is bend * (centred - rest)
@@ -173,15 +175,22 @@ class BatchNorm:
         """From dL/doutput to grad_gamma, grad_beta and dL/dx, which is returned, in `out` if given."""
         if self._saved is None:
             raise ValueError("BatchNorm.backward: there was no forward pass yet, so there is nothing to differentiate")
-        grad_input, grad_gamma, grad_beta = batch_norm_backward(grad_output, self._saved, out)
+        grad_input, grad_gamma, grad_beta = batch_norm_backward(grad_output, self._saved, out, self._scratch)
         np.copyto(self.grad_gamma, grad_gamma)
         np.copyto(self.grad_beta, grad_beta)
         return grad_input
 
 
-def _products(a: Array, b: Array) -> Array:
-    """For each channel, the sum of a * b over N and L: in the arrays' dtype over L, in float64 over N."""
-    return np.einsum("ncl,ncl->nc", a, b).sum(axis=0, dtype=np.float64)
+def _sums(a: Array, scratch: Scratch | None) -> Array:
+    """For each channel, the sum of a over N and L: in the array's dtype over L, in float64 over N."""
+    of_images = borrow(scratch, "batch_norm sums of images", a.shape[:2], a.dtype)
+    return a.sum(axis=2, out=of_images).sum(axis=0, dtype=np.float64)
+
+
+def _products(a: Array, b: Array, scratch: Scratch | None) -> Array:
+    """For each channel, the sum of a * b, added up as in `_sums`."""
+    of_images = borrow(scratch, "batch_norm sums of images", a.shape[:2], a.dtype)
+    return np.einsum("ncl,ncl->nc", a, b, out=of_images).sum(axis=0, dtype=np.float64)
 
 
 def _spread(values: Array, like: Array) -> Array:

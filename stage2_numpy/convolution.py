@@ -141,7 +141,8 @@ def conv2d_backward(
     """
     grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
     grad_weights = _grad_weights(grad_output, x, weights.shape, g, scratch)
-    grad_bias = grad_output.sum(axis=(2, 3)).sum(axis=0)
+    of_images = borrow(scratch, "convolution sums of images", grad_output.shape[:2], grad_output.dtype)
+    grad_bias = grad_output.sum(axis=(2, 3), out=of_images).sum(axis=0)
     if not needs_grad_input:
         return None, grad_weights, grad_bias
     out = output_like("conv2d_backward", out, x.shape, x.dtype)
@@ -215,6 +216,11 @@ class Conv2d:
         self.grad_weights: Array = np.zeros_like(self.weights)
         self.grad_bias: Array = np.zeros_like(self.bias)
         self._x: Array | None = None
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """(N, O, H', W') for an x of this shape."""
+        window = (self.weights.shape[2], self.weights.shape[3])
+        return shape[0], len(self.weights), *output_size("conv2d", shape, window, self.stride, self.padding)
 
     def forward(self, x: Array, out: Array | None = None, scratch: Scratch | None = None) -> Array:
         """x (N, C, H, W) -> (N, O, H', W'). Remembers x for `backward`."""

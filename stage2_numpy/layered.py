@@ -3,7 +3,8 @@
     x -> part 1 -> part 2 -> … -> outputs -> loss
 
 The architecture (shared/architectures.py) says which parts there are; each part is an object with `forward` and
-`backward`. Backward goes through the parts in reverse, each turning dL/d(its output) into dL/d(its input).
+`backward`. Backward goes through the parts in reverse, each turning dL/d(its output) into dL/d(its input). All write
+into memory that the network keeps: after the first step, a step allocates nothing that grows with the batch.
 """
 
 from __future__ import annotations
@@ -169,17 +170,23 @@ class LayeredNetwork:
 
     def _forward(self, x: Any, dropout_masks: Sequence[Array] | None, training: bool) -> list[Array]:
         x = self._checked_x(x)
-        masks = self._checked_masks(dropout_masks, len(x))
-        return parts.forward(self.layers, x, parts.Pass(training, None if masks is None else iter(masks)))
+        return parts.forward(self.layers, x, self._way(len(x), dropout_masks, training))
 
     def _forward_backward(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None) -> float:
         """Forward and backward in training. Afterwards each part with parameters has their gradients."""
         targets = self._targets(y)
-        outputs = self._forward(x, dropout_masks, True)[-1]
+        x = self._checked_x(x)
+        way = self._way(len(x), dropout_masks, True)
+        outputs = parts.forward(self.layers, x, way)[-1]
         loss: float = self._loss(outputs, targets, scratch=self._scratch)
-        grad = self._loss_backward(outputs, targets, scratch=self._scratch)
-        parts.backward(self.layers, grad, needs_grad_input=False)
+        grad = self._scratch("grad of outputs", outputs.shape, self.dtype)
+        self._loss_backward(outputs, targets, out=grad, scratch=self._scratch)
+        parts.backward(self.layers, grad, way, needs_grad_input=False)
         return loss
+
+    def _way(self, rows: int, dropout_masks: Sequence[Array] | None, training: bool) -> parts.Pass:
+        masks = self._checked_masks(dropout_masks, rows)
+        return parts.Pass(training, None if masks is None else iter(masks), self._scratch)
 
     def _gradients(self) -> list[Array]:
         return [getattr(part, f"grad_{name}") for part in self._trained for name in _parameter_names(part)]

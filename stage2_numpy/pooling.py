@@ -66,9 +66,9 @@ def max_pool2d(
     columns = x.shape[3]
     steps_within = np.add.outer(np.arange(window[0]) * columns, np.arange(window[1])).ravel()
     corners = np.add.outer(np.arange(places[0]) * step[0] * columns, np.arange(places[1]) * step[1])
-    np.take(
-        steps_within, chosen, out=out_indices, mode="clip"
-    )  # "clip" checks nothing, and so writes into out directly
+    numbers = borrow(scratch, "pool numbers", out.shape, np.int64)  # take would make such an array itself
+    np.copyto(numbers, chosen)
+    np.take(steps_within, numbers, out=out_indices, mode="clip")  # "clip" checks nothing, and so needs no copy of out
     out_indices += corners
     return out, out_indices
 
@@ -91,7 +91,10 @@ def max_pool2d_backward(
     out = output_like(function, out, shape, grad_output.dtype)
     target = out if out.flags.c_contiguous else np.empty_like(out, order="C")
     target.fill(0)
-    first_of_channel = (np.arange(shape[0] * shape[1]) * (shape[2] * shape[3])).reshape(*shape[:2], 1, 1)
+    first_of_channel = borrow(scratch, "pool first of channel", (*shape[:2], 1, 1), np.int64)
+    first_of_channel.fill(shape[2] * shape[3])
+    first_of_channel.flat[0] = 0
+    np.cumsum(first_of_channel, out=first_of_channel.reshape(-1))  # 0, H W, 2 H W, …
     flat = np.add(indices, first_of_channel, out=borrow(scratch, "pool flat", indices.shape, np.int64))
     np.add.at(target.reshape(-1), flat.reshape(-1), grad_output.reshape(-1))
     if target is not out:

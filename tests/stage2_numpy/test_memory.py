@@ -14,10 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, load_stage
+from shared import layers
+from shared.architectures import Architecture
+from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, load_part, load_stage
 from tests.wide import widely
 
 STAGE = load_stage("stage2_numpy")
+STAGE_ARRAYS = load_part("stage2_numpy", "arrays")
 SMALL, LARGE = 10_000, 40_000
 SIZES = [6, 5, 4, 3]
 SLACK = 2000  # bytes; a small part of one byte for each further row
@@ -125,3 +128,59 @@ def test_what_the_steps_leave_behind_does_not_pile_up() -> None:
         assert tracemalloc.get_traced_memory()[0] - before < SLACK
     finally:
         tracemalloc.stop()
+
+
+def image_room_calls(batch: int) -> dict[str, Callable[[], object]]:
+    """Every function of the rooms of convolution on a batch of this size, with memory for all that it needs."""
+    conv, pool, norm = STAGE.convolution, STAGE.pooling, STAGE.batch_norm
+    rng = np.random.default_rng(0)
+    x, weights, bias = (rng.normal(size=shape).astype("float32") for shape in ((batch, 2, 6, 6), (3, 2, 3, 3), 3))
+    out, small, same = np.ones((batch, 3, 6, 6), "float32"), np.ones((batch, 2, 3, 3), "float32"), np.ones_like(x)
+    indices, shape, scratch = np.empty(small.shape, np.int64), x.shape, STAGE_ARRAYS.Scratch()
+    layer = norm.BatchNorm(np.ones(2, "float32"), np.zeros(2, "float32"))
+    pool.max_pool2d(x, 2, None, small, indices)
+    return {
+        "conv2d": lambda: conv.conv2d(x, weights, bias, 1, 1, out, scratch),
+        "conv2d_backward": lambda: conv.conv2d_backward(out, x, weights, 1, 1, True, same, scratch),
+        "conv2d_backward, stride 2": lambda: conv.conv2d_backward(
+            out[:, :, :3, :3], x, weights, 2, 1, True, same, scratch
+        ),
+        "max_pool2d": lambda: pool.max_pool2d(x, 2, None, small, indices, scratch),
+        "max_pool2d_backward": lambda: pool.max_pool2d_backward(small, indices, shape, same, scratch),
+        "average_pool2d": lambda: pool.average_pool2d(x, 2, None, small, scratch),
+        "average_pool2d_backward": lambda: pool.average_pool2d_backward(small, shape, 2, None, same, scratch),
+        "BatchNorm": lambda: (layer.forward(x, True, same), layer.backward(x, same)),
+    }
+
+
+@pytest.mark.parametrize("name", image_room_calls(1))
+def test_the_rooms_of_convolution_allocate_the_same_for_any_batch_size(name: str) -> None:
+    peaks = []
+    for batch in (5_000, 10_000):  # at either, a buffer of 8192 numbers is full
+        call = image_room_calls(batch)[name]
+        call()
+        peaks.append(peak_of(call))
+    assert peaks[1] - peaks[0] < SLACK
+
+
+def architecture_of_every_layer() -> Architecture:
+    block = layers.Residual((layers.Conv(2, 3, padding=1), layers.BatchNorm(), layers.Activate("tanh")))
+    return Architecture(
+        (1, 9, 8),
+        (
+            *(layers.Conv(2, 3), layers.BatchNorm(), layers.Activate("relu"), block, layers.MaxPool(2)),
+            *(layers.Dropout(0.5), layers.AveragePool(2, 1), layers.Conv(3, 1, stride=2), layers.Flatten()),
+            *(layers.Dense(4), layers.Activate("leaky_relu"), layers.Dense(3)),
+        ),
+    )
+
+
+def test_a_step_through_every_kind_of_layer_allocates_the_same_for_any_batch_size() -> None:
+    network, peaks = STAGE.network.Network(architecture_of_every_layer()), []
+    for batch in (5_000, 10_000):
+        rng = np.random.default_rng(batch)
+        x, y = rng.normal(size=(batch, 72)).astype("float32"), rng.integers(0, 3, batch)
+        masks, optimizer = [np.full((batch, 18), 2.0, "float32")], STAGE.optimizers.SGD(0.001, momentum=0.9)
+        network.train_step(x, y, optimizer, masks)
+        peaks.append(peak_of(lambda x=x, y=y, opt=optimizer, masks=masks: network.train_step(x, y, opt, masks)))
+    assert peaks[1] - peaks[0] < SLACK
