@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.architectures import Architecture, lenet5, mlp, residual_cnn
+from shared.architectures import NAMED, Architecture, lenet5, mlp, named, residual_cnn
 from shared.contract import STAGES, Stage, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import (
@@ -25,6 +25,7 @@ from shared.layers import (
     Residual,
 )
 from tests.stages import USABLE_STAGES
+from tests.wide import wide
 
 FLOORS = [name for name in USABLE_STAGES if importlib.util.find_spec(f"{name}.layered")]
 
@@ -260,6 +261,31 @@ def test_what_does_not_fit_is_refused_in_the_same_words(floor: Stage, call: Any,
         call(floor, network, x, y)
     after = hosts(floor, network.parameters) + hosts(floor, network.running_statistics)
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("name", "steps", "first"),
+    [
+        ("lenet5", 5, 1),
+        *(pytest.param(*case, marks=wide) for case in (("lenet5", 30, 1), ("fashion_cnn", 30, 1))),
+        *(pytest.param(*case, marks=wide) for case in (("residual_cnn", 2, 1), ("residual_cnn", 30, 2))),
+    ],
+)
+def test_all_floors_take_the_same_steps_of_the_known_networks(name: str, steps: int, first: int) -> None:
+    """first: the floor to compare with; 30 steps of the residual network take stage 1 seven minutes."""
+    rng = np.random.default_rng(7)
+    batches = [(rng.random((2, 784)), rng.integers(0, 10, 2)) for _ in range(steps)]
+    ends = {}
+    for floor in map(load_stage, FLOORS):
+        if floor.number < first:
+            continue
+        network = floor.network.Network(named(name), seed=1, dtype="float64")
+        optimizer = floor.optimizers.SGD(0.01, momentum=0.9)
+        losses = [network.train_step(own(floor, x), y, optimizer) for x, y in batches]
+        ends[floor.number] = [np.array(losses), *hosts(floor, network.parameters + network.running_statistics)]
+    for number in set(ends) - {first}:
+        assert_close(ends[number], ends[first], 1e-10)
+        assert ends[number][0][0] != ends[number][0][-1]
 
 
 def test_the_known_residual_network_takes_a_step(floor: Stage) -> None:
