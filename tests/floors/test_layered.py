@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.architectures import NAMED, Architecture, lenet5, mlp, named, residual_cnn
+from shared.architectures import Architecture, lenet5, mlp, named, residual_cnn
 from shared.contract import STAGES, Stage, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import (
