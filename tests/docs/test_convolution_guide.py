@@ -56,6 +56,7 @@ def formulas() -> list[str]:
 def value(tex: str) -> float | None:
     """The value of a formula of numbers alone; None if there is a letter in it."""
     plain = tex.replace(r"\cdot", "*").replace(r"\,", "").replace(r"\sqrt", "math.sqrt")
+    plain = re.sub(r"\\frac\{([\d.]+)\}\{([\d.]+)\}", r"(\1 / \2)", plain)
     plain = re.sub(r"\^\{?(-?\d+)\}?", r"**(\1)", plain).replace("{", "(").replace("}", ")").strip()
     if not plain or re.search(r"[A-Za-z\\_&]", plain.replace("math.sqrt", "")):
         return None
