@@ -15,7 +15,11 @@ typedef struct {
     const real *x;
     const real *const *masks;
     int training, tracking;
+    int side_by_side; /* whether images lie so until they are flattened */
 } pass;
+
+/* From so many images on they are put side by side. */
+enum { WORTH_LANES = LANES / 2 };
 
 static int in_tile(enum activation which) { return which == IDENTITY || which == RELU || which == LEAKY_RELU; }
 
@@ -131,9 +135,47 @@ static int forward_one(const pass *way, const NAME(operation) * it) {
     return status;
 }
 
+/* The same for a few images to be judged: they stay one after the other, because lanes would be left empty. */
+static int forward_few(const pass *way, const NAME(operation) * it) {
+    const enum activation which = (enum activation)it->activation;
+    const real *input = it->input != NULL ? it->input : way->x;
+    NAME(operation) rows = *it;
+    rows.lanes = 0;
+    int status = 0;
+    switch ((enum operation_kind)it->kind) {
+    case ARRANGE:
+    case FLATTEN:
+        return for_each(way, &rows, COPY, it->in, input, NULL, it->output);
+    case CONVOLVE:
+        status = NAME(conv2d_activated)(way->threads, &it->conv, way->batch, input, it->w, it->b,
+                                        in_tile(which) ? which : IDENTITY, it->output);
+        if (in_tile(which)) return status;
+        break;
+    case MAX_POOL: /* the indices of up to WORTH_LANES images fit into those of a block, though they are larger */
+        status = NAME(max_pool2d)(way->threads, &it->window, way->batch * it->channels, input, it->output,
+                                  (int64_t *)(void *)it->indices);
+        break;
+    case AVERAGE_POOL:
+        return NAME(average_pool2d)(way->threads, &it->window, way->batch * it->channels, input, it->output);
+    case NORMALISE:
+        status = NAME(batch_norm)(way->threads, way->batch, it->channels, it->in / it->channels, input, it->w, it->b,
+                                  it->running_mean, it->running_var, 0, 0, it->epsilon, it->output, it->mean,
+                                  it->inverse);
+        break;
+    default:
+        return forward_one(way, &rows);
+    }
+    if (status == 0 && which != IDENTITY)
+        status = for_each(way, &rows, ACTIVATE_ALL, it->out, it->output, NULL, it->output);
+    return status;
+}
+
 static int forward(const pass *way, size_t count, const NAME(operation) * operations) {
     int status = 0;
-    for (size_t i = 0; i < count && status == 0; i++) status = forward_one(way, &operations[i]);
+    for (size_t i = 0; i < count && status == 0; i++) {
+        const NAME(operation) *it = &operations[i];
+        status = it->lanes && !way->side_by_side ? forward_few(way, it) : forward_one(way, it);
+    }
     return status;
 }
 
@@ -213,7 +255,8 @@ static int backward(const pass *way, size_t count, const NAME(operation) * opera
 
 int NAME(layered_forward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch, const real *x,
                           const real *const *masks, int training, int tracking) {
-    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, training, tracking};
+    const int side_by_side = training || batch > WORTH_LANES;
+    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, training, tracking, side_by_side};
     return forward(&way, count, operations);
 }
 
@@ -221,7 +264,7 @@ int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * 
                            size_t batch, const real *x, const void *y, const real *const *masks, int tracking,
                            const optimizer_step *optimizer, double *loss) {
     const NAME(operation) *last = &operations[count - 1];
-    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, 1, tracking};
+    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, 1, tracking, 1};
     if (loss_kind == SOFTMAX_CROSS_ENTROPY || loss_kind == HINGE) {
         const size_t bad = NAME(first_bad_label)(batch, last->out, y);
         if (bad < batch) return 1 + (int64_t)bad;

@@ -1,0 +1,103 @@
+"""Stage 3's one call for a step of any architecture gives what a call for each operation gives."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from shared.architectures import Architecture, lenet5
+from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from tests.stages import REASONS, USABLE_STAGES
+
+pytestmark = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
+if "stage3_c" in USABLE_STAGES:
+    from stage3_c import layered, network, optimizers
+
+RELU = Activate("relu")
+IMAGE = {
+    "relu before and after pooling": (
+        Conv(3, 3),
+        RELU,
+        MaxPool(2),
+        Conv(4, 2),
+        MaxPool(2, 1),
+        RELU,
+        Flatten(),
+        Dense(3),
+    ),
+    "windows that overlap or leave a rest": (Conv(2, 2), MaxPool(3, 2), BatchNorm(), AveragePool((2, 3), 1), Flatten()),
+    "every activation": (
+        *(
+            Conv(2, 3, padding=1),
+            Activate("sigmoid"),
+            BatchNorm(),
+            Activate("tanh"),
+            BatchNorm(),
+            Activate("leaky_relu"),
+        ),
+        *(Activate("tanh"), Conv(2, 1), Activate("leaky_relu"), Flatten(), Dense(5), Activate("softmax"), Dense(3)),
+    ),
+    "nothing to learn before the end": (AveragePool(2), RELU, Residual((RELU, Dropout(0.5))), Flatten(), Dense(3)),
+    "blocks in blocks": (
+        Conv(2, 3, stride=2, padding=1),
+        Residual((Residual((Conv(2, 3, padding=1), RELU)), BatchNorm(), Residual((Activate("tanh"),)))),
+        RELU,
+        MaxPool(2),
+        Dropout(0.3),
+        *(Flatten(), Residual((Dense(8), BatchNorm(), RELU)), Dropout(0.2), Dense(3)),
+    ),
+    "a block first": (Residual((Conv(2, 3, padding=1), RELU)), RELU, Flatten(), Dense(3), BatchNorm()),
+    "nothing to learn": (MaxPool(4), Flatten()),
+    "wide enough for Winograd": (Conv(17, 3), RELU, Conv(18, 3, padding=1), Flatten(), Dense(3)),
+}
+ROWS = {
+    "rows with a block": (Residual((BatchNorm(), Activate("tanh"), Dense(7))), RELU, Dropout(0.5), Dense(3)),
+    "rows": (Activate("sigmoid"), Dropout(0.1), Dense(4), BatchNorm(), RELU, Dense(3)),
+}
+FORMS = {name: ((2, 9, 8), made) for name, made in IMAGE.items()} | {name: ((7,), made) for name, made in ROWS.items()}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_one_call_gives_what_a_call_for_each_operation_gives(name: str) -> None:
+    architecture = Architecture(*FORMS[name])
+    one = network.Network(architecture, seed=1, dtype="float64")
+    other = copy.deepcopy(one)
+    mine, theirs = optimizers.Adam(0.01), optimizers.Adam(0.01)
+    rng = np.random.default_rng(0)
+    for rows in (3, 20, 2, 37):  # fewer than a register holds, more, a smaller batch in the same memory
+        x, y = rng.normal(size=(rows, one.layer_sizes[0])), rng.integers(0, one.layer_sizes[1], rows)
+        masks = [rng.choice([0.0, 2.0], size=(rows, size)) for size, _ in architecture.dropouts()]
+        loss, expected = one.train_step(x, y, mine, masks), layered.op_by_op(other, x, y, theirs, masks)
+        assert loss == pytest.approx(expected, rel=1e-11)
+        for got, wanted in zip(one._gradients(), other._gradients(), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-11)
+        for got, wanted in zip(one.running_statistics, other.running_statistics, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
+        for p, q in zip(one.parameters, other.parameters, strict=True):
+            np.copyto(p, q)  # or Adam would turn a rounding of a slope of zero into a step
+        for training in (False, True):
+            got = one.forward(x, masks, training)
+            np.testing.assert_allclose(got, other.outputs(x, masks, training)[-1], rtol=1e-10, atol=1e-11)
+
+
+def test_a_replaced_parameter_is_used_or_refused() -> None:
+    made = network.Network(lenet5(), seed=1, dtype="float64")
+    x, y = np.random.default_rng(0).random((2, 784)), np.array([1, 2])
+    before = made.forward(x)
+    made.layers[0].bias = made.layers[0].bias + 1.0
+    assert not np.array_equal(made.forward(x), before)
+    made.layers[3].weights = made.layers[3].weights.astype(np.float32)
+    with pytest.raises(ValueError, match="weights was replaced by float32"):
+        made.train_step(x, y, optimizers.SGD(0.1))
+    made.layers[3].weights = made.layers[3].grad_weights
+    with pytest.raises(ValueError, match="overlaps"):
+        made.train_step(x, y, optimizers.SGD(0.1))
+
+
+def test_a_nan_comes_out_as_nan() -> None:
+    made = network.Network(lenet5(), seed=1)
+    x = np.zeros((3, 784), np.float32)
+    x[1, 300] = np.nan
+    out = made.forward(x)
+    assert np.isnan(out[1]).all()
+    assert np.isfinite(out[[0, 2]]).all()
