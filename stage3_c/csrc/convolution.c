@@ -10,6 +10,11 @@ static int worth_winograd(const convolution *s) {
     return s->channels >= WORTH_WINOGRAD && s->filters >= WORTH_WINOGRAD && NAME(winograd_can)(s, 4);
 }
 
+/* Whether the images have tiles enough to fill most of a register. */
+static int worth_tiles(const convolution *s, size_t batch) {
+    return batch * ((s->out_height + 3) / 4) * ((s->out_width + 3) / 4) >= 3 * LANES / 4;
+}
+
 static size_t image_of_x(const convolution *s) { return s->channels * s->height * s->width; }
 
 static size_t image_of_y(const convolution *s) { return s->filters * s->out_height * s->out_width; }
@@ -40,7 +45,7 @@ static int forward_in_lanes(pool *threads, const convolution *s, size_t batch, c
 
 int NAME(conv2d_activated)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                            const real *b, enum activation activation, real *y) {
-    if (worth_winograd(s))
+    if (worth_winograd(s) && worth_tiles(s, batch))
         return NAME(winograd_forward)(threads, s, 4, pool_threads(threads), batch, x, w, b, activation, y);
     if (batch >= WORTH_LANES) return forward_in_lanes(threads, s, batch, x, w, b, activation, y);
     return NAME(conv2d_implicit_threads)(threads, s, batch, x, w, b, activation, y);

@@ -40,7 +40,8 @@ typedef struct {
     const real *b;
     enum activation activation;
     const real *x;
-    real *y, *u;                     /* u: (places, rows, depth) */
+    real *y, *u;                     /* u: (places, rows, depth), each place u_place numbers after the one before */
+    size_t u_place;
 } winograd;
 
 static size_t side(size_t outputs) { return outputs + 2; }
@@ -86,18 +87,24 @@ static void transform_weights(void *argument, size_t part, size_t parts, void *w
         for (size_t q = 0; q < job->depth; q += LANES) {
             const size_t count = smaller(LANES, job->depth - q);
             real numbers[9][LANES] = {{0}};
-            for (size_t l = 0; l < count; l++) {
-                const real *from = job->w + r * job->w_row + (q + l) * job->w_depth;
-                for (size_t t = 0; t < 9; t++) numbers[t][l] = from[job->flipped ? 8 - t : t];
+            const real *from = job->w + r * job->w_row + q * job->w_depth;
+            size_t l = 0;
+            for (; l + FOUR <= count; l += FOUR, from += FOUR * job->w_depth) {
+                transpose_square(&numbers[0][l], LANES, from, job->w_depth);
+                transpose_square(&numbers[4][l], LANES, from + 4, job->w_depth);
+                for (size_t k = 0; k < FOUR; k++) numbers[8][l + k] = from[k * job->w_depth + 8];
+            }
+            for (; l < count; l++, from += job->w_depth) {
+                for (size_t t = 0; t < 9; t++) numbers[t][l] = from[t];
             }
             vector kernel[9], places[MOST * MOST];
-            for (size_t t = 0; t < 9; t++) kernel[t] = load(numbers[t]);
+            for (size_t t = 0; t < 9; t++) kernel[job->flipped ? 8 - t : t] = load(numbers[t]);
             if (job->outputs == 4)
                 kernel_to_places(4, kernel, places);
             else
                 kernel_to_places(2, kernel, places);
             for (size_t place = 0; place < a * a; place++) {
-                real *to = job->u + (place * job->rows + r) * job->depth + q;
+                real *to = job->u + place * job->u_place + r * job->depth + q;
                 if (count == LANES)
                     store(to, places[place]);
                 else
@@ -351,7 +358,7 @@ static void convolve_tiles(void *argument, size_t part, size_t parts, void *work
             lanes_inputs(job, first, registers, v);
         for (size_t place = 0; place < a * a; place++)
             NAME(matmul_tile)(job->depth, columns,
-                              (NAME(strided)){job->u + place * job->rows * job->depth, job->depth, 1},
+                              (NAME(strided)){job->u + place * job->u_place, job->depth, 1},
                               (NAME(strided)){v + place * place_v, columns, 1}, m + place * place_m, 0, job->rows, 0,
                               columns, (NAME(epilogue)){NULL, IDENTITY}, workspace);
         if (job->images > 0)
@@ -381,7 +388,8 @@ static int run_winograd(pool *threads, winograd *job, size_t parts) {
     job->tiles_down = ((size_t)job->out_height + m - 1) / m;
     job->tiles_across = ((size_t)job->out_width + m - 1) / m;
     job->tiles = images * job->tiles_down * job->tiles_across;
-    borrowed *memory = pool_borrow(threads, side(m) * side(m) * job->rows * job->depth * sizeof(real));
+    job->u_place = job->rows * job->depth + LANES; /* no power of two: see place_size */
+    borrowed *memory = pool_borrow(threads, side(m) * side(m) * job->u_place * sizeof(real));
     if (memory == NULL) return -1;
     job->u = borrowed_memory(memory);
     int status = pool_run(threads, transform_weights, job, smaller(parts, job->rows));

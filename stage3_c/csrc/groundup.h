@@ -306,6 +306,8 @@ int NAME(winograd_forward)(pool *threads, const convolution *s, size_t outputs, 
 
 /* indices: where in its plane each maximum was, the first of equals; the last of several NaN, which count as the largest. */
 EXPORT int NAME(max_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices);
+/* Only y counts; whether the indices are written depends on the window. */
+int NAME(max_pool2d_values)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices);
 EXPORT int NAME(max_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
                                      const int64_t *indices, real *grad_x);
 EXPORT int NAME(average_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y);

@@ -152,8 +152,8 @@ static int forward_few(const pass *way, const NAME(operation) * it) {
         if (in_tile(which)) return status;
         break;
     case MAX_POOL: /* the indices of up to WORTH_LANES images fit into those of a block, though they are larger */
-        status = NAME(max_pool2d)(way->threads, &it->window, way->batch * it->channels, input, it->output,
-                                  (int64_t *)(void *)it->indices);
+        status = NAME(max_pool2d_values)(way->threads, &it->window, way->batch * it->channels, input, it->output,
+                                         (int64_t *)(void *)it->indices);
         break;
     case AVERAGE_POOL:
         return NAME(average_pool2d)(way->threads, &it->window, way->batch * it->channels, input, it->output);

@@ -16,6 +16,7 @@ typedef struct {
     real *to;
     int64_t *indices;
     const int64_t *chosen;
+    int only_values;
 } job;
 
 static int share_out(pool *threads, pool_task task, job *all) {
@@ -63,19 +64,39 @@ static void max_of_windows(const pooling *s, const real *x, real *y, int64_t *in
     }
 }
 
+/* The same without the places, which only the way back asks for: whole registers of comparisons. */
+static void largest_of_fours(const pooling *s, const real *restrict x, real *restrict y) {
+    for (size_t i = 0; i < s->out_height; i++, y += s->out_width) {
+        const real *upper = x + 2 * i * s->width, *lower = upper + s->width;
+        for (size_t j = 0; j < s->out_width; j++) {
+            const real a = upper[2 * j], b = upper[2 * j + 1], c = lower[2 * j], d = lower[2 * j + 1];
+            const real above = b <= a || a != a ? a : b, below = d <= c || c != c ? c : d; /* a NaN stays */
+            y[j] = below <= above || above != above ? above : below;
+        }
+    }
+}
+
 static void max_planes(void *argument, size_t part, size_t parts, void *workspace) {
     (void)workspace;
     const job *all = argument;
     const pooling *s = all->s;
     const size_t plane = s->height * s->width, outputs = s->out_height * s->out_width;
     const int fours = s->rows == 2 && s->columns == 2 && s->stride_rows == 2 && s->stride_columns == 2;
-    for (size_t p = all->planes * part / parts; p < all->planes * (part + 1) / parts; p++)
+    for (size_t p = all->planes * part / parts; p < all->planes * (part + 1) / parts && all->only_values; p++)
+        largest_of_fours(s, all->from + p * plane, all->to + p * outputs);
+    for (size_t p = all->planes * part / parts; p < all->planes * (part + 1) / parts && !all->only_values; p++)
         (fours ? max_of_fours : max_of_windows)(s, all->from + p * plane, all->to + p * outputs,
                                                 all->indices + p * outputs);
 }
 
 int NAME(max_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices) {
-    job all = {s, planes, x, y, indices, NULL};
+    job all = {s, planes, x, y, indices, NULL, 0};
+    return share_out(threads, max_planes, &all);
+}
+
+int NAME(max_pool2d_values)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices) {
+    const int fours = s->rows == 2 && s->columns == 2 && s->stride_rows == 2 && s->stride_columns == 2;
+    job all = {s, planes, x, y, indices, NULL, fours};
     return share_out(threads, max_planes, &all);
 }
 
@@ -92,7 +113,7 @@ static void max_planes_backward(void *argument, size_t part, size_t parts, void 
 
 int NAME(max_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
                               const int64_t *indices, real *grad_x) {
-    job all = {s, planes, grad_y, grad_x, NULL, indices};
+    job all = {s, planes, grad_y, grad_x, NULL, indices, 0};
     return share_out(threads, max_planes_backward, &all);
 }
 
@@ -120,7 +141,7 @@ static void average_planes(void *argument, size_t part, size_t parts, void *work
 }
 
 int NAME(average_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y) {
-    job all = {s, planes, x, y, NULL, NULL};
+    job all = {s, planes, x, y, NULL, NULL, 0};
     return share_out(threads, average_planes, &all);
 }
 
@@ -146,7 +167,7 @@ static void average_planes_backward(void *argument, size_t part, size_t parts, v
 }
 
 int NAME(average_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y, real *grad_x) {
-    job all = {s, planes, grad_y, grad_x, NULL, NULL};
+    job all = {s, planes, grad_y, grad_x, NULL, NULL, 0};
     return share_out(threads, average_planes_backward, &all);
 }
 
