@@ -89,7 +89,7 @@ static void transform_weights(void *argument, size_t part, size_t parts, void *w
             real numbers[9][LANES] = {{0}};
             const real *from = job->w + r * job->w_row + q * job->w_depth;
             size_t l = 0;
-            for (; l + FOUR <= count; l += FOUR, from += FOUR * job->w_depth) {
+            for (; LANES >= FOUR && l + FOUR <= count; l += FOUR, from += FOUR * job->w_depth) {
                 transpose_square(&numbers[0][l], LANES, from, job->w_depth);
                 transpose_square(&numbers[4][l], LANES, from + 4, job->w_depth);
                 for (size_t k = 0; k < FOUR; k++) numbers[8][l + k] = from[k * job->w_depth + 8];
