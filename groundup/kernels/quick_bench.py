@@ -25,7 +25,6 @@ QUICK: dict[str, tuple[str, ...]] = {
     ),
     "ladders": (
         "matmul_1_basic.naive float32",
-        "matmul_1_basic.tiled(16, 'nn').multiply float32",
         "matmul_1_basic.tiled(32, 'nn').multiply float32",
         "matmul_2_register.register_2d('nn') float32",
         "matmul_3_warp.multiply('nn', True, dtype) float32",
