@@ -8,13 +8,15 @@ lines       the same as text
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from groundup import inside
+from groundup.inside_layers import Layered, filter_images, layer_maps
+from shared.architectures import Architecture
+from shared.charts.architecture import TITLES
 from shared.charts.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import SIDE, Dataset, Split, load_dataset
@@ -43,32 +45,42 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     settings = _settings(checkpoint)
     data = load_dataset(settings["dataset"], data_dir or settings["data_dir"])
     _check_fit(checkpoint, data)
-    plain = data.test.x
-    normalisation = Normalisation.from_notes(settings)
-    if normalisation is not None:  # the network learned from such images
-        data = normalisation.dataset(data)
     records = _records(checkpoint.path.parent / METRICS)
-    found = findings(checkpoint, data, records, count)
-    found = replace(found, images=plain[found.wrong].reshape(found.images.shape))
+    learned = _as_learned(checkpoint, data)
+    found = findings(checkpoint, data, records, count, learned)
     stage = load_stage("numpy")
-    loss, _, _ = evaluate(stage, build_network(stage, checkpoint), data.test)
+    loss, _, _ = evaluate(stage, build_network(stage, checkpoint), learned.test)
     folder = out or checkpoint.path.parent / "look"
     files = save_all(found, folder)
     return _document(checkpoint, found, loss, folder, files), found
 
 
-def findings(checkpoint: Checkpoint, data: Dataset, records: list[EpochRecord], count: int) -> Findings:
-    """The numbers that the figures show, of a checkpoint's network and the test images. count: number of mistakes."""
-    parameters, activation, test = checkpoint.parameters, checkpoint.activation, data.test
+def _as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:
+    """The data set as the network learned from it: normalised, if the run did that."""
+    normalisation = Normalisation.from_notes(_settings(checkpoint))
+    return data if normalisation is None else normalisation.dataset(data)
+
+
+def findings(
+    checkpoint: Checkpoint, data: Dataset, records: list[EpochRecord], count: int, learned: Dataset | None = None
+) -> Findings:
+    """The numbers that the figures show, of a checkpoint's network and the test images.
+
+    count: number of mistakes; learned: the data set as the network learned from it, None for `data` itself
+    """
+    learned = learned or data
+    if checkpoint.architecture is not None:
+        return _layered_findings(checkpoint, checkpoint.architecture, data, learned.test, records, count)
+    parameters, activation, test = checkpoint.parameters, checkpoint.activation, learned.test
     dtype = parameters[0].dtype
     predictions, beliefs = _answers(parameters, activation, test, dtype)
     wrong = inside.most_wrong(beliefs, test.y, count)
-    images = test.x[wrong].astype(dtype)
+    seen = test.x[wrong].astype(dtype)
     labels, taken_for = test.y[wrong], predictions[wrong]
-    pull = np.zeros_like(images)
+    pull = np.zeros_like(seen)
     if len(wrong):
-        pull = inside.saliency(parameters, activation, images, taken_for)
-        pull = pull - inside.saliency(parameters, activation, images, labels)
+        pull = inside.saliency(parameters, activation, seen, taken_for)
+        pull = pull - inside.saliency(parameters, activation, seen, labels)
     shape = (SIDE, SIDE)
     return Findings(
         network=f"{'-'.join(map(str, checkpoint.layer_sizes))} {activation}",
@@ -80,13 +92,55 @@ def findings(checkpoint: Checkpoint, data: Dataset, records: list[EpochRecord], 
         unit_sizes=np.linalg.norm(parameters[0], axis=0),
         confusion=inside.confusion_matrix(test.y, predictions, data.classes),
         wrong=wrong,
-        images=images.reshape(-1, *shape),
+        images=data.test.x[wrong].reshape(-1, *shape),
         labels=labels,
         predictions=taken_for,
         confidence=beliefs[wrong, taken_for],
         pull=pull.reshape(-1, *shape),
         activity=_activity(parameters, test, dtype) if activation == "relu" else [],
         records=records,
+    )
+
+
+def _layered_findings(
+    checkpoint: Checkpoint,
+    architecture: Architecture,
+    data: Dataset,
+    test: Split,
+    records: list[EpochRecord],
+    count: int,
+) -> Findings:
+    """The same for a convolutional network. test: the test images as the network learned from them."""
+    network = Layered(checkpoint, architecture)
+    beliefs = inside.probabilities(network.scores(test.x))
+    predictions = beliefs.argmax(axis=1)
+    wrong = inside.most_wrong(beliefs, test.y, count)
+    labels, taken_for = test.y[wrong], predictions[wrong]
+    pull = network.saliency(test.x[wrong], taken_for, labels) if len(wrong) else np.zeros((0, SIDE * SIDE))
+    weights, shape = checkpoint.parameters[0], (SIDE, SIDE)
+    convolves = weights.ndim == 4
+    shown = int(wrong[0]) if len(wrong) else 0
+    model = checkpoint.about_run.get("notes", {}).get("model")
+    return Findings(
+        network=TITLES.get(model) or plural(len(architecture.layers), "layer"),
+        loss=checkpoint.loss,
+        trained=f"{_how_long(checkpoint)} of {data.name} by {STAGE_TITLES[checkpoint.stage]}",
+        dataset=data.name,
+        names=NAMES[data.name],
+        unit_images=filter_images(weights) if convolves else inside.first_layer_images(weights, shape),
+        unit_sizes=np.sqrt(np.sum(weights**2, axis=(1, 2, 3) if convolves else 0)),
+        confusion=inside.confusion_matrix(test.y, predictions, data.classes),
+        wrong=wrong,
+        images=data.test.x[wrong].reshape(-1, *shape),
+        labels=labels,
+        predictions=taken_for,
+        confidence=beliefs[wrong, taken_for],
+        pull=pull.reshape(-1, *shape),
+        activity=network.activity(test.x),
+        records=records,
+        what="filter" if convolves else "unit",
+        maps=layer_maps(network, test.x[shown], data.test.x[shown].reshape(shape)),
+        mapped=(int(test.y[shown]), beliefs[shown].tolist()),
     )
 
 
@@ -127,11 +181,6 @@ def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
 
 def _check_fit(checkpoint: Checkpoint, data: Dataset) -> None:
-    if checkpoint.architecture is not None:
-        raise CheckpointError(
-            f"{checkpoint.path} holds a network with convolutions or other layers; so far groundup look shows the "
-            "inside of stacks of dense layers only. groundup look --architecture draws a known network"
-        )
     sizes = checkpoint.layer_sizes
     if sizes[0] != SIDE * SIDE or sizes[-1] != data.classes:
         raise CheckpointError(

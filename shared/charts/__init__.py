@@ -23,6 +23,8 @@
     architecture   the layers of a network, its parameters and its work; of an Architecture, not Results
     inside         what a trained network looks for and confuses; of Findings, not Results
 
+    activation_maps  what each layer of a convolutional network makes of one image
+
     gpu_report     the four figures of the GPU report
 
     book           all of them, in reading order

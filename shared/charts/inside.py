@@ -13,6 +13,8 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
+from shared.charts import activation_maps
+from shared.charts.activation_maps import LayerMaps
 from shared.charts.colours import BLUE, GREEN, INK, ORANGE, PAPER, RULE, VERMILION, shade, text_on
 from shared.charts.save import save
 from shared.charts.style import SMALL, Chart, house_style, new_figure
@@ -30,6 +32,8 @@ MOST_UNITS = 48
 AGAINST_AND_FOR = LinearSegmentedColormap.from_list("against-for", ["#2B8CCBFF", "#2B8CCB00", "#D55E0000", "#D55E00FF"])
 """Blue below 0, orange above it, transparent at 0: an image has no palettes, so its colours suit light and dark."""
 INKS = LinearSegmentedColormap.from_list("ink", [f"{INK}00", INK])
+
+_COLUMN = "Each image is one column of W1, with the pixel's weight where the pixel is. "
 
 FULL_COLOUR = 0.7
 """The value at which weights and pulls have their full colour. At 1, a few large values would leave the others pale."""
@@ -49,6 +53,9 @@ class Findings:
     activity: for each hidden layer the share of test images for which each unit is not 0; empty where the activation
         has no exact 0
     records: of each epoch, empty where there are none
+    what: what each unit of the first layer is called: "unit", or "filter" of a convolution
+    maps: what each layer makes of one image, the image first, the scores last; empty for a stack of dense layers
+    mapped: (label of that image, probability of each class)
     """
 
     network: str
@@ -67,6 +74,9 @@ class Findings:
     pull: np.ndarray
     activity: Sequence[np.ndarray]
     records: Sequence[EpochRecord]
+    what: str = "unit"
+    maps: Sequence[LayerMaps] = ()
+    mapped: tuple[int, Sequence[float]] = (0, ())
 
     @property
     def tested(self) -> int:
@@ -82,7 +92,9 @@ def first_layer(found: Findings) -> Chart:
     units = len(found.unit_images)
     chosen = np.sort(np.argsort(-found.unit_sizes, kind="stable")[:MOST_UNITS])
     dead = set(np.flatnonzero(found.activity[0] == 0).tolist()) if found.activity else set()
-    what, plural = ("class", "classes") if found.network.count("-") == 1 else ("unit", "units")
+    dead = dead if not found.activity or len(found.activity[0]) == units else set()
+    filters = found.what == "filter"
+    what, plural = ("class", "classes") if found.network.count("-") == 1 else (found.what, f"{found.what}s")
     number = len(dead & set(chosen.tolist()))
     some = "all" if len(chosen) == units else f"{len(chosen)} of {units}"
     where = "" if what == "class" else " of the first layer"
@@ -99,6 +111,9 @@ def first_layer(found: Findings) -> Chart:
         for place, unit in enumerate(chosen):
             y, x = place // columns * (height + gap), place % columns * (width + gap)
             mosaic[y : y + height, x : x + width] = found.unit_images[unit]
+            if filters:
+                edge = (x - 0.5, y - 0.5), width, height
+                axes.add_patch(Rectangle(*edge, fill=False, edgecolor=RULE, linewidth=0.8, clip_on=False))
             if unit in dead:
                 frame = (x - 1, y - 1), width + 1, height + 1
                 axes.add_patch(Rectangle(*frame, fill=False, edgecolor=INK, linewidth=1.2, clip_on=False))
@@ -115,8 +130,10 @@ def first_layer(found: Findings) -> Chart:
         title,
         f"The weights of {len(chosen)} of the {units} {plural}{where} of {found.network} as images of "
         f"{height} by {width} pixels.{framed}",
-        "Each image is one column of W1, with the pixel's weight where the pixel is. Each has a colour scale of its "
-        f"own, symmetric about 0. Pixels that are always empty keep the noise they were drawn with.{framed}",
+        ("Each image is one filter, which is laid on every place of an image. " if filters else _COLUMN)
+        + "Each has a colour scale of its own, symmetric about 0."
+        + ("" if filters else " Pixels that are always empty keep the noise they were drawn with.")
+        + framed,
     )
 
 
@@ -283,7 +300,21 @@ def learning(found: Findings) -> Chart | None:
     )
 
 
-FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (first_layer, confusion, most_wrong, activity, learning)
+def layers(found: Findings) -> Chart | None:
+    """What each layer makes of one image. None for a stack of dense layers."""
+    if not found.maps:
+        return None
+    return activation_maps.drawing(found.maps, found.network, found.names, *found.mapped, _footer(found))
+
+
+FIGURES: tuple[Callable[[Findings], Chart | None], ...] = (
+    first_layer,
+    layers,
+    confusion,
+    most_wrong,
+    activity,
+    learning,
+)
 
 
 def save_all(found: Findings, folder: Path) -> list[Path]:

@@ -20,6 +20,7 @@ from shared.charts.style import Chart
 from shared.charts.words import NO_BREAK
 from shared.data.datasets import Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation
+from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
 from shared.training import loop
 from shared.training.checkpoints import load_checkpoint, save_checkpoint
 from shared.training.metrics import evaluate
@@ -28,6 +29,9 @@ from tests.shared.charts import chart_checks
 
 FULL = load_dataset("mnist-subset")
 SMALL = Dataset("mnist-subset", Split(FULL.train.x[:600], FULL.train.y[:600]), FULL.test, 10)
+FEW = Dataset(
+    "mnist-subset", Split(FULL.train.x[:300], FULL.train.y[:300]), Split(FULL.test.x[:200], FULL.test.y[:200]), 10
+)
 FIGURES = ["first_layer_weights", "confusion", "most_wrong", "activity", "learning_curves"]
 
 
@@ -171,12 +175,60 @@ def test_what_is_no_run_is_one_clear_error(runs: Path, tmp_path: Path) -> None:
         run(runs / "relu", "--count", "0")
 
 
-def test_a_network_of_other_layers_than_dense_ones_is_told_plainly(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def layered(tmp_path_factory: pytest.TempPathFactory) -> charts.Findings:
+    """What there is to see of a small residual network after a few steps on normalised images."""
+    folder = tmp_path_factory.mktemp("layered")
     stage = contract.load_stage("numpy")
-    network = stage.network.Network(named("lenet5"))
-    save_checkpoint(tmp_path / "last.safetensors", stage, network, None, {"notes": DEFAULTS})
-    with pytest.raises(ValueError, match="holds a network with convolutions or other layers; so far groundup look"):
-        run(tmp_path)
+    normal: tuple[Any, ...] = (Conv(4, 3, stride=2), BatchNorm())
+    block = Residual((Conv(4, 3, padding=1), BatchNorm()))
+    head = (MaxPool(2), Activate("relu"), Flatten(), Dropout(0.25), Dense(12), Activate("relu"), Dense(10))
+    network = stage.network.Network(Architecture((1, 28, 28), (*normal, block, *head)), seed=1)
+    normalisation = Normalisation.of(FEW.train.x)
+    loop.train(
+        *(stage, network, stage.optimizers.SGD(0.1), normalisation.dataset(FEW).train, TrainingSettings(1)),
+        saving=Saving(folder, notes=DEFAULTS | normalisation.as_note()),
+        hooks=QUIET,
+    )
+    checkpoint = load_checkpoint(folder / "last.safetensors")
+    return looking.findings(checkpoint, FEW, [], 3, looking._as_learned(checkpoint, FEW))
+
+
+def test_a_convolutional_network_is_asked_about_normalised_images_and_shown_with_plain_ones(
+    layered: charts.Findings,
+) -> None:
+    assert (layered.network, layered.what, layered.unit_images.shape) == ("10 layers", "filter", (4, 3, 3))
+    assert layered.tested == len(FEW.test)
+    assert [len(shares) for shares in layered.activity] == [4, 12]
+    np.testing.assert_array_equal(layered.images[0].ravel(), FEW.test.x[layered.wrong[0]])
+    words = [each.words for each in layered.maps]
+    assert words[:3] == ["the image", "Conv(4, 3, stride=2) · batch norm", "residual block of 1 convolution"]
+    assert words[3:] == ["MaxPool(2) · relu", "Dense(12) · relu", "Dense(10)"]
+    assert layered.maps[3].output.shape == (4, 6, 6)
+    label, beliefs = layered.mapped
+    assert label == layered.labels[0]
+    assert np.argmax(beliefs) == layered.predictions[0]
+
+
+def test_the_pull_of_a_convolutional_network_is_the_slope_of_its_scores(layered: charts.Findings) -> None:
+    assert np.abs(layered.pull).max() > 0
+    assert layered.pull.shape == layered.images.shape
+
+
+@pytest.mark.parametrize("figure", [charts.first_layer, charts.layers, charts.activity], ids=lambda each: each.__name__)
+def test_every_text_of_a_convolutional_network_s_figures_can_be_read(layered: charts.Findings, figure: Any) -> None:
+    chart = figure(layered)
+    assert chart_checks.overlapping(chart.figure) == []
+    assert chart_checks.cut_off(chart.figure) == []
+    assert chart_checks.unreadable(chart.figure) == []
+    assert chart_checks.too_small(chart.figure) == []
+
+
+def test_clothes_have_long_names_that_fit(layered: charts.Findings) -> None:
+    chart = charts.layers(replace(layered, names=looking.CLOTHES))
+    assert chart is not None
+    assert chart_checks.overlapping(chart.figure) == []
+    assert chart_checks.cut_off(chart.figure) == []
 
 
 def test_a_network_of_normalised_images_is_asked_about_such_images(

@@ -1,0 +1,110 @@
+"""Measures of a trained convolutional network, beside those of groundup/inside.py, which are for dense layers.
+
+Layered             a network of a checkpoint on stage 2, asked about images
+filter_images       the filters of the first convolution as images
+layer_maps          what each layer makes of one image
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from shared.architectures import Architecture
+from shared.charts.activation_maps import LayerMaps
+from shared.contract import load_part, load_stage
+from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Layer, Residual, describe
+from shared.numbers import plural
+from shared.training.checkpoints import Checkpoint, build_network
+
+AT_A_TIME = 100
+"""Images in one forward pass; this bounds the memory."""
+
+
+class Layered:
+    """The network of a checkpoint, built on stage 2. x is (batch, features), as the network learned from it."""
+
+    def __init__(self, checkpoint: Checkpoint, architecture: Architecture) -> None:
+        self.architecture = architecture
+        self._network = build_network(load_stage("numpy"), checkpoint)
+        self._dtype = checkpoint.dtype
+        self._parts = load_part("numpy", "parts")
+
+    def scores(self, x: np.ndarray) -> np.ndarray:
+        """(batch, classes): the output of `Network.forward`."""
+        return np.concatenate([np.asarray(self._network.forward(part)) for part in self._in_parts(x)])
+
+    def outputs(self, x: np.ndarray) -> list[np.ndarray]:
+        """The output of every top-level layer."""
+        network = self._network
+        return [np.asarray(each) for each in network.outputs(x.astype(self._dtype))]  # type: ignore[attr-defined]
+
+    def saliency(self, x: np.ndarray, plus: np.ndarray, minus: np.ndarray) -> np.ndarray:
+        """d (score[plus] - score[minus]) / dx for each row, (batch, features); plus, minus: classes (batch,).
+
+        Backpropagation from the scores through the parts of stage 2, in evaluation: batch normalisation is a constant
+        scale there, and nothing is dropped.
+        """
+        parts, layers = self._parts, self._network.layers
+        images = x.astype(self._dtype).reshape(len(x), *self.architecture.input_shape)
+        outputs = parts.forward(layers, images, parts.Pass(False, None))
+        grad = np.zeros_like(outputs[-1])
+        rows = np.arange(len(x))
+        grad[rows, plus] += 1
+        grad[rows, minus] -= 1
+        return np.array(parts.backward(layers, grad, True)).reshape(len(x), -1)
+
+    def activity(self, x: np.ndarray) -> list[np.ndarray]:
+        """For each ReLU at the top level the share of images for which each unit, or channel, is not 0 everywhere."""
+        layers = self.architecture.layers
+        chosen = [i for i, layer in enumerate(layers) if layer == Activate("relu")]
+        counts: list[np.ndarray | None] = [None] * len(chosen)
+        for part in self._in_parts(x):
+            outputs = self.outputs(part)
+            for k, i in enumerate(chosen):
+                alive = np.any(outputs[i].reshape(len(part), outputs[i].shape[1], -1) != 0, axis=2).sum(axis=0)
+                before = counts[k]
+                counts[k] = alive if before is None else before + alive
+        return [np.asarray(each) / len(x) for each in counts if each is not None]
+
+    def _in_parts(self, x: np.ndarray) -> Iterator[np.ndarray]:
+        return (x[i : i + AT_A_TIME].astype(self._dtype) for i in range(0, len(x), AT_A_TIME))
+
+
+def filter_images(weights: np.ndarray) -> np.ndarray:
+    """The first convolution's filters (O, C, kh, kw) as images (O, kh, kw) from -1 to 1, each by its largest |weight|.
+
+    Of several channels the mean is shown. A filter whose weights are all 0 gives an image of 0.
+    """
+    images = weights.mean(axis=1)
+    largest = np.abs(images).max(axis=(1, 2), keepdims=True)
+    return np.asarray(images / np.where(largest == 0, 1, largest))
+
+
+def layer_maps(network: Layered, x: np.ndarray, image: np.ndarray) -> list[LayerMaps]:
+    """The image and what the network makes of it, a row for each layer with weights or windows.
+
+    x: (features,) as the network learned from it; image: the same as it is shown, (height, width)
+    """
+    found = [LayerMaps("the image", image[np.newaxis])]
+    for layer, output in zip(network.architecture.layers, network.outputs(x[np.newaxis]), strict=True):
+        if isinstance(layer, Activate | BatchNorm | Dropout | Flatten):
+            last = found.pop()
+            named = f"{last.words} · {_short(layer)}" if _short(layer) else last.words
+            found.append(LayerMaps(named, last.output if isinstance(layer, Flatten) else output[0]))
+        else:
+            found.append(LayerMaps(_words(layer), output[0]))
+    return found
+
+
+def _words(layer: Layer) -> str:
+    if isinstance(layer, Residual):
+        weights = sum(isinstance(each, Conv | Dense) for each in layer.layers)
+        return f"residual block of {plural(weights, 'convolution')}"
+    return describe(layer)
+
+
+def _short(layer: Layer) -> str:
+    """What is said of a layer that only changes the numbers of the one before; flattening and dropout change none."""
+    return layer.name if isinstance(layer, Activate) else "batch norm" if isinstance(layer, BatchNorm) else ""
