@@ -8,7 +8,8 @@ train, recipes    a training with the settings of `groundup train`; those of the
 check             all stages against a reference, and their gradients
 as_it_goes        what a long command is doing, on a terminal and in a log
 bench_plan        the options of `groundup bench` as a plan
-look, inside      a look inside a trained network; what it has learned
+look, inside, inside_layers
+                  a look inside a trained network; what it has learned
 live, live_view   measures of a running training; the view that shows them
 gpu_report        everything that is to be known of stage 4 on a GPU; gpu_parts are its parts
 doctor/           what this machine has and lacks, and the command that mends it

@@ -30,6 +30,7 @@ class Layered:
         self._network = build_network(load_stage("numpy"), checkpoint)
         self._dtype = checkpoint.dtype
         self._parts = load_part("numpy", "parts")
+        self._memory = load_part("numpy", "arrays").Scratch()
 
     def scores(self, x: np.ndarray) -> np.ndarray:
         """(batch, classes): the output of `Network.forward`."""
@@ -48,12 +49,13 @@ class Layered:
         """
         parts, layers = self._parts, self._network.layers
         images = x.astype(self._dtype).reshape(len(x), *self.architecture.input_shape)
-        outputs = parts.forward(layers, images, parts.Pass(False, None))
+        way = parts.Pass(training=False, masks=None, memory=self._memory)
+        outputs = parts.forward(layers, images, way)
         grad = np.zeros_like(outputs[-1])
         rows = np.arange(len(x))
         grad[rows, plus] += 1
         grad[rows, minus] -= 1
-        return np.array(parts.backward(layers, grad, True)).reshape(len(x), -1)
+        return np.array(parts.backward(layers, grad, way, needs_grad_input=True)).reshape(len(x), -1)
 
     def activity(self, x: np.ndarray) -> list[np.ndarray]:
         """For each ReLU at the top level the share of images for which each unit, or channel, is not 0 everywhere."""
@@ -92,7 +94,7 @@ def layer_maps(network: Layered, x: np.ndarray, image: np.ndarray) -> list[Layer
         if isinstance(layer, Activate | BatchNorm | Dropout | Flatten):
             last = found.pop()
             named = f"{last.words} · {_short(layer)}" if _short(layer) else last.words
-            found.append(LayerMaps(named, last.output if isinstance(layer, Flatten) else output[0]))
+            found.append(LayerMaps(named, last.output if isinstance(layer, Flatten | Dropout) else output[0]))
         else:
             found.append(LayerMaps(_words(layer), output[0]))
     return found

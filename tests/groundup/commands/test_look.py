@@ -270,6 +270,9 @@ def shown(chart: Chart | None) -> Chart:
 def test_every_text_of_every_figure_can_be_read(found: charts.Findings, figure: Any) -> None:
     clothes = replace(found, names=looking.CLOTHES, dataset="fashion-mnist")
     for each in (found, clothes):
+        if figure is charts.layers:
+            assert figure(each) is None  # of dense layers there are no images
+            continue
         chart = shown(figure(each))
         assert chart_checks.overlapping(chart.figure) == []
         assert chart_checks.cut_off(chart.figure) == []
