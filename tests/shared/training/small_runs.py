@@ -58,7 +58,8 @@ def timeless(records: list[EpochRecord]) -> list[EpochRecord]:
 def assert_same_run(one: Path, other: Path) -> None:
     for name in ("last.safetensors", "best.safetensors"):
         a, b = load_checkpoint(one / name), load_checkpoint(other / name)
-        for x, y in zip(a.parameters, b.parameters, strict=True):
+        numbers = ([*each.parameters, *each.running_statistics] for each in (a, b))
+        for x, y in zip(*numbers, strict=True):
             np.testing.assert_array_equal(x, y)
         assert a.optimizer_state["steps"] == b.optimizer_state["steps"]
         assert a.optimizer_state["buffers"].keys() == b.optimizer_state["buffers"].keys()

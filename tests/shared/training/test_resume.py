@@ -17,7 +17,7 @@ import pytest
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 from tests import interrupts
 from tests.shared.training.small_runs import assert_same_run
-from tests.wide import WIDE, widely
+from tests.wide import WIDE, wide, widely
 
 ROOT = Path(__file__).resolve().parents[3]
 # Enough steps that a run takes a second or two, and everything that could remember something is switched on.
@@ -25,6 +25,14 @@ OPTIONS = shlex.split(
     "--hidden 24,12 --optimizer adam --weight-decay 0.0001 --dropout 0.2 --schedule cosine --warmup-epochs 0.5 "
     "--validation 0.2 --epochs 3 --batch-size 16 --seed 11 --checkpoint-every 5 --quiet"
 )
+# Augmented images and the normalisation must come back, too. Running statistics are in test_layered_runs.py.
+LAYERED = shlex.split(
+    "--model lenet5 --epochs 2 --batch-size 16 --validation 0.9 --seed 11 --checkpoint-every 2 --quiet"
+)
+CASES = [
+    pytest.param(("stage2_numpy", OPTIONS, "3 epochs done"), id="dense"),
+    pytest.param(("stage2_numpy", LAYERED, "2 epochs done"), id="layered", marks=wide),
+]
 KILLS = 6 if WIDE else 2
 
 pytestmark = [
@@ -33,10 +41,10 @@ pytestmark = [
 ]
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(stage: str, *arguments: str) -> subprocess.Popen[str]:
     # One thread: how BLAS divides a sum among threads is the one thing that a seed does not fix.
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "stage2_numpy.train", *arguments]
+    command = [sys.executable, "-m", f"{stage}.train", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen(command, cwd=ROOT, env=environment, text=True, preexec_fn=interrupts.hear, **pipes)
 
@@ -70,23 +78,33 @@ def place(checkpoint: Checkpoint) -> tuple[int, int]:
     return position["epoch"], position["step"]
 
 
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> tuple[str, list[str], str]:
+    """(stage, options, what the last line begins with)"""
+    chosen: tuple[str, list[str], str] = request.param
+    return chosen
+
+
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole(case: tuple[str, list[str], str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run that nobody disturbed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    code, _, err = finish(start(*OPTIONS, "--run-dir", str(folder)))
+    code, _, err = finish(start(case[0], *case[1], "--run-dir", str(folder)))
     assert (code, err) == (0, "")
     return folder
 
 
-def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(tmp_path: Path, whole: Path) -> None:
+def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(
+    case: tuple[str, list[str], str], tmp_path: Path, whole: Path
+) -> None:
+    stage, options, ends = case
     folder = tmp_path / "run"
     last = folder / "last.safetensors"
     delays = random.Random(2024)
-    arguments = [*OPTIONS, "--run-dir", str(folder)]
+    arguments = [*options, "--run-dir", str(folder)]
     places = []
     for _ in range(KILLS):
-        process = start(*arguments)
+        process = start(stage, *arguments)
         try:
             # Counted in checkpoints, so that a fast machine gets no further than a slow one; then somewhere in between.
             for _ in range(delays.randint(1, 8)):
@@ -101,20 +119,21 @@ def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(tmp_pat
     assert places == sorted(places)
     assert places[-1] > places[0]
 
-    code, out, err = finish(start(*arguments))
+    code, out, err = finish(start(stage, *arguments))
     assert (code, err) == (0, "")
-    assert out.startswith("3 epochs done")
+    assert out.startswith(ends)
     assert_same_run(folder, whole)
     assert {path.name for path in folder.iterdir()} == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
 
 
 @pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))
 def test_ctrl_c_saves_the_running_step_and_says_how_to_resume(
-    tmp_path: Path, whole: Path, number: signal.Signals
+    case: tuple[str, list[str], str], tmp_path: Path, whole: Path, number: signal.Signals
 ) -> None:
+    stage, options, _ = case
     folder = tmp_path / "run"
     last = folder / "last.safetensors"
-    process = start(*OPTIONS, "--run-dir", str(folder))
+    process = start(stage, *options, "--run-dir", str(folder))
     try:
         assert wait_for_a_newer_file(last, None, process)
         # The first checkpoint is written before the signals are watched; the second one is not.
@@ -126,9 +145,9 @@ def test_ctrl_c_saves_the_running_step_and_says_how_to_resume(
     code, out, err = finish(process)
     assert (code, out) == (2, "")
     epoch, step = place(load_checkpoint(last))
-    command = f"groundup train stage2_numpy --resume {folder}"
+    command = f"groundup train {stage} --resume {folder}"
     assert err == f"interrupted: saved epoch {epoch + 1}, step {step}; resume with: {command}\n"
 
-    code, _, err = finish(start("--resume", str(folder), "--quiet"))
+    code, _, err = finish(start(stage, "--resume", str(folder), "--quiet"))
     assert (code, err) == (0, "")
     assert_same_run(folder, whole)
