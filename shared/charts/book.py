@@ -7,6 +7,7 @@ from pathlib import Path
 
 from shared.bench.document import Results
 from shared.charts.accuracy import accuracy_in_time
+from shared.charts.convolution_ladder import convolution_ladder_1, convolution_ladder_2, convolution_ladder_3
 from shared.charts.curves import training_curves
 from shared.charts.inference import inference
 from shared.charts.ladder_share import ladder_share
@@ -29,6 +30,9 @@ FIGURES: tuple[Callable[..., Chart | None], ...] = (
     ladder_sizes,
     roofline,
     products,
+    convolution_ladder_1,
+    convolution_ladder_2,
+    convolution_ladder_3,
     operations,
     step_parts,
     steps,

@@ -23,6 +23,7 @@ TITLES: dict[str, tuple[str, str]] = {
     ),
     "ladder": ("Matmul ladders", "Square products on every rung, from the first idea to the last."),
     "product": ("The network's products", "The shapes that training multiplies, and two large ones."),
+    "convolution": ("Convolutions", "Those of the known networks, on every rung, and backward."),
     "op": ("Operations", "Every operation forward and backward, alone."),
     "step": ("Training steps", "Forward, backward and update of one batch."),
     "part": ("Parts of a training step", "Each operation of a step, timed alone."),

@@ -41,7 +41,17 @@ from tests.shared.bench.bench_numbers import (
 
 def full_results() -> Results:
     """Every kind of row for stages 1 to 3 and the libraries, the rows that matter of an emulated stage 4, curves."""
-    rows = [*_machine(), *_ladders(), *_products(), *_ops(), *_steps(), *_parts(), *_inference(), *_training()]
+    rows = [
+        *_machine(),
+        *_ladders(),
+        *_products(),
+        *_convolutions(),
+        *_ops(),
+        *_steps(),
+        *_parts(),
+        *_inference(),
+        *_training(),
+    ]
     rows += [*_memory(), *_phases()]
     return Results(
         rows=[*rows, *_emulated()],
@@ -157,6 +167,30 @@ def _products() -> Iterator[BenchRow]:
                     "product", stage, name, "float32", shape, speed, values[0] or 1.0, variant=variant,
                     threads=threads, peak=PEAK["float32"] * threads, against=against,
                     against_noise=dict.fromkeys(against, 0.04),
+                )  # fmt: skip
+
+
+def _convolutions() -> Iterator[BenchRow]:
+    rungs = {
+        (ONE, "float64"): {"seven_loops": 0.003, "im2col": 0.013},
+        (TWO, "float32"): {"sliding_einsum": 0.36, "im2col_in_cache": 10.2},
+        (THREE, "float32"): {"direct": 0.67, "implicit": 60.8, "winograd4": 95.0, "threads": 180.0},
+        ("pytorch", "float32"): {"": 120.5},
+    }
+    forms = {
+        "6x14x14 by 16 of 5x5": ((6, 14, 14, 16, 5, 5), 100),
+        "64x13x13 by 128 of 3x3": ((64, 13, 13, 128, 3, 3), 121),
+    }
+    for name, (shape, places) in forms.items():
+        for (stage, dtype), speeds in rungs.items():
+            batch = 1 if stage == ONE else 32
+            flops = 2 * batch * places * shape[0] * shape[3] * shape[4] * shape[5]
+            for rung, speed in speeds.items():
+                threads = 2 if rung in ("threads", "") else 1
+                yield BenchRow(
+                    "convolution", stage, f"{name}, batch {batch}", dtype, (batch, *shape), flops,
+                    timed(flops / speed / 1e9), variant=rung, part="forward", samples=batch, threads=threads,
+                    peak=None if stage == ONE else PEAK[dtype] * threads,
                 )  # fmt: skip
 
 

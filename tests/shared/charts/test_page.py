@@ -87,7 +87,7 @@ def test_every_row_is_in_a_table_and_every_skipped_one_in_a_list() -> None:
     written = page.html(results)
     rows = sum(row.skipped is None for row in results.rows)
     recorded = len(gpu_record.beside(gpu_record.reference(), results.rows)) + 1
-    assert written.count("<tr>") == rows + len(results.curves) + len(results.predictions) + recorded + 12 + 1 + 1
+    assert written.count("<tr>") == rows + len(results.curves) + len(results.predictions) + recorded + 13 + 1 + 1
     text = text_of(written)
     assert "stage 3, ijk, 2048 by 2048, float64: one call would take about 5.9 s; the limit is 1 s" in text
     assert "no GPU was found" in text
