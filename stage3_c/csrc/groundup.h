@@ -153,6 +153,11 @@ typedef struct {
 void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c, size_t row_begin, size_t row_end,
                        size_t column_begin, size_t column_end, NAME(epilogue) last, void *workspace);
 
+/* matmul_packed.c: as many of these columns of c (1, n) as fill whole groups of registers; b's rows are contiguous.
+   Returns the first column that is left to do. */
+size_t NAME(matmul_row)(size_t k, NAME(strided) a, NAME(strided) b, real *c, size_t column_begin, size_t column_end,
+                        NAME(epilogue) last);
+
 /* matmul_packed.c: c (rows, columns <= TILE_COLUMNS, n from one row to the next) = or += a (rows, depth) times a packed
    panel of b: depth rows of TILE_COLUMNS numbers, or of half as many where that is enough for the columns. */
 void NAME(matmul_panel)(size_t rows, size_t depth, NAME(strided) a, const real *panel, real *c, size_t n,

@@ -57,7 +57,11 @@ static void rectangle(void *argument, size_t part, size_t parts, void *workspace
     const size_t column_begin = share_begin(job->n, TILE_COLUMNS, job->stacks, stack);
     const size_t column_end = share_begin(job->n, TILE_COLUMNS, job->stacks, stack + 1);
     if (row_begin == row_end || column_begin == column_end) return;
-    NAME(matmul_tile)(job->k, job->n, job->a, job->b, job->c, row_begin, row_end, column_begin, column_end, job->last,
+    const int one_row = job->m == 1 && job->b.column == 1;
+    const size_t done = one_row ? NAME(matmul_row)(job->k, job->a, job->b, job->c, column_begin, column_end, job->last)
+                                : column_begin;
+    if (done == column_end) return;
+    NAME(matmul_tile)(job->k, job->n, job->a, job->b, job->c, row_begin, row_end, done, column_end, job->last,
                       workspace);
 }
 
