@@ -280,4 +280,5 @@ def _unchanged(arrays: Sequence[Array], only_after_errors: bool = False) -> Iter
     finally:
         if changed:
             for array, values in zip(arrays, before, strict=True):
-                array[...] = values
+                if array.flags.writeable:  # one that is not was the error, and holds what it held
+                    array[...] = values

@@ -72,7 +72,7 @@ def batch_norm(
     if training:
         _check_changeable(given)
     vectors = _checked_channels(x, {"gamma": gamma, "beta": beta, **given})
-    momentum, epsilon = _checked_numbers(function, momentum, epsilon)
+    momentum, epsilon = checked_numbers(function, momentum, epsilon)
     size = x.size // (len(x) * channels)
     if training:
         _check_trainable(x, given, {"x": x, "gamma": vectors["gamma"], "beta": vectors["beta"]})
@@ -137,7 +137,7 @@ class BatchNorm:
                 raise ValueError(
                     f"BatchNorm: {name} is {array.shape} but gamma is {gamma.shape}; they must have the same shape"
                 )
-        self.momentum, self.epsilon = _checked_numbers("BatchNorm", momentum, epsilon)
+        self.momentum, self.epsilon = checked_numbers("BatchNorm", momentum, epsilon)
         self.gamma: Array = aligned_copy(gamma, dtype)
         self.beta: Array = aligned_copy(arrays["beta"], dtype)
         self.running_mean: Array = aligned_copy(arrays["running_mean"], dtype)
@@ -239,7 +239,7 @@ def _check_trainable(x: Array, running: dict[str, Any], read: dict[str, Array]) 
                 raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
 
 
-def _checked_numbers(function: str, momentum: Any, epsilon: Any) -> tuple[float, float]:
+def checked_numbers(function: str, momentum: Any, epsilon: Any) -> tuple[float, float]:
     for name, value in (("momentum", momentum), ("epsilon", epsilon)):
         if isinstance(value, bool) or not isinstance(value, Real):
             raise TypeError(f"{function}: {name}: expected a number, got {value!r}")

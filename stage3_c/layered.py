@@ -115,6 +115,7 @@ class LayeredNetwork:
             statistics = _checked_arrays("running_statistics", running_statistics, shapes, names, dtype)
         self.layers = _make_parts(architecture.layers, iter(own), iter(statistics))
         self._plan: Plan | None = None
+        self._made = (architecture, dtype, *self.layer_sizes, *self.layers)
         self._trained = list(_with_parameters(self.layers))
 
     @property
@@ -186,6 +187,7 @@ class LayeredNetwork:
 
     def _planned(self, rows: int, training: bool) -> Plan:
         """The operations and memory for this many images: those of the last time if they are large enough."""
+        self._check_as_made()
         if self._plan is None or self._plan.capacity < rows:
             chosen = planned(self.architecture.layers, self.layers, self.architecture.input_shape)
             self._plan = Plan(chosen, self.dtype, rows)
@@ -198,6 +200,14 @@ class LayeredNetwork:
                 )
         plan.point_to(self._trained)
         return plan
+
+    def _check_as_made(self) -> None:
+        """ValueError if what the plan's sizes come from was changed: C would read and write past its memory."""
+        now = (self.architecture, self.dtype, *self.layer_sizes, *self.layers)
+        if len(now) != len(self._made) or any(a is not b and a != b for a, b in zip(now, self._made, strict=True)):
+            raise ValueError(
+                "Network: its architecture, dtype, layer_sizes or layers were changed; make a new network with these"
+            )
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes a plan of its own: this one holds addresses."""
@@ -353,4 +363,5 @@ def _unchanged(arrays: Sequence[Array], only_after_errors: bool = False) -> Iter
     finally:
         if changed:
             for array, values in zip(arrays, before, strict=True):
-                array[...] = values
+                if array.flags.writeable:  # one that is not was the error, and holds what it held
+                    array[...] = values

@@ -20,7 +20,7 @@ from shared.windows import output_size, pair
 
 from . import library
 from .arrays import Array, aligned_empty, check_writable
-from .batch_norm import BatchNorm
+from .batch_norm import BatchNorm, checked_numbers
 from .buffers import COptimizerStep, Seen, apart_from, claimed
 from .convolution import CConvolution
 from .dense import ACTIVATIONS
@@ -98,10 +98,11 @@ def _walk_through(
         size = math.prod(shape)
         last = found[-1] if found else None
         if isinstance(layer, layers.Conv):
-            rows, columns = part.weights.shape[2:]
-            output = output_size("Network", shape, (rows, columns), part.stride, part.padding)
-            sizes = CConvolution(*shape, len(part.weights), rows, columns, *part.stride, *part.padding, *output)
-            after = (len(part.weights), *output)
+            window, step = pair("size", layer.size, 1), pair("stride", layer.stride, 1)
+            padding = pair("padding", layer.padding, 0)
+            output = output_size("Network", shape, window, step, padding)
+            sizes = CConvolution(*shape, layer.out_channels, *window, *step, *padding, *output)
+            after = (layer.out_channels, *output)
             found.append(Operation("convolve", shape, math.prod(after), part, sizes=sizes))
             shape = after
         elif isinstance(layer, layers.MaxPool | layers.AveragePool):
@@ -286,7 +287,9 @@ class Plan:
         }
         for made, c in trained:
             if made.kind == "normalise":
-                c.momentum, c.epsilon = made.part.momentum, made.part.epsilon
+                c.momentum, c.epsilon = checked_numbers("batch_norm", made.part.momentum, made.part.epsilon)
+            elif made.kind == "convolve":
+                _check_steps(made)
         if self._arrays.still(list(named.values())):
             return
         for (made, _), part in zip(trained, parts, strict=True):
@@ -340,6 +343,17 @@ def _names(part: Any) -> tuple[str, ...]:
     if isinstance(part, BatchNorm):
         return ("gamma", "beta", "grad_gamma", "grad_beta", "running_mean", "running_var")
     return ("weights", "bias", "grad_weights", "grad_bias")
+
+
+def _check_steps(made: Operation) -> None:
+    """ValueError unless stride and padding are still the architecture's, by which all memory was made."""
+    s = made.sizes
+    steps = {"stride": (s.stride_rows, s.stride_columns), "padding": (s.padding_rows, s.padding_columns)}
+    for name, expected in steps.items():
+        if (given := getattr(made.part, name)) != expected:
+            raise ValueError(
+                f"Network: convolve: {name} was changed to {given}, expected {expected}; make a new network"
+            )
 
 
 def _shapes(made: Operation) -> dict[str, tuple[int, ...]]:

@@ -56,7 +56,13 @@ class Augmentation:
 
         images: float32 or float64 (N, C, H, W); all channels of an image move together
         samples: the number of each image in the training data, (N,); with seed and epoch it decides about the change
+        Raises ValueError if the shift could move an image out of sight.
         """
+        smaller_side = min(images.shape[2:])
+        if self.shift >= smaller_side:
+            raise ValueError(
+                f"augment_shift: expected less than the images' smaller side, {smaller_side} pixels, got {self.shift}"
+            )
         angles, down, right = self.changes(samples, seed, epoch)
         return moved(images, angles, down, right, self.background)
 

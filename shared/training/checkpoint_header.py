@@ -25,6 +25,9 @@ FORMATS = (1, 2)
 
 DTYPES = ("float32", "float64")
 
+LARGEST_OUTPUT = 2**24
+"""Numbers of one sample after one layer. Padding makes an image of any size without a weight in the file for it."""
+
 
 @dataclass(frozen=True)
 class SavedOptimizer:
@@ -72,6 +75,9 @@ def read_header(text: str, tensors: Mapping[str, np.ndarray]) -> Header:
     ends = [math.prod(architecture.input_shape), *architecture.output_shape]
     if layered and sizes != ends:
         raise ValueError(f"layer_sizes: expected {ends}, as the architecture has it, got {shortened(sizes)}")
+    largest = max(math.prod(each.output_shape) for each in architecture.placed())
+    if layered and largest > LARGEST_OUTPUT:
+        raise ValueError(f"architecture: a layer's output has {largest:,} numbers, more than {LARGEST_OUTPUT:,}")
     if not isinstance(about.get("progress"), dict):
         raise TypeError(f"progress: expected an object, got {shortened(about.get('progress'))}")
     header = Header(
@@ -130,6 +136,8 @@ def _check_tensors(header: Header, tensors: Mapping[str, np.ndarray]) -> None:
             raise ValueError(f"the tensor {name} is {tensors[name].shape}, but the network says {shape}")
         if tensors[name].dtype.name not in DTYPES:
             raise ValueError(f"the tensor {name} is {tensors[name].dtype}, expected one of {', '.join(DTYPES)}")
+        if name.startswith("running.") and int(name.removeprefix("running.")) % 2 and (tensors[name] < 0).any():
+            raise ValueError(f"the tensor {name} is a variance, and has a number below 0")
     for name in sorted(set(tensors) - set(expected)):
         raise ValueError(f"the tensor {shortened(name)} belongs to no part of the network")
 

@@ -158,6 +158,19 @@ def test_only_training_passes_change_the_running_statistics(floor: Stage) -> Non
     assert changed()
 
 
+@pytest.mark.parametrize("name", [name for name in FLOORS if name != "stage1_pure_python"])
+def test_running_statistics_that_are_read_only_are_named(name: str) -> None:
+    stage = load_stage(name)
+    network: Any = stage.network.Network(Architecture((2, 3, 3), (BatchNorm(), Flatten(), Dense(2))), dtype="float64")
+    network.running_statistics[1].flags.writeable = False
+    message = "running_var is read-only; pass an array that may be written to"
+    with pytest.raises(ValueError, match=message):
+        network.gradients(np.ones((3, 18)), [0, 1, 1])
+    with pytest.raises(ValueError, match=message):
+        network.train_step(np.ones((3, 18)), [0, 1, 1], stage.optimizers.SGD(0.1))
+    np.testing.assert_array_equal(network.running_statistics[0], np.zeros(2))
+
+
 def test_the_gradients_are_those_of_the_loss_in_training(floor: Stage) -> None:
     network = floor.network.Network(SMALL, dtype="float64", seed=3)
     x, y = batch(5, seed=4)

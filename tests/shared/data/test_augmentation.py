@@ -101,3 +101,10 @@ def test_an_image_s_change_depends_on_nothing_but_seed_epoch_and_its_number() ->
 def test_impossible_settings_are_refused(values: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Augmentation(**values)
+
+
+def test_a_shift_that_could_move_an_image_out_of_sight_is_refused() -> None:
+    images = np.ones((2, 1, 5, 4), np.float32)
+    assert Augmentation(shift=3).augmented(images, np.arange(2), 0, 0).max() == 1.0
+    with pytest.raises(ValueError, match="augment_shift: expected less than the images' smaller side, 4 pixels, got 4"):
+        Augmentation(shift=4).augmented(images, np.arange(2), 0, 0)

@@ -98,6 +98,10 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
         (at("architecture", "layers", 0, "size", value=9), r"layer 1, Conv.*smaller than the 9 x 9 window"),
         (at("architecture", "layers", 0, "size", value="3"), "layer 1, Conv: size: expected a whole number"),
         (at("architecture", "layers", 7, "out_features", value=10**30), "layer_sizes: expected"),
+        (
+            at("architecture", "layers", 0, "padding", value=10**5),
+            r"a layer's output has 80,001,\d{3},\d{3} numbers, more",
+        ),
         (at("architecture", "layers", 0, "out_channels", value=3), "turn 3 x 4 x 4 into 2 x 4 x 4"),
         (at("architecture", "input_shape", value=[16]), "input is 16 features; expected an image"),
         (at("optimizer", value=[]), "optimizer: expected name, hyperparameters, steps and buffers"),
@@ -142,6 +146,7 @@ def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
             r"parameters.0 is \(2, 3, 3\), but the network says \(2, 1, 3",
         ),
         ("running.0", np.ones(3, np.float32), r"the tensor running.0 is \(3,\), but the network says \(2,\)"),
+        ("running.1", np.full(2, -0.5, np.float32), "the tensor running.1 is a variance, and has a number below 0"),
         ("parameters.1", np.ones(2, np.int64), "the tensor parameters.1 is int64, expected one of float32, float64"),
     ],
 )
