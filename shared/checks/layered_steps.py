@@ -22,7 +22,7 @@ from shared.checks.layered_walk import Op, as_rows, noise_of, walk
 from shared.checks.ops import activation_backward_check, activation_check, backward_checks, forward_check, loss_check
 from shared.checks.pair import Pair
 from shared.checks.pooling_ops import as_pair, average_pool_checks, max_pool_checks
-from shared.checks.tolerance import C, Comparison, compare, failed
+from shared.checks.tolerance import C, Comparison, compare, eps, failed
 from shared.checks.trajectory import trajectory_optimizer
 
 
@@ -129,10 +129,13 @@ def _calls(training: bool) -> dict[str, Callable[[Any, Any, Any, Any], Any]]:
     }
 
 
-def layered_trajectory(pair: Pair, problem: LayeredProblem, optimizer: str, steps: int) -> list[Comparison]:
+def layered_trajectory(
+    pair: Pair, problem: LayeredProblem, optimizer: str, steps: int, share: float | None = None
+) -> list[Comparison]:
     """Both networks trained for `steps` steps with dropout: a comparison for each parameter and running statistic.
 
     As for dense networks, k is the number of steps times the longest sum of a step.
+    share: of the largest number of each array, that two of them may differ by instead; None for that rule
     """
     sides = LayeredSides(pair, problem)
     ours, theirs = (trajectory_optimizer(stage, optimizer) for stage in (pair.stage, pair.reference))
@@ -154,7 +157,7 @@ def layered_trajectory(pair: Pair, problem: LayeredProblem, optimizer: str, step
     numbers = [each.number for each in problem.architecture.placed() if isinstance(each.layer, layers.BatchNorm)]
     names += [f"layer {number}, BatchNorm: {name}" for number in numbers for name in ("running_mean", "running_var")]
     got = [pair.from_stage(each) for each in (*sides.ours.parameters, *sides.ours.running_statistics)]
-    k = steps * problem.longest_sum
+    k = steps * problem.longest_sum if share is None else max(1.0, (share / (C * eps(pair.dtype))) ** 2)
     return [
         compare(f"trained {name.partition(': ')[2]}", g, e, pair.dtype, k, layer=_number(name), **where)
         for name, g, e in zip(names, got, expected, strict=True)
