@@ -21,6 +21,8 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
 
+from shared.architectures import Architecture
+from shared.layers import Activate, Conv, Dense, Flatten, MaxPool
 from stage3_c import activations, arrays, batch_norm, convolution, dense, losses, matmul, network, optimizers, pooling
 from tests.stage3_c.fuzz_inputs import (
     FILLS,
@@ -136,6 +138,10 @@ def normalised_back(gamma: Any, beta: Any, x: Any, grad_output: Any, out: Any = 
     return layer.backward(grad_output, out=out)
 
 
+def judged(x: Any) -> Any:
+    return network.Network(IMAGES).forward(x)
+
+
 def two_steps(make: Callable[[], Any]) -> Callable[..., Any]:
     def step(parameter: Any, gradient: Any) -> Any:
         optimizer = make()
@@ -148,6 +154,7 @@ def two_steps(make: Callable[[], Any]) -> Callable[..., Any]:
     return step
 
 
+IMAGES = Architecture((2, 5, 4), (Conv(3, 3, padding=1), Activate("relu"), MaxPool(2), Flatten(), Dense(3)))
 NAMES = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 LAYER = {"weights": "kn", "bias": "n", "x": "mk"}
 KERNELS = {"weights": "nk33", "bias": "n", "x": "mk55"}
@@ -185,6 +192,7 @@ TARGETS: dict[str, Target] = {
     "Network.predict": Target(predict, LAYER, "m"),
     "Network.train_step": Target(train_step, {**LAYER, "labels": "m"}),
     "Network.gradients": Target(gradient, {**LAYER, "labels": "m"}, "kn"),
+    "Network.forward, images": Target(judged, {"x": "m254"}, "m3", any_shape=True),
     "Network.forward, dropout": Target(dropped_out, {"x": "m3", "mask": "m4"}, "m2"),
     **{
         f"conv2d {name}": Target(rung, KERNELS, "mn33", any_shape=True)
