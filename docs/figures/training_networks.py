@@ -53,7 +53,7 @@ def known_networks() -> Figure:
             axes.plot(epochs, [ASKED[model]] * len(found), color=colour, linewidth=1, linestyle=(0, (4, 3)))
         axes.set_xticks(range(1, 6))
         axes.set_xlabel("epoch", color=INK, fontsize=9.5)
-        axes.set_title(f"{dataset}: test images right (%)", color=INK, fontsize=9.5, loc="left")
+        axes.set_title(f"{dataset}, test accuracy (%)", color=INK, fontsize=9.5, loc="left")
         axes.legend(frameon=False, fontsize=9, labelcolor=INK, loc="lower right")
         tidy(axes)
     reached = all(found[-1] >= ASKED[model] for model, found in recorded.items())
