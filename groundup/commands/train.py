@@ -175,7 +175,12 @@ def _last_line(summary: Mapping[str, Any], result: TrainingResult, settings: Map
     done = len(result.epochs)
     if result.steps == 0:
         state = f"finished already: {done} epochs are done, {settings['epochs']} were asked for"
-        state += ", patience ended it" if result.stopped_early else "; a larger --epochs goes on"
+        if result.stopped_early:
+            state += ", patience ended it"
+        elif settings["schedule"] == "cosine":
+            state += "; the cosine schedule ends there, so for more epochs start a new run in another folder"
+        else:
+            state += "; a larger --epochs goes on"
     elif result.stopped_early:
         state = f"stopped early after {done} epochs"
     else:

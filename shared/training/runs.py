@@ -197,7 +197,7 @@ class Run:
             pairs += [(name, value, now.get(name)) for name, value in checkpoint.hyperparameters.items()]
         pairs += [(name, saved.get(name), value) for name, value in self.settings.items() if name != "epochs"]
         if saved.get("schedule") == "cosine":  # the other schedules do not depend on the number of epochs
-            name = "epochs (the cosine schedule needs the same)"
+            name = "number of epochs, which the cosine schedule depends on,"
             pairs.append((name, saved.get("epochs"), self.settings["epochs"]))
         for name, was, now_is in pairs:
             if was != now_is:
