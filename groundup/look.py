@@ -175,7 +175,8 @@ def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
     settings: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
     if settings.get("dataset") not in NAMES or "data_dir" not in settings:
         raise CheckpointError(
-            f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on"
+            f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on. "
+            'A run from Python says so by Saving(..., notes={"dataset": "mnist-subset", "data_dir": None})'
         )
     return settings
 

@@ -94,10 +94,11 @@ def first_layer(found: Findings) -> Chart:
     dead = set(np.flatnonzero(found.activity[0] == 0).tolist()) if found.activity else set()
     dead = dead if not found.activity or len(found.activity[0]) == units else set()
     filters = found.what == "filter"
-    what, plural = ("class", "classes") if found.network.count("-") == 1 else (found.what, f"{found.what}s")
+    classes = not filters and found.network.count("-") == 1  # 784-10: the first layer is the last one
+    what, plural = ("class", "classes") if classes else (found.what, f"{found.what}s")
     number = len(dead & set(chosen.tolist()))
     some = "all" if len(chosen) == units else f"{len(chosen)} of {units}"
-    where = "" if what == "class" else " of the first layer"
+    where = "" if classes else " of the first layer"
     title = f"What each {what} looks for: the weights of {some} {plural}{where}"
     title += ", the dead ones framed" if number > 1 else ", a dead one framed" if number else ""
     columns = min(8, len(chosen))
@@ -250,7 +251,7 @@ def activity(found: Findings) -> Chart | None:
         axes.set(xlim=(0, 100), ylim=(-3, 103))
         axes.set(xlabel="units of the layer, rarest first (%)")
         axes.set(ylabel="test images for which it is not 0 (%)")
-        axes.legend(loc="upper left")
+        axes.legend(loc="best")  # a convolution's curve often runs along the top
     told = [f"in layer {i + 1} {dead[i]} of {units[i]}" for i in range(len(units))]
     return Chart(
         "activity",
@@ -284,7 +285,7 @@ def learning(found: Findings) -> Chart | None:
         left.set_ylim(bottom=0)
         right.set(title="Accuracy", xlabel="epoch", ylabel="classified rightly (%)")
         for axes in (left, right):
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))  # 1: a run may have one epoch
             axes.margins(x=0.06)
         right.legend(loc="lower right")
     best = min((r for r in records if r.test_loss is not None), key=lambda r: r.test_loss or 0.0, default=None)

@@ -224,6 +224,19 @@ def test_every_text_of_a_convolutional_network_s_figures_can_be_read(layered: ch
     assert chart_checks.too_small(chart.figure) == []
 
 
+def test_filters_are_no_classes_whatever_the_network_is_called(layered: charts.Findings) -> None:
+    title = charts.first_layer(replace(layered, network="LeNet-5")).title
+    assert title == "What each filter looks for: the weights of all filters of the first layer"
+
+
+def test_the_curves_of_a_single_epoch_have_that_epoch_on_their_axis(layered: charts.Findings) -> None:
+    chart = shown(charts.learning(replace(layered, records=layered.records[:1])))
+    assert chart_checks.overlapping(chart.figure) == []
+    for axes in chart.figure.axes:
+        (low, high), ticks = axes.get_xlim(), axes.get_xticks()
+        assert [tick for tick in ticks if low <= tick <= high] == [1]
+
+
 def test_clothes_have_long_names_that_fit(layered: charts.Findings) -> None:
     chart = charts.layers(replace(layered, names=looking.CLOTHES))
     assert chart is not None
