@@ -229,8 +229,8 @@ def test_filters_are_no_classes_whatever_the_network_is_called(layered: charts.F
     assert title == "What each filter looks for: the weights of all filters of the first layer"
 
 
-def test_the_curves_of_a_single_epoch_have_that_epoch_on_their_axis(layered: charts.Findings) -> None:
-    chart = shown(charts.learning(replace(layered, records=layered.records[:1])))
+def test_the_curves_of_a_single_epoch_have_that_epoch_alone_on_their_axis(found: charts.Findings) -> None:
+    chart = shown(charts.learning(replace(found, records=found.records[:1])))
     assert chart_checks.overlapping(chart.figure) == []
     for axes in chart.figure.axes:
         (low, high), ticks = axes.get_xlim(), axes.get_xticks()

@@ -138,7 +138,8 @@ def test_a_finished_run_with_the_cosine_schedule_is_not_told_to_take_more_epochs
     assert run("numpy", *QUICK, "--schedule", "cosine", "--run-dir", "a") == 0
     assert run("numpy", "--resume", "a") == 0
     told = capsys.readouterr().out
-    assert "the cosine schedule ends there" in told and "a larger --epochs" not in told
+    assert "the cosine schedule ends there" in told
+    assert "a larger --epochs" not in told
     assert run("numpy", "--resume", "a", "--epochs", "4") == 2
     assert "number of epochs, which the cosine schedule depends on, is 2" in capsys.readouterr().err
 
