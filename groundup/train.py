@@ -251,6 +251,8 @@ def resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def hidden_sizes(text: str) -> list[int]:
     """The sizes of the hidden layers: '128,64' -> [128, 64]; 'none' -> []. ValueError for any other text."""
+    if not isinstance(text, str):  # the notes of a run are a file that anybody may have changed
+        raise ValueError(f"--hidden: expected sizes like 128,64, or none, got {text!r}")
     if text.strip() == "none":
         return []
     sizes = [int(part) if part.strip().isdecimal() else 0 for part in text.split(",")]

@@ -46,8 +46,9 @@ class Augmentation:
     def __post_init__(self) -> None:
         if isinstance(self.shift, bool) or not isinstance(self.shift, int) or self.shift < 0:
             raise ValueError(f"augment_shift: expected a whole number of at least 0, got {self.shift!r}")
-        if not 0.0 <= self.rotation <= 180.0:
-            raise ValueError(f"augment_rotation: expected an angle from 0 to 180 degrees, got {self.rotation}")
+        number = isinstance(self.rotation, int | float) and not isinstance(self.rotation, bool)
+        if not number or not 0.0 <= self.rotation <= 180.0:
+            raise ValueError(f"augment_rotation: expected an angle from 0 to 180 degrees, got {self.rotation!r}")
         if not math.isfinite(self.background):
             raise ValueError(f"augmentation: background: expected a finite number, got {self.background}")
 

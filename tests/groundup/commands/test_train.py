@@ -11,7 +11,7 @@ import pytest
 
 from groundup.cli import main
 from groundup.recipes import RECIPES, described
-from groundup.train import DEFAULTS, new_settings
+from groundup.train import DEFAULTS, hidden_sizes, new_settings
 from shared import contract
 from shared.architectures import NAMED, named
 from shared.data.augmentation import Augmentation
@@ -111,6 +111,11 @@ def test_every_optimizer_has_a_learning_rate_of_its_own(optimizer: str) -> None:
     assert run("numpy", *QUICK, "--optimizer", optimizer) == 0
     checkpoint = load_checkpoint("runs/stage2_numpy/last.safetensors")
     assert checkpoint.hyperparameters["learning_rate"] == (0.1 if optimizer == "sgd" else 0.001)
+
+
+def test_hidden_sizes_from_a_changed_file_are_refused_with_a_sentence() -> None:
+    with pytest.raises(ValueError, match="--hidden: expected sizes like 128,64, or none, got None"):
+        hidden_sizes(None)  # type: ignore[arg-type]
 
 
 def test_no_hidden_layer_is_possible() -> None:

@@ -94,6 +94,8 @@ def test_an_image_s_change_depends_on_nothing_but_seed_epoch_and_its_number() ->
         ({"shift": -1}, "augment_shift: expected a whole number of at least 0, got -1"),
         ({"shift": 1.5}, "augment_shift: expected a whole number"),
         ({"rotation": -1.0}, "augment_rotation: expected an angle from 0 to 180 degrees, got -1.0"),
+        ({"rotation": "10"}, "augment_rotation: expected an angle from 0 to 180 degrees, got '10'"),
+        ({"rotation": None}, "augment_rotation: expected an angle from 0 to 180 degrees, got None"),
         ({"rotation": math.nan}, "augment_rotation: expected an angle"),
         ({"background": math.inf}, "background: expected a finite number"),
     ],
