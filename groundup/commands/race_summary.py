@@ -53,7 +53,8 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         if stage["warm_up_seconds"] > WORTH_SAYING:
             before = f"{stage['title']} got ready for {stage['warm_up_seconds']:.0f} s before it trained"
             console.print(f"{before} (compiling, above all): not in these times", highlight=False, soft_wrap=True)
-    if note := emulation(document["environment"]):
+    raced = any(stage["emulated"] for stage in document["stages"])
+    if raced and (note := emulation(document["environment"])):
         console.print(f"emulated: {note}", highlight=False, soft_wrap=True)
     for reason in document["unavailable"].values():
         console.print(f"not raced: {reason}", markup=False, highlight=False, soft_wrap=True)

@@ -370,8 +370,10 @@ def test_a_stage_without_convolutions_is_left_out_and_named(
 ) -> None:
     stages = [contract.load_stage("2"), replace(contract.load_stage("1"), convolution=None)]
     monkeypatch.setattr(command, "stages_for", lambda chosen: (stages, {}))
+    monkeypatch.setattr("groundup.commands.race_summary.emulation", lambda facts: "a note on emulated times")
     result = model_race()
     assert result.exit_code == 0, result.output
+    assert "emulated:" not in result.stdout, "no emulated stage was raced"
     assert "not raced: stage 1: pure Python has no convolutional networks yet" in result.stdout
     asked = model_race("--stages", "1,2")
     assert isinstance(asked.exception, ValueError)
