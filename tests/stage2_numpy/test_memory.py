@@ -76,7 +76,7 @@ def test_the_measure_sees_one_byte_a_row() -> None:
 
 
 @pytest.mark.parametrize("dtype", widely(["float32", "float64"]))
-@pytest.mark.parametrize(("activation", "loss"), list(product(ACTIVATIONS, LOSSES)))
+@pytest.mark.parametrize(("activation", "loss"), widely(product(ACTIVATIONS, LOSSES), 8))
 def test_a_step_allocates_the_same_for_any_batch_size(activation: str, loss: str, dtype: str) -> None:
     small, large = (
         step_peak(rows, activation, loss, STAGE.optimizers.SGD(0.01), dtype=dtype) for rows in (SMALL, LARGE)

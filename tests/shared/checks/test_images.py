@@ -36,7 +36,7 @@ def failures(found: Iterator[Comparison]) -> list[Comparison]:
 # Right rooms agree
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
 @pytest.mark.parametrize("name", OTHERS)
 def test_every_stage_agrees_with_stage_1_at_every_level(name: str, dtype: str) -> None:
     images = Images(Pair(contract.load_stage(name), REFERENCE, dtype), seed=0, full=False)
