@@ -89,10 +89,11 @@ def draw(
 
 def _epoch_row(lap: Lap, settings: Settings) -> BenchRow:
     sizes = tuple(lap.network.layer_sizes)
+    images = settings.dataset + (f", {settings.limit} images" if settings.limit else "")
     return BenchRow(
         "epoch",
         lap.stage.name,
-        f"{lap.network_name}, batch {settings.batch_size}, {settings.dataset}",
+        f"{lap.network_name}, batch {settings.batch_size}, {images}",
         settings.dtype,
         sizes,
         measurement=summarise([record.seconds for record in lap.epochs]),

@@ -15,7 +15,6 @@ from typing import Any
 
 from shared import layers
 from shared.architectures import Architecture
-from shared.contract import LABEL_LOSSES, LOSSES
 from shared.initialize import initialize_parameters
 
 from . import losses, parts
@@ -24,6 +23,8 @@ from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
 
+LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 WITHOUT_WEIGHTS: dict[type[Any], type[Any]] = {
     layers.MaxPool: parts.MaxPooling,
     layers.AveragePool: parts.AveragePooling,

@@ -15,11 +15,9 @@ from shared.initialize import initialize_parameters
 from . import activations, losses
 from .arrays import Matrix, as_list, asarray, check_dtype, check_same_shape
 from .dense import Dense
-from .layered import LayeredNetwork
+from .layered import LABEL_LOSSES, LOSSES, LayeredNetwork
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
-LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
-LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 
 
 class Stepper(Protocol):

@@ -46,13 +46,8 @@ def relu_backward(
     grad_output, z, output = as_same_shape("relu_backward", grad_output=grad_output, z=z, output=output)
     out = output_like("relu_backward", out, z.shape, z.dtype)
     stopped = np.less_equal(z, 0, out=borrow(scratch, "stopped", z.shape, bool))
-    # 0 where the gradient stops, -1 elsewhere, which has all bits set. A product with 0 and 1 would make NaN of an
-    # infinite gradient, and a masked copy guesses at a branch for each element: half of the guesses are wrong.
-    whole = np.dtype(f"int{8 * z.itemsize}")
-    passing = borrow(scratch, "passing", z.shape, whole)
-    np.copyto(passing, stopped)
-    passing -= 1
-    np.bitwise_and(grad_output.view(whole), passing, out=out.view(whole))
+    np.copyto(out, grad_output)
+    np.copyto(out, 0, where=stopped)  # not a product with 0 and 1: an infinite gradient times 0 would be NaN
     return out
 
 

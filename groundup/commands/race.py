@@ -145,10 +145,10 @@ def _run(
     with RaceBar(settings.epochs, -(-len(data.train) // settings.batch_size)) as bar:
         laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
         found = racing.agreements(laps, settings, bar.steps)
-        bar.say("matmul ladders, charts", "a few seconds")
+        bar.say("charts" if settings.model else "matmul ladders, charts", "a few seconds")
         # One product and few rounds are enough for a chart; `groundup bench` measures the ladders properly. Times of
-        # emulated kernels are not comparable, so their ladders are not measured.
-        compared = [stage for stage in stages if not is_emulated(stage.name)]
+        # emulated kernels are not comparable, so their ladders are not measured. A model's time goes into convolutions.
+        compared = [stage for stage in stages if not is_emulated(stage.name) and not settings.model]
         rows = list(ladder_rows(compared, sizes=[LADDER_SIZE], effort=Effort(repeats=5, group_limit=2.0)))
         document = race_results.results(settings, laps, found, unavailable, rows, facts)
         drawn = race_results.draw(out, settings, laps, document["agree"], rows, facts)

@@ -64,7 +64,7 @@ def _ladder(results: Results, stage: str) -> Chart | None:
                 ticks.append((place, row.variant or LIBRARIES.get(row.stage, row.contender)))
         rows_axis(axes, ticks, place)
         log_axis(axes, "x", low, high)
-        axes.set_xlabel("GFLOP/s, log scale: longer is faster")
+        axes.set_xlabel("GFLOP/s (share of the machine's peak), log scale")
     return Chart(
         f"convolution_ladder_{stage[5]}",
         figure,

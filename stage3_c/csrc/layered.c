@@ -118,7 +118,8 @@ static int forward_one(const pass *way, const NAME(operation) * it) {
         if (!it->lanes) return for_each(way, it, COPY, it->in, input, NULL, it->output);
         return NAME(batch_from_lanes)(way->threads, way->batch, it->in, input, it->output);
     case CONNECT:
-        return NAME(dense_forward)(way->threads, way->batch, it->in, it->out, input, it->w, it->b, which, it->output);
+        return NAME(dense_forward)(way->threads, way->batch, it->in, it->out, input, it->w, it->b,
+                                   (int)which, it->output);
     case DROP: {
         if (way->masks == NULL) return for_each(way, it, COPY, it->in, input, NULL, it->output);
         const real *mask = dropout_mask(way, it, &status);

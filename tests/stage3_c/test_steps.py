@@ -52,7 +52,7 @@ def parameters_after(
     for i in range(steps):
         rows = 9 if i % 4 else 6  # the batch shrinks and grows again
         x, y = batch(loss, rows, seed=i)
-        masks = step_masks(rows, SIZES[1:-1], dropout, seed=0, step=i, dtype="float64")
+        masks = step_masks(rows, [(size, dropout) for size in SIZES[1:-1]], seed=0, step=i, dtype="float64")
         losses.append(step(network, x, y, optimizer, masks))
     return losses, [np.array(p) for p in network.parameters]
 

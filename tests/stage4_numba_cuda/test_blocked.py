@@ -157,7 +157,7 @@ def test_a_hundred_steps_are_those_of_stage_1(rung: str, chosen: int) -> None:
         rng = np.random.default_rng(i)
         rows = 3 if i % 4 else 2
         x, y = rng.standard_normal((rows, 70)), rng.integers(0, 5, rows)
-        masks = step_masks(rows, sizes[1:-1], 0.3, seed=0, step=i, dtype="float64")
+        masks = step_masks(rows, [(size, 0.3) for size in sizes[1:-1]], seed=0, step=i, dtype="float64")
         loss = STAGE.network.STEP_LADDER[rung](ours, x, y, optimizer, masks)
         expected = theirs.train_step(x.tolist(), y.tolist(), other, [mask.tolist() for mask in masks])
         assert loss == pytest.approx(expected, rel=1e-10)

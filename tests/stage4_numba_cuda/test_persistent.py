@@ -91,7 +91,7 @@ def by_hand(
         start = step % per_epoch * batch
         indices = batch_order(count, 3, step // per_epoch)[start : start + batch]
         optimizer.learning_rate = rate(step)
-        masks = step_masks(len(indices), list(sizes[1:-1]), dropout, 5, step, "float64")
+        masks = step_masks(len(indices), [(size, dropout) for size in sizes[1:-1]], 5, step, "float64")
         own = None if masks is None else [stage.arrays.asarray(mask, "float64") for mask in masks]
         y = as_targets(labels[indices], network.loss_name, sizes[-1], "float64")
         given = [int(label) for label in y] if y.ndim == 1 else stage.arrays.asarray(y, "float64")
@@ -178,7 +178,7 @@ def test_a_training_run_takes_it_and_ends_where_another_rung_ends(monkeypatch: p
 def test_as_a_rung_it_leaves_gradients_where_there_is_no_optimizer(dropout: float) -> None:
     rng = np.random.default_rng(3)
     x, y = rng.standard_normal((9, 21)), rng.integers(0, 3, 9)
-    masks = step_masks(9, [12], dropout, 0, 0, "float64")
+    masks = step_masks(9, [(12, dropout)], 0, 0, "float64")
     ladder, found = STAGE.network.STEP_LADDER, {}
     assert list(ladder)[-2:] == ["graph", "persistent"]
     for name in ("op_by_op", "persistent"):

@@ -41,7 +41,8 @@ def fed_by_hand(
     for step, rate in enumerate(RATES):
         indices = order[step * BATCH : (step + 1) * BATCH]
         optimizer.learning_rate = rate
-        masks = step_masks(len(indices), network.layer_sizes[1:-1], dropout, 5, first_step + step, network.dtype)
+        places = [(size, dropout) for size in network.layer_sizes[1:-1]]
+        masks = step_masks(len(indices), places, 5, first_step + step, network.dtype)
         y = as_targets(labels[indices], network.loss_name, network.layer_sizes[-1], network.dtype)
         given = None if masks is None else [STAGE.arrays.asarray(mask, network.dtype) for mask in masks]
         losses.append(network.train_step(x[indices], y, optimizer, given))
@@ -240,7 +241,7 @@ def test_a_large_seed_draws_the_masks_of_shared_dropout() -> None:
     run = network.resident(x, labels, STAGE.optimizers.SGD(0.0), COUNT, 0.3, 2**64 + 1)
     run.begin_epoch(np.arange(COUNT))
     (loss,) = run.take(0, [0.0], 6)
-    masks = step_masks(COUNT, [12], 0.3, seed=2**64 + 1, step=6, dtype="float64")
+    masks = step_masks(COUNT, [(12, 0.3)], seed=2**64 + 1, step=6, dtype="float64")
     assert loss == pytest.approx(network.loss(x, labels, masks), rel=1e-12)
 
 

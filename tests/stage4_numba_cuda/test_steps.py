@@ -52,7 +52,7 @@ def trained(
     for i in range(steps):
         rows = 9 if i % 4 else 6  # the batch shrinks and grows again
         x, y = batch(loss, rows, sizes, seed=i)
-        masks = step_masks(rows, sizes[1:-1], dropout, seed=0, step=i, dtype="float64")
+        masks = step_masks(rows, [(size, dropout) for size in sizes[1:-1]], seed=0, step=i, dtype="float64")
         losses.append(step(network, x, y, optimizer, masks))
     return losses, [np.asarray(stage.arrays.to_host(p)) for p in network.parameters]
 
@@ -203,7 +203,7 @@ def test_a_second_step_makes_no_new_arrays_on_the_device(rung: str, monkeypatch:
     network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
     optimizer = STAGE.optimizers.Adam(0.01)
     x, y = batch("softmax_cross_entropy", 9, SIZES)
-    masks = step_masks(9, SIZES[1:-1], 0.3, seed=0, step=0, dtype="float64")
+    masks = step_masks(9, [(size, 0.3) for size in SIZES[1:-1]], seed=0, step=0, dtype="float64")
     RUNGS[rung](network, x, y, optimizer, masks)
     made = []
     for name in ("device_array", "to_device"):
