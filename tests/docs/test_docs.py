@@ -280,6 +280,10 @@ COMPILED_ALWAYS = {"week09", "week13", "cuda"}
 """Of the pages with kernels, those whose programs `make test` runs; compiling kernels takes seconds a page."""
 
 
+KERNELS = re.compile(r"@cuda\.jit|stage4_numba_cuda")
+"""What the programs of a page with kernels hold: kernels of their own, or the project's."""
+
+
 def of_kernels(page: Path) -> list[pytest.MarkDecorator]:
     """The marks of a page with kernels."""
     return [pytest.mark.slow] if page.stem in COMPILED_ALWAYS else [pytest.mark.slow, wide]
@@ -289,7 +293,7 @@ WITH_PROGRAMS = [
     pytest.param(
         page,
         id=str(page.relative_to(ROOT)),
-        marks=of_kernels(page) if any("@cuda.jit" in block.text for block, _ in found) else [],
+        marks=of_kernels(page) if any(KERNELS.search(block.text) for block, _ in found) else [],
     )
     for page in PAGES
     if (found := programs(page))

@@ -18,6 +18,7 @@ from shared import contract
 from shared.data.datasets import Dataset, Split, load_dataset
 from shared.machine.environment import environment as command_environment
 from tests.stages import USABLE_STAGES
+from tests.wide import wide
 
 SETTINGS = race.Settings(hidden=5, epochs=2, batch_size=7)
 
@@ -175,6 +176,7 @@ def test_the_command_leaves_charts_and_results(draws: Callable[..., Any], tmp_pa
     assert {row["stage"] for row in document["ladders"]} == {"stage1_pure_python", "stage2_numpy"}
 
 
+@wide
 def test_the_summary_fits_on_one_screen(run: Callable[..., Any]) -> None:
     lines = run().stdout.splitlines()
     assert len(lines) <= 24
@@ -185,6 +187,7 @@ def test_the_summary_fits_on_one_screen(run: Callable[..., Any]) -> None:
     assert all(len(line) <= 80 for line in table)
 
 
+@wide
 def test_json_on_stdout_is_the_document_in_the_file(run: Callable[..., Any], tmp_path: Path) -> None:
     assert json.loads(run("--json").stdout) == json.loads((tmp_path / "out" / "results.json").read_text())
 

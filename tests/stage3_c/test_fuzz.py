@@ -47,7 +47,7 @@ def test_thousands_of_calls_return_what_is_right_or_refuse_with_a_sentence(tmp_p
     assert min(accepted, refused) >= examples
 
 
-@pytest.mark.parametrize("check", ["labels", "form", "overlap", "writable"])
+@pytest.mark.parametrize("check", widely(["form", "labels", "overlap", "writable"]))
 def test_the_fuzzing_notices_a_check_that_is_left_out(tmp_path: Path, check: str) -> None:
     code, output = fuzz(tmp_path, "--without", check)
     found_a_call = re.search(r"^.*\({'m': \d+, 'k': \d+, 'n': \d+} float", output, flags=re.MULTILINE)

@@ -90,7 +90,7 @@ def test_forward_bytes_gathers_the_batch_and_leaves_it_behind(side: int, dtype: 
         assert_close("forward_bytes", asarray(total, dtype), exact @ w, dtype, k + 2, exact @ np.abs(w))
 
 
-@pytest.mark.parametrize(("side", "dtype"), BOTH)
+@pytest.mark.parametrize(("side", "dtype"), widely(BOTH, first=0))
 def test_forward_and_backward_do_the_rest_of_the_layer(side: int, dtype: str) -> None:
     for m, k, n in SIZES:
         x, w, bias = numbers((m, k), dtype), numbers((k, n), dtype), numbers((n,), dtype)
@@ -165,6 +165,7 @@ def test_a_hundred_steps_are_those_of_stage_1(rung: str, chosen: int) -> None:
         np.testing.assert_allclose(to_host(got), np.asarray(wanted), rtol=1e-10, atol=1e-11)
 
 
+@wide
 def test_a_training_run_on_the_device_takes_the_same_steps(chosen: int) -> None:
     rng = np.random.default_rng(0)
     images = (rng.integers(0, 256, (75, 40)) / np.float32(255)).astype(np.float32)

@@ -102,6 +102,7 @@ def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_re
     assert "relu, " in report[-1]
 
 
+@wide
 def test_a_bug_in_json_keeps_exit_code_and_names(wrong_relu: None) -> None:
     result = run("2", "--dtype", "float32", "--json")
     assert result.exit_code == 1
@@ -170,6 +171,7 @@ def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
     assert process.returncode == 0
 
 
+@wide
 def test_json_stays_one_document_in_a_pipe() -> None:
     result = run("2", "--dtype", "float64", "--json")
     assert json.loads(result.stdout)["ok"]

@@ -15,7 +15,7 @@ from groundup import cli
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.lens.command import blocks_to_trace, extent, sizes
 from stage4_numba_cuda.backend import BACKEND
-from tests.wide import WIDE
+from tests.wide import WIDE, wide
 
 ours = pytest.mark.skipif(BACKEND.name != "emulator", reason="stage 4's kernels are traced on the emulator only")
 
@@ -197,6 +197,7 @@ def test_every_kernel_that_the_compile_check_knows_has_a_launch_here() -> None:
 
 @ours
 @pytest.mark.slow
+@wide
 def test_the_kernels_of_a_training_step_are_caught_in_one() -> None:
     from groundup.kernels.launching import KERNELS, project_launch
 
