@@ -44,7 +44,8 @@ def test_the_list_is_what_a_rehearsal_launches() -> None:
         assert answer["rows"] == 50  # those of one pass on stage 4, without other processes
         for part, names in answer["kernels"].items():
             found.setdefault(part, set()).update(names)
-    assert found == {part: set(names) for part, names in QUICK.items()}
+    launched = {part: names for part, names in found.items() if names}
+    assert launched == {part: set(names) for part, names in QUICK.items() if names}
 
 
 def test_every_kernel_of_the_list_is_in_the_catalogue() -> None:
