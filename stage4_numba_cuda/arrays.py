@@ -105,14 +105,35 @@ def copy(array: Array) -> Array:
 def as_matrix(name: str, values: Any) -> Array:
     """A float32 or float64 matrix on the device: the array itself if it is one, else copied over; or an error that
     names it. What is neither float32 nor float64 becomes float32."""
-    keeps_float64 = getattr(values, "dtype", None) == np.float64
-    try:
-        array = asarray(values, "float64" if keeps_float64 else "float32")
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"{name}: {error}") from error
+    array = as_floats(name, values)
     if array.ndim != 2:
         raise ValueError(f"{name}: expected 2 dimensions (rows, columns), got {array.ndim} with shape {array.shape}")
     return array
+
+
+def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
+    """The same for an array of 4 dimensions, which an error names by its axes."""
+    array = as_floats(name, values)
+    if array.ndim != 4:
+        raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
+    return array
+
+
+def as_vector(name: str, values: Any) -> Array:
+    """The same for an array of 1 dimension."""
+    array = as_floats(name, values)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
+    return array
+
+
+def as_floats(name: str, values: Any) -> Array:
+    """The same for an array of 1, 2 or 4 dimensions."""
+    keeps_float64 = getattr(values, "dtype", None) == np.float64
+    try:
+        return asarray(values, "float64" if keeps_float64 else "float32")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from error
 
 
 def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
