@@ -1,7 +1,7 @@
 """Convolution in pure Python, slowest rung first.
 
     seven_loops    the definition: every number is looked up by its indices
-    zip_rows       a row of the kernel meets a piece of a row of the image: zip and a sum of products
+    zip_rows       a weight meets a whole row of the image: zip pairs it with the row of sums
     im2col         every window becomes one list, and the best matmul of this floor does all sums
 
 All compute out[n][o][r][s] = bias[o] + the sum over c, i, j of
@@ -58,21 +58,26 @@ def seven_loops(x: Images, weights: Images, bias: Vector, stride: Any = 1, paddi
 
 
 def zip_rows(x: Images, weights: Images, bias: Vector, stride: Any = 1, padding: Any = 0) -> Images:
-    """A row of a window is a slice of a row of the image; the sums along it need no index."""
+    """One weight at a time: what it is multiplied with, for a row of outputs, is a slice of a row of the image."""
     x, weights, bias, g = _prepare("conv2d", x, weights, bias, stride, padding)
-    (output_rows, output_columns), width = g.output, g.window[1]
-    out = [[[[b] * output_columns for _ in range(output_rows)] for b in bias] for _ in x]
-    for image, outputs in zip(x, out, strict=True):
+    (output_rows, output_columns), (down, across) = g.output, g.stride
+    span = (output_columns - 1) * across + 1
+    out = []
+    for image in x:
         padded = _pad(image, g)
-        for kernel, output in zip(weights, outputs, strict=True):
-            for channel, kernel_rows in zip(padded, kernel, strict=True):
-                for r, output_row in enumerate(output):
-                    first = r * g.stride[0]
-                    for row, kernel_row in zip(channel[first : first + g.window[0]], kernel_rows, strict=True):
-                        for s in range(output_columns):
-                            at = s * g.stride[1]
-                            products = zip(row[at : at + width], kernel_row, strict=True)
-                            output_row[s] += sum([value * weight for value, weight in products])
+        outputs = []
+        for kernel, b in zip(weights, bias, strict=True):
+            output = []
+            for r in range(output_rows):
+                sums = [b] * output_columns
+                for channel, kernel_rows in zip(padded, kernel, strict=True):
+                    for row, kernel_row in zip(channel[r * down : r * down + g.window[0]], kernel_rows, strict=True):
+                        for j, weight in enumerate(kernel_row):
+                            pairs = zip(sums, row[j : j + span : across], strict=True)
+                            sums = [total + weight * value for total, value in pairs]
+                output.append(sums)
+            outputs.append(output)
+        out.append(outputs)
     return out
 
 
