@@ -1,6 +1,5 @@
 """Which stages can be tested on this machine, and the sizes that catch wrong indexing."""
 
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -35,7 +34,8 @@ STAGE_PARAMS = [
 
 def stages_with(room: str) -> list[Any]:
     """STAGE_PARAMS of the stages that have this room of convolutional networks, to parametrise over."""
-    return [param for param in STAGE_PARAMS if find_spec(f"{param.values[0]}.{room}") is not None]
+    assert room in contract.IMAGE_ROOMS
+    return [param for param in STAGE_PARAMS if param.values[0] in contract.IMAGE_STAGES]
 
 
 def without_announcement(stderr: str) -> str:

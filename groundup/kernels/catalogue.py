@@ -374,6 +374,16 @@ BLOCKED = tuple(
     )
 )
 
+_IMAGES = "T[4] T[4] T[1] int64 int64 int64 int64 T[4]"
+
+CONVOLUTION = (
+    entry("convolution_1_basic.naive", _IMAGES, 256, 64, 80),
+    entry("convolution_1_basic.halo_tile", _IMAGES, 256, 96, 104),
+    entry("convolution_1_basic.grad_input", "T[4] T[4] int64 int64 int64 int64 T[4]", 256, 80, 96),
+    entry("convolution_1_basic.grad_weights_parts", "T[4] T[4] int64 int64 int64 int64 T[4] T[2]", 256, 80, 96),
+    entry("convolution_1_basic.add_parts", "T[2] T[1] T[1]", 256, 40, 40),
+)
+
 _PARAMETERS = "T[1] T[1] T[1] T[1] T[1] T[1] T[2] T[1]"
 
 PERSISTENT = tuple(
@@ -400,5 +410,6 @@ CATALOGUE: tuple[Entry, ...] = (
     *OPTIMIZERS,
     *FUSED,
     *BLOCKED,
+    *CONVOLUTION,
     *PERSISTENT,
 )

@@ -10,6 +10,7 @@ name. docs/cuda.md goes through the kernels.
     matmul_tiles         how its upper rungs move a tile, and what they do with it
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python
     fragments            what tensor cores and late copies do, in Python
+    convolution_1_basic  a thread a number: convolution and its gradients; a tile of the image with its halo
     activations, softmax, losses
                          forward and backward, and the two fused
     dense, sums          bias and mask; sums of columns and of vectors

@@ -1,0 +1,256 @@
+"""Convolution on the GPU: the checks and the launches. The kernels are in kernels/convolution_*.py.
+
+    naive        a thread an output, all from memory                  a number of the image is read kh kw O times
+    halo_tile    a block's windows of one image in shared memory      and here O / 4 times, with the halo around them
+
+All compute out[n, o, r, s] = bias[o] + the sum over c, i, j of weights[o, c, i, j] *
+padded[n, c, r * stride + i, s * stride + j]. This is cross-correlation, which PyTorch and everybody in the field call
+convolution: the kernel is not flipped.
+
+Shapes: x is (N, C, H, W), weights (O, C, kh, kw), bias (O,), the result (N, O, H', W') with
+H' = (H + 2 padding - kh) // stride + 1. `stride` and `padding` are a whole number or a pair (rows, columns). float32 or
+float64. Numbers that are not on the device are copied there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from shared.windows import output_size, pair
+
+from . import launch
+from .arrays import Array, as_images, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
+from .geometry import Geometry
+from .kernels import convolution_1_basic as basic
+
+KERNEL_AXES = "out_channels, in_channels, rows, columns"
+
+
+def naive(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """The definition, one thread an output."""
+    x, weights, bias, g, out = _prepare(x, weights, bias, stride, padding, out)
+    return run_naive(x, weights, bias, g, out)
+
+
+def halo_tile(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """A block stages what 16 x 16 places of one image need, channel by channel; naive for windows that do not fit."""
+    x, weights, bias, g, out = _prepare(x, weights, bias, stride, padding, out)
+    return run_halo_tile(x, weights, bias, g, out)
+
+
+def run_naive(x: Array, weights: Array, bias: Array, g: Geometry, out: Array) -> Array:
+    """The kernel of that name, unchecked."""
+    basic.naive[launch.elementwise(out.size)](x, weights, bias, *g.steps, out)
+    return out
+
+
+def run_halo_tile(x: Array, weights: Array, bias: Array, g: Geometry, out: Array) -> Array:
+    """The kernel of that name where its shared memory is large enough, else naive; unchecked."""
+    tile = basic.TILE
+    spans = ((tile - 1) * stride + window for stride, window in zip(g.stride, g.window, strict=True))
+    if max(spans) > basic.SPAN or g.window[0] * g.window[1] > basic.MOST_TAPS:
+        return run_naive(x, weights, bias, g, out)
+    tiles = len(x) * launch.divided(g.output[0], tile) * launch.divided(g.output[1], tile)
+    grid = tiles, launch.divided(g.filters, basic.GROUP)
+    basic.halo_tile[grid, (tile, tile)](x, weights, bias, *g.steps, out)
+    return out
+
+
+CONVOLUTION_LADDER: dict[str, Callable[..., Array]] = {
+    "naive": naive,
+    "halo_tile": halo_tile,
+}
+
+
+def conv2d(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """x (N, C, H, W) and weights (O, C, kh, kw) -> (N, O, H', W'), by the last rung. Same as
+    torch.nn.functional.conv2d.
+
+    out: where to write the result, a device array that overlaps no input; a new one if None
+    Raises ValueError where shapes do not fit together or the window is larger than the padded image, TypeError for a
+    mix of dtypes or a stride or padding that is not whole.
+    """
+    return halo_tile(x, weights, bias, stride, padding, out)
+
+
+def conv2d_backward(
+    grad_output: Array,
+    x: Array,
+    weights: Array,
+    stride: Any = 1,
+    padding: Any = 0,
+    needs_grad_input: bool = True,
+    out: Array | None = None,
+) -> tuple[Array | None, Array, Array]:
+    """From dL/doutput to (dL/dx or None, dL/dweights, dL/dbias): what autograd gives for torch's conv2d.
+
+    grad_output: (N, O, H', W'), the shape of conv2d's output
+    out: where to write dL/dx, (N, C, H, W)
+    dL/dx gathers for each number of x; dL/dweights and dL/dbias are sums over parts of the batch, which are then added
+    in a fixed order. So equal arguments give equal bits.
+    """
+    function = "conv2d_backward"
+    grad_output, x, weights, g = _prepare_backward(grad_output, x, weights, stride, padding)
+    read = {"grad_output": grad_output, "x": x, "weights": weights}
+    grad_input = output_like(function, out, x.shape, x.dtype, **read) if needs_grad_input else None
+    grad_weights, grad_bias = empty(weights.shape, x.dtype), empty((g.filters,), x.dtype)
+    backward_into(grad_output, x, weights, g, grad_input, grad_weights, grad_bias)
+    return grad_input, grad_weights, grad_bias
+
+
+def backward_into(
+    grad: Array,
+    x: Array,
+    weights: Array,
+    g: Geometry,
+    grad_input: Array | None,
+    grad_weights: Array,
+    grad_bias: Array,
+    parts: Array | None = None,
+) -> None:
+    """All gradients, unchecked, into these arrays. parts: memory of the shape `parts_shape`; new memory if None."""
+    if parts is None:
+        parts = empty(parts_shape(g, len(x)), x.dtype)
+    grid = launch.divided(parts.shape[1], launch.THREADS), parts.shape[0]
+    basic.grad_weights_parts[grid, launch.THREADS](grad, x, *g.steps, grad_weights, parts)
+    basic.add_parts[launch.elementwise(parts.shape[1])](parts, grad_weights.reshape(g.weights), grad_bias)
+    if grad_input is not None:
+        basic.grad_input[launch.elementwise(grad_input.size)](grad, weights, *g.steps, grad_input)
+
+
+MOST_PARTS = 32
+"""Parts of a batch whose gradients are added in the end."""
+
+
+def parts_shape(g: Geometry, batch: int) -> tuple[int, int]:
+    """(parts, numbers) of the memory for the gradients of parts of the batch: weights and bias side by side."""
+    size = launch.divided(batch, MOST_PARTS)
+    return launch.divided(batch, size), g.weights + g.filters
+
+
+class Conv2d:
+    """A layer of kernels: its forward pass is conv2d, its backward pass conv2d_backward. Same as torch.nn.Conv2d.
+
+    weights: (out_channels, in_channels, kh, kw); bias: (out_channels,). Both are copied to the device; a float64 array
+        stays float64, everything else becomes float32.
+    stride, padding: a whole number or a pair (rows, columns), kept as pairs
+    grad_weights, grad_bias: as of the last `backward`, zeros before the first, device arrays. They are written in
+        place: copy them to keep them.
+    Raises ValueError where the shapes do not fit together.
+    """
+
+    def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
+        dtype = "float64" if getattr(weights, "dtype", None) == "float64" else "float32"
+        weights, bias = _check_kernels("Conv2d", asarray(weights, dtype), asarray(bias, dtype))
+        self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
+        self._shape: tuple[int, ...] = weights.shape
+        self.weights: Array = copy(weights)
+        self.bias: Array = copy(bias)
+        self.grad_weights: Array = zeros(weights.shape, dtype)
+        self.grad_bias: Array = zeros(bias.shape, dtype)
+        self._x: Array | None = None
+
+    def output_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """(N, O, H', W') for an x of this shape."""
+        window = (self._shape[2], self._shape[3])
+        return shape[0], self._shape[0], *output_size("conv2d", shape, window, self.stride, self.padding)
+
+    def forward(self, x: Array, out: Array | None = None) -> Array:
+        """x (N, C, H, W) -> (N, O, H', W'). Remembers x for `backward`."""
+        x = as_images("conv2d: x", x)
+        self.check_memory("conv2d", x.dtype)
+        out = conv2d(x, self.weights, self.bias, self.stride, self.padding, out)
+        self._x = x
+        return out
+
+    def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
+        """From dL/doutput to grad_weights, grad_bias and dL/dx, which is returned, in `out` if given.
+
+        Returns None with needs_grad_input=False: the first layer of a network has nobody to hand dL/dx to.
+        """
+        if self._x is None:
+            raise ValueError("Conv2d.backward: there was no forward pass yet, so there is nothing to differentiate")
+        grad_output, x, weights, g = _prepare_backward(grad_output, self._x, self.weights, self.stride, self.padding)
+        self.check_memory("Conv2d.backward", x.dtype)
+        apart = {"grad_output": grad_output, "x": x, "weights": weights}
+        for name in ("grad_weights", "grad_bias"):
+            array = getattr(self, name)
+            output_like(f"Conv2d.backward: {name}", array, array.shape, x.dtype, **apart)
+        apart |= {"grad_weights": self.grad_weights, "grad_bias": self.grad_bias}
+        grad_input = output_like("conv2d_backward", out, x.shape, x.dtype, **apart) if needs_grad_input else None
+        backward_into(grad_output, x, weights, g, grad_input, self.grad_weights, self.grad_bias)
+        return grad_input
+
+    def check_memory(self, function: str, dtype: Any) -> None:
+        """The layer's arrays are attributes, so anything may have been put in their place since __init__.
+
+        Raises ValueError for what a kernel cannot use as the memory it expects, TypeError for another dtype.
+        """
+        shapes = {"weights": self._shape, "bias": self._shape[:1]}
+        for name, shape in (shapes | {f"grad_{name}": shape for name, shape in shapes.items()}).items():
+            array = getattr(self, name)
+            if not on_device(array) or array.shape != shape or not is_packed(array):
+                given = getattr(array, "shape", None) if on_device(array) else type(array).__name__
+                raise ValueError(
+                    f"{function}: the layer's {name} was replaced by {given}, expected a C-contiguous device array "
+                    f"{shape}; change it in place, or make a new Conv2d"
+                )
+            if array.dtype != dtype:
+                raise TypeError(f"{function}: x is {dtype} but {name} is {array.dtype}; convert one of them")
+
+
+def _prepare(
+    x: Any, weights: Any, bias: Any, stride: Any, padding: Any, out: Array | None
+) -> tuple[Array, Array, Array, Geometry, Array]:
+    x = as_images("conv2d: x", x)
+    weights, bias = _check_kernels("conv2d", weights, bias)
+    g = geometry("conv2d", x, weights, stride, padding)
+    if bias.dtype != x.dtype:
+        raise TypeError(f"conv2d: x is {x.dtype} but bias is {bias.dtype}; convert one of them")
+    shape = (len(x), g.filters, *g.output)
+    return x, weights, bias, g, output_like("conv2d", out, shape, x.dtype, x=x, weights=weights, bias=bias)
+
+
+def _prepare_backward(
+    grad_output: Any, x: Any, weights: Any, stride: Any, padding: Any
+) -> tuple[Array, Array, Array, Geometry]:
+    function = "conv2d_backward"
+    grad_output, x = as_images(f"{function}: grad_output", grad_output), as_images(f"{function}: x", x)
+    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    g = geometry(function, x, weights, stride, padding)
+    expected = (len(x), g.filters, *g.output)
+    if grad_output.shape != expected:
+        raise ValueError(
+            f"{function}: grad_output is {grad_output.shape}, expected {expected}, the shape of conv2d's output"
+        )
+    if grad_output.dtype != x.dtype:
+        raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
+    return grad_output, x, weights, g
+
+
+def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Array, Array]:
+    weights = as_images(f"{function}: weights", weights, KERNEL_AXES)
+    bias = as_vector(f"{function}: bias", bias)
+    if len(bias) != len(weights):
+        raise ValueError(
+            f"{function}: bias is {bias.shape} but weights are {weights.shape}; "
+            f"expected one bias for each output channel, ({len(weights)},)"
+        )
+    return weights, bias
+
+
+def geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any) -> Geometry:
+    """The sizes of the convolution of x with these weights. Raises as `conv2d` does."""
+    if x.shape[1] != weights.shape[1]:
+        raise ValueError(
+            f"{function}: x is {x.shape} but weights are {weights.shape}; x's channels must equal weights' in_channels"
+        )
+    if x.dtype != weights.dtype:
+        raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
+    image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])
+    steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
+    output = output_size(function, image, window, steps, border)
+    return Geometry(x.shape[1], image, len(weights), window, steps, border, output)
