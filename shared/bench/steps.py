@@ -27,6 +27,9 @@ from shared.layers import multiply_adds_of
 
 EFFORT = Effort(repeats=15, group_limit=20.0)
 LEARNING_RATE = 0.01
+MODEL_LEARNING_RATE = 0.001
+"""Of the known networks: at LEARNING_RATE their loss on random images grows, and with it what was rounded before."""
+
 LOSS_TOLERANCE = 1e-4
 """Relative: float32 rounds at 6e-8, and a sum over 784 inputs in another order by some hundred times that."""
 
@@ -181,12 +184,17 @@ def start_parameters(network: Sequence[int] | Architecture, dtype: str, seed: in
     return [np.array(each, dtype) for each in initialize_parameters(network, "he", seed)]
 
 
+def learning_rate_for(network: Sequence[int] | Architecture) -> float:
+    """The rate of the steps: one at which the loss falls."""
+    return MODEL_LEARNING_RATE if isinstance(network, Architecture) else LEARNING_RATE
+
+
 def expected_losses(
     network: Sequence[int] | Architecture, batches: Iterable[tuple[np.ndarray, np.ndarray]]
 ) -> list[float]:
     """The losses of stage 2 in float64, which takes a step on each batch in turn."""
     stage = load_stage("stage2_numpy")
-    own, optimizer = stage.network.Network(network, dtype="float64"), stage.optimizers.SGD(LEARNING_RATE)
+    own, optimizer = stage.network.Network(network, dtype="float64"), stage.optimizers.SGD(learning_rate_for(network))
     return [float(own.train_step(x.astype(np.float64), y, optimizer)) for x, y in batches]
 
 
@@ -203,6 +211,7 @@ def _contenders(
 ) -> dict[Key, Callable[[], float]]:
     """A call for each contender that takes one step and returns the loss before it; each has a network of its own."""
     found: dict[Key, Callable[[], float]] = {}
+    rate = learning_rate_for(case.network)
     for stage in stages:
         own_x = stage.arrays.asarray(x, case.dtype)
         if gpu.on_gpu(stage) and case.dtype == "float32":
@@ -212,10 +221,10 @@ def _contenders(
         ladder = {} if case.model else getattr(stage.network, "STEP_LADDER", {})
         for rung, step in (ladder or {"": _train_step}).items():
             network = stage.network.Network(case.network, dtype=case.dtype)
-            found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(LEARNING_RATE), None)
+            found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(rate), None)
     if torch is not None:
         model = pytorch.network(torch, start_parameters(case.network, case.dtype), case.model)
-        step = pytorch.stepper(torch, model, LEARNING_RATE)
+        step = pytorch.stepper(torch, model, rate)
         found[PYTORCH] = partial(step, torch.from_numpy(x), torch.from_numpy(y))
     return found
 

@@ -5,10 +5,12 @@ from typing import Any
 import pytest
 
 from shared import contract
+from shared.architectures import NAMED
 from shared.bench import steps
 from shared.bench.steps import Case
 from shared.bench.turns import Effort
 from tests.fake_stages import fake_stage, say_of_stage_4
+from tests.wide import widely
 
 SMALL = Case((5, 4, 3), 2, "float64")
 
@@ -64,6 +66,15 @@ def test_a_step_with_another_loss_is_refused_with_both_losses() -> None:
     assert len(calls) == steps.CHECKED_STEPS
     assert first.skipped is None
     assert right.skipped is None
+
+
+@pytest.mark.parametrize("model", widely(NAMED, first=1))
+@pytest.mark.parametrize("batch", widely([32, 64, 128]))
+def test_the_loss_of_a_known_network_falls(model: str, batch: int) -> None:
+    """Where it grows, float32 moves away from float64 by more than is allowed, and a right step is refused."""
+    case = Case((784, 10), batch, "float64", model)
+    losses = steps.expected_losses(case.network, [steps.batch_of(case)] * steps.CHECKED_STEPS)
+    assert losses == sorted(losses, reverse=True)
 
 
 def test_the_first_floor_takes_no_float32_step() -> None:
