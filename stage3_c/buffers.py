@@ -128,9 +128,7 @@ class Buffers:
         Raises ValueError where one of them has another shape than its parameter, is read-only, or overlaps another
         or the network's memory.
         """
-        if self._optimizer is not None and self._optimizer.still(
-            [a for name in state.names for a in state.buffers.get(name, ())]
-        ):
+        if still_keeps(self._optimizer, state):
             return
         memory = state.memory(parameters)
         arrays = {
@@ -207,6 +205,13 @@ class Seen:
             array is seen and array.shape == shape and array.dtype is dtype and array.flags.carray
             for array, (seen, shape, dtype) in zip(arrays, self._found, strict=True)
         )
+
+
+def still_keeps(seen: Seen | None, state: OptimizerState) -> bool:
+    """Whether an optimizer keeps its numbers in the very arrays that were found good. One that has not made them yet
+    does not, even where the one before it kept nothing."""
+    made = seen is not None and all(name in state.buffers for name in state.names)
+    return made and seen.still([array for name in state.names for array in state.buffers[name]])
 
 
 def network_shape(layers: Sequence[Dense], dtype: str) -> tuple[Any, ...]:

@@ -21,7 +21,7 @@ from shared.windows import output_size, pair
 from . import library
 from .arrays import Array, aligned_empty, check_writable
 from .batch_norm import BatchNorm, checked_numbers
-from .buffers import COptimizerStep, Seen, apart_from, claimed
+from .buffers import COptimizerStep, Seen, apart_from, claimed, still_keeps
 from .convolution import CConvolution
 from .dense import ACTIVATIONS
 from .optimizers import OptimizerState
@@ -173,7 +173,8 @@ class Plan:
         self.operations = (COperation * len(chosen))()
         self.optimizer_step = COptimizerStep()
         self._own: dict[str, Array] = {}
-        self._arrays, self._optimizer = Seen({}), Seen({})
+        self._arrays = Seen({})
+        self._optimizer: Seen | None = None
         self._taken: list[tuple[int, int]] = []
         register = library.plain_function("simd_bytes")() // self.dtype.itemsize
         self._padded = -(-capacity // register) * register
@@ -311,12 +312,11 @@ class Plan:
             for field_name, array in zip((*PARAMETERS, "running_mean", "running_var"), arrays, strict=False):
                 setattr(c, field_name, array.ctypes.data)
             c.w_size, c.b_size = arrays[0].size, arrays[1].size
-        self._arrays, self._optimizer = Seen(named), Seen({})
+        self._arrays, self._optimizer = Seen(named), None
 
     def point_to_optimizer(self, state: OptimizerState, parameters: Sequence[Array]) -> None:
         """Write where the optimizer keeps what it keeps: for up to two names one array for each parameter."""
-        kept = [array for name in state.names for array in state.buffers.get(name, ())]
-        if kept and self._optimizer.still(kept):
+        if still_keeps(self._optimizer, state):
             return
         memory = state.memory(parameters)
         arrays = {

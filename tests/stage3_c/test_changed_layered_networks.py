@@ -58,3 +58,22 @@ def test_what_was_changed_after_a_forward_pass_is_an_error(change: str, rows: in
         network.train_step(np.ones((rows, *network.architecture.input_shape)), labels, STAGE.optimizers.SGD(0.1))
     with pytest.raises(ValueError, match=message):
         network.forward(np.ones((rows, *network.architecture.input_shape)))
+
+
+def test_one_optimizer_after_the_other_takes_its_own_steps() -> None:
+    x, y = np.random.default_rng(0).random((5, 2, 8, 8)), np.array([0, 1, 2, 0, 1])
+    makes: list[Callable[[], Any]] = [
+        lambda: STAGE.optimizers.SGD(0.1),
+        lambda: STAGE.optimizers.SGD(0.1, momentum=0.9),
+        lambda: STAGE.optimizers.Adam(),
+        lambda: STAGE.optimizers.SGD(0.2),
+        lambda: STAGE.optimizers.RMSProp(),
+    ]
+    whole, by_hand = (STAGE.network.Network(FORM, dtype="float64") for _ in range(2))
+    for make in makes:
+        one, other = make(), make()
+        for _ in range(2):
+            other.step(by_hand.parameters, by_hand.gradients(x, y))
+            whole.train_step(x, y, one)
+        for a, b in zip(whole.parameters, by_hand.parameters, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)

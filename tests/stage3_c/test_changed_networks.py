@@ -135,3 +135,17 @@ def test_another_optimizer_takes_over(step: Callable[..., float]) -> None:
     step(network, *batch(), plain)
     for p, before, g in zip(network.parameters, expected, gradients, strict=True):
         np.testing.assert_allclose(p, before - 0.5 * g, rtol=1e-5, atol=1e-7)
+
+
+@rungs
+def test_an_optimizer_that_has_kept_nothing_yet_takes_over_from_one_that_never_does(step: Callable[..., float]) -> None:
+    network = after_a_first_step(step, STAGE.optimizers.SGD(0.5))
+    expected = [p.copy() for p in network.parameters]
+    fresh = STAGE.optimizers.SGD(0.5, momentum=0.9)
+    gradients = network.gradients(*batch())
+    step(network, *batch(), fresh)
+    for p, before, g in zip(network.parameters, expected, gradients, strict=True):
+        np.testing.assert_allclose(p, before - 0.5 * g, rtol=1e-5, atol=1e-7)
+    velocity = fresh.state()["buffers"]["velocity"]
+    for v, g in zip(velocity, gradients, strict=True):
+        np.testing.assert_allclose(v, g, rtol=1e-5, atol=1e-7)
