@@ -210,8 +210,9 @@ class Seen:
 def still_keeps(seen: Seen | None, state: OptimizerState) -> bool:
     """Whether an optimizer keeps its numbers in the very arrays that were found good. One that has not made them yet
     does not, even where the one before it kept nothing."""
-    made = seen is not None and all(name in state.buffers for name in state.names)
-    return made and seen.still([array for name in state.names for array in state.buffers[name]])
+    if seen is None or any(name not in state.buffers for name in state.names):
+        return False
+    return seen.still([array for name in state.names for array in state.buffers[name]])
 
 
 def network_shape(layers: Sequence[Dense], dtype: str) -> tuple[Any, ...]:
