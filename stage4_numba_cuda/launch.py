@@ -4,6 +4,7 @@ elementwise     one thread for each number, at most MOST_BLOCKS blocks; the kern
 warp_per_row    one warp for each row
 tiles           one block for each tile of the result
 over_matrix     a warp along the columns and 8 rows a block, for a kernel that strides both ways
+over_lines      as many threads along a line as it is long, for lines that may be short: rows of images, or whole planes
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ THREADS = 256
 
 MOST_BLOCKS = 1024
 """Enough to fill the largest GPU several times over (132 multiprocessors of 8 such blocks on an H100)."""
+
+EMULATED_LINES = 8
+"""Lines of a block on the emulator: few, so that every core gets some."""
 
 MOST_DOWN = 65_535
 """Blocks along y or z of a grid, on every device (CUDA programming guide, table of technical specifications)."""
@@ -51,3 +55,14 @@ def over_matrix(rows: int, columns: int) -> tuple[tuple[int, int], tuple[int, in
     """(blocks, threads) for a kernel that strides along both directions: a warp along the columns, 8 rows a block."""
     across, down = tiles(rows, columns, 8, WARP)
     return (across, min(down, MOST_BLOCKS)), (WARP, 8)
+
+
+def over_lines(lines: int, columns: int, emulated: bool = False) -> tuple[int, tuple[int, int]]:
+    """(blocks, threads) for a kernel that strides over lines, and with threadIdx.x along each of them.
+
+    A line gets the power of two of threads that covers it, at most a block's.
+    emulated: whether a CPU runs them, where one thread walks along a line fastest
+    """
+    lanes = 1 if emulated else min(THREADS, 1 << (columns - 1).bit_length())
+    rows = EMULATED_LINES if emulated else THREADS // lanes
+    return min(divided(lines, rows), MOST_BLOCKS), (lanes, rows)

@@ -307,6 +307,33 @@ BATCHES = (
     entry("resident.end_step", "int64[1] int64", 256, 40, 40),
 )
 
+_PLANES = "T[3] int64 int64 int64 int64"
+_CHANNELS = "T[1] T[1] T[1] T[1]"
+
+IMAGES = (
+    entry("pooling.max_pool", f"{_PLANES} int64 T[3] int32[3]", 256, 64, 80),
+    entry("pooling.max_backward_plane", "T[2] int64[2] T[3]", 256, 64, 64),
+    entry("pooling.max_backward", f"T[3] T[3] int64 int32[3] T[3] int64 {_PLANES[5:]} T[3]", 256, 64, 64),
+    entry("pooling.average_pool", f"{_PLANES} T[3]", 256, 64, 64),
+    entry("pooling.average_backward", f"{_PLANES} T[3]", 256, 64, 64),
+    entry("batch_norm.statistics", "T[3] T[3]", 256, 64, 64),
+    entry(
+        "batch_norm.normalise",
+        f"T[3] T[3] {_CHANNELS} T T int64 int64 T[3] int64 int64 T[2] T[3]",
+        256,
+        64,
+        64,
+    ),
+    entry("batch_norm.sums", "T[3] T[3] int64 T[3] T[2] T[3]", 256, 64, 64),
+    entry(
+        "batch_norm.backward",
+        "T[3] T[3] int64 T[3] T[2] T[1] T[3] int64 T[1] T[1] T[3] int64 T[3]",
+        256,
+        64,
+        64,
+    ),
+)
+
 SUMS = (
     entry("sums.columns_by_thread", "T[2] T[1]", 256, 64, 64),
     entry("sums.columns_by_atomics", "T[2] T[1]", 256, 64, 64),
@@ -406,6 +433,7 @@ CATALOGUE: tuple[Entry, ...] = (
     *ELEMENTWISE,
     *LOSSES,
     *BATCHES,
+    *IMAGES,
     *SUMS,
     *OPTIMIZERS,
     *FUSED,

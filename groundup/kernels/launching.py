@@ -31,6 +31,7 @@ losses, matmul, optimizers, persistent, reductions, resident, steps, tensor_core
 )
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 blocked = load_part(STAGE, "kernels.blocked")
+batch_norm, pooling = (load_part(STAGE, name) for name in ("batch_norm", "pooling"))
 BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
 Call = Callable[[tuple[int, int, int], str], object]
@@ -284,6 +285,36 @@ def _training(hidden_layers: int = 1, as_bytes: bool = True, rung: str = "few_ke
     return call
 
 
+IMAGES, CHANNELS = 2, 3
+
+
+def _images(size: tuple[int, int, int], dtype: str) -> Any:
+    """A batch of images of size[0] rows and size[1] columns."""
+    return _matrix((IMAGES, CHANNELS, *size[:2]), dtype)
+
+
+def _pool(name: str) -> Call:
+    """A pool of 2 x 2, or its way back."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        x = _images(size, dtype)
+        if name.startswith("average"):
+            output = pooling.average_pool2d(x, 2)
+            pooling.average_pool2d_backward(output, x.shape, 2)
+            return
+        output, indices = pooling.max_pool2d(x, 2)
+        pooling.max_pool2d_backward(output, indices, x.shape, size=None if name.endswith("plane") else 2)
+
+    return call
+
+
+def _batch_norm(size: tuple[int, int, int], dtype: str) -> None:
+    """Both ways of a batch normalisation in training."""
+    vectors = [_matrix((CHANNELS,), dtype) for _ in range(4)]
+    output, saved = batch_norm.batch_norm(_images(size, dtype), *vectors, True)
+    batch_norm.batch_norm_backward(output, saved)
+
+
 KERNELS: dict[str, Call] = {
     **{f"softmax.softmax_{rung}": _softmax(rung) for rung in activations.SOFTMAX_LADDER},
     **{f"softmax.softmax_{rung}_backward": _softmax_backward(rung) for rung in activations.SOFTMAX_LADDER},
@@ -294,6 +325,11 @@ KERNELS: dict[str, Call] = {
     **{f"losses.{name}{part}": _loss(part, name) for name in steps.LOSSES for part in ("", "_backward", "_fused")},
     "dense.add_bias": _add_bias,
     "dense.multiply": _multiply,
+    **{
+        f"pooling.{name}": _pool(name)
+        for name in ("max_pool", "max_backward_plane", "max_backward", "average_pool", "average_backward")
+    },
+    **{f"batch_norm.{name}": _batch_norm for name in ("statistics", "normalise", "sums", "backward")},
     "dropout.dropout_mask": _dropout,
     **{f"gather.{name}": _gather(name) for name in ("gather_bytes", "gather_rows", "gather_labels", "gather_targets")},
     "optimizers.sgd": _optimizer(lambda: optimizers.SGD(0.1)),

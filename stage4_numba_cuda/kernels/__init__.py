@@ -14,6 +14,7 @@ name. docs/cuda.md goes through the kernels.
     activations, softmax, losses
                          forward and backward, and the two fused
     dense, sums          bias and mask; sums of columns and of vectors
+    pooling, batch_norm  windows' maxima and means; channels brought to mean 0 and deviation 1
     optimizers           every optimizer's formula for one number
     dropout, gather      masks from a counter; a mini-batch by index
     fused, head, update  a training step in three kernels

@@ -288,9 +288,11 @@ def test_a_mistake_is_answered_in_the_same_words(
     assert_refused(stage, lambda stage: getattr(getattr(stage, room), function)(**given), kind, sentence)
 
 
-@pytest.mark.parametrize(
-    "name", [param for param in stages_with("batch_norm") if param.values[0] != "stage1_pure_python"]
-)
+ON_THE_HOST = ("stage2_numpy", "stage3_c")
+"""The floors with NumPy's arrays: lists and device arrays cannot be made read-only."""
+
+
+@pytest.mark.parametrize("name", [param for param in stages_with("batch_norm") if param.values[0] in ON_THE_HOST])
 def test_a_running_mean_that_is_read_only_is_named(name: str) -> None:
     stage = load_stage(name)
     x, gamma, beta, mean, var = (np.ones(shape) for shape in ((4, 2), 2, 2, 2, 2))
@@ -323,7 +325,7 @@ def test_backward_names_a_gradient_that_is_not_shaped_like_x(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [param for param in stages_with("convolution") if param.values[0] in ("stage2_numpy", "stage3_c")]
+    "name", [param for param in stages_with("convolution") if param.values[0] != "stage1_pure_python"]
 )
 def test_a_mix_of_dtypes_is_named(name: str) -> None:
     stage = load_stage(name)
