@@ -8,7 +8,7 @@ Beside the rooms that every floor has:
     kernel_cache, kernel_fingerprint
                                  compiled kernels kept on disk on a GPU, and the name of each
     launch, tile_choice          how many blocks of how many threads; which of the products' tiles
-    geometry                     the sizes of a convolution
+    geometry, convolution_passes the sizes of a convolution and its tables; its launches, without checks
     tensor_cores                 the products that round their factors, and their ladder
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs

@@ -1,7 +1,10 @@
 """Convolution on the GPU: the checks and the launches. The kernels are in kernels/convolution_*.py.
 
-    naive        a thread an output, all from memory                  a number of the image is read kh kw O times
-    halo_tile    a block's windows of one image in shared memory      and here O / 4 times, with the halo around them
+    naive            a thread an output, all from memory                  a number of the image is read kh kw O times
+    halo_tile        a block's windows of one image in shared memory      and here O / 4 times, with the halo around
+                                                                          the tile
+    implicit_tile    a product of matrices, kernels times windows; tiles  once for 8 to 32 kernels, and each weight once
+                     of the windows are gathered from the image           for 32 places
 
 All compute out[n, o, r, s] = bias[o] + the sum over c, i, j of weights[o, c, i, j] *
 padded[n, c, r * stride + i, s * stride + j]. This is cross-correlation, which PyTorch and everybody in the field call
@@ -19,49 +22,36 @@ from typing import Any
 
 from shared.windows import output_size, pair
 
-from . import launch
+from . import convolution_passes as passes
 from .arrays import Array, as_images, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
 from .geometry import Geometry
-from .kernels import convolution_1_basic as basic
 
 KERNEL_AXES = "out_channels, in_channels, rows, columns"
 
 
 def naive(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
     """The definition, one thread an output."""
-    x, weights, bias, g, out = _prepare(x, weights, bias, stride, padding, out)
-    return run_naive(x, weights, bias, g, out)
+    return passes.naive(*_prepare(x, weights, bias, stride, padding, out))
 
 
 def halo_tile(
     x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
 ) -> Array:
     """A block stages what 16 x 16 places of one image need, channel by channel; naive for windows that do not fit."""
-    x, weights, bias, g, out = _prepare(x, weights, bias, stride, padding, out)
-    return run_halo_tile(x, weights, bias, g, out)
+    return passes.halo_tile(*_prepare(x, weights, bias, stride, padding, out))
 
 
-def run_naive(x: Array, weights: Array, bias: Array, g: Geometry, out: Array) -> Array:
-    """The kernel of that name, unchecked."""
-    basic.naive[launch.elementwise(out.size)](x, weights, bias, *g.steps, out)
-    return out
-
-
-def run_halo_tile(x: Array, weights: Array, bias: Array, g: Geometry, out: Array) -> Array:
-    """The kernel of that name where its shared memory is large enough, else naive; unchecked."""
-    tile = basic.TILE
-    spans = ((tile - 1) * stride + window for stride, window in zip(g.stride, g.window, strict=True))
-    if max(spans) > basic.SPAN or g.window[0] * g.window[1] > basic.MOST_TAPS:
-        return run_naive(x, weights, bias, g, out)
-    tiles = len(x) * launch.divided(g.output[0], tile) * launch.divided(g.output[1], tile)
-    grid = tiles, launch.divided(g.filters, basic.GROUP)
-    basic.halo_tile[grid, (tile, tile)](x, weights, bias, *g.steps, out)
-    return out
+def implicit_tile(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """A product of matrices whose columns, the windows, exist as tiles in shared memory only."""
+    return passes.implicit_tile(*_prepare(x, weights, bias, stride, padding, out))
 
 
 CONVOLUTION_LADDER: dict[str, Callable[..., Array]] = {
     "naive": naive,
     "halo_tile": halo_tile,
+    "implicit_tile": implicit_tile,
 }
 
 
@@ -73,7 +63,7 @@ def conv2d(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any 
     Raises ValueError where shapes do not fit together or the window is larger than the padded image, TypeError for a
     mix of dtypes or a stride or padding that is not whole.
     """
-    return halo_tile(x, weights, bias, stride, padding, out)
+    return passes.forward_into(*_prepare(x, weights, bias, stride, padding, out))
 
 
 def conv2d_backward(
@@ -97,38 +87,8 @@ def conv2d_backward(
     read = {"grad_output": grad_output, "x": x, "weights": weights}
     grad_input = output_like(function, out, x.shape, x.dtype, **read) if needs_grad_input else None
     grad_weights, grad_bias = empty(weights.shape, x.dtype), empty((g.filters,), x.dtype)
-    backward_into(grad_output, x, weights, g, grad_input, grad_weights, grad_bias)
+    passes.backward_into(grad_output, x, weights, g, grad_input, grad_weights, grad_bias)
     return grad_input, grad_weights, grad_bias
-
-
-def backward_into(
-    grad: Array,
-    x: Array,
-    weights: Array,
-    g: Geometry,
-    grad_input: Array | None,
-    grad_weights: Array,
-    grad_bias: Array,
-    parts: Array | None = None,
-) -> None:
-    """All gradients, unchecked, into these arrays. parts: memory of the shape `parts_shape`; new memory if None."""
-    if parts is None:
-        parts = empty(parts_shape(g, len(x)), x.dtype)
-    grid = launch.divided(parts.shape[1], launch.THREADS), parts.shape[0]
-    basic.grad_weights_parts[grid, launch.THREADS](grad, x, *g.steps, grad_weights, parts)
-    basic.add_parts[launch.elementwise(parts.shape[1])](parts, grad_weights.reshape(g.weights), grad_bias)
-    if grad_input is not None:
-        basic.grad_input[launch.elementwise(grad_input.size)](grad, weights, *g.steps, grad_input)
-
-
-MOST_PARTS = 32
-"""Parts of a batch whose gradients are added in the end."""
-
-
-def parts_shape(g: Geometry, batch: int) -> tuple[int, int]:
-    """(parts, numbers) of the memory for the gradients of parts of the batch: weights and bias side by side."""
-    size = launch.divided(batch, MOST_PARTS)
-    return launch.divided(batch, size), g.weights + g.filters
 
 
 class Conv2d:
@@ -181,7 +141,7 @@ class Conv2d:
             output_like(f"Conv2d.backward: {name}", array, array.shape, x.dtype, **apart)
         apart |= {"grad_weights": self.grad_weights, "grad_bias": self.grad_bias}
         grad_input = output_like("conv2d_backward", out, x.shape, x.dtype, **apart) if needs_grad_input else None
-        backward_into(grad_output, x, weights, g, grad_input, self.grad_weights, self.grad_bias)
+        passes.backward_into(grad_output, x, weights, g, grad_input, self.grad_weights, self.grad_bias)
         return grad_input
 
     def check_memory(self, function: str, dtype: Any) -> None:

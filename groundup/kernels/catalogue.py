@@ -409,6 +409,18 @@ CONVOLUTION = (
     entry("convolution_1_basic.grad_input", "T[4] T[4] int64 int64 int64 int64 T[4]", 256, 80, 96),
     entry("convolution_1_basic.grad_weights_parts", "T[4] T[4] int64 int64 int64 int64 T[4] T[2]", 256, 80, 96),
     entry("convolution_1_basic.add_parts", "T[2] T[1] T[1]", 256, 40, 40),
+    *(
+        entry(
+            f"convolution_3_implicit.correlate({spread})",
+            "T[1] T[1] int64 T[1] int64 int32[2] int32[1] T[1]",
+            1024,
+            64,
+            64,
+            variant=spread,
+        )
+        for spread in (False, True)
+    ),
+    entry("convolution_3_implicit.CORRELATE_WEIGHTS", "T[1] T[1] int32[2] int32[1] T[2]", 1024, 64, 64),
 )
 
 _PARAMETERS = "T[1] T[1] T[1] T[1] T[1] T[1] T[2] T[1]"

@@ -11,6 +11,8 @@ name. docs/cuda.md goes through the kernels.
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python
     fragments            what tensor cores and late copies do, in Python
     convolution_1_basic  a thread a number: convolution and its gradients; a tile of the image with its halo
+    convolution_3_implicit
+                         convolution as a product, its tiles gathered from the image
     activations, softmax, losses
                          forward and backward, and the two fused
     dense, sums          bias and mask; sums of columns and of vectors
