@@ -124,6 +124,15 @@ class Architecture:
         sizes = [math.prod(self.input_shape), *(each.out_features for each in dense if isinstance(each, Dense))]
         return sizes, names.pop() or "relu" if names else "relu"
 
+    def check_activation(self, given: str) -> None:
+        """ValueError for an activation that was given to a Network beside this architecture, which names its own.
+
+        "relu" passes: it is what `Network` has where none was given.
+        """
+        stack = self.as_layer_sizes()
+        if given not in ("relu", stack[1] if stack else ""):
+            raise ValueError(f"Network: activation={given!r} goes with layer sizes; this architecture names its own")
+
     def to_json(self) -> dict[str, Any]:
         """The architecture as JSON values; `from_json` reads them."""
         return {"input_shape": list(self.input_shape), "layers": [_layer_to_json(layer) for layer in self.layers]}

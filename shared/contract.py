@@ -135,11 +135,14 @@ class NetworkLike(Protocol):
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
 
-    def forward(self, x: Array, dropout_masks: Sequence[Array] | None = None) -> Array:
-        """x (batch, features) -> the last layer's output without an activation, (batch, out_features)."""
+    def forward(self, x: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> Array:
+        """x (batch, features) -> the last layer's output without an activation, (batch, out_features).
 
-    def loss(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None) -> float:
-        """The loss of forward(x) against y."""
+        training: whether batch normalisation uses the batch's own statistics, and changes the running ones
+        """
+
+    def loss(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
+        """The loss of forward(x) against y. training: the same, but for the running statistics, which stay."""
 
     def gradients(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
         """dL/dparameter for each parameter, in the order of `parameters`; arrays that no later call overwrites."""

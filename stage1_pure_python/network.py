@@ -54,6 +54,7 @@ class Network:
     ) -> Any:
         """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
         if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
+            layer_sizes.check_activation(activation)
             return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
         return super().__new__(cls)
 
@@ -71,7 +72,7 @@ class Network:
         dtype: str = "float32",
     ) -> None:
         if isinstance(layer_sizes, Architecture):
-            layer_sizes, activation = _dense_stack(layer_sizes)
+            layer_sizes, activation = _dense_stack(layer_sizes, activation)
         self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
 
     @classmethod
@@ -93,9 +94,10 @@ class Network:
         sizes = None
         if architecture is not None:
             if architecture.as_layer_sizes() is None:
+                architecture.check_activation(activation)
                 arguments = parameters, architecture, running_statistics, loss, dtype
                 return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
-            sizes, activation = _dense_stack(architecture)
+            sizes, activation = _dense_stack(architecture, activation)
         if running_statistics:
             raise ValueError(
                 f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
@@ -145,15 +147,19 @@ class Network:
         """[W1, b1, W2, b2, …]: the network's own lists; an optimizer changes them in place."""
         return [array for layer in self.layers for array in (layer.weights, layer.bias)]
 
-    def forward(self, x: Any, dropout_masks: Sequence[Matrix] | None = None) -> Matrix:
+    def forward(self, x: Any, dropout_masks: Sequence[Matrix] | None = None, training: bool = False) -> Matrix:
         """x (batch, features) -> the last layer's raw outputs (batch, out_features).
 
         dropout_masks: None, or one matrix for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
+        training: changes nothing here; a network with batch normalisation takes it, too
         """
         return self._forward(self._checked_x(x), dropout_masks)[-1]
 
-    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None) -> float:
-        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None, training: bool = False) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
+
+        training: as in `forward`
+        """
         return self._loss(self.forward(x, dropout_masks), self._targets(y))
 
     def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None) -> list[Any]:
@@ -264,8 +270,9 @@ def _multiply(a: Matrix, mask: Matrix) -> Matrix:
     return [[v * m for v, m in zip(row, m_row, strict=True)] for row, m_row in zip(a, mask, strict=True)]
 
 
-def _dense_stack(architecture: Architecture) -> tuple[list[int], str]:
+def _dense_stack(architecture: Architecture, activation: str) -> tuple[list[int], str]:
     """The sizes of the layers and the activation between them."""
+    architecture.check_activation(activation)
     found = architecture.as_layer_sizes()
     assert found is not None  # every other architecture has become a LayeredNetwork
     return found

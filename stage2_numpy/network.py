@@ -60,6 +60,7 @@ class Network:
     ) -> Any:
         """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
         if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
+            layer_sizes.check_activation(activation)
             return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
         return super().__new__(cls)
 
@@ -77,7 +78,7 @@ class Network:
         dtype: str = "float32",
     ) -> None:
         if isinstance(layer_sizes, Architecture):
-            layer_sizes, activation = _dense_stack(layer_sizes)
+            layer_sizes, activation = _dense_stack(layer_sizes, activation)
         self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
 
     @classmethod
@@ -99,9 +100,10 @@ class Network:
         sizes = None
         if architecture is not None:
             if architecture.as_layer_sizes() is None:
+                architecture.check_activation(activation)
                 arguments = parameters, architecture, running_statistics, loss, dtype
                 return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
-            sizes, activation = _dense_stack(architecture)
+            sizes, activation = _dense_stack(architecture, activation)
         if running_statistics:
             raise ValueError(
                 f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
@@ -154,15 +156,19 @@ class Network:
         """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
         return [array for layer in self.layers for array in (layer.weights, layer.bias)]
 
-    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None) -> Array:
+    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> Array:
         """x (batch, features) -> the last layer's raw outputs (batch, out_features).
 
         dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
+        training: changes nothing here; a network with batch normalisation takes it, too
         """
         return self._forward(self._checked_x(x), dropout_masks)[-1].copy()
 
-    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> float:
-        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs."""
+    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
+        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
+
+        training: as in `forward`
+        """
         outputs = self._forward(self._checked_x(x), dropout_masks)[-1]
         return self._loss(outputs, self._targets(y), scratch=self._scratch)
 
@@ -266,8 +272,9 @@ def _multiply(a: Array, mask: Array, out: Array) -> Array:
     return np.multiply(a, mask, out=out)
 
 
-def _dense_stack(architecture: Architecture) -> tuple[list[int], str]:
+def _dense_stack(architecture: Architecture, activation: str) -> tuple[list[int], str]:
     """The sizes of the layers and the activation between them."""
+    architecture.check_activation(activation)
     found = architecture.as_layer_sizes()
     assert found is not None  # every other architecture has become a LayeredNetwork
     return found

@@ -223,6 +223,8 @@ def test_a_dense_stack_is_the_network_of_its_sizes(stage: Stage) -> None:
     assert again.activation == "tanh"
     with pytest.raises(ValueError, match=r"they are of layers \[4, 5, 3\], but the architecture has \[4, 6, 3\]"):
         stage.network.Network.from_parameters(listed.parameters, architecture=mlp([4, 6, 3]))
+    with pytest.raises(ValueError, match="activation='sigmoid' goes with layer sizes; this architecture names its own"):
+        stage.network.Network(mlp([4, 5, 3], "tanh"), activation="sigmoid")
 
 
 @pytest.mark.parametrize("name", [name for name in USABLE_STAGES if name not in FLOORS])
@@ -254,6 +256,10 @@ def test_every_floor_of_the_list_is_one() -> None:
         (lambda s, n, x, y: n.train_step(own(s, x), y[:3], s.optimizers.SGD(0.1)), ValueError, "expected 4 labels"),
         (lambda s, n, x, y: s.network.Network(Architecture((1, 4, 4), (Conv(2, 3),))), ValueError,
          "Network: the last layer's output is (2, 2, 2), an image"),
+        (lambda s, n, x, y: s.network.Network(SMALL, activation="tanh"), ValueError,
+         "Network: activation='tanh' goes with layer sizes; this architecture names its own"),
+        (lambda s, n, x, y: s.network.Network.from_parameters(n.parameters, "tanh", architecture=SMALL), ValueError,
+         "Network: activation='tanh' goes with layer sizes; this architecture names its own"),
         (lambda s, n, x, y: s.network.Network(SMALL, loss="l1"), ValueError, "unknown loss 'l1'; choose one of mean_"),
         (lambda s, n, x, y: s.network.Network.from_parameters([], architecture=SMALL), ValueError,
          "parameters: the architecture has 6 arrays, got 0"),
