@@ -36,9 +36,6 @@ STAGE_TITLES = dict(zip(STAGES, ("stage 1: pure Python", "stage 2: NumPy", "stag
 ROOMS = ("arrays", "matmul", "activations", "losses", "dense", "network", "optimizers")
 IMAGE_ROOMS = ("convolution", "pooling", "batch_norm")
 """The rooms of convolutional networks, which not every stage has: they are None where it has not."""
-IMAGE_STAGES = STAGES[:3]
-"""The stages whose networks may be convolutional. A stage outside of it may have some of IMAGE_ROOMS already, which are
-not loaded before the others are there."""
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
@@ -291,7 +288,7 @@ def load_stage(name: str) -> Stage:
     if prepare is not None:
         prepare()
     rooms = {room: cast(Any, importlib.import_module(f"{full}.{room}")) for room in ROOMS}
-    for room in (*(IMAGE_ROOMS if full in IMAGE_STAGES else ()), "ceilings"):
+    for room in (*IMAGE_ROOMS, "ceilings"):
         if importlib.util.find_spec(f"{full}.{room}") is not None:
             rooms[room] = importlib.import_module(f"{full}.{room}")
     return Stage(name=full, **rooms)

@@ -11,6 +11,9 @@ Beside the rooms that every floor has:
     geometry, convolution_passes the sizes of a convolution and its tables; its launches, without checks
     tensor_cores                 the products that round their factors, and their ladder
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
+    parts, layered               a network of any architecture, part by part
+    layered_operations, layered_plan, layered_launches
+                                 the same as a list of operations, in memory planned once
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
     ready                        the host's part of a replayed step
     resident, persistent         training with the data set on the device; many of its steps in one launch

@@ -84,23 +84,26 @@ def softmax_backward(grad_output: Array, z: Array, output: Array, out: Array | N
     return _backward("softmax", grad_output, z, output, out)
 
 
-def apply(name: str, z: Array, output: Array, rung: str | None = None) -> None:
+def apply(name: str, z: Array, output: Array, rung: str | None = None, stream: Any = 0) -> None:
     """Launch the activation of that name on matrices that are known to fit; output may be z.
 
     rung: for softmax, one of SOFTMAX_LADDER instead of the one that suits the shape
     """
     if name == "softmax":
-        _softmax_kernel(0, z.shape, rung)(z, output)
+        _softmax_kernel(0, z.shape, rung, stream)(z, output)
     else:
-        kernels.FORWARD[name][launch.elementwise(z.size)](_flat(z), _flat(output))
+        kernels.FORWARD[name][(*launch.elementwise(z.size), stream)](_flat(z), _flat(output))
 
 
-def apply_backward(name: str, grad_output: Array, output: Array, grad_z: Array, rung: str | None = None) -> None:
+def apply_backward(
+    name: str, grad_output: Array, output: Array, grad_z: Array, rung: str | None = None, stream: Any = 0
+) -> None:
     """Launch its derivative on matrices that are known to fit: grad_z, which may be grad_output, is dL/dz."""
     if name == "softmax":
-        _softmax_kernel(1, output.shape, rung)(grad_output, output, grad_z)
+        _softmax_kernel(1, output.shape, rung, stream)(grad_output, output, grad_z)
     else:
-        kernels.BACKWARD[name][launch.elementwise(output.size)](_flat(grad_output), _flat(output), _flat(grad_z))
+        kernel = kernels.BACKWARD[name][(*launch.elementwise(output.size), stream)]
+        kernel(_flat(grad_output), _flat(output), _flat(grad_z))
 
 
 def softmax_rung(columns: int) -> str:
@@ -115,7 +118,7 @@ _SOFTMAX_KERNELS: Mapping[str, tuple[Any, Any]] = {
 }
 
 
-def _softmax_kernel(direction: int, shape: tuple[int, int], rung: str | None) -> Any:
+def _softmax_kernel(direction: int, shape: tuple[int, int], rung: str | None, stream: Any = 0) -> Any:
     """The kernel (0 forward, 1 backward) of that rung, or of the one that suits the shape, with its grid."""
     rows, columns = shape
     rung = rung or softmax_rung(columns)
@@ -124,7 +127,7 @@ def _softmax_kernel(direction: int, shape: tuple[int, int], rung: str | None) ->
         "warp": launch.warp_per_row(rows),
         "block": (rows, softmax_kernels.BLOCK),
     }
-    return _SOFTMAX_KERNELS[rung][direction][grids[rung]]
+    return _SOFTMAX_KERNELS[rung][direction][(*grids[rung], stream)]
 
 
 def _flat(matrix: Array) -> Array:

@@ -112,10 +112,10 @@ def row_losses(name: str, outputs: Array, targets: Array, rows_out: Array, lanes
 
 
 def row_losses_and_gradient(
-    name: str, outputs: Array, targets: Array, rows_out: Array, grad: Array, lanes: int = LANES
+    name: str, outputs: Array, targets: Array, rows_out: Array, grad: Array, lanes: int = LANES, stream: Any = 0
 ) -> None:
     """The same, and dL/doutputs into grad (batch, features), in one kernel."""
-    kernels.FUSED[lanes][name][_grid(len(outputs), lanes)](outputs, targets, rows_out, grad)
+    kernels.FUSED[lanes][name][(*_grid(len(outputs), lanes), stream)](outputs, targets, rows_out, grad)
 
 
 def loss_of(name: str, outputs: Array, targets: Array) -> float:

@@ -93,12 +93,14 @@ def rung_for(name: str, rows: int, columns: int, dtype: str) -> Rung:
     return RUNGS[name]
 
 
-def run_rung(name: str, form: str, a: Array, b: Array, out: Array, vector: bool | None = None) -> Array:
+def run_rung(
+    name: str, form: str, a: Array, b: Array, out: Array, vector: bool | None = None, stream: Any = 0
+) -> Array:
     """One of RUNGS or fitted_tile, unchecked. vector: whether it loads 128 bits at a time; None for "where it can"."""
     rows, columns = out.shape
     rung = rung_for(name, rows, columns, out.dtype.name)
     kernel = rung.kernel(form, may_load_wide(a, b, out) if vector is None else vector, a.dtype.name)
-    kernel[launch.tiles(rows, columns, rung.rows, rung.columns), rung.threads](a, b, out)
+    kernel[launch.tiles(rows, columns, rung.rows, rung.columns), rung.threads, stream](a, b, out)
     return out
 
 
@@ -279,14 +281,15 @@ def matmul_nt(a: Array, b: Array, out: Array | None = None) -> Array:
     return multiply("nt", a, b, out)
 
 
-def multiply(form: str, a: Array, b: Array, out: Array) -> Array:
+def multiply(form: str, a: Array, b: Array, out: Array, stream: Any = 0) -> Array:
     """The product of that form into `out`, unchecked: for callers that made the arrays themselves."""
     if BACKEND.name == "gpu":
-        return run_rung(tile_choice.fastest(out.shape[0], out.shape[1], out.dtype.name), form, a, b, out)
+        name = tile_choice.fastest(out.shape[0], out.shape[1], out.dtype.name)
+        return run_rung(name, form, a, b, out, stream=stream)
     return run_rung("tiled_16" if min(out.shape) < NARROW else "tiled_32", form, a, b, out)
 
 
-def forward_fused(x: Array, weights: Array, bias: Array, activation: int, out: Array) -> Array:
+def forward_fused(x: Array, weights: Array, bias: Array, activation: int, out: Array, stream: Any = 0) -> Array:
     """activate(xW + b) in one kernel, unchecked: x (batch, in), weights (in, out), bias (out,) -> (batch, out).
 
     activation: its number in kernels/activations.py, not softmax's
@@ -294,14 +297,14 @@ def forward_fused(x: Array, weights: Array, bias: Array, activation: int, out: A
     name = fused_kernel(out, x.shape[1])
     if name == "warp_tiled":
         kernel = warp.forward(may_load_wide(x, weights, out), out.dtype.name, activation)
-        kernel[launch.tiles(out.shape[0], out.shape[1], SIDE, SIDE), THREADS](x, weights, bias, out)
+        kernel[launch.tiles(out.shape[0], out.shape[1], SIDE, SIDE), THREADS, stream](x, weights, bias, out)
         return out
     if side := tile_choice.BLOCKED.get(name):
         grid = launch.tiles(out.shape[0], out.shape[1], side, side)
-        blocked.FORWARD[side][grid, blocked.THREADS](x, weights, bias, activation, out)
+        blocked.FORWARD[side][grid, blocked.THREADS, stream](x, weights, bias, activation, out)
         return out
     kernels, grid, block = _tiles("nn", name, out)
-    kernels.forward[grid, block](x, weights, bias, activation, out)
+    kernels.forward[grid, block, stream](x, weights, bias, activation, out)
     return out
 
 

@@ -15,13 +15,13 @@ import numpy as np
 
 from shared.architectures import Architecture, mlp
 from shared.initialize import initialize_parameters
-from shared.layers import describe
 
 from . import losses, matmul
 from .activations import softmax
 from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, copy, sent
 from .buffers import Buffers, check_apart, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
+from .layered import LayeredNetwork
 from .ready import ReadySteps
 from .resident import Resident
 from .steps import LABEL_LOSSES, LOSSES, SOFTMAX, STEP_LADDER, graph, multiply
@@ -38,8 +38,7 @@ class Stepper(Protocol):
 class Network:
     """A multilayer perceptron in CUDA kernels.
 
-    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py), which must be a
-        stack of dense layers with one activation
+    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py)
     activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture
         has its own
     loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
@@ -47,6 +46,8 @@ class Network:
     dtype: "float32" or "float64"; inputs of another dtype are converted
     Raises ValueError for an unknown name or impossible sizes, listing what is possible.
     A network works in memory of its own, so only one thread at a time may use it; different networks do not mind.
+
+    Of any other Architecture it makes a LayeredNetwork (layered.py), which is used in the same way.
 
     told: how the latest run of `resident` takes its steps, as a line for people; "" where there is no choice
 
@@ -56,6 +57,25 @@ class Network:
     """
 
     told = ""
+
+    def __new__(
+        cls,
+        layer_sizes: Sequence[int] | Architecture,
+        activation: str = "relu",
+        loss: str = "softmax_cross_entropy",
+        initializer: str = "he",
+        seed: int = 0,
+        dtype: str = "float32",
+    ) -> Any:
+        """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
+        if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
+            layer_sizes.check_activation(activation)
+            return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
+        return super().__new__(cls)
+
+    def __getnewargs__(self) -> tuple[list[int]]:
+        """The argument of __new__ when Python copies or unpickles a network."""
+        return (self.layer_sizes,)
 
     def __init__(
         self,
@@ -88,12 +108,16 @@ class Network:
         """
         sizes = None
         if architecture is not None:
+            if architecture.as_layer_sizes() is None:
+                architecture.check_activation(activation)
+                arguments = parameters, architecture, running_statistics, loss, dtype
+                return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
             sizes, activation = _dense_stack(architecture, activation)
         if running_statistics:
             raise ValueError(
                 f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
             )
-        network = cls.__new__(cls)
+        network = object.__new__(cls)
         network._build(parameters, activation, loss, dtype)
         if sizes is not None and network.layer_sizes != sizes:
             raise ValueError(f"parameters: they are of layers {network.layer_sizes}, but the architecture has {sizes}")
@@ -272,12 +296,8 @@ class Network:
 
 
 def _dense_stack(architecture: Architecture, activation: str) -> tuple[list[int], str]:
-    """The sizes of the layers and the activation between them. Raises ValueError for any other architecture."""
+    """The sizes of the layers and the activation between them."""
     architecture.check_activation(activation)
     found = architecture.as_layer_sizes()
-    if found is None:
-        raise ValueError(
-            "Network: stage 4 has no convolutional networks yet; expected a stack of dense layers with one "
-            f"activation, got {', '.join(map(describe, architecture.layers))}"
-        )
+    assert found is not None  # every other architecture has become a LayeredNetwork
     return found

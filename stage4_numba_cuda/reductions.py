@@ -58,9 +58,9 @@ def columns_by_atomics(matrix: Array, out: Array) -> None:
     sums.columns_by_atomics[grid, launch.WARP](matrix, out)
 
 
-def columns_by_block(matrix: Array, out: Array) -> None:
+def columns_by_block(matrix: Array, out: Array, stream: Any = 0) -> None:
     """A block of 512 threads for 32 columns."""
-    sums.columns_by_block[launch.divided(out.size, sums.LANES), (sums.LANES, sums.WARPS)](matrix, out)
+    sums.columns_by_block[launch.divided(out.size, sums.LANES), (sums.LANES, sums.WARPS), stream](matrix, out)
 
 
 def total_by_thread(vector: Array, out: Array) -> None:
@@ -92,7 +92,7 @@ TOTAL_LADDER: dict[str, Callable[[Array, Array], None]] = {
 }
 """Each (vector (size,), out (1,)), unchecked; nothing is read back."""
 
-launch_column_sums = COLUMN_SUMS_LADDER["block"]
+launch_column_sums = columns_by_block
 """What `column_sums` launches; the training step, which has checked everything already, calls it directly."""
 
 launch_total = TOTAL_LADDER["warps" if BACKEND.name == "gpu" else "tree"]

@@ -316,6 +316,7 @@ IMAGES = (
     entry("pooling.max_backward", f"T[3] T[3] int64 int32[3] T[3] int64 {_PLANES[5:]} T[3]", 256, 64, 64),
     entry("pooling.average_pool", f"{_PLANES} T[3]", 256, 64, 64),
     entry("pooling.average_backward", f"{_PLANES} T[3]", 256, 64, 64),
+    entry("residual.join", "T[1] T[1] int64 T[1]", 256, 40, 64),
     entry("batch_norm.statistics", "T[3] T[3]", 256, 64, 64),
     entry(
         "batch_norm.normalise",

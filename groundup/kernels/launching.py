@@ -31,7 +31,7 @@ losses, matmul, optimizers, persistent, reductions, resident, steps, tensor_core
 )
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 blocked = load_part(STAGE, "kernels.blocked")
-batch_norm, pooling = (load_part(STAGE, name) for name in ("batch_norm", "pooling"))
+batch_norm, parts, pooling = (load_part(STAGE, name) for name in ("batch_norm", "parts", "pooling"))
 BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
 Call = Callable[[tuple[int, int, int], str], object]
@@ -308,6 +308,13 @@ def _pool(name: str) -> Call:
     return call
 
 
+def _join(size: tuple[int, int, int], dtype: str) -> None:
+    numbers = _matrix((size[0] * size[1],), dtype)
+    parts.residual_kernels.join[grids.elementwise(numbers.size)](
+        numbers, numbers, 1, arrays.zeros(numbers.shape, dtype)
+    )
+
+
 def _batch_norm(size: tuple[int, int, int], dtype: str) -> None:
     """Both ways of a batch normalisation in training."""
     vectors = [_matrix((CHANNELS,), dtype) for _ in range(4)]
@@ -329,6 +336,7 @@ KERNELS: dict[str, Call] = {
         f"pooling.{name}": _pool(name)
         for name in ("max_pool", "max_backward_plane", "max_backward", "average_pool", "average_backward")
     },
+    "residual.join": _join,
     **{f"batch_norm.{name}": _batch_norm for name in ("statistics", "normalise", "sums", "backward")},
     "dropout.dropout_mask": _dropout,
     **{f"gather.{name}": _gather(name) for name in ("gather_bytes", "gather_rows", "gather_labels", "gather_targets")},

@@ -17,6 +17,7 @@ name. docs/cuda.md goes through the kernels.
                          forward and backward, and the two fused
     dense, sums          bias and mask; sums of columns and of vectors
     pooling, batch_norm  windows' maxima and means; channels brought to mean 0 and deviation 1
+    residual             the sum at the end of a residual block, and its activation
     optimizers           every optimizer's formula for one number
     dropout, gather      masks from a counter; a mini-batch by index
     fused, head, update  a training step in three kernels

@@ -21,7 +21,7 @@ from shared.training import loop
 from shared.training.checkpoints import load_checkpoint
 from shared.training.schedules import Schedule
 from shared.training.settings import Saving, TrainingSettings
-from tests.stages import USABLE_STAGES, without_announcement
+from tests.stages import without_announcement
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, 80)
@@ -342,13 +342,3 @@ def test_data_of_another_shape_than_the_model_s_is_refused(capsys: pytest.Captur
     assert "the data has 5 features, but the network takes 784" in error_of(
         capsys, "2", "--model", "lenet5", "--no-normalise", "--augment-shift", "0", "--augment-rotation", "0"
     )
-
-
-def test_a_stage_without_convolutions_says_so(digits: Dataset, capsys: pytest.CaptureFixture[str]) -> None:
-    if "stage4_numba_cuda" not in USABLE_STAGES or contract.load_stage("4").convolution is not None:
-        pytest.skip("every stage that runs here has convolutional networks")
-    capsys.readouterr()
-    assert run("4", "--model", "lenet5") == 2
-    shown = without_announcement(capsys.readouterr().err)
-    assert "error: Network: stage 4 has no convolutional networks yet" in shown
-    assert len(shown.splitlines()) == 1

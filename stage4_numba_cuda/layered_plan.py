@@ -1,0 +1,366 @@
+"""The kernels of a step in their order, and where in the memory of the device each array lies.
+
+`schedule` turns operations (layered_operations.py) into steps, on the way forward and on the way back; each step names
+the arrays that it reads and writes. An array is alive from the first step that has to do with it to the last. `placed`
+gives every array a place in one piece of memory such that no two overlap that are alive at the same time. So what a
+layer handed on is overwritten as soon as nobody will read it any more: all but a few arrays of an evaluation, and
+the slopes of a training step.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .arrays import Array, empty
+from .batch_norm import check_count, part_shape
+from .convolution_passes import parts_shape
+from .layered_operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
+
+ALIGNED = 64
+"""Arrays begin at a multiple of so many numbers, because wide loads need 16 bytes, and a cache's lines have 128."""
+
+OWN_SLOPE = ("max_pool", "normalise", "activate")
+"""Operations whose way back goes through their activation, too."""
+
+SLOPE_BELOW = ("convolve", "connect", "max_pool")
+"""Operations whose way back can go through the activation of the operation below."""
+
+
+class View(NamedTuple):
+    """An array by its number, in the shape that a kernel takes it in."""
+
+    number: int
+    shape: Shape
+
+
+@dataclass
+class Step:
+    """What is launched for an operation in one direction, and the arrays that it gets.
+
+    below: the activation of the operation below that the way back includes
+    """
+
+    kind: str
+    operation: Operation | None
+    views: dict[str, View]
+    below: int = IDENTITY
+    arrays: dict[str, Array] = field(default_factory=dict)
+
+
+@dataclass
+class Schedule:
+    """The steps of a batch of `rows`: forward, and back if training.
+
+    sizes: of the arrays, in numbers; whole: those that hold int32
+    given: arrays that are filled before the first step, by name; kept: those that are read after the last
+    """
+
+    rows: int
+    forward: list[Step] = field(default_factory=list)
+    backward: list[Step] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    whole: set[int] = field(default_factory=set)
+    given: dict[str, View] = field(default_factory=dict)
+    kept: dict[str, View] = field(default_factory=dict)
+
+    def array(self, shape: Shape, whole: bool = False) -> View:
+        """A new array. whole: of int32"""
+        self.sizes.append(math.prod(shape))
+        if whole:
+            self.whole.add(len(self.sizes) - 1)
+        return View(len(self.sizes) - 1, shape)
+
+    def lifetimes(self) -> list[tuple[int, int]]:
+        """Of each array the first and the last step that has to do with it."""
+        steps = [*self.forward, *self.backward]
+        times: list[list[int]] = [[] for _ in self.sizes]
+        for i, step in enumerate(steps):
+            for view in step.views.values():
+                times[view.number].append(i)
+        for view in self.given.values():
+            times[view.number].append(-1)
+        for view in self.kept.values():
+            times[view.number].append(len(steps))
+        return [(min(each, default=0), max(each, default=0)) for each in times]
+
+
+def schedule(operations: Operations, shape: Shape, rows: int, classes: int, training: bool, labels: bool) -> Schedule:
+    """The steps of a network for a batch of so many rows.
+
+    shape: of one input; training: with the way back, and batch normalisation by the batch's own statistics
+    labels: whether the loss takes labels, and not targets
+    Raises ValueError where training would normalise one value a channel.
+    """
+    made = Schedule(rows)
+    x = made.array((rows, *shape))
+    made.given["x"] = x
+    values: dict[int, View] = {0: x}
+    used: dict[int, dict[str, View]] = {}  # by the result of an operation, what the way back needs
+    for each in operations.found:
+        step = _forward(made, each, values, training)
+        used[each.result] = step.views
+        made.forward.append(step)
+    outputs = made.kept["outputs"] = _as(values[operations.outputs], (rows, classes))
+    if training:
+        y = made.given["y"] = made.array((rows,), whole=True) if labels else made.array((rows, classes))
+        losses = made.kept["losses"] = made.array((rows,))
+        grad = made.array((rows, classes))
+        views = {"outputs": outputs, "y": y, "losses": losses, "grad": grad}
+        made.backward.append(Step("loss", None, views))
+        _Backward(made, operations, values, used).walk(grad)
+    return made
+
+
+def _as(view: View, shape: Shape) -> View:
+    """The same array in another shape."""
+    return View(view.number, shape)
+
+
+def _of_planes(rows: int, shape: Shape) -> Shape:
+    return (rows * shape[0], *shape[1:])
+
+
+def _of_lines(rows: int, shape: Shape) -> Shape:
+    return (rows, shape[0], math.prod(shape[1:]))
+
+
+def _of_rows(rows: int, shape: Shape) -> Shape:
+    return (rows, math.prod(shape))
+
+
+def _of_numbers(rows: int, shape: Shape) -> Shape:
+    return (rows * math.prod(shape),)
+
+
+def _of_images(rows: int, shape: Shape) -> Shape:
+    return (rows, *shape)
+
+
+SEEN = {
+    "convolve": _of_images,
+    "max_pool": _of_planes,
+    "average_pool": _of_planes,
+    "normalise": _of_lines,
+    "activate": _of_rows,
+    "connect": _of_rows,
+    "drop": _of_numbers,
+    "join": _of_numbers,
+}
+"""By the kind of an operation, the shape in which its kernels see a value: (rows, shape of one sample) -> shape."""
+
+
+def _forward(made: Schedule, each: Operation, values: dict[int, View], training: bool) -> Step:
+    rows, seen = made.rows, SEEN[each.kind]
+    views = {"x": _as(values[each.source], seen(rows, each.before))}
+    views["output"] = values[each.result] = made.array(seen(rows, each.after))
+    if each.kind == "max_pool":
+        views["indices"] = made.array(views["output"].shape, whole=True)
+    elif each.kind == "normalise":
+        lines = views["x"].shape
+        if training:
+            check_count(_of_images(rows, each.before))
+        views["statistics"] = made.array((3, lines[1]))
+        views["parts"] = made.array(part_shape(lines, 3))
+    elif each.kind == "drop":
+        name = f"mask {each.mask}"
+        views["mask"] = made.given[name] = made.array(views["x"].shape)
+    if each.added != NONE:
+        views["added"] = _as(values[each.added], views["x"].shape)
+    return Step(each.kind, each, views)
+
+
+class _Backward:
+    """The way back through a schedule's operations."""
+
+    def __init__(
+        self, made: Schedule, operations: Operations, values: dict[int, View], used: dict[int, dict[str, View]]
+    ) -> None:
+        self.made, self.operations, self.values, self.used = made, operations, values, used
+        self.needed = operations.needing_gradient()
+        self.by_result = {each.result: each for each in operations.found}
+        self.grads: dict[int, View] = {}
+        self.behind: set[int] = set()  # values whose gradient is the one before their operation's activation
+
+    def walk(self, grad: View) -> None:
+        """Append all steps, given the gradient of the outputs."""
+        if self.operations.outputs in self.needed:
+            self.grads[self.operations.outputs] = grad
+        for each in reversed(self.operations.found):
+            if each.result in self.grads:
+                self._step(each, self.grads.pop(each.result))
+
+    def _step(self, each: Operation, grad: View) -> None:
+        rows, seen, forward = self.made.rows, SEEN[each.kind], self.used[each.result]
+        grad = _as(grad, seen(rows, each.after))
+        output = forward["output"]
+        if each.activation != IDENTITY and each.kind not in OWN_SLOPE and each.result not in self.behind:
+            below = grad if self._exclusive(grad) else self.made.array(grad.shape)
+            flat = _of_numbers(rows, each.after)
+            views = {"grad": _as(grad, flat), "output": _as(output, flat), "grad_input": _as(below, flat)}
+            self.made.backward.append(Step("slope_back", each, views))
+            grad = below
+        if each.kind == "join":
+            self._give(each.source, grad)
+            self._give(each.added, grad)
+            return
+        needs = each.source in self.needed
+        views = {"grad": grad} | {name: forward[name] for name in _READ.get(each.kind, ()) if name in forward}
+        if each.activation != IDENTITY and each.kind in OWN_SLOPE:
+            views["output"] = output
+        if each.kind == "convolve":
+            views["parts"] = self.made.array(parts_shape(each.geometry, rows))
+        elif each.kind == "normalise":
+            views["parts"] = self.made.array(part_shape(forward["x"].shape, 2))
+        step = Step(f"{each.kind}_back", each, views)
+        if each.kind == "normalise" and each.added in self.needed:
+            if each.activation != IDENTITY:
+                views["grad_added"] = grad if self._exclusive(grad) else self.made.array(grad.shape)
+            self._give(each.added, views.get("grad_added", grad))
+        if needs or each.kind == "normalise":  # whose kernel writes it in any case
+            views["grad_input"] = self._grad_input(each, grad)
+        if needs and self._may_go_below(each):
+            step.below = self.by_result[each.source].activation
+            views["below"] = forward["x"]
+            self.behind.add(each.source)
+        self.made.backward.append(step)
+        if needs:
+            self._give(each.source, views["grad_input"])
+
+    def _grad_input(self, each: Operation, grad: View) -> View:
+        """Where to write it: over the gradient that is read, if a kernel may and nobody else reads it."""
+        in_place = each.kind in ("activate", "drop") or (each.kind == "normalise" and each.added == NONE)
+        if in_place and self._exclusive(grad):
+            return grad
+        return self.made.array(SEEN[each.kind](self.made.rows, each.before))
+
+    def _may_go_below(self, each: Operation) -> bool:
+        below = self.by_result.get(each.source)
+        return (
+            each.kind in SLOPE_BELOW
+            and below is not None
+            and below.kind not in OWN_SLOPE
+            and below.activation not in (IDENTITY, SOFTMAX)
+            and below.result not in self.operations.shared
+        )
+
+    def _exclusive(self, view: View) -> bool:
+        return all(other.number != view.number for other in self.grads.values())
+
+    def _give(self, value: int, grad: View) -> None:
+        """Another share of the gradient of this value; shares are added."""
+        if value not in self.needed:
+            return
+        if value not in self.grads:
+            self.grads[value] = grad
+            return
+        first = self.grads.pop(value)
+        flat = (math.prod(grad.shape),)
+        free = [view for view in (grad, first) if self._exclusive(view)]
+        total = free[0] if free and first.number != grad.number else self.made.array(flat)
+        views = {"x": _as(first, flat), "added": _as(grad, flat), "output": _as(total, flat)}
+        self.made.backward.append(Step("add", None, views))
+        self.grads[value] = total
+
+
+_READ = {
+    "convolve": ("x",),
+    "max_pool": ("indices",),
+    "normalise": ("x", "statistics"),
+    "connect": ("x",),
+    "drop": ("mask",),
+}
+"""By the kind of an operation, which of its arrays the way back reads, beside the gradient."""
+
+
+# ---- memory
+
+
+def placed(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
+    """Where each array begins, and how long the memory is: the largest first, each at the first place that is free
+    while it is alive."""
+    places = [0] * len(sizes)
+    done: list[int] = []
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
+        begin, end = lifetimes[i]
+        taken = sorted(
+            (places[j], places[j] + sizes[j]) for j in done if lifetimes[j][0] <= end and begin <= lifetimes[j][1]
+        )
+        place = 0
+        for first, last in taken:
+            if place + sizes[i] <= first:
+                break
+            place = max(place, -(-last // ALIGNED) * ALIGNED)
+        places[i] = place
+        done.append(i)
+    return places, max((place + size for place, size in zip(places, sizes, strict=True)), default=0)
+
+
+class Plan:
+    """A schedule with its memory: every view is a device array, made once.
+
+    memory: of the dtype, whole: of int32; both at least as long as `lengths` says
+    """
+
+    def __init__(self, made: Schedule) -> None:
+        self.made = made
+        lifetimes = made.lifetimes()
+        numbers = [i for i in range(len(made.sizes)) if i not in made.whole]
+        self._places: dict[int, int] = {}
+        self.lengths = []
+        for chosen in (numbers, sorted(made.whole)):
+            places, length = placed([made.sizes[i] for i in chosen], [lifetimes[i] for i in chosen])
+            self._places |= dict(zip(chosen, places, strict=True))
+            self.lengths.append(length)
+        self.given: dict[str, Array] = {}
+        self.kept: dict[str, Array] = {}
+
+    def lay_out(self, memory: Array, whole: Array) -> None:
+        """Make the arrays, in this memory."""
+        seen: dict[View, Array] = {}
+
+        def array(view: View) -> Array:
+            if view not in seen:
+                place, size = self._places[view.number], math.prod(view.shape)
+                piece = (whole if view.number in self.made.whole else memory)[place : place + size]
+                seen[view] = piece.reshape(*view.shape)
+            return seen[view]
+
+        for step in (*self.made.forward, *self.made.backward):
+            step.arrays = {name: array(view) for name, view in step.views.items()}
+        self.given = {name: array(view) for name, view in self.made.given.items()}
+        self.kept = {name: array(view) for name, view in self.made.kept.items()}
+
+
+class Memory:
+    """The plans of a network, by rows and so on, in one piece of memory that grows with the largest."""
+
+    MOST = 8
+    """Plans that are kept ready."""
+
+    def __init__(self, dtype: str) -> None:
+        self.dtype = np.dtype(dtype)
+        self._plans: dict[Any, Plan] = {}
+        self._lengths = [0, 0]
+
+    def plan(self, key: Any, make: Any) -> Plan:
+        """The plan of this key; make() gives its schedule where it is new."""
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = Plan(make())
+            if any(wanted > length for wanted, length in zip(plan.lengths, self._lengths, strict=True)):
+                self._plans.clear()  # they lie in the memory that is given up
+                self._lengths = [max(pair) for pair in zip(plan.lengths, self._lengths, strict=True)]
+                self._memory = [
+                    empty((max(1, length),), dtype)
+                    for length, dtype in zip(self._lengths, (self.dtype, np.int32), strict=True)
+                ]
+            if len(self._plans) >= self.MOST:
+                self._plans.pop(next(iter(self._plans)))
+            plan.lay_out(*self._memory)
+            self._plans[key] = plan
+        return plan
