@@ -7,6 +7,7 @@ long as the arrays they speak of are the same.
 """
 
 import ctypes
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Protocol
@@ -165,12 +166,10 @@ def claimed(arrays: Mapping[str, Array]) -> list[tuple[int, int]]:
 
 
 def apart_from(taken: Sequence[tuple[int, int]], array: Array) -> Array:
-    """The array, or a copy of it where it lies in memory that is taken."""
+    """The array, or a copy of it where it lies in memory that is taken: what `claimed` returned, in order."""
     begin = array.ctypes.data
-    end = begin + array.nbytes
-    if any(begin < taken_end and taken_begin < end for taken_begin, taken_end in taken):
-        return array.copy()
-    return array
+    before = bisect_left(taken, (begin + array.nbytes,))  # so many begin before the array ends
+    return array.copy() if before > 0 and taken[before - 1][1] > begin else array
 
 
 class Trainable(Protocol):

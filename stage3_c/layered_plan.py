@@ -11,6 +11,7 @@ import ctypes
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -177,17 +178,27 @@ class Plan:
         self._optimizer: Seen | None = None
         self._taken: list[tuple[int, int]] = []
         register = library.plain_function("simd_bytes")() // self.dtype.itemsize
-        self._padded = -(-capacity // register) * register
+        self._register, self._padded = register, -(-capacity // register) * register
+        self._few = min(capacity, library.function("few_images", dtype)())
+        self._trained = [
+            (made, c, attrgetter(*_names(made.part)))
+            for made, c in zip(chosen, self.operations, strict=True)
+            if made.part is not None
+        ]
         self._lay_out_forward()
         self._lay_out_backward()
 
     # ---- memory
 
-    def _new(self, name: str, size: int, lanes: bool) -> Array:
-        """An array of `size` numbers for each image."""
-        array = aligned_empty(((self._padded if lanes else self.capacity) * size,), self.dtype)
+    def _new(self, name: str, numbers: int) -> Array:
+        array = aligned_empty((numbers,), self.dtype)
         self._own[f"{name} {len(self._own)}"] = array
         return array
+
+    def _in_lanes(self, size: int, channels: int) -> int:
+        """Numbers of images of this size: all of them side by side, or a few with their channels side by side."""
+        groups = -(-channels // self._register)
+        return max(self._padded * size, self._few * groups * self._register * (size // channels))
 
     def _lay_out_forward(self) -> None:
         signal: int | None = None  # address of the next operation's input; None: x
@@ -205,11 +216,15 @@ class Plan:
             elif made.kind == "join":
                 c.skip = self.operations[made.fork].input
             if made.kind == "max_pool":
-                c.indices = self._new("indices", made.outputs, lanes=True).ctypes.data
+                c.indices = self._new("indices", self._in_lanes(made.outputs, made.shape[0])).ctypes.data
             if made.kind == "drop" and made.lanes:
-                c.mask_lanes = self._new("mask", made.inputs, lanes=True).ctypes.data
+                c.mask_lanes = self._new("mask", self._in_lanes(made.inputs, made.shape[0])).ctypes.data
             if made.kind != "fork":
-                output = self._new("output", made.outputs, made.lanes and made.kind != "flatten")
+                channels = made.sizes.filters if made.kind == "convolve" else made.shape[0]
+                lanes = made.lanes and made.kind != "flatten"
+                output = self._new(
+                    "output", self._in_lanes(made.outputs, channels) if lanes else self.capacity * made.outputs
+                )
                 c.output = signal = output.ctypes.data
         last = self.chosen[-1].outputs
         self.outputs = output.reshape(-1, last)
@@ -223,7 +238,7 @@ class Plan:
             wanted = (self._padded if lanes else self.capacity) * size
             fitting = [array for array in free if array.size >= wanted]
             if not fitting:
-                return self._new("grad", size, lanes)
+                return self._new("grad", wanted)
             chosen = min(fitting, key=lambda array: array.size)
             free[:] = [array for array in free if array is not chosen]
             return chosen
@@ -280,22 +295,22 @@ class Plan:
         Raises ValueError or TypeError where one of them is not memory that C can use, or two overlap: each is an
         attribute of its part, and may have been replaced or changed since the last call.
         """
-        trained = [(made, c) for made, c in zip(self.chosen, self.operations, strict=True) if made.part is not None]
-        named = {
-            f"layer {i}'s {name}": getattr(made.part, name)
-            for i, (made, _) in enumerate(trained, start=1)
-            for name in _names(made.part)
-        }
-        for made, c in trained:
+        trained = self._trained
+        for made, c, _ in trained:
             if made.kind == "normalise":
                 c.momentum, c.epsilon = checked_numbers("batch_norm", made.part.momentum, made.part.epsilon)
             elif made.kind == "convolve":
                 _check_steps(made)
-        if self._arrays.still(list(named.values())):
+        if self._arrays.still([array for made, _, arrays_of in trained for array in arrays_of(made.part)]):
             return
-        for (made, _), part in zip(trained, parts, strict=True):
+        named = {
+            f"layer {i}'s {name}": getattr(made.part, name)
+            for i, (made, _, _) in enumerate(trained, start=1)
+            for name in _names(made.part)
+        }
+        for (made, _, _), part in zip(trained, parts, strict=True):
             assert made.part is part
-        for made, _ in trained:
+        for made, _, _ in trained:
             expected = _shapes(made)
             for name, shape in expected.items():
                 array = getattr(made.part, name)
@@ -307,7 +322,7 @@ class Plan:
                     )
                 check_writable(f"Network: {made.kind}: {name}", array)
         self._taken = claimed(named | self._own)
-        for made, c in trained:
+        for made, c, _ in trained:
             arrays = [getattr(made.part, name) for name in _names(made.part)]
             for field_name, array in zip((*PARAMETERS, "running_mean", "running_var"), arrays, strict=False):
                 setattr(c, field_name, array.ctypes.data)
@@ -327,8 +342,7 @@ class Plan:
         self._taken = claimed(arrays | self._arrays.arrays | self._own)
         nowhere: list[int | None] = [None] * len(parameters)
         first, second, *_ = *([array.ctypes.data for array in each] for each in memory.values()), nowhere, nowhere
-        trained = [c for made, c in zip(self.chosen, self.operations, strict=True) if made.part is not None]
-        for i, c in enumerate(trained):
+        for i, (_, c, _) in enumerate(self._trained):
             c.w_first, c.b_first = first[2 * i : 2 * i + 2]
             c.w_second, c.b_second = second[2 * i : 2 * i + 2]
         self._optimizer = Seen(arrays)
@@ -348,7 +362,10 @@ def _names(part: Any) -> tuple[str, ...]:
 def _check_steps(made: Operation) -> None:
     """ValueError unless stride and padding are still the architecture's, by which all memory was made."""
     s = made.sizes
-    steps = {"stride": (s.stride_rows, s.stride_columns), "padding": (s.padding_rows, s.padding_columns)}
+    stride, padding = (s.stride_rows, s.stride_columns), (s.padding_rows, s.padding_columns)
+    if made.part.stride == stride and made.part.padding == padding:
+        return
+    steps = {"stride": stride, "padding": padding}
     for name, expected in steps.items():
         if (given := getattr(made.part, name)) != expected:
             raise ValueError(

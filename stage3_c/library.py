@@ -152,6 +152,7 @@ FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "layered_forward": (STATUS, POOL, SIZE, STRUCT, SIZE, IN, ADDRESS, INT, INT),
     "layered_step": (ROW, POOL, SIZE, STRUCT, INT, SIZE, IN, ADDRESS, ADDRESS, INT, STRUCT, ADDRESS),
     "operation_bytes": (SIZE,),
+    "few_images": (SIZE,),
     "layer_bytes": (SIZE,),
     "optimizer_step_bytes": (SIZE,),
     "predict": (NOTHING, SIZE, SIZE, IN, REAL, CLASSES),

@@ -27,7 +27,7 @@ static borrowed *borrow_blocks(pool *threads, const convolution *s, size_t block
 }
 
 static int forward_in_lanes(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                            const real *b, enum activation activation, real *y) {
+                            const real *b, real *y) {
     const size_t at_a_time = smaller(pool_threads(threads), (batch + LANES - 1) / LANES);
     borrowed *memory = borrow_blocks(threads, s, at_a_time);
     if (memory == NULL) return -1;
@@ -36,24 +36,19 @@ static int forward_in_lanes(pool *threads, const convolution *s, size_t batch, c
     for (size_t n = 0; n < batch && status == 0; n += at_a_time * LANES) {
         const size_t images = smaller(at_a_time * LANES, batch - n), blocks = (images + LANES - 1) / LANES;
         status = NAME(batch_to_lanes)(threads, images, image_of_x(s), x + n * image_of_x(s), x_lanes);
-        if (status == 0) status = NAME(lanes_forward)(threads, s, blocks, x_lanes, w, b, activation, y_lanes);
+        if (status == 0) status = NAME(lanes_forward)(threads, s, blocks, x_lanes, w, b, IDENTITY, y_lanes);
         if (status == 0) status = NAME(batch_from_lanes)(threads, images, image_of_y(s), y_lanes, y + n * image_of_y(s));
     }
     pool_return(threads, memory);
     return status;
 }
 
-int NAME(conv2d_activated)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                           const real *b, enum activation activation, real *y) {
-    if (worth_winograd(s) && worth_tiles(s, batch))
-        return NAME(winograd_forward)(threads, s, 4, pool_threads(threads), batch, x, w, b, activation, y);
-    if (batch >= WORTH_LANES) return forward_in_lanes(threads, s, batch, x, w, b, activation, y);
-    return NAME(conv2d_implicit_threads)(threads, s, batch, x, w, b, activation, y);
-}
-
 int NAME(conv2d_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                          const real *b, real *y) {
-    return NAME(conv2d_activated)(threads, s, batch, x, w, b, IDENTITY, y);
+    if (worth_winograd(s) && worth_tiles(s, batch))
+        return NAME(winograd_forward)(threads, s, 4, pool_threads(threads), batch, x, w, b, y);
+    if (batch >= WORTH_LANES) return forward_in_lanes(threads, s, batch, x, w, b, y);
+    return NAME(conv2d_implicit_threads)(threads, s, batch, x, w, b, y);
 }
 
 int NAME(conv2d_lanes)(pool *threads, const convolution *s, size_t blocks, const real *x, const real *w,

@@ -81,7 +81,6 @@ typedef struct {
     const convolution *s;
     size_t batch;
     const real *x, *w, *b;
-    enum activation activation;
     real *columns, *y;
 } product;
 
@@ -111,7 +110,7 @@ static void im2col(void *argument, size_t part, size_t parts, void *workspace) {
 
 int NAME(conv2d_im2col)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                         const real *b, real *columns, real *y) {
-    product job = {s, batch, x, w, b, IDENTITY, columns, y};
+    product job = {s, batch, x, w, b, columns, y};
     return pool_run(threads, im2col, &job, 1);
 }
 
@@ -136,20 +135,20 @@ static void implicit(void *argument, size_t part, size_t parts, void *workspace)
             const size_t k_end = smaller(k + DEPTH, depth);
             pack_windows(s, x, runs, found, k, k_end, width, panel);
             NAME(matmul_panel)(s->filters, k_end - k, (NAME(strided)){job->w + k, depth, 1}, panel, y, outputs, columns,
-                               1, k_end == depth ? job->activation : IDENTITY);
+                               1);
         }
     }
 }
 
 int NAME(conv2d_implicit)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                           const real *b, real *y) {
-    product job = {s, batch, x, w, b, IDENTITY, NULL, y};
+    product job = {s, batch, x, w, b, NULL, y};
     return pool_run(threads, implicit, &job, 1);
 }
 
 int NAME(conv2d_implicit_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                                  const real *b, enum activation activation, real *y) {
-    product job = {s, batch, x, w, b, activation, NULL, y};
+                                  const real *b, real *y) {
+    product job = {s, batch, x, w, b, NULL, y};
     const size_t panels = batch * ((s->out_height * s->out_width + TILE_COLUMNS - 1) / TILE_COLUMNS);
     return pool_run(threads, implicit, &job, smaller(pool_threads(threads), panels));
 }

@@ -16,10 +16,9 @@
    tiles are taken at a time that V and M stay in the second-level cache. After Lavin and Gray, "Fast Algorithms for
    Convolutional Neural Networks" (2015). */
 
-#include "winograd.h"
+#include "winograd_tiles.h"
 
 enum {
-    MOST = 6, /* the side of the larger tile of inputs */
     PANEL_BYTES = 4096 * TILE_COLUMNS,      /* what matmul_tile may need of the workspace */
     CACHED = 640 << 10,                     /* bytes of V and M that stay in the second-level cache */
     MOST_WEIGHTS_BYTES = 64 << 20,          /* of U */
@@ -59,26 +58,6 @@ static size_t place_size(size_t planes, size_t registers) { return (planes * reg
 
 /* ---- U: the weights' transform ------------------------------------------------------------------------------------ */
 
-static inline __attribute__((always_inline)) void kernel_to_places(const size_t outputs, const vector *kernel,
-                                                                   vector *places) {
-    const size_t a = outputs + 2;
-    vector columns[3][MOST];
-    UNROLL for (size_t v = 0; v < 3; v++) {
-        const vector from[3] = {kernel[v], kernel[3 + v], kernel[6 + v]};
-        if (outputs == 4)
-            winograd4_kernel(from, columns[v]);
-        else
-            winograd2_kernel(from, columns[v]);
-    }
-    UNROLL for (size_t i = 0; i < a; i++) {
-        const vector from[3] = {columns[0][i], columns[1][i], columns[2][i]};
-        if (outputs == 4)
-            winograd4_kernel(from, places + i * a);
-        else
-            winograd2_kernel(from, places + i * a);
-    }
-}
-
 static void transform_weights(void *argument, size_t part, size_t parts, void *workspace) {
     (void)workspace;
     const winograd *job = argument;
@@ -86,19 +65,8 @@ static void transform_weights(void *argument, size_t part, size_t parts, void *w
     for (size_t r = job->rows * part / parts; r < job->rows * (part + 1) / parts; r++) {
         for (size_t q = 0; q < job->depth; q += LANES) {
             const size_t count = smaller(LANES, job->depth - q);
-            real numbers[9][LANES] = {{0}};
-            const real *from = job->w + r * job->w_row + q * job->w_depth;
-            size_t l = 0;
-            for (; LANES >= FOUR && l + FOUR <= count; l += FOUR, from += FOUR * job->w_depth) {
-                transpose_square(&numbers[0][l], LANES, from, job->w_depth);
-                transpose_square(&numbers[4][l], LANES, from + 4, job->w_depth);
-                for (size_t k = 0; k < FOUR; k++) numbers[8][l + k] = from[k * job->w_depth + 8];
-            }
-            for (; l < count; l++, from += job->w_depth) {
-                for (size_t t = 0; t < 9; t++) numbers[t][l] = from[t];
-            }
             vector kernel[9], places[MOST * MOST];
-            for (size_t t = 0; t < 9; t++) kernel[job->flipped ? 8 - t : t] = load(numbers[t]);
+            kernels_beside(count, job->w + r * job->w_row + q * job->w_depth, job->w_depth, job->flipped, kernel);
             if (job->outputs == 4)
                 kernel_to_places(4, kernel, places);
             else
@@ -115,29 +83,6 @@ static void transform_weights(void *argument, size_t part, size_t parts, void *w
 }
 
 /* ---- V: the inputs' transform ------------------------------------------------------------------------------------- */
-
-static inline __attribute__((always_inline)) void inputs_to_places(const size_t outputs, const real *tile, size_t row,
-                                                                   real *v, size_t place) {
-    const size_t a = outputs + 2;
-    vector columns[MOST][MOST];
-    UNROLL for (size_t j = 0; j < a; j++) {
-        vector from[MOST];
-        UNROLL for (size_t i = 0; i < a; i++) from[i] = load(tile + i * row + j * LANES);
-        if (outputs == 4)
-            winograd4_input(from, columns[j]);
-        else
-            winograd2_input(from, columns[j]);
-    }
-    UNROLL for (size_t i = 0; i < a; i++) {
-        vector from[MOST], to[MOST];
-        UNROLL for (size_t j = 0; j < a; j++) from[j] = columns[j][i];
-        if (outputs == 4)
-            winograd4_input(from, to);
-        else
-            winograd2_input(from, to);
-        UNROLL for (size_t j = 0; j < a; j++) store(v + (i * a + j) * place, to[j]);
-    }
-}
 
 /* Where a tile lies: its first output, and the first input of its window, which may be outside the image. */
 typedef struct {
@@ -173,14 +118,7 @@ static void lanes_inputs(const winograd *job, size_t first, size_t registers, re
             size_t row = (size_t)job->width * LANES;
             vector framed[MOST * MOST];
             if (!at.inside) {
-                for (ptrdiff_t i = 0; i < (ptrdiff_t)a; i++) {
-                    const int row_inside = at.top + i >= 0 && at.top + i < job->height;
-                    for (ptrdiff_t j = 0; j < (ptrdiff_t)a; j++) {
-                        const int here = row_inside && at.left + j >= 0 && at.left + j < job->width;
-                        framed[i * (ptrdiff_t)a + j] =
-                            here ? load(x + ((at.top + i) * job->width + at.left + j) * LANES) : (vector){0};
-                    }
-                }
+                frame_tile(x, job->height, job->width, at.top, at.left, (ptrdiff_t)a, framed);
                 tile = (const real *)framed;
                 row = a * LANES;
             }
@@ -256,36 +194,15 @@ static void row_inputs(const winograd *job, size_t first, size_t registers, real
 
 /* ---- y: the outputs' transform ------------------------------------------------------------------------------------ */
 
-static inline __attribute__((always_inline)) void places_to_outputs(const size_t outputs, const real *m, size_t place,
-                                                                    real bias, enum activation activation,
-                                                                    vector *y) {
-    const size_t a = outputs + 2;
-    vector columns[MOST][4];
-    UNROLL for (size_t j = 0; j < a; j++) {
-        vector from[MOST];
-        UNROLL for (size_t i = 0; i < a; i++) from[i] = load(m + (i * a + j) * place);
-        if (outputs == 4)
-            winograd4_output(from, columns[j]);
-        else
-            winograd2_output(from, columns[j]);
-    }
-    UNROLL for (size_t i = 0; i < outputs; i++) {
-        vector from[MOST], to[4];
-        UNROLL for (size_t j = 0; j < a; j++) from[j] = columns[j][i];
-        if (outputs == 4)
-            winograd4_output(from, to);
-        else
-            winograd2_output(from, to);
-        UNROLL for (size_t j = 0; j < outputs; j++) y[i * outputs + j] = activate(to[j] + bias, activation);
-    }
-}
-
 static inline void any_outputs(const winograd *job, const real *m, size_t place, size_t r, vector *y) {
     const real bias = job->b != NULL ? job->b[r] : 0;
-    if (job->outputs == 4)
-        places_to_outputs(4, m, place, bias, job->activation, y);
-    else
-        places_to_outputs(2, m, place, bias, job->activation, y);
+    if (job->outputs == 4) {
+        places_to_outputs(4, m, place, y);
+        UNROLL for (size_t i = 0; i < 16; i++) y[i] = activate(y[i] + bias, job->activation);
+    } else {
+        places_to_outputs(2, m, place, y);
+        UNROLL for (size_t i = 0; i < 4; i++) y[i] = activate(y[i] + bias, job->activation);
+    }
 }
 
 static void lanes_outputs(const winograd *job, size_t first, size_t registers, const real *m) {
@@ -410,8 +327,8 @@ static winograd forward_job(const convolution *s, size_t outputs, const real *x,
 }
 
 int NAME(winograd_forward)(pool *threads, const convolution *s, size_t outputs, size_t parts, size_t batch,
-                           const real *x, const real *w, const real *b, enum activation activation, real *y) {
-    winograd job = forward_job(s, outputs, x, w, b, activation, y);
+                           const real *x, const real *w, const real *b, real *y) {
+    winograd job = forward_job(s, outputs, x, w, b, IDENTITY, y);
     job.images = batch;
     return run_winograd(threads, &job, parts);
 }
@@ -439,7 +356,7 @@ int NAME(winograd_lanes_backward_data)(pool *threads, const convolution *s, size
 
 static int one_thread(pool *threads, const convolution *s, size_t outputs, size_t batch, const real *x, const real *w,
                       const real *b, real *y) {
-    return NAME(winograd_forward)(threads, s, outputs, 1, batch, x, w, b, IDENTITY, y);
+    return NAME(winograd_forward)(threads, s, outputs, 1, batch, x, w, b, y);
 }
 
 int NAME(conv2d_winograd2)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,

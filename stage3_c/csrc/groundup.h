@@ -161,7 +161,7 @@ size_t NAME(matmul_row)(size_t k, NAME(strided) a, NAME(strided) b, real *c, siz
 /* matmul_packed.c: c (rows, columns <= TILE_COLUMNS, n from one row to the next) = or += a (rows, depth) times a packed
    panel of b: depth rows of TILE_COLUMNS numbers, or of half as many where that is enough for the columns. */
 void NAME(matmul_panel)(size_t rows, size_t depth, NAME(strided) a, const real *panel, real *c, size_t n,
-                        size_t columns, int added, enum activation activation);
+                        size_t columns, int added);
 
 /* matmul_threads.c: the same, c cut into one rectangle for each thread. Returns as pool_run. */
 int NAME(matmul_any)(pool *threads, size_t m, size_t k, size_t n, NAME(strided) a, NAME(strided) b, real *c,
@@ -250,9 +250,9 @@ EXPORT int NAME(conv2d_im2col)(pool *threads, const convolution *s, size_t batch
 EXPORT int NAME(conv2d_implicit)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                                  const real *b, real *y);
 
-/* The same with an activation (IDENTITY, RELU, LEAKY_RELU) in the product's epilogue, on all threads. */
+/* The same on all threads. */
 int NAME(conv2d_implicit_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                                  const real *b, enum activation activation, real *y);
+                                  const real *b, real *y);
 
 /* convolution_winograd.c: F(2x2, 3x3) and F(4x4, 3x3) on one thread. What they cannot do, the rung below does: other
    kernels than 3 x 3, other strides than 1, and more channels than the working space holds. */
@@ -266,10 +266,6 @@ EXPORT int NAME(conv2d_threads)(pool *threads, const convolution *s, size_t batc
                                 const real *b, real *y);
 EXPORT int NAME(conv2d_backward)(pool *threads, const convolution *s, size_t batch, const real *grad_y, const real *x,
                                  const real *w, real *grad_w, real *grad_b, real *grad_x);
-
-/* The forward pass with an activation (IDENTITY, RELU, LEAKY_RELU). */
-int NAME(conv2d_activated)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                           const real *b, enum activation activation, real *y);
 
 /* Images side by side: a block is LANES images, (size, LANES), where size counts the numbers of one image. So every
    number of an image lies in a SIMD register beside the same number of its neighbours, and whatever is computed for one
@@ -305,14 +301,41 @@ int NAME(winograd_lanes_forward)(pool *threads, const convolution *s, size_t blo
 int NAME(winograd_lanes_backward_data)(pool *threads, const convolution *s, size_t blocks, const real *grad_y,
                                        const real *w, real *grad_x);
 int NAME(winograd_forward)(pool *threads, const convolution *s, size_t outputs, size_t parts, size_t batch,
-                           const real *x, const real *w, const real *b, enum activation activation, real *y);
+                           const real *x, const real *w, const real *b, real *y);
+
+/* Channels side by side (channels.h): how images lie that a network is to judge, unless they fill the lanes.
+
+   What happens to a convolution's sums before they are stored: b is added; where there is a gamma, they are normalised
+   by these statistics; skip, which lies as y does, is added unless it is NULL; then the activation (IDENTITY, RELU,
+   LEAKY_RELU). */
+typedef struct {
+    const real *b;
+    const real *gamma, *beta, *mean, *variance;
+    double epsilon;
+    const real *skip;
+    enum activation activation;
+} NAME(ending);
+
+/* channels.c: a batch one after the other to its channels side by side, and back; size: of a plane. Each returns as
+   pool_run. Of how, batch_norm_channels reads neither b nor skip. */
+int NAME(batch_to_channels)(pool *threads, size_t batch, size_t channels, size_t size, const real *x, real *lanes);
+int NAME(batch_from_channels)(pool *threads, size_t batch, size_t channels, size_t size, const real *lanes, real *x);
+int NAME(batch_norm_channels)(pool *threads, size_t batch, size_t channels, size_t size, const real *x,
+                              const NAME(ending) * how, real *y);
+
+/* convolution_channels.c: by the faster way. plain: whether x lies one image after the other; then not by Winograd. */
+int NAME(conv2d_channels)(pool *threads, const convolution *s, size_t batch, int plain, const real *x, const real *w,
+                          const NAME(ending) * how, real *y);
+
+/* winograd_channels.c: whether it can do these sizes, and is faster; and the convolution. */
+int NAME(winograd_channels_worth)(const convolution *s, size_t batch);
+int NAME(winograd_channels)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
+                            const NAME(ending) * how, real *y);
 
 /* ---- pooling.c: a plane is one channel of one image ------------------------------------------------------------- */
 
 /* indices: where in its plane each maximum was, the first of equals; the last of several NaN, which count as the largest. */
 EXPORT int NAME(max_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices);
-/* Only y counts; whether the indices are written depends on the window. */
-int NAME(max_pool2d_values)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices);
 EXPORT int NAME(max_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
                                      const int64_t *indices, real *grad_x);
 EXPORT int NAME(average_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y);
@@ -453,6 +476,10 @@ EXPORT int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operat
                                   const optimizer_step *optimizer, double *loss);
 
 EXPORT size_t NAME(operation_bytes)(void);
+
+/* Up to so many images lie with their channels side by side while they are judged, even where that leaves lanes empty:
+   the memory of operations on images has to have room for them. */
+EXPORT size_t NAME(few_images)(void);
 
 #endif /* GROUNDUP_BITS */
 #endif

@@ -2,7 +2,11 @@
 
    The layers come as a list of operations, in the order of the forward pass; a residual block is a FORK before its
    layers and a JOIN after them. Until they are flattened, images lie side by side (lanes.c); then a batch is a matrix
-   with a row for each of them. Python plans which memory each operation writes to (layered_plan.py). */
+   with a row for each of them. Python plans which memory each operation writes to (layered_plan.py).
+
+   Images that are only to be judged may be too few to fill the lanes. Then their channels lie side by side (channels.h),
+   and so they do where the channels leave no lane empty, because then what follows a convolution, batch normalisation by
+   the running statistics and the end of a residual block, is done to its sums while they are in registers. */
 
 #include "vectors.h"
 
@@ -15,11 +19,11 @@ typedef struct {
     const real *x;
     const real *const *masks;
     int training, tracking;
-    int side_by_side; /* whether images lie so until they are flattened */
+    int channels; /* until they are flattened, not the images but their channels lie side by side */
 } pass;
 
-/* From so many images on they are put side by side. */
-enum { WORTH_LANES = LANES / 2 };
+/* Up to so many images that are only judged lie with their channels side by side: more would fill the lanes. */
+enum { FEW = LANES * 3 / 4 };
 
 static int in_tile(enum activation which) { return which == IDENTITY || which == RELU || which == LEAKY_RELU; }
 
@@ -63,11 +67,17 @@ static void each_share(void *argument, size_t part, size_t parts, void *workspac
     }
 }
 
+/* In how many registers numbers lie of which an image has `size` in so many channels. */
+static size_t registers_of(const pass *way, size_t channels, size_t size) {
+    const size_t groups = (channels + LANES - 1) / LANES;
+    return way->channels ? way->batch * groups * (size / channels) : way->blocks * size;
+}
+
 static int for_each(const pass *way, const NAME(operation) * it, enum each what, size_t size, const real *a,
                     const real *b, real *to) {
     elements job = {what, (enum activation)it->activation, way->batch, size, a, b, to};
     if (it->lanes) { /* rows mean nothing here: shares of whole registers */
-        job.rows = way->blocks * size;
+        job.rows = registers_of(way, it->kind == CONVOLVE ? it->conv.filters : it->channels, size);
         job.columns = LANES;
     }
     const size_t wanted = job.rows * job.columns / WORTH_A_THREAD + 1;
@@ -77,10 +87,16 @@ static int for_each(const pass *way, const NAME(operation) * it, enum each what,
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */
 
+/* From one after the other to as the images lie now; numbers of the operation's input. */
+static int arrange(const pass *way, const NAME(operation) * it, const real *x, real *to) {
+    if (!way->channels) return NAME(batch_to_lanes)(way->threads, way->batch, it->in, x, to);
+    return NAME(batch_to_channels)(way->threads, way->batch, it->channels, it->in / it->channels, x, to);
+}
+
 static const real *dropout_mask(const pass *way, const NAME(operation) * it, int *status) {
     const real *mask = way->masks[it->mask];
     if (!it->lanes) return mask;
-    *status = NAME(batch_to_lanes)(way->threads, way->batch, it->in, mask, it->mask_lanes);
+    *status = arrange(way, it, mask, it->mask_lanes);
     return it->mask_lanes;
 }
 
@@ -88,11 +104,11 @@ static int forward_one(const pass *way, const NAME(operation) * it) {
     const enum activation which = (enum activation)it->activation;
     const enum activation inside = in_tile(which) ? which : IDENTITY;
     const real *input = it->input != NULL ? it->input : way->x;
-    const size_t planes = it->lanes ? way->blocks * it->channels : 0;
+    const size_t planes = it->lanes ? registers_of(way, it->channels, it->channels) : 0;
     int status = 0;
     switch ((enum operation_kind)it->kind) {
     case ARRANGE:
-        return NAME(batch_to_lanes)(way->threads, way->batch, it->in, input, it->output);
+        return arrange(way, it, input, it->output);
     case CONVOLVE:
         status = NAME(conv2d_lanes)(way->threads, &it->conv, way->blocks, input, it->w, it->b, inside, it->output);
         break;
@@ -116,6 +132,9 @@ static int forward_one(const pass *way, const NAME(operation) * it) {
         return for_each(way, it, ACTIVATE_ALL, it->in, input, NULL, it->output);
     case FLATTEN:
         if (!it->lanes) return for_each(way, it, COPY, it->in, input, NULL, it->output);
+        if (way->channels)
+            return NAME(batch_from_channels)(way->threads, way->batch, it->channels, it->in / it->channels, input,
+                                             it->output);
         return NAME(batch_from_lanes)(way->threads, way->batch, it->in, input, it->output);
     case CONNECT:
         return NAME(dense_forward)(way->threads, way->batch, it->in, it->out, input, it->w, it->b,
@@ -136,46 +155,71 @@ static int forward_one(const pass *way, const NAME(operation) * it) {
     return status;
 }
 
-/* The same for a few images to be judged: they stay one after the other, because lanes would be left empty. */
-static int forward_few(const pass *way, const NAME(operation) * it) {
-    const enum activation which = (enum activation)it->activation;
-    const real *input = it->input != NULL ? it->input : way->x;
-    NAME(operation) rows = *it;
-    rows.lanes = 0;
-    int status = 0;
-    switch ((enum operation_kind)it->kind) {
-    case ARRANGE:
-    case FLATTEN:
-        return for_each(way, &rows, COPY, it->in, input, NULL, it->output);
-    case CONVOLVE:
-        status = NAME(conv2d_activated)(way->threads, &it->conv, way->batch, input, it->w, it->b,
-                                        in_tile(which) ? which : IDENTITY, it->output);
-        if (in_tile(which)) return status;
-        break;
-    case MAX_POOL: /* the indices of up to WORTH_LANES images fit into those of a block, though they are larger */
-        status = NAME(max_pool2d_values)(way->threads, &it->window, way->batch * it->channels, input, it->output,
-                                         (int64_t *)(void *)it->indices);
-        break;
-    case AVERAGE_POOL:
-        return NAME(average_pool2d)(way->threads, &it->window, way->batch * it->channels, input, it->output);
-    case NORMALISE:
-        status = NAME(batch_norm)(way->threads, way->batch, it->channels, it->in / it->channels, input, it->w, it->b,
-                                  it->running_mean, it->running_var, 0, 0, it->epsilon, it->output, it->mean,
-                                  it->inverse);
-        break;
-    default:
-        return forward_one(way, &rows);
+/* The running statistics of a batch normalisation into what happens to each sum. */
+static void normalise_by(NAME(ending) * how, const NAME(operation) * it) {
+    how->gamma = it->w;
+    how->beta = it->b;
+    how->mean = it->running_mean;
+    how->variance = it->running_var;
+    how->epsilon = it->epsilon;
+}
+
+/* Whether the first operation, which arranges the images, is left out because a convolution reads them as they are. */
+static int reads_plain(size_t count, const NAME(operation) * operations, size_t batch) {
+    return count > 1 && operations[0].kind == ARRANGE && operations[1].kind == CONVOLVE &&
+           !NAME(winograd_channels_worth)(&operations[1].conv, batch);
+}
+
+/* Whether channels side by side leave no lane empty; then they need no more memory than images side by side. */
+static int channels_fill_lanes(size_t count, const NAME(operation) * operations, size_t batch) {
+    for (size_t i = reads_plain(count, operations, batch) ? 2 : 0; i < count; i++) {
+        if (operations[i].lanes && operations[i].channels % LANES != 0) return 0;
     }
-    if (status == 0 && which != IDENTITY)
-        status = for_each(way, &rows, ACTIVATE_ALL, it->out, it->output, NULL, it->output);
+    return 1;
+}
+
+/* Of channels side by side, operation i and those after it that it does on its way: next is the first that is left to do. */
+static int forward_channels(const pass *way, size_t count, const NAME(operation) * operations, size_t i, size_t *next) {
+    const NAME(operation) *it = &operations[i], *after = i + 1 < count ? it + 1 : NULL;
+    const real *input = it->input;
+    const int plain = i == 0 && reads_plain(count, operations, way->batch);
+    int status;
+    *next = i + 1;
+    if (plain) {
+        it = after;
+        after = ++*next < count ? it + 1 : NULL;
+        input = way->x;
+    }
+    if (it->kind != CONVOLVE && !(it->kind == NORMALISE && it->lanes)) return forward_one(way, it);
+    const NAME(operation) *last = it;
+    NAME(ending) how = {.b = it->b, .activation = IDENTITY};
+    if (it->kind == NORMALISE) normalise_by(&how, it);
+    if (it->kind == CONVOLVE && last->activation == IDENTITY && after != NULL && after->kind == NORMALISE) {
+        normalise_by(&how, after);
+        last = after;
+        after = ++*next < count ? last + 1 : NULL;
+    }
+    if (it->kind == CONVOLVE && last->activation == IDENTITY && after != NULL && after->kind == JOIN) {
+        how.skip = after->skip;
+        last = after;
+        ++*next;
+    }
+    if (in_tile((enum activation)last->activation)) how.activation = (enum activation)last->activation;
+    if (it->kind == CONVOLVE)
+        status = NAME(conv2d_channels)(way->threads, &it->conv, way->batch, plain, input, it->w, &how, last->output);
+    else
+        status = NAME(batch_norm_channels)(way->threads, way->batch, it->channels, it->in / it->channels, input, &how,
+                                           it->output);
+    if (status == 0 && how.activation != (enum activation)last->activation)
+        status = for_each(way, last, ACTIVATE_ALL, last->out, last->output, NULL, last->output);
     return status;
 }
 
 static int forward(const pass *way, size_t count, const NAME(operation) * operations) {
     int status = 0;
-    for (size_t i = 0; i < count && status == 0; i++) {
-        const NAME(operation) *it = &operations[i];
-        status = it->lanes && !way->side_by_side ? forward_few(way, it) : forward_one(way, it);
+    for (size_t i = 0, next; i < count && status == 0; i = next) {
+        next = i + 1;
+        status = way->channels ? forward_channels(way, count, operations, i, &next) : forward_one(way, &operations[i]);
     }
     return status;
 }
@@ -256,8 +300,8 @@ static int backward(const pass *way, size_t count, const NAME(operation) * opera
 
 int NAME(layered_forward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch, const real *x,
                           const real *const *masks, int training, int tracking) {
-    const int side_by_side = training || batch > WORTH_LANES;
-    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, training, tracking, side_by_side};
+    const int channels = !training && (batch <= FEW || channels_fill_lanes(count, operations, batch));
+    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, training, tracking, channels};
     return forward(&way, count, operations);
 }
 
@@ -265,7 +309,7 @@ int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * 
                            size_t batch, const real *x, const void *y, const real *const *masks, int tracking,
                            const optimizer_step *optimizer, double *loss) {
     const NAME(operation) *last = &operations[count - 1];
-    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, 1, tracking, 1};
+    const pass way = {threads, batch, (batch + LANES - 1) / LANES, x, masks, 1, tracking, 0};
     if (loss_kind == SOFTMAX_CROSS_ENTROPY || loss_kind == HINGE) {
         const size_t bad = NAME(first_bad_label)(batch, last->out, y);
         if (bad < batch) return 1 + (int64_t)bad;
@@ -281,5 +325,7 @@ int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * 
     }
     return 0;
 }
+
+size_t NAME(few_images)(void) { return FEW; }
 
 size_t NAME(operation_bytes)(void) { return sizeof(NAME(operation)); }

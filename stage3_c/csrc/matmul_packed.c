@@ -207,16 +207,17 @@ void NAME(matmul_tile)(size_t k, size_t n, NAME(strided) a, NAME(strided) b, rea
 enum { ROW_VECTORS = TILE_ROWS == 8 ? 16 : 8 };
 
 /* One row of a, so each number of b is used once: b is read in the order in which it lies, wide pieces of its rows one
-   after the other, which is what memory is fastest at. */
-static void wide_row(size_t k, NAME(strided) a, const real *b, size_t b_row, real *c, const real *bias,
-                     enum activation activation) {
+   after the other, which is what memory is fastest at. vectors is a constant wherever this is called. */
+static inline __attribute__((always_inline)) void wide_row(const size_t vectors, size_t k, NAME(strided) a,
+                                                           const real *b, size_t b_row, real *c, const real *bias,
+                                                           enum activation activation) {
     vector sum[ROW_VECTORS];
-    UNROLL for (size_t v = 0; v < ROW_VECTORS; v++) sum[v] = (vector){0};
+    UNROLL for (size_t v = 0; v < vectors; v++) sum[v] = (vector){0};
     for (size_t p = 0; p < k; p++, b += b_row) {
         const real factor = a.values[p * a.column];
-        UNROLL for (size_t v = 0; v < ROW_VECTORS; v++) sum[v] += factor * load(b + v * LANES);
+        UNROLL for (size_t v = 0; v < vectors; v++) sum[v] += factor * load(b + v * LANES);
     }
-    for (size_t v = 0; v < ROW_VECTORS; v++) {
+    UNROLL for (size_t v = 0; v < vectors; v++) {
         const vector shift = bias != NULL ? load(bias + v * LANES) : (vector){0};
         store(c + v * LANES, activate(sum[v] + shift, activation));
     }
@@ -224,19 +225,23 @@ static void wide_row(size_t k, NAME(strided) a, const real *b, size_t b_row, rea
 
 size_t NAME(matmul_row)(size_t k, NAME(strided) a, NAME(strided) b, real *c, size_t column_begin, size_t column_end,
                         NAME(epilogue) last) {
-    const size_t width = (size_t)ROW_VECTORS * LANES;
     size_t j = column_begin;
-    for (; j + width <= column_end; j += width)
-        wide_row(k, a, b.values + j, b.row, c + j, last.bias != NULL ? last.bias + j : NULL, last.activation);
+#define WIDE_ROWS(vectors)                                                                                             \
+    for (; j + (vectors) * LANES <= column_end; j += (vectors) * LANES)                                                \
+    wide_row(vectors, k, a, b.values + j, b.row, c + j, last.bias != NULL ? last.bias + j : NULL, last.activation)
+    WIDE_ROWS((size_t)ROW_VECTORS);
+    WIDE_ROWS((size_t)ROW_VECTORS / 2);
+    WIDE_ROWS((size_t)ROW_VECTORS / 4);
+#undef WIDE_ROWS
     return j;
 }
 
 void NAME(matmul_panel)(size_t rows, size_t depth, NAME(strided) a, const real *panel, real *c, size_t n,
-                        size_t columns, int added, enum activation activation) {
+                        size_t columns, int added) {
     const size_t panel_row = columns > LANES ? TILE_COLUMNS : LANES;
     for (size_t i = 0, taken; i < rows; i += taken) {
         taken = tile_rows(rows - i);
         const NAME(strided) factor = {a.values + i * a.row, a.row, a.column};
-        any_tile(taken, columns, depth, factor, panel, panel_row, c + i * n, n, added, NULL, activation);
+        any_tile(taken, columns, depth, factor, panel, panel_row, c + i * n, n, added, NULL, IDENTITY);
     }
 }

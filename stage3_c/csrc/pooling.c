@@ -16,7 +16,6 @@ typedef struct {
     real *to;
     int64_t *indices;
     const int64_t *chosen;
-    int only_values;
 } job;
 
 static int share_out(pool *threads, pool_task task, job *all) {
@@ -64,56 +63,19 @@ static void max_of_windows(const pooling *s, const real *x, real *y, int64_t *in
     }
 }
 
-/* Put other's number wherever it beats best's. By address: some processors pass no such vectors by value. */
-static inline void keep_larger(four *best, const four *other) {
-    typedef __typeof__(*best <= *other) bits;
-    const bits stays = (*other <= *best) | (*best != *best); /* a NaN in other is not <= best's, and is taken */
-    *best = (four)(((bits)*best & stays) | ((bits)*other & ~stays));
-}
-
-/* The same without the places, which only the way back asks for: FOUR windows at a time, without a jump. */
-static void largest_of_fours(const pooling *s, const real *restrict x, real *restrict y) {
-    for (size_t i = 0; i < s->out_height; i++, y += s->out_width) {
-        const real *upper = x + 2 * i * s->width, *lower = upper + s->width;
-        size_t j = 0;
-        for (; j + FOUR <= s->out_width; j += FOUR) {
-            four left = *(const four *)(upper + 2 * j), right = *(const four *)(upper + 2 * j + FOUR);
-            keep_larger(&left, (const four *)(lower + 2 * j));
-            keep_larger(&right, (const four *)(lower + 2 * j + FOUR));
-            four even = SHUFFLE(left, right, 0, 2, 4, 6);
-            const four odd = SHUFFLE(left, right, 1, 3, 5, 7);
-            keep_larger(&even, &odd);
-            *(four *)(y + j) = even;
-        }
-        for (; j < s->out_width; j++) {
-            const real numbers[3] = {upper[2 * j + 1], lower[2 * j], lower[2 * j + 1]};
-            y[j] = upper[2 * j];
-            for (int k = 0; k < 3; k++) y[j] = beats(numbers[k], y[j]) ? numbers[k] : y[j];
-        }
-    }
-}
-
 static void max_planes(void *argument, size_t part, size_t parts, void *workspace) {
     (void)workspace;
     const job *all = argument;
     const pooling *s = all->s;
     const size_t plane = s->height * s->width, outputs = s->out_height * s->out_width;
     const int fours = s->rows == 2 && s->columns == 2 && s->stride_rows == 2 && s->stride_columns == 2;
-    for (size_t p = all->planes * part / parts; p < all->planes * (part + 1) / parts && all->only_values; p++)
-        largest_of_fours(s, all->from + p * plane, all->to + p * outputs);
-    for (size_t p = all->planes * part / parts; p < all->planes * (part + 1) / parts && !all->only_values; p++)
+    for (size_t p = all->planes * part / parts; p < all->planes * (part + 1) / parts; p++)
         (fours ? max_of_fours : max_of_windows)(s, all->from + p * plane, all->to + p * outputs,
                                                 all->indices + p * outputs);
 }
 
 int NAME(max_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices) {
-    job all = {s, planes, x, y, indices, NULL, 0};
-    return share_out(threads, max_planes, &all);
-}
-
-int NAME(max_pool2d_values)(pool *threads, const pooling *s, size_t planes, const real *x, real *y, int64_t *indices) {
-    const int fours = s->rows == 2 && s->columns == 2 && s->stride_rows == 2 && s->stride_columns == 2;
-    job all = {s, planes, x, y, indices, NULL, fours};
+    job all = {s, planes, x, y, indices, NULL};
     return share_out(threads, max_planes, &all);
 }
 
@@ -130,7 +92,7 @@ static void max_planes_backward(void *argument, size_t part, size_t parts, void 
 
 int NAME(max_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y,
                               const int64_t *indices, real *grad_x) {
-    job all = {s, planes, grad_y, grad_x, NULL, indices, 0};
+    job all = {s, planes, grad_y, grad_x, NULL, indices};
     return share_out(threads, max_planes_backward, &all);
 }
 
@@ -158,7 +120,7 @@ static void average_planes(void *argument, size_t part, size_t parts, void *work
 }
 
 int NAME(average_pool2d)(pool *threads, const pooling *s, size_t planes, const real *x, real *y) {
-    job all = {s, planes, x, y, NULL, NULL, 0};
+    job all = {s, planes, x, y, NULL, NULL};
     return share_out(threads, average_planes, &all);
 }
 
@@ -184,7 +146,7 @@ static void average_planes_backward(void *argument, size_t part, size_t parts, v
 }
 
 int NAME(average_pool2d_backward)(pool *threads, const pooling *s, size_t planes, const real *grad_y, real *grad_x) {
-    job all = {s, planes, grad_y, grad_x, NULL, NULL, 0};
+    job all = {s, planes, grad_y, grad_x, NULL, NULL};
     return share_out(threads, average_planes_backward, &all);
 }
 

@@ -50,11 +50,23 @@ IMAGE = {
     "nothing to learn": (MaxPool(4), Flatten()),
     "wide enough for Winograd": (Conv(17, 3), RELU, Conv(18, 3, padding=1), Flatten(), Dense(3)),
 }
+WIDE = {  # channels that may fill every lane, and what follows a convolution done to its sums
+    "blocks": (
+        Residual((Conv(16, 3, padding=1), BatchNorm(), RELU, Conv(16, 3, padding=1), BatchNorm())),
+        *(RELU, MaxPool(2), Conv(32, 3, padding=2), BatchNorm(), Activate("tanh"), Flatten(), Dense(3)),
+    ),
+    "blocks without normalisation": (
+        *(Conv(16, (3, 2), stride=(1, 2)), BatchNorm(), Activate("leaky_relu")),
+        *(Residual((BatchNorm(), Conv(16, 3, padding=1))), Activate("sigmoid"), AveragePool(2), Dropout(0.5)),
+        *(Flatten(), Dense(3)),
+    ),
+}
 ROWS = {
     "rows with a block": (Residual((BatchNorm(), Activate("tanh"), Dense(7))), RELU, Dropout(0.5), Dense(3)),
     "rows": (Activate("sigmoid"), Dropout(0.1), Dense(4), BatchNorm(), RELU, Dense(3)),
 }
 FORMS = {name: ((2, 9, 8), made) for name, made in IMAGE.items()} | {name: ((7,), made) for name, made in ROWS.items()}
+FORMS |= {name: ((16, 9, 8), made) for name, made in WIDE.items()}
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -78,6 +90,21 @@ def test_one_call_gives_what_a_call_for_each_operation_gives(name: str) -> None:
         for training in (False, True):
             got = one.forward(x, masks, training)
             np.testing.assert_allclose(got, other.outputs(x, masks, training)[-1], rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_float32_gives_what_float64_gives(name: str) -> None:
+    """Sums of a few hundred products: seven digits, of which Winograd's transforms cost one or two."""
+    architecture = Architecture(*FORMS[name])
+    exact, made = (network.Network(architecture, seed=2, dtype=dtype) for dtype in ("float64", "float32"))
+    rng = np.random.default_rng(1)
+    for statistics in zip(exact.running_statistics, made.running_statistics, strict=True):
+        for each in statistics:
+            np.copyto(each, rng.uniform(0.5, 2, each.shape) if each is statistics[0] else statistics[0])
+    for rows in (1, 7, 12, 13, 33):
+        x = rng.normal(size=(rows, exact.layer_sizes[0]))
+        expected = exact.outputs(x)[-1]
+        np.testing.assert_allclose(made.forward(x), expected, rtol=0, atol=2e-5 * max(1, np.abs(expected).max()))
 
 
 def test_a_replaced_parameter_is_used_or_refused() -> None:

@@ -118,6 +118,57 @@ static void check_values(const char *name, const problem *p, real *got, const do
 typedef int (*rung)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w, const real *b,
                     real *y);
 
+/* Channels side by side, alone and with all that an ending can do: z -> relu((z - mean) * 4 + beta + skip), which is
+   exact. The lanes beyond the last channel hold NaN. */
+static void check_channels(pool *threads, const problem *p) {
+    const convolution *s = &p->s;
+    const size_t lanes = SIMD_BYTES / sizeof(real), plane = s->height * s->width, out_plane = s->out_height * s->out_width;
+    const size_t x_size = p->batch * ((s->channels + lanes - 1) / lanes) * lanes * plane;
+    const size_t y_size = p->batch * ((s->filters + lanes - 1) / lanes) * lanes * out_plane;
+    uint64_t state = s->filters;
+    real *gamma = buffer(s->filters), *variance = buffer(s->filters);
+    real *beta = whole_numbers(&state, s->filters), *mean = whole_numbers(&state, s->filters);
+    real *skip = whole_numbers(&state, p->y_size), *x = buffer(x_size), *skip_lanes = buffer(y_size);
+    for (size_t o = 0; o < s->filters; o++) {
+        gamma[o] = 2;
+        variance[o] = (real)0.25;
+    }
+    CHECK(NAME(batch_to_channels)(threads, p->batch, s->channels, plane, p->x, x) == 0, -1, 0);
+    CHECK(NAME(batch_to_channels)(threads, p->batch, s->filters, out_plane, skip, skip_lanes) == 0, -1, 0);
+    for (size_t at = 0; at < x_size; at++) {
+        const size_t group = at / (plane * lanes) % ((s->channels + lanes - 1) / lanes);
+        if (group * lanes + at % lanes >= s->channels) x[at] = (real)NAN;
+    }
+    const NAME(ending) endings[] = {
+        {.b = p->b, .activation = IDENTITY},
+        {.b = p->b, .gamma = gamma, .beta = beta, .mean = mean, .variance = variance, .skip = skip_lanes, .activation = RELU},
+    };
+    const int winograd = NAME(winograd_channels_worth)(s, p->batch);
+    for (int form = 0; form < 4; form++) {
+        const int plain = form % 2, all = form / 2;
+        double *expected = zeros(p->y_size);
+        for (size_t at = 0; at < p->y_size; at++) {
+            const size_t o = at / out_plane % s->filters;
+            const double z = (p->y[at] - (double)mean[o]) * 4 + (double)beta[o] + (double)skip[at];
+            expected[at] = !all ? p->y[at] : z > 0 ? z : 0;
+        }
+        real *y = buffer(y_size), *rows = buffer(p->y_size);
+        CHECK(NAME(conv2d_channels)(threads, s, p->batch, plain, plain ? p->x : x, p->w, &endings[all], y) == 0, -1, 0);
+        CHECK(NAME(batch_from_channels)(threads, p->batch, s->filters, out_plane, y, rows) == 0, -1, 0);
+        check_values(plain ? "channels, x plain" : "channels", p, rows, expected, p->y_size,
+                     winograd && !plain ? 30 * (all ? 4 : 1) : 0, s->channels * s->kernel_height * s->kernel_width);
+        release(y, y_size);
+        free(expected);
+    }
+    release(gamma, s->filters);
+    release(variance, s->filters);
+    release(beta, s->filters);
+    release(mean, s->filters);
+    release(skip, p->y_size);
+    release(x, x_size);
+    release(skip_lanes, y_size);
+}
+
 static void check_problem(pool *threads, const sizes *of) {
     static const struct {
         const char *name;
@@ -156,6 +207,7 @@ static void check_problem(pool *threads, const sizes *of) {
         check_values("grad_b", &p, grad_b, p.grad_b, p.s.filters, 0, 1);
         if (all) check_values("grad_x", &p, grad_x, p.grad_x, p.x_size, 30, depth_back);
     }
+    check_channels(threads, &p);
     problem_release(&p);
 }
 
