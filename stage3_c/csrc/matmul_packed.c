@@ -209,18 +209,15 @@ enum { ROW_VECTORS = TILE_ROWS == 8 ? 16 : 8 };
 /* One row of a, so each number of b is used once: b is read in the order in which it lies, wide pieces of its rows one
    after the other, which is what memory is fastest at. vectors is a constant wherever this is called. */
 static inline __attribute__((always_inline)) void wide_row(const size_t vectors, size_t k, NAME(strided) a,
-                                                           const real *b, size_t b_row, real *c, const real *bias,
-                                                           enum activation activation) {
+                                                           const real *b, size_t b_row, real *c, const real *bias) {
     vector sum[ROW_VECTORS];
     UNROLL for (size_t v = 0; v < vectors; v++) sum[v] = (vector){0};
     for (size_t p = 0; p < k; p++, b += b_row) {
         const real factor = a.values[p * a.column];
         UNROLL for (size_t v = 0; v < vectors; v++) sum[v] += factor * load(b + v * LANES);
     }
-    UNROLL for (size_t v = 0; v < vectors; v++) {
-        const vector shift = bias != NULL ? load(bias + v * LANES) : (vector){0};
-        store(c + v * LANES, activate(sum[v] + shift, activation));
-    }
+    UNROLL for (size_t v = 0; v < vectors; v++)
+        store(c + v * LANES, bias != NULL ? sum[v] + load(bias + v * LANES) : sum[v]);
 }
 
 size_t NAME(matmul_row)(size_t k, NAME(strided) a, NAME(strided) b, real *c, size_t column_begin, size_t column_end,
@@ -228,11 +225,13 @@ size_t NAME(matmul_row)(size_t k, NAME(strided) a, NAME(strided) b, real *c, siz
     size_t j = column_begin;
 #define WIDE_ROWS(vectors)                                                                                             \
     for (; j + (vectors) * LANES <= column_end; j += (vectors) * LANES)                                                \
-    wide_row(vectors, k, a, b.values + j, b.row, c + j, last.bias != NULL ? last.bias + j : NULL, last.activation)
+    wide_row(vectors, k, a, b.values + j, b.row, c + j, last.bias != NULL ? last.bias + j : NULL)
     WIDE_ROWS((size_t)ROW_VECTORS);
     WIDE_ROWS((size_t)ROW_VECTORS / 2);
     WIDE_ROWS((size_t)ROW_VECTORS / 4);
 #undef WIDE_ROWS
+    for (size_t at = column_begin; at < j && last.activation != IDENTITY; at += LANES)
+        store(c + at, activate(load(c + at), last.activation));
     return j;
 }
 
