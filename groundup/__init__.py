@@ -8,6 +8,7 @@ train, recipes    a training with the settings of `groundup train`; those of the
 check             all stages against a reference, and their gradients
 as_it_goes        what a long command is doing, on a terminal and in a log
 bench_plan        the options of `groundup bench` as a plan
+profiling         what `groundup profile` measures, and the run
 look, inside, inside_layers
                   a look inside a trained network; what it has learned
 live, live_view   measures of a running training; the view that shows them

@@ -26,6 +26,7 @@ try:
     from groundup.commands.learn import app as learn
     from groundup.commands.lens import lens
     from groundup.commands.look import look
+    from groundup.commands.profile import profile
     from groundup.commands.race import race
     from groundup.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
     from groundup.commands.run import run
@@ -66,6 +67,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "train": train,
     "look": look,
     "check": check,
+    "profile": profile,
     "charts": charts,
     "doctor": doctor,
     "run": run,

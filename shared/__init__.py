@@ -13,6 +13,7 @@ training/      the loop and what it needs
 checks/        do the floors agree, are the gradients right
 machine/       facts of this machine, its files and processes
 bench/         how fast is everything
+profile/       where the time of a training step goes
 charts/        the figures
 doctor         the former name of groundup.doctor
 """

@@ -8,6 +8,7 @@ Beside the rooms that every floor has:
     layered, parts               networks of any architecture, in one call into C or one for each operation
     layered_plan                 the operations of such a network, and their memory
     buffers, steps               the memory of a training step, and the step in ever fewer calls
+    step_notes                   when each operation of a step ended that is one call: for `groundup profile`
     ceilings                     the fastest multiplication and copying that this machine can do: roofs for a benchmark
 """
 

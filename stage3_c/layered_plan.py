@@ -55,7 +55,10 @@ class COperation(ctypes.Structure):
 
 @dataclass
 class Operation:
-    """One operation before it has memory. shape: of its input, for one image; part: the layer with the parameters."""
+    """One operation before it has memory. shape: of its input, for one image; part: the layer with the parameters.
+
+    layers: the numbers of the architecture's layers that it does, such as ["1", "2"]; none of them for an arrange
+    """
 
     kind: str
     shape: tuple[int, ...]
@@ -65,6 +68,7 @@ class Operation:
     sizes: Any = None
     mask: int = 0
     fork: int = 0  # of a join: the fork's place in the list
+    layers: list[str] = field(default_factory=list)
 
     @property
     def lanes(self) -> bool:
@@ -91,11 +95,12 @@ def planned(chosen: Sequence[layers.Layer], parts: Sequence[Any], shape: tuple[i
 
 
 def _walk_through(
-    walk: _Walk, chosen: Sequence[layers.Layer], parts: Sequence[Any], shape: tuple[int, ...]
+    walk: _Walk, chosen: Sequence[layers.Layer], parts: Sequence[Any], shape: tuple[int, ...], block: str = ""
 ) -> tuple[int, ...]:
-    """Append the operations of these layers. Returns the shape that comes out."""
+    """Append the operations of these layers, in the residual block of this number. Returns the shape that comes out."""
     found = walk.operations
-    for layer, part in zip(chosen, parts, strict=True):
+    for i, (layer, part) in enumerate(zip(chosen, parts, strict=True), start=1):
+        number = f"{block}{i}"
         size = math.prod(shape)
         last = found[-1] if found else None
         if isinstance(layer, layers.Conv):
@@ -104,42 +109,43 @@ def _walk_through(
             output = output_size("Network", shape, window, step, padding)
             sizes = CConvolution(*shape, layer.out_channels, *window, *step, *padding, *output)
             after = (layer.out_channels, *output)
-            found.append(Operation("convolve", shape, math.prod(after), part, sizes=sizes))
+            found.append(Operation("convolve", shape, math.prod(after), part, sizes=sizes, layers=[number]))
             shape = after
         elif isinstance(layer, layers.MaxPool | layers.AveragePool):
             kind = "max_pool" if isinstance(layer, layers.MaxPool) else "average_pool"
             window = pair("size", layer.size, 1)
             step = window if layer.stride is None else pair("stride", layer.stride, 1)
             output = output_size("Network", shape, window, step)
-            made = Operation(
-                kind, shape, shape[0] * output[0] * output[1], sizes=CPooling(*shape[1:], *window, *step, *output)
-            )
+            pooled = CPooling(*shape[1:], *window, *step, *output)
+            made = Operation(kind, shape, shape[0] * output[0] * output[1], sizes=pooled, layers=[number])
             if kind == "max_pool" and last is not None and last.activation == "relu" and _can_activate(last, "relu"):
                 last.activation, made.activation = "identity", "relu"
+                made.layers.insert(0, last.layers.pop())
             found.append(made)
             shape = (shape[0], *output)
         elif isinstance(layer, layers.BatchNorm):
-            found.append(Operation("normalise", shape, size, part))
+            found.append(Operation("normalise", shape, size, part, layers=[number]))
         elif isinstance(layer, layers.Activate):
             if last is not None and last.activation == "identity" and _can_activate(last, layer.name):
                 last.activation = layer.name
+                last.layers.append(number)
             else:
-                found.append(Operation("activate", shape, size, activation=layer.name))
+                found.append(Operation("activate", shape, size, activation=layer.name, layers=[number]))
         elif isinstance(layer, layers.Flatten):
             if len(shape) == 3:
-                found.append(Operation("flatten", shape, size))
+                found.append(Operation("flatten", shape, size, layers=[number]))
             shape = (size,)
         elif isinstance(layer, layers.Dense):
-            found.append(Operation("connect", shape, layer.out_features, part))
+            found.append(Operation("connect", shape, layer.out_features, part, layers=[number]))
             shape = (layer.out_features,)
         elif isinstance(layer, layers.Dropout):
-            found.append(Operation("drop", shape, size, mask=walk.masks))
+            found.append(Operation("drop", shape, size, mask=walk.masks, layers=[number]))
             walk.masks += 1
         else:
             fork = len(found)
-            found.append(Operation("fork", shape, size))
-            _walk_through(walk, layer.layers, part.parts, shape)
-            found.append(Operation("join", shape, size, fork=fork))
+            found.append(Operation("fork", shape, size, layers=[number]))
+            _walk_through(walk, layer.layers, part.parts, shape, f"{number}.")
+            found.append(Operation("join", shape, size, fork=fork, layers=[number]))
     return shape
 
 

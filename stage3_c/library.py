@@ -73,6 +73,7 @@ ADDRESS = ctypes.c_void_p  # void *, checked by the caller
 LABELS = ArrayArgument(np.dtype(np.int64))  # const int64_t *
 CLASSES = ArrayArgument(np.dtype(np.int64), written=True)  # int64_t *
 DOUBLES = ArrayArgument(np.dtype(np.float64), written=True)  # double *
+NOTES = ArrayArgument(np.dtype(np.int64), written=True, optional=True)  # int64_t *, NULL where nobody listens
 NOTHING = None  # void
 
 BACKWARD = (NOTHING, SIZE, SIZE, IN, IN, IN, OUT)
@@ -86,6 +87,8 @@ PLAIN_FUNCTIONS: dict[str, tuple[Any, ...]] = {
     "pool_create": (POOL, SIZE),
     "pool_destroy": (NOTHING, POOL),
     "pool_threads": (SIZE, POOL),
+    "pool_listen": (NOTHING, POOL, NOTES, SIZE),
+    "pool_notes": (NOTHING, POOL, SIZE),
 }
 
 # Compiled for float and for double, as name_f32 and name_f64; in the order of groundup.h.

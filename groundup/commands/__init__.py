@@ -5,6 +5,7 @@ train, train_options       train one stage; the options that are settings of its
 look                       see inside a trained network
 check                      agreement of the stages, gradients, compiled kernels
 bench, bench_compare       measure; compare two results
+profile                    where the time of a training step goes
 charts                     draw a results file again
 doctor                     this machine
 run, lens                  a script with kernels; what a kernel does to memory

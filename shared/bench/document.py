@@ -30,6 +30,7 @@ SCHEMA = 3
 KIND = "groundup bench"
 _OTHERS = {
     "groundup race": "a race's results: its charts lie beside it, and `groundup race` draws them again",
+    "groundup profile": "where the time of a training step went; its charts lie beside it",
     "groundup doctor": "what `groundup doctor` found, and holds no measurement",
 }
 """Kinds of files that groundup writes too -> what a reader must know who took one for a benchmark's."""

@@ -6,21 +6,16 @@ cut costs no more than the job that was running, and a pass that was cut short s
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.bench import threads, worker
+from shared.bench import children, threads, worker
 from shared.bench.document import Results
 from shared.bench.passes import merge
 from shared.bench.plan import Job, Plan, jobs
 from shared.bench.predict import Question, questions
-from shared.bench.results import as_json_line
 from shared.bench.rows import BenchRow, Curve
-from shared.machine import processes
 from shared.machine.environment import environment
 from shared.machine.hardware import usable_cores
 
@@ -28,8 +23,7 @@ Messages = Iterator[dict[str, Any]]
 Start = Callable[[Plan, int, Sequence[int]], Messages]
 """Takes a plan, the number of a pass and the jobs to do in it; gives what `worker.messages` gives."""
 
-PATIENCE = 5.0
-"""Seconds that a pass has to end when it is asked to."""
+CODE = "from shared.bench.worker import main; main()"
 
 
 class Watcher:
@@ -159,30 +153,14 @@ def start_process(plan: Plan, number: int, numbers: Sequence[int]) -> Messages:
 
     Raises ChildProcessError where it ends before its work is done. It is ended where the caller stops listening.
     """
-    code = threads.holding(threads.cores_to_hold(plan.threads)) + "from shared.bench.worker import main; main()"
-    child = processes.start(
-        [sys.executable, "-P", "-c", code],
-        variables=processes.finding_our_packages(threads.variables(plan.threads)),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        encoding="utf-8",
-    )
-    assert child.stdin
-    assert child.stdout
-    done = 0
+    order = {"plan": plan.as_dict(), "pass": number, "jobs": list(numbers)}
+    done, how = 0, "its process ended with exit code 0"
     try:
-        child.stdin.write(as_json_line({"plan": plan.as_dict(), "pass": number, "jobs": list(numbers)}))
-        child.stdin.close()
-        for line in child.stdout:
-            message = json.loads(line)
+        for message in children.messages(CODE, order, threads=plan.threads):
             done += "done" in message
             yield message
-        code_at_end = child.wait()
-    except BrokenPipeError:
-        code_at_end = child.wait()
-    finally:
-        processes.end(child, PATIENCE)
-        child.stdout.close()
-    if code_at_end or done < len(numbers):
-        how = f"was killed by signal {-code_at_end}" if code_at_end < 0 else f"ended with exit code {code_at_end}"
-        raise ChildProcessError(f"pass {number}: its process {how} before its work was done; what it found is kept")
+        if done == len(numbers):
+            return
+    except ChildProcessError as error:
+        how = str(error)
+    raise ChildProcessError(f"pass {number}: {how} before its work was done; what it found is kept")

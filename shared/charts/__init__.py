@@ -21,6 +21,7 @@
     inference      images per second against the batch
     memory         the most memory that a training holds
     phases         import, compile, copy in, compute, copy out
+    profile        a training step by its layers; of a Profile, not Results
     architecture   the layers of a network, its parameters and its work; of an Architecture, not Results
     inside         what a trained network looks for and confuses; of Findings, not Results
 

@@ -54,6 +54,13 @@ EXPORT size_t pool_threads(const pool *threads);
    Returns 0, or -1 where memory for a workspace cannot be had; then nothing was run. */
 int pool_run(pool *threads, pool_task task, void *job, size_t parts);
 
+/* The time within a step that is a single call: `pool_note` writes the clock, nanoseconds of the system's time, into the
+   next of `notes` while somebody listens and there is room, and otherwise does nothing. A step notes its beginning and
+   the end of each of its operations. notes NULL: nobody listens any more. Only one step at a time can be listened to. */
+EXPORT void pool_listen(pool *threads, int64_t *notes, size_t room);
+void pool_note(pool *threads);
+EXPORT void pool_notes(pool *threads, size_t count); /* so many notes, one after the other: what one costs */
+
 /* Memory that several parts of a job share, at least `bytes`, aligned to 64; what it holds is whatever was there
    before. It is kept for the next one who borrows. NULL where it cannot be had. */
 typedef struct borrowed borrowed;

@@ -220,6 +220,7 @@ static int forward(const pass *way, size_t count, const NAME(operation) * operat
     for (size_t i = 0, next; i < count && status == 0; i = next) {
         next = i + 1;
         status = way->channels ? forward_channels(way, count, operations, i, &next) : forward_one(way, &operations[i]);
+        pool_note(way->threads);
     }
     return status;
 }
@@ -292,7 +293,10 @@ static int backward_one(const pass *way, const NAME(operation) * it) {
 
 static int backward(const pass *way, size_t count, const NAME(operation) * operations) {
     int status = 0;
-    for (size_t i = count; i-- > 0 && status == 0;) status = backward_one(way, &operations[i]);
+    for (size_t i = count; i-- > 0 && status == 0;) {
+        status = backward_one(way, &operations[i]);
+        pool_note(way->threads);
+    }
     return status;
 }
 
@@ -314,14 +318,17 @@ int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * 
         const size_t bad = NAME(first_bad_label)(batch, last->out, y);
         if (bad < batch) return 1 + (int64_t)bad;
     }
+    pool_note(threads);
     if (forward(&way, count, operations) != 0) return -1;
     *loss = NAME(loss_by_number)((enum loss)loss_kind, batch, last->out, last->output, y, last->grad_output);
+    pool_note(threads);
     if (backward(&way, count, operations) != 0) return -1;
     for (size_t i = 0; i < count && optimizer != NULL; i++) {
         const NAME(operation) *it = &operations[i];
         if (it->grad_w == NULL) continue;
         if (NAME(optimize)(threads, optimizer, it->w_size, it->w, it->grad_w, it->w_first, it->w_second) != 0) return -1;
         if (NAME(optimize)(threads, optimizer, it->b_size, it->b, it->grad_b, it->b_first, it->b_second) != 0) return -1;
+        pool_note(threads);
     }
     return 0;
 }

@@ -22,6 +22,7 @@ int NAME(network_forward)(pool *threads, size_t layers, const NAME(layer) * laye
                                                last ? IDENTITY : activation, l->output);
         if (status != 0) return status;
         if (masks != NULL && !last) NAME(multiply)(batch * l->out, l->output, masks[i], l->dropped);
+        pool_note(threads);
     }
     return 0;
 }
@@ -42,6 +43,7 @@ static int backward(pool *threads, size_t layers, const NAME(layer) * layer, int
             NAME(dense_backward)(threads, batch, l->in, l->out, input_of(layer, i, x, masks), l->w, l->grad, l->grad_w,
                                  l->grad_b, i > 0 ? layer[i - 1].grad : NULL);
         if (status != 0) return status;
+        pool_note(threads);
         if (i > 0) through_activation(&layer[i - 1], activation, batch, masks != NULL ? masks[i - 1] : NULL);
     }
     return 0;
@@ -94,13 +96,16 @@ int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * lay
         const size_t bad = NAME(first_bad_label)(batch, last->out, y);
         if (bad < batch) return 1 + (int64_t)bad;
     }
+    pool_note(threads);
     if (NAME(network_forward)(threads, layers, layer, activation, batch, x, masks) != 0) return -1;
     *loss = NAME(loss_by_number)((enum loss)loss_kind, batch, last->out, last->output, y, last->grad);
+    pool_note(threads);
     if (backward(threads, layers, layer, activation, batch, x, masks) != 0) return -1;
     for (size_t i = 0; i < layers && optimizer != NULL; i++) {
         const NAME(layer) *l = &layer[i];
         if (NAME(optimize)(threads, optimizer, l->in * l->out, l->w, l->grad_w, l->w_first, l->w_second) != 0) return -1;
         if (NAME(optimize)(threads, optimizer, l->out, l->b, l->grad_b, l->b_first, l->b_second) != 0) return -1;
+        pool_note(threads);
     }
     return 0;
 }

@@ -13,6 +13,7 @@ SHARED = (
     "shared.training",
     "shared.checks",
     "shared.bench",
+    "shared.profile",
     "shared.charts",
 )
 TOOLS = (
@@ -35,7 +36,8 @@ MAY_IMPORT = {
     "shared.data": ("shared", "shared.machine"),
     "shared.training": ("shared", "shared.machine", "shared.data"),
     "shared.checks": ("shared", "shared.machine"),
-    "shared.bench": (*SHARED[:-2], "cuda_emulator"),
+    "shared.bench": (*SHARED[:-3], "cuda_emulator"),
+    "shared.profile": SHARED[:-2],
     "shared.charts": SHARED[:-1],
     **dict.fromkeys(FLOORS, ("shared", "shared.machine")),
     "stage4_numba_cuda": ("shared", "shared.machine", "stage4_numba_cuda.backend"),

@@ -65,6 +65,8 @@ def as_declared(function: str, parameter: str) -> Any:
     kind, name = " ".join(words[1].replace("*", " *").split()), words[2]
     if kind == "double *" and function.startswith("batch_norm"):
         return library.DOUBLES
+    if name == "notes":
+        return library.NOTES
     if kind in PLAIN_TYPES:
         return PLAIN_TYPES[kind]
     if kind.startswith(("NAME(", "const NAME(")):
