@@ -1,0 +1,165 @@
+"""Joined operations in planned memory give what a kernel for every operation gives; and a refusal changes nothing."""
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.architectures import Architecture, lenet5, residual_cnn
+from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
+from stage4_numba_cuda import layered, network, optimizers
+from stage4_numba_cuda.arrays import copy as copied
+from stage4_numba_cuda.arrays import to_host
+from stage4_numba_cuda.layered_operations import planned
+from stage4_numba_cuda.layered_plan import placed, schedule
+from tests.layered_forms import FORMS
+
+SMALL = Architecture((1, 6, 5), (Conv(2, 3), BatchNorm(), Activate("relu"), Flatten(), Dense(3)))
+
+
+def hosts(arrays: Any) -> list[np.ndarray]:
+    return [np.array(to_host(each)) for each in arrays]
+
+
+def batch(architecture: Architecture, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    shapes = architecture.shapes()
+    return rng.normal(size=(rows, int(np.prod(shapes[0])))), rng.integers(0, shapes[-1][0], rows)
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_joined_operations_give_what_each_by_itself_gives(name: str) -> None:
+    architecture = Architecture(*FORMS[name])
+    one = network.Network(architecture, seed=1, dtype="float64")
+    other = copy.deepcopy(one)
+    mine, theirs = optimizers.Adam(0.01), optimizers.Adam(0.01)
+    rng = np.random.default_rng(0)
+    for rows in (3, 5, 2):  # a larger batch, and a smaller one in the same memory
+        x, y = batch(architecture, rows, rows)
+        masks = [rng.choice([0.0, 2.0], size=(rows, size)) for size, _ in architecture.dropouts()] or None
+        loss, expected = one.train_step(x, y, mine, masks), layered.op_by_op(other, x, y, theirs, masks)
+        assert loss == pytest.approx(expected, rel=1e-11)
+        gradients = zip(hosts(one.layer_gradients), hosts(other.layer_gradients), strict=True)
+        for got, wanted in gradients:
+            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-11)
+        for got, wanted in zip(hosts(one.running_statistics), hosts(other.running_statistics), strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
+        for p, q in zip(one.parameters, other.parameters, strict=True):
+            p.copy_to_device(q)  # or Adam would turn a rounding of a slope of zero into a step
+        for training in (False, True):
+            got = to_host(one.forward(x, masks, training))
+            np.testing.assert_allclose(got, to_host(other.outputs(x, masks, training)[-1]), rtol=1e-10, atol=1e-11)
+
+
+def test_the_same_steps_give_the_same_bits() -> None:
+    ends = []
+    for _ in range(2):
+        made, optimizer = network.Network(FORM, seed=1, dtype="float64"), optimizers.SGD(0.1, momentum=0.9)
+        losses = [made.train_step(*batch(FORM, 9, i), optimizer) for i in range(3)]
+        ends.append([np.array(losses), *hosts(made.parameters), *hosts(made.running_statistics)])
+    for one, other in zip(*ends, strict=True):
+        assert np.array_equal(one, other)
+
+
+FORM = Architecture(*FORMS["blocks in blocks"])
+
+
+class Stubborn:
+    """An optimizer of somebody else that refuses."""
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        raise RuntimeError("not today")
+
+
+def test_an_optimizer_that_refuses_leaves_everything_as_it_was() -> None:
+    made = network.Network(SMALL, dtype="float64")
+    x, y = batch(SMALL, 4)
+    before = hosts([*made.parameters, *made.running_statistics])
+    with pytest.raises(RuntimeError, match="not today"):
+        made.train_step(x, y, Stubborn())
+    of_another = optimizers.Adam()
+    network.Network([4, 3], dtype="float64").train_step(np.ones((2, 4)), [0, 1], of_another)
+    with pytest.raises(ValueError, match="there are 6 parameters but 2 arrays in the optimizer's first_moment"):
+        made.train_step(x, y, of_another)
+    for got, wanted in zip(hosts([*made.parameters, *made.running_statistics]), before, strict=True):
+        assert np.array_equal(got, wanted)
+
+
+def test_one_value_a_channel_is_refused_before_anything_has_changed() -> None:
+    form = Architecture((1, 2, 2), (BatchNorm(), Flatten(), Dense(3), BatchNorm()))
+    made = network.Network(form, dtype="float64")
+    x, y = batch(form, 1)
+    for call in (
+        lambda: made.train_step(x, y, optimizers.SGD(0.1)),
+        lambda: made.outputs(x, training=True),
+        lambda: made.gradients(x, y),
+    ):
+        with pytest.raises(ValueError, match=r"more than 1 value per channel when training, got x of shape \(1, 3\)"):
+            call()
+    assert to_host(made.running_statistics[0]).tolist() == [0.0]
+
+
+def test_a_replaced_parameter_is_used_or_refused() -> None:
+    made = network.Network(lenet5(), seed=1, dtype="float64")
+    x, y = batch(lenet5(), 2)
+    before = to_host(made.forward(x))
+    made.layers[0].bias = copied(made.layers[0].bias)
+    made.layers[0].bias[0] = 5.0
+    assert not np.array_equal(to_host(made.forward(x)), before)
+    made.layers[7].weights = np.ones((400, 120))
+    with pytest.raises(ValueError, match=r"Network: part 3: the layer's weights was replaced by ndarray"):
+        made.train_step(x, y, optimizers.SGD(0.1))
+    made.layers[7].weights = made.layers[7].grad_weights
+    with pytest.raises(ValueError, match="share memory"):
+        made.forward(x)
+
+
+def test_a_network_that_was_taken_apart_is_refused() -> None:
+    made = network.Network(SMALL, dtype="float64")
+    made.layers.pop()
+    with pytest.raises(ValueError, match="its architecture, dtype, loss_name, layer_sizes or layers were changed"):
+        made.forward(np.ones((2, 30)))
+
+
+def test_memory_is_used_again_once_nobody_reads_it() -> None:
+    form = residual_cnn()
+    made = planned(form.layers, network.Network(form).layers, form.input_shape, masked=False)
+    evaluation = schedule(made, form.input_shape, 8, 10, training=False, labels=True)
+    numbers = [size for i, size in enumerate(evaluation.sizes) if i not in evaluation.whole]
+    lifetimes = [time for i, time in enumerate(evaluation.lifetimes()) if i not in evaluation.whole]
+    places, length = placed(numbers, lifetimes)
+    # The input of a residual block, a convolution's output and its normalised one: no more are alive at once.
+    assert length <= 3 * 8 * 32 * 28 * 28 + 4096 < sum(numbers) / 2
+    for i, (begin, end) in enumerate(lifetimes):
+        for j in range(i):
+            if lifetimes[j][0] <= end and begin <= lifetimes[j][1]:
+                assert places[i] + numbers[i] <= places[j] or places[j] + numbers[j] <= places[i]
+
+
+def test_operations_are_joined_where_one_kernel_does_both() -> None:
+    form = residual_cnn()
+    made = planned(form.layers, network.Network(form).layers, form.input_shape, masked=False).found
+    kinds = [(each.kind, each.activation) for each in made]
+    half = [("convolve", 0), ("normalise", 1), ("convolve", 0), ("normalise", 1), ("convolve", 0), ("normalise", 0)]
+    # The ReLU after the block's sum moves behind the maximum; the sum is part of the block's last normalisation.
+    assert kinds == [*half, ("max_pool", 1), *half, ("max_pool", 1), ("connect", 1), ("connect", 0)]
+    assert [each.added for each in made if each.kind == "normalise"] == [-1, -1, 2, -1, -1, 9]
+
+
+def test_a_relu_of_what_a_block_reads_twice_stays_in_front_of_the_maximum() -> None:
+    form = Architecture((1, 4, 4), (Conv(2, 1), Activate("relu"), Residual((MaxPool(1),)), Flatten(), Dense(2)))
+    made = network.Network(form, seed=3, dtype="float64")
+    x, _ = batch(form, 3)
+    np.testing.assert_allclose(to_host(made.forward(x)), to_host(made.outputs(x)[-1]), rtol=1e-12)
+
+
+def test_a_second_step_takes_no_new_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    made, optimizer = network.Network(FORM, seed=1, dtype="float64"), optimizers.SGD(0.1, momentum=0.9)
+    made.train_step(*batch(FORM, 6), optimizer)
+    taken: list[Any] = []
+    for module in (layered, layered.parts, layered.launch_steps.__globals__["batch_norm"]):
+        if hasattr(module, "empty"):
+            monkeypatch.setattr(module, "empty", lambda *shape: taken.append(shape))
+    made.train_step(*batch(FORM, 6), optimizer)
+    assert taken == []
