@@ -18,6 +18,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from tests.wide import wide
+
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = ("sphinx", "myst_nb", "furo", "latex2mathml")
 MISSING = [name for name in NEEDED if importlib.util.find_spec(name) is None]
@@ -182,6 +184,7 @@ def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
     assert not re.search(r"\\(frac|begin|sum|quad|top)", re.sub(r"<code.*?</code>", "", page, flags=re.DOTALL))
 
 
+@wide
 @browser
 def test_on_a_phone_no_page_is_wider_than_the_screen(book: Path, pages: dict[Path, Page], tmp_path: Path) -> None:
     names = [path.relative_to(book).as_posix() for path in pages]

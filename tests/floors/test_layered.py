@@ -300,9 +300,9 @@ def test_all_floors_take_the_same_steps_of_the_known_networks(name: str, steps: 
 def test_the_known_residual_network_takes_a_step(floor: Stage) -> None:
     if floor.number == 1:
         pytest.skip("stage 1 takes minutes for a step of this network")
-    network = floor.network.Network(residual_cnn(), seed=1)
+    network = floor.network.Network(residual_cnn(), seed=1, dtype="float64")
     rng = np.random.default_rng(0)
-    x, y = own(floor, rng.random((2, 784)), "float32"), np.array([3, 1])
+    x, y = own(floor, rng.random((2, 784))), np.array([3, 1])
     optimizer = floor.optimizers.SGD(0.01, momentum=0.9)
     losses = [network.train_step(x, y, optimizer) for _ in range(4)]
     assert losses[-1] < losses[0]

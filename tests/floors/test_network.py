@@ -273,7 +273,7 @@ def test_predict_takes_nan_for_the_largest_output(stage: Stage) -> None:
 
 
 def test_whole_numbers_of_numpy_are_sizes_and_arrays_are_dropout_masks(stage: Stage) -> None:
-    network = stage.network.Network([np.int64(2), 3, 1])
+    network = stage.network.Network([np.int64(2), 3, 1], dtype="float64")
     assert network.layer_sizes == [2, 3, 1]
     masks = [np.zeros((1, 3))]
     assert float(network.forward([[1.0, 2.0]], masks)[0][0]) == 0.0

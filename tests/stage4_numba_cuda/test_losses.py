@@ -171,7 +171,7 @@ def test_nan_and_infinities_go_through_as_in_stage_2(name: str, odd: float) -> N
             check(f"{name}_backward", to_host(grad), expected, "float64", k=3)
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", widely(LOSSES))
 @pytest.mark.parametrize("grid", [(1, (1, 5)), (2, (32, 2))], ids=["threads", "warps"])
 def test_a_grid_smaller_than_the_batch_covers_it(name: str, grid: tuple[int, tuple[int, int]]) -> None:
     lanes = grid[1][0]

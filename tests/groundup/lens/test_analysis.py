@@ -78,7 +78,7 @@ def test_one_site_that_touches_two_arrays_has_an_access_for_each() -> None:
     assert reuse == {"a": 16, "b": 16}
 
 
-@FEW
+@settings(FEW, max_examples=15)
 @given(st.lists(st.tuples(st.integers(0, 1), st.integers(0, 95), st.integers(0, 2), st.integers(0, 3)), max_size=200))
 def test_requests_equal_a_count_by_dictionary(touches: list[tuple[int, int, int, int]]) -> None:
     tracing = Tracing(threads=96, blocks=2)

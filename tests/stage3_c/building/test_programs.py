@@ -19,7 +19,7 @@ from shared.contract import StageUnavailable
 from shared.machine.hardware import usable_cores
 from stage3_c.build import CSRC, ONCE
 from stage3_c.compiler import WARNINGS, Compiler, DoesNotWork, find_compiler, identify
-from tests.wide import widely
+from tests.wide import wide, widely
 
 PROGRAMS = Path(__file__).parent / "c"
 FOR_ALL = ("-std=c11", "-ffp-contract=fast", "-fno-math-errno", "-pthread", f"-I{CSRC}", *WARNINGS)
@@ -118,7 +118,7 @@ def test_the_c_programs_pass(name: str, compiler: Compiler, tmp_path: Path) -> N
         pytest.skip(f"all passed under {name}, but leaks could not be looked for: {leaks.stderr.strip()[-300:]}")
 
 
-@pytest.mark.slow
+@wide
 @pytest.mark.parametrize(
     "command", [("gcc",), ("clang",), (sys.executable, "-m", "ziglang", "cc")], ids=lambda c: c[-1]
 )
