@@ -334,6 +334,6 @@ def test_multiply_takes_the_kernel_that_suits_backend_and_size(
 
     taken = []
     monkeypatch.setattr(products, "BACKEND", Chosen)
-    monkeypatch.setattr(products, "run_rung", lambda name, *rest: taken.append(name))
+    monkeypatch.setattr(products, "run_rung", lambda name, *rest, **named: taken.append(name))
     products.multiply("nn", *[SimpleNamespace(shape=shape, dtype=np.dtype("float32"))] * 3)
     assert taken == [expected]
