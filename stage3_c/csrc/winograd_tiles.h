@@ -12,8 +12,9 @@ enum { MOST = 6 }; /* the side of the larger tile of inputs */
 /* Up to LANES 3 x 3 kernels, `apart` numbers from one to the next, beside each other; zeros in the lanes that are left.
    flipped: each is read from its end. */
 static inline void kernels_beside(size_t count, const real *from, size_t apart, int flipped, vector *kernel) {
-    real numbers[9][LANES] = {{0}};
+    real numbers[9][LANES];
     size_t l = 0;
+    if (count < LANES) memset(numbers, 0, sizeof numbers);
     for (; LANES >= FOUR && l + FOUR <= count; l += FOUR, from += FOUR * apart) {
         transpose_square(&numbers[0][l], LANES, from, apart);
         transpose_square(&numbers[4][l], LANES, from + 4, apart);
