@@ -7,9 +7,9 @@
                 image
     winograd2   F(2x2, 3x3): 16 multiplications in place of 36           3x3 kernels with stride 1; else implicit
     winograd4   F(4x4, 3x3): 36 multiplications in place of 144          the same; its sums round more
-    threads     all cores, and for each size what is fastest: Winograd   narrow images and few channels fill the
-                for many channels, else a register of images side by     registers, too
-                side, or implicit
+    threads     all cores, and for each size what is fastest: Winograd   one image, narrow images and few channels
+                for many channels, or direct; a register holds           fill the registers, too
+                neighbouring channels of an image, or several images
 
 Each rung is a C function in csrc/convolution*.c, where the reasons are. Here the shapes are checked.
 

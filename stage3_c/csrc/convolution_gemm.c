@@ -145,10 +145,3 @@ int NAME(conv2d_implicit)(pool *threads, const convolution *s, size_t batch, con
     product job = {s, batch, x, w, b, NULL, y};
     return pool_run(threads, implicit, &job, 1);
 }
-
-int NAME(conv2d_implicit_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                                  const real *b, real *y) {
-    product job = {s, batch, x, w, b, NULL, y};
-    const size_t panels = batch * ((s->out_height * s->out_width + TILE_COLUMNS - 1) / TILE_COLUMNS);
-    return pool_run(threads, implicit, &job, smaller(pool_threads(threads), panels));
-}

@@ -257,10 +257,6 @@ EXPORT int NAME(conv2d_im2col)(pool *threads, const convolution *s, size_t batch
 EXPORT int NAME(conv2d_implicit)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
                                  const real *b, real *y);
 
-/* The same on all threads. */
-int NAME(conv2d_implicit_threads)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
-                                  const real *b, real *y);
-
 /* convolution_winograd.c: F(2x2, 3x3) and F(4x4, 3x3) on one thread. What they cannot do, the rung below does: other
    kernels than 3 x 3, other strides than 1, and more channels than the working space holds. */
 EXPORT int NAME(conv2d_winograd2)(pool *threads, const convolution *s, size_t batch, const real *x, const real *w,
