@@ -1,10 +1,16 @@
 """Convolution on the GPU: the checks and the launches. The kernels are in kernels/convolution_*.py.
 
-    naive            a thread an output, all from memory                  a number of the image is read kh kw O times
-    halo_tile        a block's windows of one image in shared memory      and here O / 4 times, with the halo around
-                                                                          the tile
-    implicit_tile    a product of matrices, kernels times windows; tiles  once for 8 to 32 kernels, and each weight once
-                     of the windows are gathered from the image           for 32 places
+    naive               a thread an output, all from memory            a number of the image is read kh kw O times
+    halo_tile           a block's windows of one image in shared       and here O / 4 times, with the halo around the
+                        memory                                         tile
+    im2col              windows into columns, and one product          all sums in the best kernel of matmul; a number
+                                                                       is written kh kw times
+    winograd2           F(2x2, 3x3); else im2col                       16 multiplications in place of 36, which round
+                                                                       more
+    implicit_tile       the product, and the columns exist as tiles    nothing is written that is read only once again
+                        in shared memory only
+    implicit_blocked    4 x 4 numbers a thread                         8 numbers of shared memory serve 16 products
+    fitted              the one of both that the device runs faster    registers are a GPU's
 
 All compute out[n, o, r, s] = bias[o] + the sum over c, i, j of weights[o, c, i, j] *
 padded[n, c, r * stride + i, s * stride + j]. This is cross-correlation, which PyTorch and everybody in the field call
@@ -41,6 +47,18 @@ def halo_tile(
     return passes.halo_tile(*_prepare(x, weights, bias, stride, padding, out))
 
 
+def im2col(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """Every window into a column of a matrix, then one product for a part of the batch."""
+    return passes.im2col(*_prepare(x, weights, bias, stride, padding, out))
+
+
+def winograd2(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """F(2x2, 3x3): 16 multiplications for 4 outputs in place of 36; im2col for other kernels and strides."""
+    return passes.winograd2(*_prepare(x, weights, bias, stride, padding, out))
+
+
 def implicit_tile(
     x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
 ) -> Array:
@@ -48,10 +66,26 @@ def implicit_tile(
     return passes.implicit_tile(*_prepare(x, weights, bias, stride, padding, out))
 
 
+def implicit_blocked(
+    x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None
+) -> Array:
+    """implicit_tile with 4 x 4 numbers to a thread, in registers."""
+    return passes.implicit_blocked(*_prepare(x, weights, bias, stride, padding, out))
+
+
+def fitted(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """implicit_blocked on a GPU; on a CPU, which keeps nothing in registers either way, implicit_tile."""
+    return passes.forward_into(*_prepare(x, weights, bias, stride, padding, out))
+
+
 CONVOLUTION_LADDER: dict[str, Callable[..., Array]] = {
     "naive": naive,
     "halo_tile": halo_tile,
+    "im2col": im2col,
+    "winograd2": winograd2,
     "implicit_tile": implicit_tile,
+    "implicit_blocked": implicit_blocked,
+    "fitted": fitted,
 }
 
 
@@ -63,7 +97,7 @@ def conv2d(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any 
     Raises ValueError where shapes do not fit together or the window is larger than the padded image, TypeError for a
     mix of dtypes or a stride or padding that is not whole.
     """
-    return passes.forward_into(*_prepare(x, weights, bias, stride, padding, out))
+    return fitted(x, weights, bias, stride, padding, out)
 
 
 def conv2d_backward(

@@ -12,13 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import launch
+from . import launch, matmul, tile_choice
 from .activations import apply, apply_backward
 from .arrays import Array, element_count, empty
 from .backend import BACKEND
-from .geometry import Geometry, Tables, backward_tables, forward_tables
+from .geometry import TILE, Geometry, Tables, backward_tables, forward_tables
+from .kernels import blocked as blocked_products
 from .kernels import convolution_1_basic as basic
+from .kernels import convolution_2_im2col as im2col_kernels
 from .kernels import convolution_3_implicit as implicit
+from .kernels import convolution_4_blocked as blocked
+from .kernels import convolution_5_winograd as winograd
+from .kernels import convolution_gather as gather
+from .kernels import fused
 from .kernels.activations import FORWARD as ACTIVATIONS
 from .kernels.activations import IDENTITY
 
@@ -44,21 +50,86 @@ def halo_tile(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, ac
     return _activated(out, activation)
 
 
+def im2col(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
+    """All windows into the columns of a matrix, for a part of the batch at a time; then one product for each part."""
+    if not counts_in_32_bits(g, len(x)):
+        return halo_tile(x, weights, bias, g, out, activation)
+    tables, kernels, places = forward_tables(g), weights.reshape(g.filters, g.terms), element_count(g.output)
+    size = max(1, COLUMNS_BYTES // (g.terms * places * x.dtype.itemsize))
+    for first in range(0, len(x), size):
+        images, results = x[first : first + size], out[first : first + size]
+        count = len(images) * places
+        columns, sums = empty((g.terms, count), x.dtype), empty((g.filters, count), x.dtype)
+        im2col_kernels.columns[_over(count, g.terms)](flat(images), tables.taps, tables.numbers, columns)
+        matmul.multiply("nn", kernels, columns, sums)
+        im2col_kernels.finish[_over(count, g.filters)](sums, bias, activation, tables.numbers, flat(results))
+    return out
+
+
+def winograd2(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
+    """Winograd's F(2x2, 3x3), for a part of the batch at a time; im2col for other kernels and strides."""
+    if g.window != (3, 3) or g.stride != (1, 1) or not counts_in_32_bits(g, len(x)):
+        return im2col(x, weights, bias, g, out, activation)
+    down, across = (launch.divided(side, winograd.OUTPUTS) for side in g.output)
+    padded = launch.divided(g.channels, TILE) * TILE
+    u = empty((g.filters, winograd.POINTS * padded), x.dtype)
+    winograd.transform_weights[launch.elementwise(g.filters * padded)](weights, u)
+    size = max(1, COLUMNS_BYTES // (winograd.POINTS * padded * down * across * x.dtype.itemsize))
+    for first in range(0, len(x), size):
+        images, results = x[first : first + size], out[first : first + size]
+        tiles = len(images) * down * across
+        v = empty((winograd.POINTS * padded, tiles), x.dtype)
+        m = empty((winograd.POINTS, g.filters, tiles), x.dtype)
+        winograd.transform_images[_over(tiles, padded)](images, *g.padding, down, across, v)
+        _multiply_points(u, v, m)
+        winograd.finish[_over(tiles, g.filters)](m, bias, activation, down, across, results)
+    return out
+
+
+def _multiply_points(u: Array, v: Array, m: Array) -> None:
+    """m[t] = u[:, part t] @ v[part t] for all points at once."""
+    _, filters, tiles = m.shape
+    if BACKEND.name == "gpu":
+        name = tile_choice.fastest(winograd.POINTS * filters, tiles, m.dtype.name, among=tuple(tile_choice.BLOCKED))
+        side = tile_choice.BLOCKED[name]
+        grid = (*launch.tiles(filters, tiles, side, side), winograd.POINTS)
+        blocked_products.FORWARD_PARTIAL[side][grid, blocked_products.THREADS](u, v, m)
+    else:
+        side = fused.TILE_CPU
+        grid = (*launch.tiles(filters, tiles, side, side), winograd.POINTS)
+        fused.FORWARD_PARTIAL[side][grid, (side, side)](u, v, m)
+
+
 def implicit_tile(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
     """Implicit GEMM, one number a thread; halo_tile for more numbers than 32 bits count."""
     if not counts_in_32_bits(g, len(x)):
         return halo_tile(x, weights, bias, g, out, activation)
-    _correlate(x, weights, implicit.FORWARD, bias, activation, forward_tables(g), out)
+    _correlate(x, weights, gather.FORWARD, bias, activation, forward_tables(g), out, ONE_NUMBER)
+    return out
+
+
+def implicit_blocked(
+    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY
+) -> Array:
+    """Implicit GEMM, 4 x 4 numbers a thread; halo_tile for more numbers than 32 bits count."""
+    if not counts_in_32_bits(g, len(x)):
+        return halo_tile(x, weights, bias, g, out, activation)
+    tables = forward_tables(g)
+    _correlate(x, weights, gather.FORWARD, bias, activation, tables, out, _side(tables.rows, out))
     return out
 
 
 FORWARD: dict[str, Callable[..., Array]] = {
     "naive": naive,
     "halo_tile": halo_tile,
+    "im2col": im2col,
+    "winograd2": winograd2,
     "implicit_tile": implicit_tile,
+    "implicit_blocked": implicit_blocked,
 }
 
-forward_into = implicit_tile
+forward_into = implicit_blocked if BACKEND.name == "gpu" else implicit_tile
+"""The same by the rung that is fastest here: a CPU, which keeps nothing in registers, has one number to a thread."""
 
 
 def backward_into(
@@ -83,16 +154,16 @@ def backward_into(
     if not counts_in_32_bits(g, len(x)):
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
-    tables = forward_tables(g)
-    channels = _block_channels(g.filters)
-    grid = launch.divided(g.terms, implicit.LANES), launch.divided(g.filters, channels), parts.shape[0]
-    implicit.CORRELATE_WEIGHTS[grid, (implicit.LANES, channels)](
-        flat(grad), flat(x), tables.taps, tables.numbers, parts
-    )
+    tables, side = forward_tables(g), _weights_side(g)
+    tile = _tile(side, g.filters)
+    kernel = blocked.CORRELATE_WEIGHTS[side] if side else implicit.CORRELATE_WEIGHTS
+    grid = launch.divided(g.terms, tile[0]), launch.divided(g.filters, tile[1]), parts.shape[0]
+    kernel[grid, blocked.THREADS if side else tile](flat(grad), flat(x), tables.taps, tables.numbers, parts)
     _add_parts(parts, grad_weights, grad_bias)
     if grad_input is not None:
-        ending = implicit.BACKWARD if through == IDENTITY else implicit.THROUGH
-        _correlate(grad, weights, ending, x, through, backward_tables(g), grad_input)
+        ending = gather.BACKWARD if through == IDENTITY else gather.THROUGH
+        tables = backward_tables(g)
+        _correlate(grad, weights, ending, x, through, tables, grad_input, _input_side(tables.rows, grad_input))
 
 
 def plain_backward_into(
@@ -116,20 +187,49 @@ def plain_backward_into(
             apply_backward(list(ACTIVATIONS)[through], grad_input, x, grad_input)
 
 
+COLUMNS_BYTES = 2**24 if BACKEND.name == "gpu" else 2**20
+"""How large the columns, or Winograd's transforms, of a part of the batch may become: what the cache of the device
+holds, so that the product finds it there."""
+
 BLOCKS = 264 if BACKEND.name == "gpu" else 16
 """Blocks that dL/dweights is cut into parts for: two for each multiprocessor of an H100; for the CPU, a few for each of
 its cores."""
 
-LEAST_PLACES = 4 * implicit.LANES
+LEAST_PLACES = 128
 """Places that are worth a part."""
+
+ONE_NUMBER = 0
+"""In the place of a register tile's side: the kernels with one number to a thread."""
 
 
 def parts_shape(g: Geometry, batch: int) -> tuple[int, int]:
     """(parts, numbers) of the memory for the gradients of parts of all places: weights, and behind them the bias."""
-    tiles = launch.divided(g.terms, implicit.LANES) * launch.divided(g.filters, _block_channels(g.filters))
+    side = _weights_side(g)
+    across, down = _tile(side, g.filters)
+    tiles = launch.divided(g.terms, across) * launch.divided(g.filters, down)
     places = batch * element_count(g.output)
     parts = min(launch.divided(BLOCKS, tiles), launch.divided(places, LEAST_PLACES))
     return parts, g.weights + g.filters
+
+
+def _weights_side(g: Geometry) -> int:
+    """The side of the register tile for dL/dweights. There are parts enough to fill the device with either tile."""
+    if BACKEND.name != "gpu":
+        return ONE_NUMBER
+    return 64 if min(g.filters, g.terms) > 32 else 32
+
+
+def _input_side(rows: int, grad_input: Array) -> int:
+    """The side of the register tile for dL/dx."""
+    return _side(rows, grad_input) if BACKEND.name == "gpu" else ONE_NUMBER
+
+
+def _side(rows: int, out: Array) -> int:
+    """The side of the register tile for this result: that with which the busiest multiprocessor is done first."""
+    if BACKEND.name != "gpu":
+        return 32  # of two kernels that do the same, the CPU need compile but one
+    name = tile_choice.fastest(rows, out.size // rows, out.dtype.name, among=tuple(tile_choice.BLOCKED))
+    return tile_choice.BLOCKED[name]
 
 
 def counts_in_32_bits(g: Geometry, batch: int) -> bool:
@@ -144,22 +244,32 @@ def flat(array: Array) -> Array:
 
 
 def _correlate(
-    image: Array, weights: Array, ending: int, more: Array, activation: int, tables: Tables, out: Array
+    image: Array, weights: Array, ending: int, more: Array, activation: int, tables: Tables, out: Array, side: int
 ) -> None:
-    channels = _block_channels(tables.rows)
-    grid = launch.divided(out.size // tables.rows, implicit.LANES), launch.divided(tables.rows, channels)
-    implicit.correlate(tables.spread)[grid, (implicit.LANES, channels)](
+    tile = _tile(side, tables.rows)
+    kernel = blocked.correlate(side, tables.spread) if side else implicit.correlate(tables.spread)
+    grid = launch.divided(out.size // tables.rows, tile[0]), launch.divided(tables.rows, tile[1])
+    kernel[grid, blocked.THREADS if side else tile](
         flat(image), flat(weights), ending, flat(more), activation, tables.taps, tables.numbers, flat(out)
     )
 
 
-def _block_channels(channels: int) -> int:
-    """How many channels a block of threads has: as few as there are, so that few threads have none."""
-    return next((few for few in (8, 16) if channels <= few), implicit.LANES)
+def _over(across: int, down: int) -> tuple[tuple[int, int], int]:
+    """(blocks, threads) for a kernel with a thread along x for each of `across`, whose y strides over `down`."""
+    return (launch.divided(across, launch.THREADS), min(down, launch.MOST_BLOCKS)), launch.THREADS
+
+
+def _tile(side: int, channels: int) -> tuple[int, int]:
+    """(columns, channels) of the result that a block computes. With one number to a thread, a block has as few channels
+    as there are, so that few threads have none."""
+    if side:
+        return side, side
+    return implicit.LANES, next((few for few in (8, 16) if channels <= few), implicit.LANES)
 
 
 def _add_parts(parts: Array, grad_weights: Array, grad_bias: Array) -> None:
-    basic.add_parts[launch.elementwise(parts.shape[1])](parts, flat(grad_weights), grad_bias)
+    blocks = launch.divided(parts.shape[1], basic.LANES)
+    basic.add_parts[blocks, (basic.LANES, basic.ADDERS)](parts, flat(grad_weights), grad_bias)
 
 
 def _activated(out: Array, activation: int) -> Array:

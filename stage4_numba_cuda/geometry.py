@@ -17,7 +17,7 @@ from shared.windows import Pair
 
 from .arrays import Array
 from .backend import cuda
-from .kernels import convolution_3_implicit as implicit
+from .kernels import convolution_gather as gather
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Tables:
     """What one pass of a convolution looks up, on the device.
 
     taps: int32 (4, products of a sum, filled up to whole tiles); numbers: int32 (13,); the names of their rows and
-    numbers are in kernels/convolution_3_implicit.py
+    numbers are in kernels/convolution_gather.py
     rows: channels of the result; spread: whether the pass needs the kernels for a stride, see `gatherer` there
     """
 
@@ -102,6 +102,6 @@ def _numbers(
 
 def _tables(taps: tuple[np.ndarray, ...], numbers: tuple[int, ...], rows: int, spread: bool) -> Tables:
     filled = np.zeros((4, -(-len(taps[0]) // TILE) * TILE), np.int32)
-    filled[implicit.ROW] = implicit.NEVER
+    filled[gather.ROW] = gather.NEVER
     filled[:, : len(taps[0])] = taps
     return Tables(cuda.to_device(filled), cuda.to_device(np.array(numbers, np.int32)), rows, spread)

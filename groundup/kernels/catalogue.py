@@ -421,6 +421,38 @@ CONVOLUTION = (
         )
         for spread in (False, True)
     ),
+    *(
+        entry(
+            f"convolution_4_blocked.correlate({side}, {spread})",
+            "T[1] T[1] int64 T[1] int64 int32[2] int32[1] T[1]",
+            256,
+            80,
+            128,
+            share=0.08 if spread else 0.3,
+            wide_loads=16,
+            variant=spread or side == 64,
+        )
+        for side in (32, 64)
+        for spread in (False, True)
+    ),
+    *(
+        entry(
+            f"convolution_4_blocked.CORRELATE_WEIGHTS[{side}]",
+            "T[1] T[1] int32[2] int32[1] T[2]",
+            256,
+            80,
+            128,
+            share=0.3,
+            wide_loads=16,
+            variant=side == 64,
+        )
+        for side in (32, 64)
+    ),
+    entry("convolution_2_im2col.columns", "T[1] int32[2] int32[1] T[2]", 256, 48, 48),
+    entry("convolution_2_im2col.finish", "T[2] T[1] int64 int32[1] T[1]", 256, 64, 64),
+    entry("convolution_5_winograd.transform_weights", "T[4] T[2]", 256, 64, 80),
+    entry("convolution_5_winograd.transform_images", "T[4] int64 int64 int64 int64 T[2]", 256, 96, 128),
+    entry("convolution_5_winograd.finish", "T[3] T[1] int64 int64 int64 T[4]", 256, 80, 96),
     entry("convolution_3_implicit.CORRELATE_WEIGHTS", "T[1] T[1] int32[2] int32[1] T[2]", 1024, 64, 64),
 )
 

@@ -10,9 +10,9 @@ name. docs/cuda.md goes through the kernels.
     matmul_tiles         how its upper rungs move a tile, and what they do with it
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python
     fragments            what tensor cores and late copies do, in Python
-    convolution_1_basic  a thread a number: convolution and its gradients; a tile of the image with its halo
-    convolution_3_implicit
-                         convolution as a product, its tiles gathered from the image
+    convolution_1_basic, convolution_2_im2col, convolution_3_implicit, convolution_4_blocked, convolution_5_winograd
+                         the convolution ladder, and the gradients
+    convolution_gather   where the numbers lie that a convolution multiplies
     activations, softmax, losses
                          forward and backward, and the two fused
     dense, sums          bias and mask; sums of columns and of vectors

@@ -16,6 +16,9 @@ from __future__ import annotations
 
 from ..backend import cuda
 
+LANES, ADDERS = 32, 8
+"""Numbers of a block that adds up parts, and threads for each of them."""
+
 TILE = 16
 """Rows and columns of the outputs that a block of halo_tile computes: one for each of its threads, and for each kernel
 of a group."""
@@ -191,16 +194,28 @@ def grad_weights_parts(grad, x, down, right, top, left, grad_weights, parts):
 
 @cuda.jit
 def add_parts(parts, grad_weights, grad_bias):
-    """The parts added up, first to last: parts (parts, weights + O) into vectors of weights and of O. Grid-stride."""
-    index = cuda.grid(1)
-    while index < parts.shape[1]:
-        total = parts[0, index]
-        part = 1
+    """The parts added up in a fixed order: parts (parts, weights + O) into vectors of weights and of O. Blocks of
+    (LANES, ADDERS) threads, one for each LANES numbers: each thread adds every ADDERS-th part, a tree the rest."""
+    partial = cuda.shared.array((ADDERS, LANES), parts.dtype)
+    lane = cuda.threadIdx.x
+    adder = cuda.threadIdx.y
+    index = cuda.blockIdx.x * LANES + lane
+    total = parts.dtype.type(0)
+    if index < parts.shape[1]:
+        part = adder
         while part < parts.shape[0]:
             total += parts[part, index]
-            part += 1
+            part += ADDERS
+    partial[adder, lane] = total
+    cuda.syncthreads()
+    half = ADDERS // 2
+    while half > 0:
+        if adder < half:
+            partial[adder, lane] += partial[adder + half, lane]
+        cuda.syncthreads()
+        half //= 2
+    if adder == 0 and index < parts.shape[1]:
         if index < grad_weights.size:
-            grad_weights[index] = total
+            grad_weights[index] = partial[0, lane]
         else:
-            grad_bias[index - grad_weights.size] = total
-        index += cuda.gridsize(1)
+            grad_bias[index - grad_weights.size] = partial[0, lane]

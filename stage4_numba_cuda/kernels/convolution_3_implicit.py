@@ -2,14 +2,10 @@
 
 im2col writes every window of the image into a column of a matrix, kh kw times as many numbers as the image has, and
 reads them again for the product. Here the columns exist only as tiles in shared memory: a tile is gathered from the
-image while it is filled. `taps` says where: product k of each sum meets the number that lies taps[OFFSET, k] further
-than the window's first number.
+image while it is filled, as convolution_gather.py says.
 
-    correlate            out = activate(weights @ columns + bias): the forward pass; and with the kernels turned by half
-                         a turn and grad_output as the image, dL/dx
+    correlate            out = end(weights @ columns): the forward pass, and dL/dx
     correlate_weights    dL/dweights = grad_output @ columnsᵀ, summed over all places of all images, in parts
-
-Both passes of `correlate` differ only in what the tables hold; geometry.py makes them.
 """
 
 from __future__ import annotations
@@ -20,78 +16,42 @@ from typing import Any
 from numba import int32, uint32
 
 from ..backend import cuda
-from .activations import activate, back
+from .convolution_gather import (
+    COLUMN,
+    EVERY_COLUMN,
+    EVERY_ROW,
+    HEIGHT,
+    NEVER,
+    OFFSET,
+    PLACES,
+    ROW,
+    ROW_STEP,
+    ROWS,
+    WEIGHT,
+    WIDTH,
+    end,
+    gatherer,
+    result_at,
+)
 
 LANES = 32
 """Places of a block, along threadIdx.x, and products of its sums that it has in shared memory at a time."""
 
-WEIGHT, OFFSET, ROW, COLUMN = range(4)
-"""The rows of `taps`: where the weight lies from the first of its row, where the number of the image lies from the
-window's first, and how many rows and columns below and right of it."""
-
-NEVER = -(2**30)
-"""The row of a tap that there is not: it fills up the last tile. And the first row of a place that there is not."""
-
-ROWS, ROW_STEP, PLACES, ACROSS, DOWN, RIGHT, TOP, LEFT, HEIGHT, WIDTH, IMAGE, EVERY_ROW, EVERY_COLUMN = range(13)
-"""What `numbers` holds: the channels of the result, and how far apart their weights are; the places of one image in the
-result, and in one of its rows; place (r, s) has its first number in row r DOWN + TOP and column s RIGHT + LEFT of the
-image, which is HEIGHT x WIDTH and has IMAGE numbers in all channels. EVERY_…: see `gatherer`."""
-
 FIRST, FIRST_ROW, FIRST_COLUMN, RESULT = range(4)
-"""The rows of `places` in shared memory: where the window's first number lies, its row and its column (either may be
-outside the image), and where the result of channel 0 lies."""
+"""The rows of `places` in shared memory: what `find` and `result_at` say of each of the block's places."""
 
 
 @cache
-def gatherer(spread: bool) -> tuple[Any, Any]:
-    """The device functions find and gather.
-
-    find(places, lane, place, count, numbers): notes in places[:, lane] where that place of all images lies
-    gather(image, places, lane, taps, k, numbers): the number of the image that product k meets there; 0 outside
-
-    spread: whether the image stands for a larger one that has EVERY_ROW - 1 empty rows between any two, and columns
-    likewise: so does grad_output in dL/dx where the stride is not 1
-    """
+def noter(spread: bool) -> Any:
+    """The device function note(places, lane, place, count, numbers): notes in places[:, lane] where that place lies."""
+    find, _ = gatherer(spread)
 
     @cuda.jit(device=True)
-    def find(places, lane, place, count, numbers):
-        n = place // numbers[PLACES]
-        within = place - n * numbers[PLACES]
-        r = within // numbers[ACROSS]
-        row = r * numbers[DOWN] + numbers[TOP]
-        column = (within - r * numbers[ACROSS]) * numbers[RIGHT] + numbers[LEFT]
-        places[FIRST, lane] = n * numbers[IMAGE] + (0 if spread else row * numbers[WIDTH] + column)
-        places[FIRST_ROW, lane] = row if place < count else NEVER
-        places[FIRST_COLUMN, lane] = column
-        places[RESULT, lane] = n * numbers[ROWS] * numbers[PLACES] + within
+    def note(places, lane, place, count, numbers):
+        places[FIRST, lane], places[FIRST_ROW, lane], places[FIRST_COLUMN, lane] = find(place, count, numbers)
+        places[RESULT, lane] = result_at(place, numbers)
 
-    @cuda.jit(device=True)
-    def gather(image, first, row, column, height, width, every_row, every_column):
-        inside = row >= 0 and column >= 0
-        if spread:
-            inside = inside and row % every_row == 0 and column % every_column == 0
-            row //= every_row
-            column //= every_column
-            first += row * width + column
-        inside = inside and row < height and column < width
-        return image[first] if inside else image.dtype.type(0)
-
-    return find, gather
-
-
-FORWARD, BACKWARD, THROUGH = range(3)
-"""The endings of a sum: bias and activation; nothing, a number of dL/dx as it is; the way back through the activation
-that made x, so that the number becomes dL/dz of the layer below."""
-
-
-@cuda.jit(device=True)
-def end(total, ending, more, activation, channel, at):
-    """What is written in place of a sum. more: for FORWARD the bias, for THROUGH x itself, as a vector."""
-    if ending == FORWARD:
-        return activate(activation, total + more[channel])
-    if ending == THROUGH:
-        return back(activation, total, more[at])
-    return total
+    return note
 
 
 @cache
@@ -102,7 +62,7 @@ def correlate(spread: bool) -> Any:
 
     ending, more: what is done with a sum before it is written, see `end`
     """
-    find, gather = gatherer(spread)
+    note, gather = noter(spread), gatherer(spread)[1]
 
     @cuda.jit
     def correlate_tile(image, weights, ending, more, activation, taps, numbers, out):
@@ -118,7 +78,7 @@ def correlate(spread: bool) -> Any:
         place = cuda.blockIdx.x * LANES + x
         channel = cuda.blockIdx.y * channels + y
         if y == 0:
-            find(places, x, place, count, numbers)
+            note(places, x, place, count, numbers)
         cuda.syncthreads()
         total = image.dtype.type(0)
         start = 0
@@ -154,7 +114,7 @@ def make_correlate_weights() -> Any:
     """The kernel (grad, image, taps, numbers, parts) for the same blocks; taps and numbers are those of the forward
     pass. parts[part] = dL/dweights and, behind it, dL/dbias of that part of all places: (parts, O C kh kw + O). grad,
     image: vectors. Grid: (tiles of the taps, tiles of the channels, parts)."""
-    find, gather = gatherer(False)
+    note, gather = noter(False), gatherer(False)[1]
 
     @cuda.jit
     def correlate_weights(grad, image, taps, numbers, parts):
@@ -173,14 +133,14 @@ def make_correlate_weights() -> Any:
         terms = parts.shape[1] // numbers[ROWS] - 1
         length = (count + parts.shape[0] * LANES - 1) // (parts.shape[0] * LANES) * LANES
         start = part * length
-        end = min(start + length, count)
+        limit = min(start + length, count)
         total = image.dtype.type(0)
         of_bias = image.dtype.type(0)
-        while start < end:
+        while start < limit:
             if y == 0:
-                find(places, x, start + x, end, numbers)
+                note(places, x, start + x, limit, numbers)
             cuda.syncthreads()
-            inside = channel < numbers[ROWS] and start + x < end
+            inside = channel < numbers[ROWS] and start + x < limit
             at = places[RESULT, x] + channel * numbers[PLACES]
             slope = grad[at] if inside else image.dtype.type(0)
             of_bias += slope

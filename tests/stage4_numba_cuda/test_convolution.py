@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.contract import load_stage
+from cuda_emulator import options
+from shared.contract import ACTIVATIONS, load_stage
 from stage4_numba_cuda import convolution as room
+from stage4_numba_cuda import convolution_passes as passes
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
-from tests.wide import widely
+from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(
     BACKEND.name == "simulator", reason="256 threads a block take Numba's simulator minutes"
@@ -74,6 +76,112 @@ def test_the_gradients_are_stage_2s_and_the_same_bits_each_time(dtype: str, case
     again = room.conv2d_backward(*given, stride, padding)
     for array, other in zip(got, again, strict=True):
         np.testing.assert_array_equal(to_host(array), to_host(other))
+
+
+# (N, C, H, W, O, kh, kw, stride, padding): more channels than a tile of either side, and fewer; more places, and fewer
+BLOCKED_CASES = [
+    (2, 33, 9, 11, 70, 3, 3, 1, 1),
+    (1, 2, 3, 3, 3, 2, 2, 1, 0),
+    (3, 5, 13, 12, 34, 4, 3, (2, 3), (1, 2)),
+]
+SIDES = widely([32, 64])
+
+
+@pytest.fixture
+def side(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
+    """All passes by the kernels that a GPU takes, with tiles of that side."""
+    monkeypatch.setattr(passes, "forward_into", passes.implicit_blocked)
+    monkeypatch.setattr(passes, "_weights_side", lambda g: request.param)
+    for name in ("_side", "_input_side"):
+        monkeypatch.setattr(passes, name, lambda rows, out: request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("side", SIDES, indirect=True)
+@pytest.mark.parametrize("dtype", widely(["float64", "float32"]))
+def test_register_tiles_give_stage_2s_numbers_in_every_pass(dtype: str, side: int) -> None:
+    for case in BLOCKED_CASES[: 3 if side == 64 or dtype == "float32" else 2]:
+        stride, padding = case[-2:]
+        x, weights, bias, output, grad = case_arrays(case, dtype)
+        given = [asarray(each, dtype) for each in (x, weights, bias)]
+        assert_close(room.conv2d(*given, stride, padding, out=poisoned(output.shape, dtype)), output, dtype, "forward")
+        expected = NUMPY.conv2d_backward(grad, x, weights, stride, padding)
+        got = room.conv2d_backward(asarray(grad, dtype), *given[:2], stride, padding, out=poisoned(x.shape, dtype))
+        for name, array, wanted in zip(("grad_input", "grad_weights", "grad_bias"), got, expected, strict=True):
+            assert_close(array, wanted, dtype, name)
+
+
+@wide
+@pytest.mark.parametrize("side", [32, 64], indirect=True)
+@pytest.mark.parametrize("batch", [1, 2, 7, 40])
+def test_every_number_of_parts_gives_the_gradients(side: int, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = (batch, 3, 8, 7, 5, 3, 3, 1, 1)
+    x, weights, _, _, grad = case_arrays(case, "float64")
+    expected = NUMPY.conv2d_backward(grad, x, weights, 1, 1)
+    for blocks in (1, 3, 264):
+        monkeypatch.setattr(passes, "BLOCKS", blocks)
+        monkeypatch.setattr(passes, "LEAST_PLACES", 16)
+        got = room.conv2d_backward(*(asarray(each, "float64") for each in (grad, x, weights)), 1, 1)
+        for array, wanted in zip(got, expected, strict=True):
+            assert_close(array, wanted, "float64", f"{blocks} blocks")
+
+
+@pytest.mark.parametrize("rung", widely(list(passes.FORWARD), first=5))
+def test_every_rung_applies_the_activation(rung: str) -> None:
+    x, weights, bias, output, _ = case_arrays(CASES[0], "float64")
+    given = [asarray(each, "float64") for each in (x, weights, bias)]
+    out = poisoned(output.shape, "float64")
+    g = room.geometry("test", given[0], given[1], 1, 1)
+    passes.FORWARD[rung](*given, g, out, ACTIVATIONS.index("leaky_relu"))
+    assert_close(out, np.where(output > 0, output, 0.01 * output), "float64", rung)
+
+
+@pytest.mark.parametrize("plain", widely([False, True]))
+def test_the_gradient_goes_back_through_the_activation_below(plain: bool) -> None:
+    x, weights, _, _, grad = case_arrays(CASES[0], "float64")
+    given = [asarray(each, "float64") for each in (grad, x, weights)]
+    g = room.geometry("test", given[1], given[2], 1, 1)
+    written = [poisoned(shape, "float64") for shape in (x.shape, weights.shape, (len(weights),))]
+    run = passes.plain_backward_into if plain else passes.backward_into
+    run(*given, g, *written, poisoned(passes.parts_shape(g, len(x)), "float64"), ACTIVATIONS.index("relu"))
+    expected = NUMPY.conv2d_backward(grad, x, weights, 1, 1)[0]
+    assert_close(written[0], np.where(x > 0, expected, 0), "float64", "dL/dz of the layer below")
+
+
+@pytest.mark.parametrize("rung", widely(["implicit_tile", "implicit_blocked"]))
+def test_what_fills_up_the_last_tile_is_no_part_of_a_sum(rung: str) -> None:
+    """The sums of 9 products are filled up to 32 with zeros, also where the weight that is read there is infinite."""
+    weights = np.ones((2, 1, 3, 3))
+    weights[0, 0, 0, 0] = np.inf
+    got = to_host(room.CONVOLUTION_LADDER[rung](np.ones((1, 1, 4, 4)), weights, np.zeros(2)))
+    assert (got[0, 0] == np.inf).all()
+    assert (got[0, 1] == 9).all()
+
+
+def test_arrays_that_32_bits_cannot_count_take_rungs_that_count_in_64(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(passes, "MOST_NUMBERS", 100)
+    x, weights, bias, output, grad = case_arrays(CASES[0], "float64")
+    given = [asarray(each, "float64") for each in (x, weights, bias)]
+    taken: list[str] = []
+    plain, halo = passes.plain_backward_into, passes.halo_tile
+    monkeypatch.setattr(passes, "plain_backward_into", lambda *a: (taken.append("plain"), plain(*a)))
+    monkeypatch.setattr(passes, "halo_tile", lambda *a: (taken.append("halo"), halo(*a))[1])
+    for rung in ("im2col", "winograd2", "implicit_tile", "implicit_blocked"):
+        assert_close(room.CONVOLUTION_LADDER[rung](*given, 1, 1), output, "float64", rung)
+    room.conv2d_backward(asarray(grad, "float64"), *given[:2], 1, 1)
+    assert taken == ["halo"] * 4 + ["plain"]
+
+
+@wide
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="only the emulator has a check mode")
+@pytest.mark.parametrize("side", [32, 64], indirect=True)
+def test_nothing_races_in_check_mode(side: int) -> None:
+    x, weights, bias, output, grad = case_arrays((2, 3, 7, 6, 5, 3, 3, 1, 1), "float64")
+    given = [asarray(each, "float64") for each in (x, weights, bias)]
+    with options(check=True):
+        for name, rung in room.CONVOLUTION_LADDER.items():
+            assert_close(rung(*given, 1, 1), output, "float64", name)
+        room.conv2d_backward(asarray(grad, "float64"), *given[:2], 1, 1)
 
 
 def test_a_layer_whose_memory_was_replaced_says_so_and_writes_nothing() -> None:
