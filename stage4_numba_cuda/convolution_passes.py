@@ -261,10 +261,11 @@ def _over(across: int, down: int) -> tuple[tuple[int, int], int]:
 
 def _tile(side: int, channels: int) -> tuple[int, int]:
     """(columns, channels) of the result that a block computes. With one number to a thread, a block has as few channels
-    as there are, so that few threads have none."""
+    as there are, so that few threads have none; a GPU has no registers for 32 times 32 threads."""
     if side:
         return side, side
-    return implicit.LANES, next((few for few in (8, 16) if channels <= few), implicit.LANES)
+    most = 16 if BACKEND.name == "gpu" else implicit.LANES
+    return implicit.LANES, next((few for few in (8, 16) if channels <= few), most)
 
 
 def _add_parts(parts: Array, grad_weights: Array, grad_bias: Array) -> None:

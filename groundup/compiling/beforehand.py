@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundup.compiling.check import CompilerMissing, Worker
-from groundup.kernels.catalogue import PACKAGE, argument_types
+from groundup.kernels.entries import PACKAGE, argument_types
 from groundup.kernels.quick_bench import KNOWN, QUICK
 from shared.bench.plan import Plan, jobs
 from shared.contract import STAGES, stage_facts

@@ -26,7 +26,7 @@ from typing import Any
 from groundup.compiling.log import Usage
 from groundup.compiling.occupancy import LIMITS, Occupancy, occupancy
 from groundup.compiling.sass import HotLoop
-from groundup.kernels.catalogue import DTYPES, NO_DTYPE, Capability, Entry
+from groundup.kernels.entries import DTYPES, NO_DTYPE, Capability, Entry
 from shared.machine import processes
 from shared.machine.hardware import usable_cores
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from groundup.kernels.catalogue import Capability
+from groundup.kernels.entries import Capability
 
 WARP = 32
 REGISTERS = 65_536

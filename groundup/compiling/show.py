@@ -15,7 +15,8 @@ from rich.text import Text
 
 from groundup.as_it_goes import SELDOM, as_it_goes
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
-from groundup.kernels.catalogue import CATALOGUE, DTYPES, Capability, Entry
+from groundup.kernels.catalogue import CATALOGUE
+from groundup.kernels.entries import DTYPES, Capability, Entry
 from shared.bench.results import as_json
 
 SASS = "pip install 'groundup[sass]'"

@@ -26,7 +26,7 @@ from typing import Any
 
 from groundup.compiling.log import Usage, float64_lines, read_log
 from groundup.compiling.sass import disassemble, find_nvdisasm, hot_loop
-from groundup.kernels.catalogue import argument_types
+from groundup.kernels.entries import argument_types
 
 SHOWN = 3
 """So many float64 instructions are sent along, to show where to look."""

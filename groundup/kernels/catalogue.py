@@ -1,13 +1,6 @@
 """The list of all kernels: what each is compiled for, how many threads its blocks have, and what it may cost.
 
-The arguments, in order, one word each:
-
-    T[2]        a C-contiguous matrix of the dtype that the kernel is compiled for; T[1] a vector, T[3] a stack of them
-    T           one number of that dtype
-    int32[1]    a vector of int32, whatever the dtype; int64 one such number, as Python's whole numbers become
-
-A kernel is named by its file in kernels/ and an expression in that file: `sums.total_by_tree`, or for what a function
-makes, `matmul_1_basic.tiled(32, 'nn').multiply`; `dtype` in it is the dtype that it is compiled for.
+entries.py says how a line is read; the kernels of convolutional networks have their lines in images.py.
 
 The budget is the most registers that a thread may take on any architecture. It is chosen by what it leaves room for:
 a multiprocessor has 65,536 registers, so 32 a thread let 2,048 threads live there, 64 let 1,024, 128 let 512. float64
@@ -16,90 +9,9 @@ takes two registers a number.
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
-from typing import Any
-
+from groundup.kernels.entries import DTYPES, Entry, entry
+from groundup.kernels.images import CONVOLUTION, IMAGES
 from shared.contract import ACTIVATIONS
-
-Capability = tuple[int, int]
-"""A GPU architecture's compute capability: (8, 0), (9, 0)."""
-
-PACKAGE = "stage4_numba_cuda.kernels"
-
-DTYPES = ("float32", "float64")
-
-NO_DTYPE = ""
-"""Of a kernel without T among its arguments: it is compiled once."""
-
-ELEMENTS = ("float32", "float64", "int32", "int64", "uint8", "uint32", "uint64", "boolean")
-WORD = re.compile(r"(\w+)(?:\[(\d)\])?")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One kernel. Whether it is within its budget is judged for the dtypes named.
-
-    kernel: "file.expression"; package: where the file is
-    arguments: see above
-    threads: the most that a block has
-    registers: the budget for float32, and for float64
-    needs: the oldest architecture whose instructions it uses
-    share: for a matrix product in float32, the least share of its inner loop that multiplies and adds, on 8.0 and 9.0;
-    wide_loads: the least number of 128-bit loads from shared memory there
-    variant: it differs from another line in a constant only; the test suite leaves it to `groundup check --compile`
-    """
-
-    kernel: str
-    arguments: str
-    threads: int
-    registers: tuple[int, int]
-    dtypes: tuple[str, ...] = DTYPES
-    needs: Capability = (7, 5)
-    share: float | None = None
-    wide_loads: int = 0
-    variant: bool = False
-    package: str = PACKAGE
-
-    def budget(self, dtype: str) -> int:
-        """The most registers of a thread."""
-        return self.registers[dtype == "float64"]
-
-
-def entry(kernel: str, arguments: str, threads: int, registers: int, registers_float64: int, **more: Any) -> Entry:
-    """A line of the catalogue. A kernel without T among its arguments is compiled once, not for each dtype."""
-    if not any(element == "T" for element, _ in words(arguments)):
-        more.setdefault("dtypes", (NO_DTYPE,))
-    return Entry(kernel, arguments, threads, (registers, registers_float64), **more)
-
-
-def words(arguments: str) -> list[tuple[str, int]]:
-    """The notation taken apart: (element, dimensions) of each argument, 0 dimensions for a number.
-
-    Raises ValueError for a word that is none of its.
-
-    >>> words("T[2] int32[1] T")
-    [('T', 2), ('int32', 1), ('T', 0)]
-    """
-    found = []
-    for word in arguments.split():
-        match = WORD.fullmatch(word)
-        if match is None or match.group(1) not in ("T", *ELEMENTS):
-            raise ValueError(f"unknown argument type {word!r}; expected T or one of {', '.join(ELEMENTS)}, like T[2]")
-        found.append((match.group(1), int(match.group(2) or 0)))
-    return found
-
-
-def argument_types(arguments: str, dtype: str) -> tuple[Any, ...]:
-    """The notation as Numba's types, with T standing for dtype: "float32" or "float64"."""
-    from numba import types
-
-    made = []
-    for element, dimensions in words(arguments):
-        number = getattr(types, dtype if element == "T" else element)
-        made.append(types.Array(number, dimensions, "C") if dimensions else number)
-    return tuple(made)
-
 
 FORMS = ("nn", "tn", "nt")
 VECTOR = (True, False)
@@ -307,34 +219,6 @@ BATCHES = (
     entry("resident.end_step", "int64[1] int64", 256, 40, 40),
 )
 
-_PLANES = "T[3] int64 int64 int64 int64"
-_CHANNELS = "T[1] T[1] T[1] T[1]"
-
-IMAGES = (
-    entry("pooling.max_pool", f"{_PLANES} int64 T[3] int32[3]", 256, 64, 80),
-    entry("pooling.max_backward_plane", "T[2] int64[2] T[3]", 256, 64, 64),
-    entry("pooling.max_backward", f"T[3] T[3] int64 int32[3] T[3] int64 {_PLANES[5:]} T[3]", 256, 64, 64),
-    entry("pooling.average_pool", f"{_PLANES} T[3]", 256, 64, 64),
-    entry("pooling.average_backward", f"{_PLANES} T[3]", 256, 64, 64),
-    entry("residual.join", "T[1] T[1] int64 T[1]", 256, 40, 64),
-    entry("batch_norm.statistics", "T[3] T[3]", 256, 64, 64),
-    entry(
-        "batch_norm.normalise",
-        f"T[3] T[3] {_CHANNELS} T T int64 int64 T[3] int64 int64 T[2] T[3]",
-        256,
-        64,
-        64,
-    ),
-    entry("batch_norm.sums", "T[3] T[3] int64 T[3] T[2] T[3]", 256, 64, 64),
-    entry(
-        "batch_norm.backward",
-        "T[3] T[3] int64 T[3] T[2] T[1] T[3] int64 T[1] T[1] T[3] int64 T[3]",
-        256,
-        64,
-        64,
-    ),
-)
-
 SUMS = (
     entry("sums.columns_by_thread", "T[2] T[1]", 256, 64, 64),
     entry("sums.columns_by_atomics", "T[2] T[1]", 256, 64, 64),
@@ -400,60 +284,6 @@ BLOCKED = tuple(
         ("FORWARD_BYTES", "uint8[2] int32[1] int32[1] int64[1] T[2] T[1] T[2] T[2] int32[1] T[3]", 80),
         ("UPDATE", f"int64 T[1] int64[1] int64 int64 {_LAYER} {_LAYER}", 80),
     )
-)
-
-_IMAGES = "T[4] T[4] T[1] int64 int64 int64 int64 T[4]"
-
-CONVOLUTION = (
-    entry("convolution_1_basic.naive", _IMAGES, 256, 64, 80),
-    entry("convolution_1_basic.halo_tile", _IMAGES, 256, 96, 104),
-    entry("convolution_1_basic.grad_input", "T[4] T[4] int64 int64 int64 int64 T[4]", 256, 80, 96),
-    entry("convolution_1_basic.grad_weights_parts", "T[4] T[4] int64 int64 int64 int64 T[4] T[2]", 256, 80, 96),
-    entry("convolution_1_basic.add_parts", "T[2] T[1] T[1]", 256, 40, 40),
-    *(
-        entry(
-            f"convolution_3_implicit.correlate({spread})",
-            "T[1] T[1] int64 T[1] int64 int32[2] int32[1] T[1]",
-            1024,
-            64,
-            64,
-            variant=spread,
-        )
-        for spread in (False, True)
-    ),
-    *(
-        entry(
-            f"convolution_4_blocked.correlate({side}, {spread})",
-            "T[1] T[1] int64 T[1] int64 int32[2] int32[1] T[1]",
-            256,
-            80,
-            128,
-            share=0.08 if spread else 0.3,
-            wide_loads=16,
-            variant=spread or side == 64,
-        )
-        for side in (32, 64)
-        for spread in (False, True)
-    ),
-    *(
-        entry(
-            f"convolution_4_blocked.CORRELATE_WEIGHTS[{side}]",
-            "T[1] T[1] int32[2] int32[1] T[2]",
-            256,
-            80,
-            128,
-            share=0.3,
-            wide_loads=16,
-            variant=side == 64,
-        )
-        for side in (32, 64)
-    ),
-    entry("convolution_2_im2col.columns", "T[1] int32[2] int32[1] T[2]", 256, 48, 48),
-    entry("convolution_2_im2col.finish", "T[2] T[1] int64 int32[1] T[1]", 256, 64, 64),
-    entry("convolution_5_winograd.transform_weights", "T[4] T[2]", 256, 64, 80),
-    entry("convolution_5_winograd.transform_images", "T[4] int64 int64 int64 int64 T[2]", 256, 96, 128),
-    entry("convolution_5_winograd.finish", "T[3] T[1] int64 int64 int64 T[4]", 256, 80, 96),
-    entry("convolution_3_implicit.CORRELATE_WEIGHTS", "T[1] T[1] int32[2] int32[1] T[2]", 1024, 64, 64),
 )
 
 _PARAMETERS = "T[1] T[1] T[1] T[1] T[1] T[1] T[2] T[1]"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from groundup.kernels.catalogue import CATALOGUE, Entry, entry
+from groundup.kernels.catalogue import CATALOGUE
+from groundup.kernels.entries import Entry, entry
 
 OF_BENCH = (
     entry("device_clock.sleep", "int64", 1, 255, 255, package="shared.bench"),

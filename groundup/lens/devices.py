@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from groundup.kernels.catalogue import Capability
+from groundup.kernels.entries import Capability
 
 FMA = 2
 """Floating-point operations of a fused multiply-add."""

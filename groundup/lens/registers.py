@@ -22,7 +22,8 @@ from typing import Any
 from cuda_emulator.compiler.functions import DeviceFunction
 from groundup.compiling.check import FIX, CompilerMissing, Worker
 from groundup.compiling.log import Usage
-from groundup.kernels.catalogue import CATALOGUE, PACKAGE, Capability
+from groundup.kernels.catalogue import CATALOGUE
+from groundup.kernels.entries import PACKAGE, Capability
 from groundup.lens.shipping import pack
 
 WORKER = "groundup.lens.registers_worker"

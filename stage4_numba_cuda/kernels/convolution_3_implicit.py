@@ -57,8 +57,8 @@ def noter(spread: bool) -> Any:
 @cache
 def correlate(spread: bool) -> Any:
     """The kernel (image, weights, ending, more, activation, taps, numbers, out) for blocks of (LANES, channels)
-    threads, 8, 16 or 32 channels. image, weights, more, out: vectors. Grid: (tiles of all places, tiles of the
-    channels).
+    threads, 8 or 16 channels, on a CPU 32, too. image, weights, more, out: vectors. Grid: (tiles of all places, tiles
+    of the channels).
 
     ending, more: what is done with a sum before it is written, see `end`
     """

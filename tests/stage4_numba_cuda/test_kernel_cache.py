@@ -240,7 +240,8 @@ codegen.CUDACodeLibrary._ensure_cc = lambda library, cc: cc or (9, 0)
 from stage4_numba_cuda import kernel_cache
 kernel_cache.install(cuda)
 from groundup.compiling.worker import find
-from groundup.kernels.catalogue import CATALOGUE, argument_types
+from groundup.kernels.catalogue import CATALOGUE
+from groundup.kernels.entries import argument_types
 found = {}
 for entry in CATALOGUE:
     if "float32" in entry.dtypes and entry.kernel.startswith(tuple(sys.argv[1:])):

@@ -32,7 +32,8 @@ from groundup.compiling.check import (
 )
 from groundup.compiling.sass import find_nvdisasm
 from groundup.compiling.worker import find
-from groundup.kernels.catalogue import CATALOGUE, Capability, Entry, argument_types, entry, words
+from groundup.kernels.catalogue import CATALOGUE
+from groundup.kernels.entries import Capability, Entry, argument_types, entry, words
 from stage4_numba_cuda import kernels
 
 # The table

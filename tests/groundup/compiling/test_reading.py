@@ -7,7 +7,7 @@ import pytest
 from groundup.compiling.log import Usage, float64_lines, read_log
 from groundup.compiling.occupancy import LIMITS, occupancy
 from groundup.compiling.sass import HotLoop, hot_loop
-from groundup.kernels.catalogue import Capability
+from groundup.kernels.entries import Capability
 
 # The log
 
