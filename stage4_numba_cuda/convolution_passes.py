@@ -154,16 +154,20 @@ def backward_into(
     if not counts_in_32_bits(g, len(x)):
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
-    tables, side = forward_tables(g), _weights_side(g)
-    tile = _tile(side, g.filters)
-    kernel = blocked.CORRELATE_WEIGHTS[side] if side else implicit.CORRELATE_WEIGHTS
-    grid = launch.divided(g.terms, tile[0]), launch.divided(g.filters, tile[1]), parts.shape[0]
-    kernel[grid, blocked.THREADS if side else tile](flat(grad), flat(x), tables.taps, tables.numbers, parts)
+    weights_parts(grad, x, g, parts, _weights_side(g))
     _add_parts(parts, grad_weights, grad_bias)
     if grad_input is not None:
         ending = gather.BACKWARD if through == IDENTITY else gather.THROUGH
         tables = backward_tables(g)
         _correlate(grad, weights, ending, x, through, tables, grad_input, _input_side(tables.rows, grad_input))
+
+
+def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, side: int) -> None:
+    """dL/dweights and dL/dbias of each part of all places. side: of the register tile, 32 or 64, or ONE_NUMBER."""
+    tables, tile = forward_tables(g), _tile(side, g.filters)
+    kernel = blocked.CORRELATE_WEIGHTS[side] if side else implicit.correlate_weights
+    grid = launch.divided(g.terms, tile[0]), launch.divided(g.filters, tile[1]), parts.shape[0]
+    kernel[grid, blocked.THREADS if side else tile](flat(grad), flat(x), tables.taps, tables.numbers, parts)
 
 
 def plain_backward_into(

@@ -83,5 +83,5 @@ CONVOLUTION = (
     entry("convolution_5_winograd.transform_weights", "T[4] T[2]", 256, 64, 80),
     entry("convolution_5_winograd.transform_images", "T[4] int64 int64 int64 int64 T[2]", 256, 96, 128),
     entry("convolution_5_winograd.finish", "T[3] T[1] int64 int64 int64 T[4]", 256, 80, 96),
-    entry("convolution_3_implicit.CORRELATE_WEIGHTS", "T[1] T[1] int32[2] int32[1] T[2]", 512, 64, 64),
+    entry("convolution_3_implicit.correlate_weights", "T[1] T[1] int32[2] int32[1] T[2]", 512, 64, 64),
 )

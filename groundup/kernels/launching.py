@@ -31,6 +31,7 @@ losses, matmul, optimizers, persistent, reductions, resident, steps, tensor_core
 )
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 blocked = load_part(STAGE, "kernels.blocked")
+convolution, passes = load_part(STAGE, "convolution"), load_part(STAGE, "convolution_passes")
 batch_norm, parts, pooling = (load_part(STAGE, name) for name in ("batch_norm", "parts", "pooling"))
 BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
@@ -293,6 +294,43 @@ def _images(size: tuple[int, int, int], dtype: str) -> Any:
     return _matrix((IMAGES, CHANNELS, *size[:2]), dtype)
 
 
+FILTERS, WINDOW = 4, 3
+
+
+def _convolution(rung: str) -> Call:
+    """The forward pass of a convolution with 3 x 3 kernels."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        x, weights, bias = _convolved(size, dtype)
+        g = convolution.geometry("lens", x, weights, 1, 1)
+        passes.FORWARD[rung](x, weights, bias, g, arrays.zeros((IMAGES, FILTERS, *g.output), dtype))
+
+    return call
+
+
+def _convolution_back(side: int | None) -> Call:
+    """Its gradients: with the register tile of that side, one number to a thread for 0, by the definition for None."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        x, weights, bias = _convolved(size, dtype)
+        g = convolution.geometry("lens", x, weights, 1, 1)
+        grad = _matrix((IMAGES, FILTERS, *g.output), dtype)
+        sums = arrays.zeros(passes.parts_shape(g, IMAGES), dtype)
+        if side is None:
+            written = (arrays.zeros(each.shape, dtype) for each in (x, weights, bias))
+            passes.plain_backward_into(grad, x, weights, g, *written, sums)
+        else:
+            passes.weights_parts(grad, x, g, sums, side)
+
+    return call
+
+
+def _convolved(size: tuple[int, int, int], dtype: str) -> tuple[Any, Any, Any]:
+    """Images, weights and bias."""
+    weights = _matrix((FILTERS, CHANNELS, WINDOW, WINDOW), dtype)
+    return _images(size, dtype), weights, _matrix((FILTERS,), dtype)
+
+
 def _pool(name: str) -> Call:
     """A pool of 2 x 2, or its way back."""
 
@@ -332,6 +370,21 @@ KERNELS: dict[str, Call] = {
     **{f"losses.{name}{part}": _loss(part, name) for name in steps.LOSSES for part in ("", "_backward", "_fused")},
     "dense.add_bias": _add_bias,
     "dense.multiply": _multiply,
+    "convolution_1_basic.naive": _convolution("naive"),
+    "convolution_1_basic.halo_tile": _convolution("halo_tile"),
+    **{
+        f"convolution_1_basic.{name}": _convolution_back(None)
+        for name in ("grad_input", "grad_weights_parts", "add_parts")
+    },
+    **{f"convolution_2_im2col.{name}": _convolution("im2col") for name in ("columns", "finish")},
+    "convolution_3_implicit.correlate_tile": _convolution("implicit_tile"),
+    "convolution_3_implicit.correlate_weights": _convolution_back(0),
+    "convolution_4_blocked.correlate_blocked": _convolution("implicit_blocked"),
+    "convolution_4_blocked.correlate_weights_blocked": _convolution_back(32),
+    **{
+        f"convolution_5_winograd.{name}": _convolution("winograd2")
+        for name in ("transform_weights", "transform_images", "finish")
+    },
     **{
         f"pooling.{name}": _pool(name)
         for name in ("max_pool", "max_backward_plane", "max_backward", "average_pool", "average_backward")

@@ -170,4 +170,4 @@ def make_correlate_weights() -> Any:
     return correlate_weights
 
 
-CORRELATE_WEIGHTS = make_correlate_weights()
+correlate_weights = make_correlate_weights()
