@@ -24,7 +24,7 @@ from shared.bench import threads as thread_settings
 from shared.bench.gpu import on_gpu
 from shared.bench.results import write_json
 from shared.bench.steps import Case
-from shared.contract import Stage
+from shared.contract import Stage, is_emulated
 from shared.data.datasets import SIDE
 from shared.machine.hardware import usable_cores
 from shared.profile import worker
@@ -117,8 +117,8 @@ def choices(stages: str | None, settings: Settings) -> tuple[list[tuple[Stage, C
             if stage.name in unavailable:
                 continue
             seconds = settings.case(stage).flops / FIRST_FLOOR_SPEED if stage.number == 1 else 0.0
-            if stage.number == 4:
-                reason = "its kernels cannot be profiled yet"
+            if is_emulated(stage.name):
+                reason = "its CUDA kernels are emulated here, which says nothing about a GPU"
             elif seconds > PATIENCE:
                 reason = f"a step of this batch would take about {seconds:.0f} s there"
             else:

@@ -9,6 +9,7 @@ How a floor's step is listened to, a file for each way:
     python_step    stages 1 and 2: the network's own functions are called through a clock
     c_step         stage 3: the step is one call, and C notes the clock inside of it
     kernel_step    stage 4: a clock, or a GPU's events, around every launch and copy
+    kernel_work    which layers a launch belongs to, and its work
 
     roofs          the peak of this machine and the bandwidth of its caches and its memory
     bound          what keeps an operation from being faster: compute, memory, or neither

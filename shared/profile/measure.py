@@ -13,8 +13,8 @@ import numpy as np
 from shared.bench.gpu import on_gpu
 from shared.bench.steps import Case
 from shared.bench.timing import summarise
-from shared.contract import Stage, StageUnavailable, is_emulated
-from shared.profile.bound import bound_of
+from shared.contract import Stage, is_emulated
+from shared.profile.bound import NEITHER, bound_of
 from shared.profile.c_step import CStep
 from shared.profile.found import Bound, Listener, Noted, Profile, Timed
 from shared.profile.operations import Operation
@@ -42,7 +42,9 @@ def listener_of(stage: Stage, case: Case) -> Listener:
     if stage.number == C_FLOOR:
         return CStep(stage, case)
     if stage.number == GPU_FLOOR:
-        raise StageUnavailable("profile: stage 4 cannot be profiled yet; `groundup profile 3` profiles stage 3")
+        from shared.profile.kernel_step import KernelStep  # here, because it needs the device of stage 4
+
+        return KernelStep(stage, case)
     return PythonStep(stage, case)
 
 
@@ -70,7 +72,7 @@ def profile(
         _bound,
         dtype=case.dtype,
         threads=threads,
-        roofs=Roofs() if emulated else roofs,
+        roofs=roofs,
         call=_call_seconds(stage, case.dtype) if stage.number == 2 else None,
         interpreted=stage.number == FIRST_FLOOR,
     )
@@ -79,7 +81,7 @@ def profile(
     for i, operation in enumerate(listener.operations):
         measured = summarise([float(each) for each in lasted[:, i]])
         share_of_peak = operation.flops / measured.median / peak if peak and measured.median else None
-        found = bound(operation, measured.median)
+        found = Bound(NEITHER, None, "emulated") if emulated else bound(operation, measured.median)
         timed.append(Timed(operation, measured, measured.median / step.median, share_of_peak, found))
     middle = min(noted, key=lambda each: abs(each.total - float(np.median(totals))))
     return Profile(

@@ -15,6 +15,9 @@ from shared.profile.found import Profile, Timed
 NARROW = 118
 """Columns of a terminal below which a table leaves out shapes, calls and bytes."""
 
+RESTLESS = 0.15
+"""From the first quartile of the plain step to the third, as a share of the median: more is no steady machine."""
+
 Column = tuple[str, Literal["left", "right"], bool, Callable[[Timed], str]]
 
 
@@ -59,6 +62,12 @@ def sentences(profile: Profile) -> Iterator[str]:
         f"Listening: {profile.notes} readings of the clock of {duration(profile.note_seconds)}, {share(cost / step)} "
         f"of the step; a noted step took {_signed(profile.cost_of_listening)} longer than a plain one."
     )
+
+    if profile.step.spread > RESTLESS:
+        yield (
+            f"warning: the middle half of the plain steps lie {share(profile.step.spread)} apart: something else was "
+            "computing. Measure again on a machine that is idle."
+        )
 
 
 def _signed(value: float) -> str:
