@@ -12,7 +12,7 @@ Beside the rooms that every floor has:
     tensor_cores                 the products that round their factors, and their ladder
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
     parts, layered               a network of any architecture, part by part
-    layered_operations, layered_plan, layered_launches
+    layered_operations, layered_plan, layered_launches, layered_graph
                                  the same as a list of operations, in memory planned once
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
     ready                        the host's part of a replayed step

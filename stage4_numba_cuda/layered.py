@@ -4,11 +4,13 @@
 
 The architecture (shared/architectures.py) says which parts there are; each part is an object with `forward` and
 `backward`. Backward goes through the parts in reverse, each turning dL/d(its output) into dL/d(its input). Everything
-stays on the device. A step has two rungs:
+stays on the device. A step has three rungs:
 
     op_by_op   a kernel for every operation of every part (parts.py)            each result in new memory
     fused      operations joined where one kernel can do both, in memory        fewer launches, and every number is read
                planned once from the architecture (layered_plan.py)             and written less often
+    graph      the same, captured once and replayed as a CUDA graph             the device gets one order a step
+               (layered_graph.py)
 """
 
 from __future__ import annotations
@@ -25,18 +27,17 @@ from shared.architectures import Architecture
 from shared.contract import LABEL_LOSSES, LOSSES
 from shared.initialize import initialize_parameters
 
-from . import losses, parts
+from . import graphs, losses, parts
 from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, copy, empty, on_device, sent
 from .batch_norm import BatchNorm, check_count
 from .buffers import check_apart
 from .convolution import Conv2d
 from .dense import Dense
+from .layered_graph import OPTIMIZERS, made_ready
 from .layered_launches import Order, launch_steps
 from .layered_operations import planned
 from .layered_plan import Memory, Plan, schedule
-from .optimizers import SGD, Adam, RMSProp
-
-OPTIMIZERS = (SGD, RMSProp, Adam)
+from .ready import ReadySteps
 
 WITHOUT_WEIGHTS: dict[type[Any], type[Any]] = {
     layers.MaxPool: parts.MaxPooling,
@@ -122,6 +123,7 @@ class LayeredNetwork:
         self._made = (architecture, dtype, loss, *self.layer_sizes, *self.layers)
         self._memory: Memory | None = None
         self._checked: list[Array] = []
+        self.ready = ReadySteps()
 
     @property
     def parameters(self) -> list[Array]:
@@ -163,14 +165,14 @@ class LayeredNetwork:
 
     def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None = None) -> list[Array]:
         """dL/dparameter for every parameter, in the order of `parameters`, by the batch's own statistics."""
-        fused(self, x, y, None, dropout_masks)
+        graph(self, x, y, None, dropout_masks)
         return [copy(grad) for grad in self.layer_gradients]
 
     def train_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None = None) -> float:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
         if not hasattr(optimizer, "step"):
             raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
-        return fused(self, x, y, optimizer, dropout_masks)
+        return graph(self, x, y, optimizer, dropout_masks)
 
     def predict(self, x: Any) -> Array:
         """The class of each sample: the column of its largest output. With a single output column, 1 where it
@@ -212,11 +214,12 @@ class LayeredNetwork:
             operations = planned(self.architecture.layers, self.layers, shape, masked)
             return schedule(operations, shape, rows, classes, training, self.loss_name in LABEL_LOSSES)
 
-        return self._memory.plan((rows, training, masked), make)
+        numbers = [(part.momentum, part.epsilon) for part in self._trained if isinstance(part, BatchNorm)]
+        return self._memory.plan((rows, training, masked, *numbers), make)  # a captured graph has them inside
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes plans of its own: these hold on to the layers and to views of one piece of memory."""
-        return self.__dict__ | {"_memory": None, "_checked": []}
+        return self.__dict__ | {"_memory": None, "_checked": [], "ready": ReadySteps()}
 
     def _outputs(self, x: Any, dropout_masks: Sequence[Any] | None, training: bool, tracking: bool) -> Array:
         """The last layer's outputs, in the plan's memory."""
@@ -295,14 +298,9 @@ def fused(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequen
     """The kernels of the network's plan, in its memory."""
     x, y, masks = network.checked(x, y, masks)
     plan = network.plan(x.shape[0], True, masks is not None)
-    ours = type(optimizer) in OPTIMIZERS
-    if ours:  # refuses memory of another network before anything is changed
-        optimizer._state.memory(network.parameters)
-    send(plan, x, masks, y)
     order = Order(training=True, tracking=optimizer is not None, loss=network.loss_name)
-    # Nothing can be refused any more, but by an optimizer of somebody else.
-    foreign = optimizer is not None and not ours
-    with _unchanged(network.running_statistics if foreign else [], only_after_errors=True):
+    with _all_or_nothing(network, optimizer):
+        send(plan, x, masks, y)
         launch_steps(plan.made.forward, order)
         launch_steps(plan.made.backward, order)
         if optimizer is not None:
@@ -310,7 +308,23 @@ def fused(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequen
     return float(np.sum(plan.kept["losses"].copy_to_host(), dtype=np.float64))
 
 
-LAYERED_STEP_LADDER: dict[str, Callable[..., float]] = {"op_by_op": op_by_op, "fused": fused}
+def graph(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """`fused` from a CUDA graph. Where there is no GPU there are no graphs, and this is that rung."""
+    if not graphs.available():
+        return fused(network, x, y, optimizer, masks)
+    x, y, masks = network.checked(x, y, masks)
+    plan, count = network.plan(x.shape[0], True, masks is not None), len(masks or ())
+    if not plan.may_be_captured:
+        return fused(network, x, y, optimizer, masks)
+    with _all_or_nothing(network, optimizer):
+        ready = network.ready.step(
+            network, plan, optimizer, x.shape[0], count, lambda: made_ready(network, plan, optimizer, count)
+        )
+        given = zip([x, y, *(masks or ())], ready.own, strict=True)
+        return ready.take(network, [array.reshape(own.shape) for array, own in given])
+
+
+LAYERED_STEP_LADDER: dict[str, Callable[..., float]] = {"op_by_op": op_by_op, "fused": fused, "graph": graph}
 
 
 def send(plan: Plan, x: Array, masks: Sequence[Array] | None, y: Array | None = None) -> None:
@@ -380,6 +394,17 @@ def _on_device(array: Array) -> Array:
 
 def _pass(training: bool, masks: Sequence[Array] | None) -> parts.Pass:
     return parts.Pass(training, None if masks is None else map(_on_device, masks))
+
+
+@contextlib.contextmanager
+def _all_or_nothing(network: LayeredNetwork, optimizer: Any) -> Iterator[None]:
+    """A step of launches that were checked: only the optimizer may still refuse. One of this floor is asked before;
+    after an error of one of somebody else's the running statistics are put back."""
+    foreign = optimizer is not None and type(optimizer) not in OPTIMIZERS
+    if optimizer is not None and not foreign:
+        optimizer._state.memory(network.parameters)
+    with _unchanged(network.running_statistics if foreign else [], only_after_errors=True):
+        yield
 
 
 @contextlib.contextmanager

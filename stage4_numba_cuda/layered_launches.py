@@ -48,7 +48,9 @@ def _operation(step: Step) -> Operation:
 
 def _convolve(step: Step, order: Order) -> None:
     a, each = step.arrays, _operation(step)
-    passes.forward_into(a["x"], each.part.weights, each.part.bias, each.geometry, a["output"], each.activation)
+    passes.forward_into(
+        a["x"], each.part.weights, each.part.bias, each.geometry, a["output"], each.activation, order.stream
+    )
 
 
 def _convolve_back(step: Step, order: Order) -> None:
@@ -56,7 +58,7 @@ def _convolve_back(step: Step, order: Order) -> None:
     part = each.part
     passes.backward_into(
         a["grad"], a["x"], part.weights, each.geometry, a.get("grad_input"), part.grad_weights, part.grad_bias,
-        a["parts"], step.below,
+        a["parts"], step.below, order.stream,
     )  # fmt: skip
 
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from .arrays import Array, empty
 from .batch_norm import check_count, part_shape
-from .convolution_passes import parts_shape
+from .convolution_passes import counts_in_32_bits, parts_shape
+from .graphs import Graphs
 from .layered_operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
 
 ALIGNED = 64
@@ -303,11 +304,12 @@ def placed(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[
 class Plan:
     """A schedule with its memory: every view is a device array, made once.
 
-    memory: of the dtype, whole: of int32; both at least as long as `lengths` says
+    serial: a number that no other plan of the network has; graphs: where its captured steps are kept
+    lengths: how long its two pieces of memory must be, one of the dtype and one of int32
     """
 
-    def __init__(self, made: Schedule) -> None:
-        self.made = made
+    def __init__(self, made: Schedule, serial: int, graphs: Graphs) -> None:
+        self.made, self.serial, self.graphs = made, serial, graphs
         lifetimes = made.lifetimes()
         numbers = [i for i in range(len(made.sizes)) if i not in made.whole]
         self._places: dict[int, int] = {}
@@ -318,6 +320,18 @@ class Plan:
             self.lengths.append(length)
         self.given: dict[str, Array] = {}
         self.kept: dict[str, Array] = {}
+
+    @property
+    def may_be_captured(self) -> bool:
+        """Whether all that it launches goes to the stream that it is given: a convolution of very many numbers takes a
+        rung of the ladder that knows no streams."""
+        geometries = [step.operation.geometry for step in self.made.forward if step.operation is not None]
+        return all(each is None or counts_in_32_bits(each, self.made.rows) for each in geometries)
+
+    @property
+    def losses(self) -> Array:
+        """What each row adds to the loss of a step."""
+        return self.kept["losses"]
 
     def lay_out(self, memory: Array, whole: Array) -> None:
         """Make the arrays, in this memory."""
@@ -346,12 +360,15 @@ class Memory:
         self.dtype = np.dtype(dtype)
         self._plans: dict[Any, Plan] = {}
         self._lengths = [0, 0]
+        self._made = 0
+        self._graphs = Graphs()
 
     def plan(self, key: Any, make: Any) -> Plan:
         """The plan of this key; make() gives its schedule where it is new."""
         plan = self._plans.get(key)
         if plan is None:
-            plan = Plan(make())
+            self._made += 1
+            plan = Plan(make(), self._made, self._graphs)
             if any(wanted > length for wanted, length in zip(plan.lengths, self._lengths, strict=True)):
                 self._plans.clear()  # they lie in the memory that is given up
                 self._lengths = [max(pair) for pair in zip(plan.lengths, self._lengths, strict=True)]

@@ -286,7 +286,7 @@ def multiply(form: str, a: Array, b: Array, out: Array, stream: Any = 0) -> Arra
     if BACKEND.name == "gpu":
         name = tile_choice.fastest(out.shape[0], out.shape[1], out.dtype.name)
         return run_rung(name, form, a, b, out, stream=stream)
-    return run_rung("tiled_16" if min(out.shape) < NARROW else "tiled_32", form, a, b, out)
+    return run_rung("tiled_16" if min(out.shape) < NARROW else "tiled_32", form, a, b, out, stream=stream)
 
 
 def forward_fused(x: Array, weights: Array, bias: Array, activation: int, out: Array, stream: Any = 0) -> Array:

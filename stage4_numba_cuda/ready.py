@@ -12,16 +12,45 @@ and kept as a `ReadyStep`; later steps compare identities. What is new in every 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from .arrays import Array, on_device
 from .backend import cuda
-from .buffers import Buffers, Rows, Trainable
+from .graphs import Graphs
 
 MOST = 16
 """Steps that are kept ready: one for each batch size and optimizer in use."""
+
+
+class Steppable(Protocol):
+    """What a step is looked up by: of a dense network and of one of any architecture."""
+
+    activation: str
+    loss_name: str
+
+    @property
+    def parameters(self) -> list[Array]: ...
+
+    @property
+    def layer_gradients(self) -> list[Array]: ...
+
+    @property
+    def running_statistics(self) -> list[Array]: ...
+
+
+class WithGraphs(Protocol):
+    """Memory of steps, and the graphs that were captured in it."""
+
+    graphs: Graphs
+
+
+class WithLosses(Protocol):
+    """Where a step leaves what each row adds to its loss."""
+
+    @property
+    def losses(self) -> Array: ...
 
 
 class ReadyStep:
@@ -36,13 +65,13 @@ class ReadyStep:
 
     def __init__(
         self,
-        network: Trainable,
-        buffers: Buffers,
-        rows: Rows,
+        network: Steppable,
+        buffers: WithGraphs,
+        rows: WithLosses,
         own: Sequence[Array],
         move: Any,
         key: Any,
-        launches: Callable[[Trainable, Any], None],
+        launches: Callable[[Any, Any], None],
     ) -> None:
         self.buffers, self.rows, self.own, self.move, self.key, self.launches = buffers, rows, own, move, key, launches
         self.stream: Any = buffers.graphs.stream
@@ -51,7 +80,7 @@ class ReadyStep:
         self._losses = cuda.pinned_array(rows.losses.shape, rows.losses.dtype)
         self._busy = False
 
-    def still_fits(self, network: Trainable, buffers: Buffers, optimizer: Any) -> bool:
+    def still_fits(self, network: Steppable, buffers: WithGraphs, optimizer: Any) -> bool:
         """Whether everything that the graph's arguments were made from is the very same object as then."""
         now = self._looked_up(network, optimizer)
         return (
@@ -60,7 +89,7 @@ class ReadyStep:
             and all(a is b or (isinstance(a, str | int) and a == b) for a, b in zip(now, self._depends, strict=True))
         )
 
-    def take(self, network: Trainable, given: Sequence[Array]) -> float:
+    def take(self, network: Steppable, given: Sequence[Array]) -> float:
         """One step on x, y and the masks, all of which were checked; the loss before it."""
         if self._busy:  # an interruption came between sending and waiting: what was sent may still be read
             self._wait()
@@ -85,7 +114,7 @@ class ReadyStep:
         self._busy = False
 
     @staticmethod
-    def _looked_up(network: Trainable, optimizer: Any) -> list[Any]:
+    def _looked_up(network: Steppable, optimizer: Any) -> list[Any]:
         state = getattr(optimizer, "_state", None)
         memory = [] if state is None else [array for arrays in state.buffers.values() for array in arrays]
         kind = getattr(optimizer, "kind", -1)
@@ -93,6 +122,7 @@ class ReadyStep:
             *(network.activation, network.loss_name, optimizer, kind),
             *network.parameters,
             *network.layer_gradients,
+            *network.running_statistics,
             *memory,
         ]
 
@@ -105,8 +135,8 @@ class ReadySteps:
 
     def step(
         self,
-        network: Trainable,
-        buffers: Buffers,
+        network: Steppable,
+        buffers: WithGraphs,
         optimizer: Any,
         count: int,
         masks: int,

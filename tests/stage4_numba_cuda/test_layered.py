@@ -14,6 +14,10 @@ from stage4_numba_cuda.arrays import to_host
 from stage4_numba_cuda.layered_operations import planned
 from stage4_numba_cuda.layered_plan import placed, schedule
 from tests.layered_forms import FORMS
+from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
+from tests.stage4_numba_cuda.test_graphs import pytestmark as needs_emulator
+
+__all__ = ["recorder"]
 
 SMALL = Architecture((1, 6, 5), (Conv(2, 3), BatchNorm(), Activate("relu"), Flatten(), Dense(3)))
 
@@ -163,3 +167,63 @@ def test_a_second_step_takes_no_new_memory(monkeypatch: pytest.MonkeyPatch) -> N
             monkeypatch.setattr(module, "empty", lambda *shape: taken.append(shape))
     made.train_step(*batch(FORM, 6), optimizer)
     assert taken == []
+
+
+@needs_emulator
+@pytest.mark.parametrize("name", ["blocks in blocks", "rows", "every activation"])
+def test_replayed_steps_end_where_launched_ones_end(recorder: Recorder, name: str) -> None:
+    """The graphs are played by test_graphs' recorder, so that no GPU is needed."""
+    form = Architecture(*FORMS[name])
+    ends = []
+    for rung in ("fused", "graph"):
+        made, optimizer = network.Network(form, seed=1, dtype="float64"), optimizers.Adam(0.01)
+        losses = []
+        for i, rows in enumerate((6, 6, 4, 6, 4, 6)):
+            x, y = batch(form, rows, i)
+            rng = np.random.default_rng(i)
+            masks = [rng.choice([0.0, 2.0], size=(rows, size)) for size, _ in form.dropouts()] or None
+            optimizer.learning_rate = 0.01 if i < 4 else 0.005
+            losses.append(layered.LAYERED_STEP_LADDER[rung](made, x, y, optimizer, masks))
+        ends.append([np.array(losses), *hosts(made.parameters), *hosts(made.running_statistics)])
+        assert optimizer.state()["steps"] == 6
+    assert recorder.captured == 2
+    assert recorder.replayed == 4
+    for got, wanted in zip(*ends, strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+@needs_emulator
+def test_everything_of_a_replayed_step_is_launched_on_its_stream(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A launch on another stream would be missing in the graph."""
+    from cuda_emulator.runtime import dispatcher
+
+    made, optimizer = network.Network(FORM, seed=1, dtype="float64"), optimizers.SGD(0.1, momentum=0.9)
+    streams: list[Any] = []
+    configure = dispatcher.Kernel.configure
+
+    def noted(kernel: Any, grid: Any, block: Any, stream: Any = 0, *more: Any) -> Any:
+        streams.append((kernel.py_func.__name__, stream))
+        return configure(kernel, grid, block, stream, *more)
+
+    masks = [np.ones((6, size)) for size, _ in FORM.dropouts()]
+    made.train_step(*batch(FORM, 6), optimizer, masks)
+    monkeypatch.setattr(dispatcher.Kernel, "configure", noted)
+    plan = made.plan(6, True, True)
+    stream = plan.graphs.stream
+    layered.made_ready(made, plan, optimizer, len(masks)).launches(made, stream)
+    assert stream != 0
+    assert len(streams) > 20
+    assert [name for name, each in streams if each is not stream] == []
+
+
+@needs_emulator
+def test_a_changed_momentum_of_a_batch_normalisation_is_not_lost_in_a_graph(recorder: Recorder) -> None:
+    made, optimizer = network.Network(SMALL, seed=1, dtype="float64"), optimizers.SGD(0.1)
+    for _ in range(3):
+        made.train_step(*batch(SMALL, 4), optimizer)
+    before = to_host(made.running_statistics[0])
+    made.layers[1].momentum = 0.0
+    made.train_step(*batch(SMALL, 4), optimizer)
+    assert np.array_equal(to_host(made.running_statistics[0]), before)
