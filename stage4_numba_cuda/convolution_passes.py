@@ -11,6 +11,7 @@ Shapes: x (N, C, H, W), weights (O, C, kh, kw), bias (O,), out and grad (N, O, H
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from . import launch, matmul, tile_choice
 from .activations import apply, apply_backward
@@ -100,22 +101,24 @@ def _multiply_points(u: Array, v: Array, m: Array) -> None:
         fused.FORWARD_PARTIAL[side][grid, (side, side)](u, v, m)
 
 
-def implicit_tile(x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY) -> Array:
+def implicit_tile(
+    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY, stream: Any = 0
+) -> Array:
     """Implicit GEMM, one number a thread; halo_tile for more numbers than 32 bits count."""
     if not counts_in_32_bits(g, len(x)):
         return halo_tile(x, weights, bias, g, out, activation)
-    _correlate(x, weights, gather.FORWARD, bias, activation, forward_tables(g), out, ONE_NUMBER)
+    _correlate(x, weights, gather.FORWARD, bias, activation, forward_tables(g), out, ONE_NUMBER, stream=stream)
     return out
 
 
 def implicit_blocked(
-    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY
+    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int = IDENTITY, stream: Any = 0
 ) -> Array:
     """Implicit GEMM, 4 x 4 numbers a thread; halo_tile for more numbers than 32 bits count."""
     if not counts_in_32_bits(g, len(x)):
         return halo_tile(x, weights, bias, g, out, activation)
     tables = forward_tables(g)
-    _correlate(x, weights, gather.FORWARD, bias, activation, tables, out, _side(tables.rows, out))
+    _correlate(x, weights, gather.FORWARD, bias, activation, tables, out, _side(tables.rows, out), stream=stream)
     return out
 
 
@@ -142,6 +145,7 @@ def backward_into(
     grad_bias: Array,
     parts: Array | None = None,
     through: int = IDENTITY,
+    stream: Any = 0,
 ) -> None:
     """All gradients into these arrays; dL/dx not, where grad_input is None.
 
@@ -155,11 +159,13 @@ def backward_into(
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
     weights_parts(grad, x, g, parts, _weights_side(g))
-    _add_parts(parts, grad_weights, grad_bias)
+    _add_parts(parts, grad_weights, grad_bias, stream)
     if grad_input is not None:
         ending = gather.BACKWARD if through == IDENTITY else gather.THROUGH
         tables = backward_tables(g)
-        _correlate(grad, weights, ending, x, through, tables, grad_input, _input_side(tables.rows, grad_input))
+        _correlate(
+            grad, weights, ending, x, through, tables, grad_input, _input_side(tables.rows, grad_input), stream=stream
+        )
 
 
 def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, side: int) -> None:
@@ -167,7 +173,7 @@ def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, side: int) -
     tables, tile = forward_tables(g), _tile(side, g.filters)
     kernel = blocked.CORRELATE_WEIGHTS[side] if side else implicit.correlate_weights
     grid = launch.divided(g.terms, tile[0]), launch.divided(g.filters, tile[1]), parts.shape[0]
-    kernel[grid, blocked.THREADS if side else tile](flat(grad), flat(x), tables.taps, tables.numbers, parts)
+    kernel[grid, blocked.THREADS if side else tile, stream](flat(grad), flat(x), tables.taps, tables.numbers, parts)
 
 
 def plain_backward_into(
@@ -248,12 +254,20 @@ def flat(array: Array) -> Array:
 
 
 def _correlate(
-    image: Array, weights: Array, ending: int, more: Array, activation: int, tables: Tables, out: Array, side: int
+    image: Array,
+    weights: Array,
+    ending: int,
+    more: Array,
+    activation: int,
+    tables: Tables,
+    out: Array,
+    side: int,
+    stream: Any = 0,
 ) -> None:
     tile = _tile(side, tables.rows)
     kernel = blocked.correlate(side, tables.spread) if side else implicit.correlate(tables.spread)
     grid = launch.divided(out.size // tables.rows, tile[0]), launch.divided(tables.rows, tile[1])
-    kernel[grid, blocked.THREADS if side else tile](
+    kernel[grid, blocked.THREADS if side else tile, stream](
         flat(image), flat(weights), ending, flat(more), activation, tables.taps, tables.numbers, flat(out)
     )
 
@@ -272,9 +286,9 @@ def _tile(side: int, channels: int) -> tuple[int, int]:
     return implicit.LANES, next((few for few in (8, 16) if channels <= few), most)
 
 
-def _add_parts(parts: Array, grad_weights: Array, grad_bias: Array) -> None:
+def _add_parts(parts: Array, grad_weights: Array, grad_bias: Array, stream: Any = 0) -> None:
     blocks = launch.divided(parts.shape[1], basic.LANES)
-    basic.add_parts[blocks, (basic.LANES, basic.ADDERS)](parts, flat(grad_weights), grad_bias)
+    basic.add_parts[blocks, (basic.LANES, basic.ADDERS), stream](parts, flat(grad_weights), grad_bias)
 
 
 def _activated(out: Array, activation: int) -> Array:
