@@ -152,13 +152,14 @@ def backward_into(
     parts: memory of the shape `parts_shape`, whatever it holds; new memory if None
     through: the number of the activation whose output x is: grad_input is then taken back through it, and is the slope
         at the layer below before its activation
+    stream: that all is launched on, except for numbers that 32 bits do not count
     """
     if parts is None:
         parts = empty(parts_shape(g, len(x)), x.dtype)
     if not counts_in_32_bits(g, len(x)):
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
-    weights_parts(grad, x, g, parts, _weights_side(g))
+    weights_parts(grad, x, g, parts, _weights_side(g), stream)
     _add_parts(parts, grad_weights, grad_bias, stream)
     if grad_input is not None:
         ending = gather.BACKWARD if through == IDENTITY else gather.THROUGH
@@ -168,7 +169,7 @@ def backward_into(
         )
 
 
-def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, side: int) -> None:
+def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, side: int, stream: Any = 0) -> None:
     """dL/dweights and dL/dbias of each part of all places. side: of the register tile, 32 or 64, or ONE_NUMBER."""
     tables, tile = forward_tables(g), _tile(side, g.filters)
     kernel = blocked.CORRELATE_WEIGHTS[side] if side else implicit.correlate_weights

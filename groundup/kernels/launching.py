@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from groundup.kernels.image_launching import OF_IMAGES
 from groundup.kernels.launches import Launch, catch
 from shared.contract import load_part
 
@@ -32,7 +33,6 @@ losses, matmul, optimizers, persistent, reductions, resident, steps, tensor_core
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 blocked = load_part(STAGE, "kernels.blocked")
 convolution, passes = load_part(STAGE, "convolution"), load_part(STAGE, "convolution_passes")
-batch_norm, parts, pooling = (load_part(STAGE, name) for name in ("batch_norm", "parts", "pooling"))
 BACKEND, cuda, Network = backend.BACKEND, backend.cuda, load_part(STAGE, "network").Network
 
 Call = Callable[[tuple[int, int, int], str], object]
@@ -331,35 +331,6 @@ def _convolved(size: tuple[int, int, int], dtype: str) -> tuple[Any, Any, Any]:
     return _images(size, dtype), weights, _matrix((FILTERS,), dtype)
 
 
-def _pool(name: str) -> Call:
-    """A pool of 2 x 2, or its way back."""
-
-    def call(size: tuple[int, int, int], dtype: str) -> None:
-        x = _images(size, dtype)
-        if name.startswith("average"):
-            output = pooling.average_pool2d(x, 2)
-            pooling.average_pool2d_backward(output, x.shape, 2)
-            return
-        output, indices = pooling.max_pool2d(x, 2)
-        pooling.max_pool2d_backward(output, indices, x.shape, size=None if name.endswith("plane") else 2)
-
-    return call
-
-
-def _join(size: tuple[int, int, int], dtype: str) -> None:
-    numbers = _matrix((size[0] * size[1],), dtype)
-    parts.residual_kernels.join[grids.elementwise(numbers.size)](
-        numbers, numbers, 1, arrays.zeros(numbers.shape, dtype)
-    )
-
-
-def _batch_norm(size: tuple[int, int, int], dtype: str) -> None:
-    """Both ways of a batch normalisation in training."""
-    vectors = [_matrix((CHANNELS,), dtype) for _ in range(4)]
-    output, saved = batch_norm.batch_norm(_images(size, dtype), *vectors, True)
-    batch_norm.batch_norm_backward(output, saved)
-
-
 KERNELS: dict[str, Call] = {
     **{f"softmax.softmax_{rung}": _softmax(rung) for rung in activations.SOFTMAX_LADDER},
     **{f"softmax.softmax_{rung}_backward": _softmax_backward(rung) for rung in activations.SOFTMAX_LADDER},
@@ -385,12 +356,7 @@ KERNELS: dict[str, Call] = {
         f"convolution_5_winograd.{name}": _convolution("winograd2")
         for name in ("transform_weights", "transform_images", "finish")
     },
-    **{
-        f"pooling.{name}": _pool(name)
-        for name in ("max_pool", "max_backward_plane", "max_backward", "average_pool", "average_backward")
-    },
-    "residual.join": _join,
-    **{f"batch_norm.{name}": _batch_norm for name in ("statistics", "normalise", "sums", "backward")},
+    **OF_IMAGES,
     "dropout.dropout_mask": _dropout,
     **{f"gather.{name}": _gather(name) for name in ("gather_bytes", "gather_rows", "gather_labels", "gather_targets")},
     "optimizers.sgd": _optimizer(lambda: optimizers.SGD(0.1)),

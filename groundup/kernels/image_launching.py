@@ -1,0 +1,81 @@
+"""A launch of each kernel of pooling, batch normalisation and residual blocks, with the grids of a GPU.
+
+Import it only if stage 4's backend is the emulator, as launching.py says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from shared.contract import load_part
+
+STAGE = "stage4_numba_cuda"
+arrays, cuda = load_part(STAGE, "arrays"), load_part(STAGE, "backend").cuda
+batch_norm, grids, pooling, residual = (
+    load_part(STAGE, name) for name in ("kernels.batch_norm", "launch", "kernels.pooling", "kernels.residual")
+)
+
+IMAGES, CHANNELS = 2, 3
+WINDOW_AND_STRIDE = (2, 2, 2, 2)
+
+
+def pool(name: str) -> Callable[[tuple[int, int, int], str], None]:
+    """A pool of 2 x 2 of images of size[0] x size[1], or its way back, with several threads to a line."""
+
+    def call(size: tuple[int, int, int], dtype: str) -> None:
+        planes, places = IMAGES * CHANNELS, (max(1, size[0] // 2), max(1, size[1] // 2))
+        x, output = numbers(planes, 2 * places[0], 2 * places[1], dtype=dtype), numbers(planes, *places, dtype=dtype)
+        corners = 4 * places[1] * np.arange(places[0])[:, np.newaxis] + 2 * np.arange(places[1])
+        indices = cuda.to_device(np.tile(corners, (planes, 1, 1)))
+        kernel, back = getattr(pooling, name), "backward" in name
+        written = arrays.zeros(x.shape if back else output.shape, dtype)
+        configured = kernel[grids.over_lines(planes * written.shape[1], written.shape[2])]
+        if name == "max_backward_plane":
+            lines = (array.reshape(planes, places[0] * places[1]) for array in (output, indices))
+            kernel[grids.elementwise(planes)](*lines, written)
+        elif name == "max_backward":
+            configured(output, output, 0, indices, x, 0, *WINDOW_AND_STRIDE, written)
+        elif name == "max_pool":
+            configured(x, *WINDOW_AND_STRIDE, 0, written, indices)
+        else:
+            configured(output if back else x, *WINDOW_AND_STRIDE, written)
+
+    return call
+
+
+def normalise(size: tuple[int, int, int], dtype: str) -> None:
+    """Both ways of a batch normalisation in training; a channel has two parts, and 256 threads."""
+    x, number = numbers(IMAGES, CHANNELS, size[0] * size[1], dtype=dtype), np.dtype(dtype).type
+    vectors = [numbers(CHANNELS, dtype=dtype) for _ in range(4)]
+    shapes = (2, 3, CHANNELS), (2, 2, CHANNELS), (3, CHANNELS), x.shape, x.shape
+    parts, sums, saved, output, grad_input = (arrays.zeros(shape, dtype) for shape in shapes)
+    channels, lines = ((CHANNELS, 2), batch_norm.THREADS), grids.over_lines(IMAGES * CHANNELS, x.shape[2])
+    batch_norm.statistics[channels](x, parts)
+    batch_norm.normalise[lines](x, parts, *vectors, number(0.1), number(1e-5), 1, 1, x, 0, 1, saved, output)
+    batch_norm.sums[channels](output, output, 1, x, saved, sums)
+    batch_norm.backward[lines](output, output, 1, x, saved, vectors[0], sums, 1, *vectors[2:], x, 0, grad_input)
+
+
+def join(size: tuple[int, int, int], dtype: str) -> None:
+    """The sum at the end of a residual block, and a ReLU."""
+    a, b = (numbers(size[0] * size[1], dtype=dtype) for _ in range(2))
+    residual.join[grids.elementwise(a.size)](a, b, 1, arrays.zeros(a.shape, dtype))
+
+
+def numbers(*shape: int, dtype: str) -> Any:
+    """A device array of random numbers."""
+    return cuda.to_device(np.random.default_rng(0).standard_normal(shape).astype(dtype))
+
+
+OF_IMAGES: dict[str, Callable[[tuple[int, int, int], str], object]] = {
+    **{
+        f"pooling.{name}": pool(name)
+        for name in ("max_pool", "max_backward_plane", "max_backward", "average_pool", "average_backward")
+    },
+    **{f"batch_norm.{name}": normalise for name in ("statistics", "normalise", "sums", "backward")},
+    "residual.join": join,
+}
+"""{file.name: launch}, as KERNELS of launching.py."""
