@@ -22,6 +22,7 @@ SHORTER = {
     "train": ["--epochs", "1"],
     "check": ["--quick", "--dtype", "float64"],
     "bench": ["--quick", "--stages", "2", "--only", "memory", "--passes", "1"],
+    "profile": ["--repeat", "1", "--batch", "2"],
     "learn watch": ["--once"],
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands, test_bench_command the rest."""
