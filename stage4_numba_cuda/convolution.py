@@ -31,6 +31,8 @@ from shared.windows import output_size, pair
 from . import convolution_passes as passes
 from .arrays import Array, as_images, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
 from .geometry import Geometry
+from .kernels.activations import IDENTITY
+from .tensor_cores import check_device
 
 KERNEL_AXES = "out_channels, in_channels, rows, columns"
 
@@ -87,6 +89,30 @@ CONVOLUTION_LADDER: dict[str, Callable[..., Array]] = {
     "implicit_blocked": implicit_blocked,
     "fitted": fitted,
 }
+
+
+def tf32(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """conv2d on tensor cores, the factors rounded to 11 bits. float32 arrays.
+
+    Raises TypeError for float64, BackendError on a GPU older than compute capability 8.0, and what conv2d raises.
+    """
+    return _on_tensor_cores("tf32", *_prepare(x, weights, bias, stride, padding, out))
+
+
+def bf16(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:
+    """conv2d on tensor cores, the factors rounded to 8 bits; otherwise as tf32."""
+    return _on_tensor_cores("bf16", *_prepare(x, weights, bias, stride, padding, out))
+
+
+TENSOR_CORES: dict[str, Callable[..., Array]] = {"tf32": tf32, "bf16": bf16}
+"""Not in CONVOLUTION_LADDER: rounding the factors is more than the rounding that the rungs are held to."""
+
+
+def _on_tensor_cores(precision: str, x: Array, weights: Array, bias: Array, g: Geometry, out: Array) -> Array:
+    if x.dtype != "float32":
+        raise TypeError(f"{precision}: x is {x.dtype}; tensor cores round float32, so convert it first")
+    check_device(precision)
+    return passes.on_tensor_cores(x, weights, bias, g, out, IDENTITY, precision)
 
 
 def conv2d(x: Array, weights: Array, bias: Array, stride: Any = 1, padding: Any = 0, out: Array | None = None) -> Array:

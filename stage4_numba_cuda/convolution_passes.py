@@ -24,6 +24,7 @@ from .kernels import convolution_2_im2col as im2col_kernels
 from .kernels import convolution_3_implicit as implicit
 from .kernels import convolution_4_blocked as blocked
 from .kernels import convolution_5_winograd as winograd
+from .kernels import convolution_6_tensor as tensor
 from .kernels import convolution_gather as gather
 from .kernels import fused
 from .kernels.activations import FORWARD as ACTIVATIONS
@@ -122,6 +123,17 @@ def implicit_blocked(
     return out
 
 
+def on_tensor_cores(
+    x: Array, weights: Array, bias: Array, g: Geometry, out: Array, activation: int, precision: str, stream: Any = 0
+) -> Array:
+    """Implicit GEMM of float32 arrays, the factors rounded to "tf32" or "bf16". Not in FORWARD: rounding the factors is
+    more than the rounding that the rungs are held to. Raises ValueError for more numbers than 32 bits count."""
+    if not counts_in_32_bits(g, len(x)):
+        raise ValueError(f"{precision}: an array has more than {MOST_NUMBERS:,} numbers; work on the batch in pieces")
+    _correlate(x, weights, gather.FORWARD, bias, activation, forward_tables(g), out, precision, stream)
+    return out
+
+
 FORWARD: dict[str, Callable[..., Array]] = {
     "naive": naive,
     "halo_tile": halo_tile,
@@ -146,6 +158,7 @@ def backward_into(
     parts: Array | None = None,
     through: int = IDENTITY,
     stream: Any = 0,
+    precision: str | None = None,
 ) -> None:
     """All gradients into these arrays; dL/dx not, where grad_input is None.
 
@@ -153,28 +166,34 @@ def backward_into(
     through: the number of the activation whose output x is: grad_input is then taken back through it, and is the slope
         at the layer below before its activation
     stream: that all is launched on, except for numbers that 32 bits do not count
+    precision: of tensor cores, "tf32" or "bf16", for float32 arrays; None for ordinary ones
     """
     if parts is None:
         parts = empty(parts_shape(g, len(x)), x.dtype)
     if not counts_in_32_bits(g, len(x)):
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
-    weights_parts(grad, x, g, parts, _weights_side(g), stream)
+    weights_parts(grad, x, g, parts, precision or _weights_side(g), stream)
     _add_parts(parts, grad_weights, grad_bias, stream)
     if grad_input is not None:
         ending = gather.BACKWARD if through == IDENTITY else gather.THROUGH
         tables = backward_tables(g)
-        _correlate(
-            grad, weights, ending, x, through, tables, grad_input, _input_side(tables.rows, grad_input), stream=stream
-        )
+        by = precision or _input_side(tables.rows, grad_input)
+        _correlate(grad, weights, ending, x, through, tables, grad_input, by, stream)
 
 
-def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, side: int, stream: Any = 0) -> None:
-    """dL/dweights and dL/dbias of each part of all places. side: of the register tile, 32 or 64, or ONE_NUMBER."""
-    tables, tile = forward_tables(g), _tile(side, g.filters)
-    kernel = blocked.CORRELATE_WEIGHTS[side] if side else implicit.correlate_weights
-    grid = launch.divided(g.terms, tile[0]), launch.divided(g.filters, tile[1]), parts.shape[0]
-    kernel[grid, blocked.THREADS if side else tile, stream](flat(grad), flat(x), tables.taps, tables.numbers, parts)
+def weights_parts(grad: Array, x: Array, g: Geometry, parts: Array, by: int | str, stream: Any = 0) -> None:
+    """dL/dweights and dL/dbias of each part of all places. by: the side of the register tile, 32 or 64, or ONE_NUMBER,
+    or the precision of tensor cores."""
+    tables = forward_tables(g)
+    across, down = _tile(by, g.filters)
+    if isinstance(by, str):
+        kernel = tensor.correlate_weights(by)
+    else:
+        kernel = blocked.CORRELATE_WEIGHTS[by] if by else implicit.correlate_weights
+    grid = launch.divided(g.terms, across), launch.divided(g.filters, down), parts.shape[0]
+    block = blocked.THREADS if by else (across, down)
+    kernel[grid, block, stream](flat(grad), flat(x), tables.taps, tables.numbers, parts)
 
 
 def plain_backward_into(
@@ -262,13 +281,16 @@ def _correlate(
     activation: int,
     tables: Tables,
     out: Array,
-    side: int,
+    by: int | str,
     stream: Any = 0,
 ) -> None:
-    tile = _tile(side, tables.rows)
-    kernel = blocked.correlate(side, tables.spread) if side else implicit.correlate(tables.spread)
-    grid = launch.divided(out.size // tables.rows, tile[0]), launch.divided(tables.rows, tile[1])
-    kernel[grid, blocked.THREADS if side else tile, stream](
+    across, down = _tile(by, tables.rows)
+    if isinstance(by, str):
+        kernel = tensor.correlate(by, tables.spread)
+    else:
+        kernel = blocked.correlate(by, tables.spread) if by else implicit.correlate(tables.spread)
+    grid = launch.divided(out.size // tables.rows, across), launch.divided(tables.rows, down)
+    kernel[grid, blocked.THREADS if by else (across, down), stream](
         flat(image), flat(weights), ending, flat(more), activation, tables.taps, tables.numbers, flat(out)
     )
 
@@ -278,11 +300,11 @@ def _over(across: int, down: int) -> tuple[tuple[int, int], int]:
     return (launch.divided(across, launch.THREADS), min(down, launch.MOST_BLOCKS)), launch.THREADS
 
 
-def _tile(side: int, channels: int) -> tuple[int, int]:
+def _tile(by: int | str, channels: int) -> tuple[int, int]:
     """(columns, channels) of the result that a block computes. With one number to a thread, a block has as few channels
     as there are, so that few threads have none; a GPU has no registers for 32 times 32 threads."""
-    if side:
-        return side, side
+    if by:
+        return (tensor.SIDE, tensor.SIDE) if isinstance(by, str) else (by, by)
     most = 16 if BACKEND.name == "gpu" else implicit.LANES
     return implicit.LANES, next((few for few in (8, 16) if channels <= few), most)
 

@@ -84,4 +84,28 @@ CONVOLUTION = (
     entry("convolution_5_winograd.transform_images", "T[4] int64 int64 int64 int64 T[2]", 256, 96, 128),
     entry("convolution_5_winograd.finish", "T[3] T[1] int64 int64 int64 T[4]", 256, 80, 96),
     entry("convolution_3_implicit.correlate_weights", "T[1] T[1] int32[2] int32[1] T[2]", 512, 64, 64),
+    *(
+        entry(
+            f"convolution_6_tensor.{call}",
+            arguments,
+            256,
+            96,
+            96,
+            dtypes=("float32",),
+            needs=(8, 0),
+            variant=(precision, spread) != ("tf32", False),
+        )
+        for precision in ("tf32", "bf16")
+        for call, arguments, spread in (
+            *(
+                (
+                    f"correlate('{precision}', {spread})",
+                    "T[1] T[1] int64 T[1] int64 int32[2] int32[1] T[1]",
+                    spread,
+                )
+                for spread in (False, True)
+            ),
+            (f"correlate_weights('{precision}')", "T[1] T[1] int32[2] int32[1] T[2]", False),
+        )
+    ),
 )

@@ -325,6 +325,14 @@ def _convolution_back(side: int | None) -> Call:
     return call
 
 
+def _on_tensor_cores(size: tuple[int, int, int], dtype: str) -> None:
+    """A convolution and its gradients in tf32."""
+    x, weights, bias = _convolved(size, dtype)
+    g = convolution.geometry("lens", x, weights, 1, 1)
+    out = convolution.tf32(x, weights, bias, 1, 1)
+    passes.weights_parts(out, x, g, arrays.zeros(passes.parts_shape(g, IMAGES), dtype), "tf32")
+
+
 def _convolved(size: tuple[int, int, int], dtype: str) -> tuple[Any, Any, Any]:
     """Images, weights and bias."""
     weights = _matrix((FILTERS, CHANNELS, WINDOW, WINDOW), dtype)
@@ -352,6 +360,7 @@ KERNELS: dict[str, Call] = {
     "convolution_3_implicit.correlate_weights": _convolution_back(0),
     "convolution_4_blocked.correlate_blocked": _convolution("implicit_blocked"),
     "convolution_4_blocked.correlate_weights_blocked": _convolution_back(32),
+    **{f"convolution_6_tensor.{name}": _on_tensor_cores for name in ("correlate_tensor", "correlate_weights_tensor")},
     **{
         f"convolution_5_winograd.{name}": _convolution("winograd2")
         for name in ("transform_weights", "transform_images", "finish")

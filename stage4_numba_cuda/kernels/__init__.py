@@ -12,6 +12,7 @@ name. docs/cuda.md goes through the kernels.
     fragments            what tensor cores and late copies do, in Python
     convolution_1_basic, convolution_2_im2col, convolution_3_implicit, convolution_4_blocked, convolution_5_winograd
                          the convolution ladder, and the gradients
+    convolution_6_tensor convolution on tensor cores
     convolution_gather   where the numbers lie that a convolution multiplies
     activations, softmax, losses
                          forward and backward, and the two fused

@@ -56,14 +56,10 @@ def adder(side: int) -> Any:
 
 
 @cache
-def correlate(side: int, spread: bool) -> Any:
-    """The kernel (image, weights, ending, more, activation, taps, numbers, out), as in convolution_3_implicit.py, for
-    blocks of THREADS threads. Grid: (tiles of all places, tiles of the channels)."""
-    find, gather = gatherer(spread)
-    multiply, leave = multiplier(side)
-    put_weights, put_image, number = mover(side, TURNED).put, mover(side, STRAIGHT).put, adder(side)
-    depth, down, further, shift = MOVED * THREADS // side, side // 32, THREADS // side, side.bit_length() - 1
-    tile_rows, pitch, count_of_tile = 4 * depth, side + 4, side * side
+def taker(side: int, spread: bool) -> Any:
+    """The device function take of `correlate`: a thread's numbers of both tiles, from product k0 on, into registers."""
+    _, gather = gatherer(spread)
+    down, further, shift = side // 32, THREADS // side, side.bit_length() - 1
 
     @cuda.jit(device=True)
     def take(staged_w, staged_x, image, weights, taps, numbers, k0, rows, first, row, column):
@@ -83,6 +79,50 @@ def correlate(side: int, spread: bool) -> Any:
                 numbers[EVERY_ROW],
                 numbers[EVERY_COLUMN],
             )
+
+    return take
+
+
+@cache
+def weights_taker(side: int) -> Any:
+    """The device function take of `correlate_weights`."""
+    find, gather = gatherer(False)
+    down = side // 32
+
+    @cuda.jit(device=True)
+    def take(staged_g, staged_x, grad, image, numbers, place0, limit, rows, taps_here):
+        """A thread's numbers of both operands: for MOVED / down places, and for each `down` channels and products."""
+        for group in range(MOVED // down):
+            place = int32(place0 + int32(cuda.threadIdx.x & 7) + int32(group * 8))
+            first, row, column = find(place, limit, numbers)
+            result = result_at(place, numbers)
+            for i in range(down):
+                part = group * down + i
+                staged_g[part] = grad[uint32(result + rows[i])] if place < limit else grad.dtype.type(0)
+                staged_x[part] = gather(
+                    image,
+                    int32(first + taps_here[i, 0]),
+                    int32(row + taps_here[i, 1]),
+                    int32(column + taps_here[i, 2]),
+                    numbers[HEIGHT],
+                    numbers[WIDTH],
+                    1,
+                    1,
+                )
+
+    return take
+
+
+@cache
+def correlate(side: int, spread: bool) -> Any:
+    """The kernel (image, weights, ending, more, activation, taps, numbers, out), as in convolution_3_implicit.py, for
+    blocks of THREADS threads. Grid: (tiles of all places, tiles of the channels)."""
+    find, _ = gatherer(spread)
+    multiply, leave = multiplier(side)
+    take = taker(side, spread)
+    put_weights, put_image, number = mover(side, TURNED).put, mover(side, STRAIGHT).put, adder(side)
+    depth, down, shift = MOVED * THREADS // side, side // 32, side.bit_length() - 1
+    tile_rows, pitch, count_of_tile = 4 * depth, side + 4, side * side
 
     @cuda.jit
     def correlate_blocked(image, weights, ending, more, activation, taps, numbers, out):
@@ -141,32 +181,11 @@ def correlate(side: int, spread: bool) -> Any:
 def correlate_weights(side: int) -> Any:
     """The kernel (grad, image, taps, numbers, parts), as in convolution_3_implicit.py, for blocks of THREADS threads.
     Grid: (tiles of the taps, tiles of the channels, parts)."""
-    find, gather = gatherer(False)
     multiply, leave = multiplier(side)
+    take = weights_taker(side)
     put, number = mover(side, TURNED).put, adder(side)
     depth, down, shift = MOVED * THREADS // side, side // 32, side.bit_length() - 1
     tile_rows, pitch, count_of_tile = 4 * depth, side + 4, side * side
-
-    @cuda.jit(device=True)
-    def take(staged_g, staged_x, grad, image, numbers, place0, limit, rows, taps_here):
-        """A thread's numbers of both operands: for MOVED / down places, and for each `down` channels and products."""
-        for group in range(MOVED // down):
-            place = int32(place0 + int32(cuda.threadIdx.x & 7) + int32(group * 8))
-            first, row, column = find(place, limit, numbers)
-            result = result_at(place, numbers)
-            for i in range(down):
-                part = group * down + i
-                staged_g[part] = grad[uint32(result + rows[i])] if place < limit else grad.dtype.type(0)
-                staged_x[part] = gather(
-                    image,
-                    int32(first + taps_here[i, 0]),
-                    int32(row + taps_here[i, 1]),
-                    int32(column + taps_here[i, 2]),
-                    numbers[HEIGHT],
-                    numbers[WIDTH],
-                    1,
-                    1,
-                )
 
     @cuda.jit
     def correlate_weights_blocked(grad, image, taps, numbers, parts):

@@ -11,6 +11,7 @@ from stage4_numba_cuda import convolution as room
 from stage4_numba_cuda import convolution_passes as passes
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
+from stage4_numba_cuda.kernels.matmul_5_tensor import EPSILON
 from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(
@@ -170,6 +171,33 @@ def test_arrays_that_32_bits_cannot_count_take_rungs_that_count_in_64(monkeypatc
         assert_close(room.CONVOLUTION_LADDER[rung](*given, 1, 1), output, "float64", rung)
     room.conv2d_backward(asarray(grad, "float64"), *given[:2], 1, 1)
     assert taken == ["halo"] * 4 + ["plain"]
+
+
+@pytest.mark.parametrize("precision", widely(["tf32", "bf16"], first=0))
+def test_tensor_cores_are_off_by_the_rounding_of_the_factors_in_every_pass(precision: str) -> None:
+    for case in (CASES[0], *BLOCKED_CASES):
+        stride, padding = case[-2:]
+        x, weights, bias, output, grad = case_arrays(case, "float32")
+        given = [asarray(each, "float32") for each in (x, weights, bias)]
+        share = 2.1 * EPSILON[precision]  # of each product: two factors are rounded
+        sizes = [np.abs(each) for each in (x, weights, np.zeros_like(bias), grad)]
+        g = room.geometry("test", given[0], given[1], stride, padding)
+        out = poisoned(output.shape, "float32")
+        assert room.TENSOR_CORES[precision](*given, stride, padding, out=out) is out
+        bound = share * NUMPY.conv2d(*sizes[:3], stride, padding) + 1e-5
+        assert (np.abs(to_host(out) - output) <= bound).all()
+        shapes = (x.shape, weights.shape, bias.shape)
+        written = [poisoned(shape, "float32") for shape in shapes]
+        passes.backward_into(asarray(grad, "float32"), *given[:2], g, *written, precision=precision)
+        expected = NUMPY.conv2d_backward(grad, x, weights, stride, padding)
+        bounds = NUMPY.conv2d_backward(sizes[3], *sizes[:2], stride, padding)
+        for got, wanted, size in zip(written, expected, bounds, strict=True):
+            assert (np.abs(to_host(got) - wanted) <= share * size + 1e-4).all()
+
+
+def test_tensor_cores_refuse_float64() -> None:
+    with pytest.raises(TypeError, match=r"^tf32: x is float64; tensor cores round float32, so convert it first"):
+        room.tf32(np.ones((1, 1, 3, 3)), np.ones((1, 1, 2, 2)), np.zeros(1))
 
 
 @wide
