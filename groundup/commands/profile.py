@@ -64,7 +64,11 @@ def profile(
     settings = Settings(model, hidden, batch, dtype, threads, repeat)
     chosen, unavailable = profiling.choices(stage, settings)
     results_folder(out)
-    results = profiling.run(chosen, unavailable, settings, shlex.join(["groundup", *sys.argv[1:]]))
+    try:
+        results = profiling.run(chosen, unavailable, settings, shlex.join(["groundup", *sys.argv[1:]]))
+    except KeyboardInterrupt:
+        typer.echo("interrupted: nothing was written; start it again to profile", err=True)
+        raise typer.Exit(2) from None
     paths = profiling.write(results, out)
     if as_json_:
         typer.echo(as_json(as_document(results)), nl=False)

@@ -5,7 +5,7 @@ two is its roof. If the operation takes at most four times as long as its roof s
 or memory. Otherwise neither does, and the time goes into something that is no arithmetic and no transfer:
 
     interpreter    stage 1: Python looks at every number by itself
-    calls          the operation is about as long as a few calls of functions are
+    calls          at its roof the operation would be shorter than a single call of a function
     latency        it waits: for the result before, for a thread to wake, for numbers from many places, or it does
                    instructions that are no arithmetic, such as moving numbers to where they are needed
 
@@ -21,9 +21,6 @@ from shared.profile.roofs import MEMORY, Roofs
 
 NEAR = 0.25
 """From this share of a roof on, the roof bounds it."""
-
-FEW_CALLS = 10
-"""An operation of stage 2 consists of up to so many calls of NumPy."""
 
 COMPUTE, IN_MEMORY, NEITHER = "compute", "memory", "neither"
 
@@ -41,7 +38,7 @@ def bound_of(
         return nearest
     if interpreted:
         reason = "interpreter"
-    elif call is not None and seconds < FEW_CALLS * call:
+    elif call is not None and nearest.share is not None and nearest.share * seconds < call:
         reason = "calls"
     else:
         reason = "latency"

@@ -84,6 +84,18 @@ def test_a_process_of_its_own_measures_with_as_many_threads_as_asked(tmp_path: P
     assert messages[-1]["profile"]["stage"] == "stage2_numpy"
 
 
+def test_an_interruption_is_quiet_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(order: dict[str, Any], threads: int) -> Iterator[dict[str, Any]]:
+        raise KeyboardInterrupt
+        yield {}
+
+    monkeypatch.setattr(profiling.worker, "messages", interrupted)
+    result = run("2", "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "interrupted: nothing was written" in result.stderr
+    assert os.listdir(tmp_path / "out") == []
+
+
 ONCE = profiling.Effort(1, 1.0)
 
 
