@@ -105,18 +105,18 @@ def _lines(profile: Profile) -> list[_Line]:
 
 
 def _line_of(each: Timed, lines: list[_Line]) -> _Line:
-    """The line of an operation: that of its layer, where there is one already."""
+    """The line of an operation: that of its layer or, without one, of its name, where there is one already."""
     operation = each.operation
     if operation.layer:
         wanted = set(operation.layer.split(", "))
         for line in lines:
             if wanted & set(line.layers.split(", ")):
                 return line
-    elif operation.kind == "loss":
-        for line in lines:
-            if line.name == "loss":
-                return line
     name = "loss" if operation.kind == "loss" else operation.name.replace(" + bias", "").partition(":")[0]
+    if not operation.layer:
+        for line in lines:
+            if (line.layers, line.name) == ("", name):
+                return line
     lines.append(_Line(operation.layer, name))
     return lines[-1]
 
