@@ -1,6 +1,8 @@
 """Joined operations in planned memory give what a kernel for every operation gives; and a refusal changes nothing."""
 
 import copy
+import json
+import sys
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ import pytest
 
 from shared.architectures import Architecture, lenet5, residual_cnn
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
+from shared.machine import processes
 from stage4_numba_cuda import layered, network, optimizers
 from stage4_numba_cuda.arrays import copy as copied
 from stage4_numba_cuda.arrays import to_host
@@ -16,6 +19,7 @@ from stage4_numba_cuda.layered_plan import placed, schedule
 from tests.layered_forms import FORMS
 from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
 from tests.stage4_numba_cuda.test_graphs import pytestmark as needs_emulator
+from tests.wide import wide
 
 __all__ = ["recorder"]
 
@@ -227,3 +231,13 @@ def test_a_changed_momentum_of_a_batch_normalisation_is_not_lost_in_a_graph(reco
     made.layers[1].momentum = 0.0
     made.train_step(*batch(SMALL, 4), optimizer)
     assert np.array_equal(to_host(made.running_statistics[0]), before)
+
+
+@wide
+@needs_emulator
+def test_the_kernels_and_grids_of_a_gpu_give_what_stage_2_gives() -> None:
+    done = processes.run([sys.executable, "-m", "tests.stage4_numba_cuda.layered_as_on_a_gpu"], 600)
+    assert done.code == 0, done.errors
+    worst = json.loads(done.output)
+    assert len(worst) == 3
+    assert max(worst.values()) < 1e-10

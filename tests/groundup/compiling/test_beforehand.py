@@ -41,7 +41,7 @@ def test_the_list_is_what_a_rehearsal_launches() -> None:
         done = processes.run(command, 300, text=json.dumps(order))
         assert done.code == 0, done.errors
         answer = json.loads(done.output)
-        assert answer["rows"] == 50  # those of one pass on stage 4, without other processes
+        assert answer["rows"] == 58  # those of one pass on stage 4, without other processes
         for part, names in answer["kernels"].items():
             found.setdefault(part, set()).update(names)
     launched = {part: names for part, names in found.items() if names}
