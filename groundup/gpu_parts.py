@@ -3,7 +3,7 @@
     device         the GPU, its driver and the versions; begins with a trial kernel
     correctness    every rung against float64, and on a GPU all operations against stage 2
     ladder, launches, steps, training
-                   measured by shared/bench; shared/bench/gpu_plan.py says at which sizes
+                   measured by shared/bench; shared/bench/on_gpu/gpu_plan.py says at which sizes
     sanitizer      compute-sanitizer over every kernel
     suite          the tests of stage 4
 
@@ -27,9 +27,9 @@ from typing import Any
 from xml.etree import ElementTree
 
 from groundup.doctor.survey import trial
-from shared.bench import gpu_plan
-from shared.bench.gpu_plan import NO_GPU, GpuPlan
-from shared.bench.results import write_json
+from shared.bench.on_gpu import gpu_plan
+from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
+from shared.bench.records.results import write_json
 from shared.checks.equivalence import check_stage
 from shared.checks.rungs import SIZES, SMALL_SIZES, RungCheck, rung_checks
 from shared.checks.tolerance import describe_tolerances
@@ -174,7 +174,7 @@ def _compared(part: Part, check: RungCheck) -> None:
 
 
 def measured(name: str) -> Callable[[Part], None]:
-    """The part of that name of shared.bench.gpu_plan."""
+    """The part of that name of shared.bench.on_gpu.gpu_plan."""
 
     def run(part: Part) -> None:
         wrong = []

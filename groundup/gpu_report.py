@@ -35,8 +35,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from shared.bench import gpu_record
-from shared.bench.results import results_folder, write_json
+from shared.bench.on_gpu import gpu_record
+from shared.bench.records.results import results_folder, write_json
 from shared.machine import processes
 
 SHARES = {
@@ -114,7 +114,7 @@ def run_part(given: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
     try:
         from groundup.gpu_parts import BACKEND, PARTS, Part  # chooses the backend, which the process above need not
-        from shared.bench.gpu_plan import GpuPlan
+        from shared.bench.on_gpu.gpu_plan import GpuPlan
     except RuntimeError as error:
         print(f"{given.part}: {error}", file=sys.stderr)
         if given.result:
@@ -157,7 +157,7 @@ def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str
 def _charts(document: dict[str, Any], out: Path) -> None:
     """Draw what there is to draw; without matplotlib, or where a chart fails, the numbers are there all the same."""
     try:
-        from shared.charts.gpu_report import draw
+        from shared.charts.figures.gpu_report import draw
 
         document["charts"] = draw(document, out)
     except Exception as error:
@@ -168,7 +168,7 @@ def _charts(document: dict[str, Any], out: Path) -> None:
 def record(out: Path, document: dict[str, Any], records: Path = gpu_record.RECORDS) -> Path:
     """Copy the results and the charts to where the documentation keeps them, into a folder of this device and day.
 
-    `python -m shared.bench.gpu_record` then makes the numbers that are shown beside emulated results. Raises ValueError
+    `python -m shared.bench.on_gpu.gpu_record` then makes the numbers shown beside emulated results. Raises ValueError
     for what no GPU measured.
     """
     if document["emulated"] is not False:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from shared.architectures import Architecture
-from shared.charts.activation_maps import LayerMaps
+from shared.charts.figures.activation_maps import LayerMaps
 from shared.contract import load_part, load_stage
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Layer, Residual, describe
 from shared.numbers import plural

@@ -16,8 +16,8 @@ import numpy as np
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from shared.architectures import Architecture
-from shared.charts.architecture import TITLES
-from shared.charts.inside import Findings, confused, save_all
+from shared.charts.figures.architecture import TITLES
+from shared.charts.figures.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import SIDE, Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation

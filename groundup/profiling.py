@@ -20,10 +20,10 @@ from groundup.race import without_convolutions
 from groundup.stages import stages_for
 from groundup.train import hidden_sizes
 from shared.architectures import named
-from shared.bench import threads as thread_settings
-from shared.bench.gpu import on_gpu
-from shared.bench.results import write_json
-from shared.bench.steps import Case
+from shared.bench.kinds.steps import Case
+from shared.bench.measuring import threads as thread_settings
+from shared.bench.on_gpu.gpu import on_gpu
+from shared.bench.records.results import write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import SIDE
 from shared.machine.hardware import usable_cores
@@ -158,8 +158,8 @@ def run(
 
 def write(results: Results, folder: Path) -> list[Path]:
     """Write profile.json, trace.json and a chart for each stage; returns the paths. OSError where that cannot be."""
-    from shared.charts.profile import profile_chart  # here, as groundup/cli.py says
-    from shared.charts.save import save
+    from shared.charts.drawing.save import save
+    from shared.charts.figures.profile import profile_chart  # here, as groundup/cli.py says
 
     paths = [write_json(folder / "profile.json", as_document(results))]
     paths.append(write_json(folder / "trace.json", trace(results.profiles)))

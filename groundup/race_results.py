@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from groundup.race import Agreement, Lap, Settings
-from shared.bench.document import Results
-from shared.bench.rows import BenchRow, Curve
-from shared.bench.timing import summarise
+from shared.bench.measuring.rows import BenchRow, Curve
+from shared.bench.measuring.timing import summarise
+from shared.bench.records.document import Results
 from shared.contract import is_emulated
 
 SCHEMA = 1
@@ -78,10 +78,10 @@ def draw(
         curves=[_curve(lap, settings) for lap in laps],
         environment=facts,
     )
-    from shared.charts.curves import training_curves  # here, as groundup/cli.py says
-    from shared.charts.ladder_share import ladder_share
-    from shared.charts.save import save
-    from shared.charts.staircase import staircase
+    from shared.charts.drawing.save import save
+    from shared.charts.figures.curves import training_curves  # here, as groundup/cli.py says
+    from shared.charts.figures.ladder_share import ladder_share
+    from shared.charts.figures.staircase import staircase
 
     charts = [training_curves(results, agree=agree), staircase(results, emulated=True), ladder_share(results)]
     return [path for chart in charts if chart is not None for path in save(chart.figure, folder / chart.name)]

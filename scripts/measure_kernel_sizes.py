@@ -20,7 +20,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from shared.bench.timing import Clock, Rounds, measure, random_arrays
+from shared.bench.measuring.timing import Clock, Rounds, measure, random_arrays
 from shared.contract import load_stage
 from shared.machine.environment import environment
 

@@ -24,9 +24,9 @@ import numpy as np
 from numba.core import types
 
 from ..intrinsics import Intrinsic
-from . import names
 from .functions import DeviceFunction
-from .source import FunctionSource
+from .reading import names
+from .reading.source import FunctionSource
 
 #: Number of kernels in the cache. If there are more, those that were not used for the longest time are removed.
 KEEP = 500

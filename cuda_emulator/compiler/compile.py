@@ -34,18 +34,18 @@ from ..errors import KernelError, KernelWarning
 from ..runtime.limits import SHARED_BYTES, most_together
 from ..runtime.together import Together
 from . import cache
+from .analysis.infer import in_short, variable_types
+from .analysis.regions import Regions
+from .analysis.uniformity import Uniformity, lower_masked_for_loops
+from .analysis.webs import split_webs
 from .diagnoses import failure, notes
-from .emit import LINE, Emitter, device_function, header, rounded
-from .infer import in_short, variable_types
-from .normalise import normalise, normalise_device
-from .regions import Regions
-from .source import FunctionSource
-from .statements import WAITS
-from .thread_code import Sites, Variant, context_of
+from .reading.normalise import normalise, normalise_device
+from .reading.source import FunctionSource
+from .reading.statements import WAITS
 from .trees import Collective, contains, walk
-from .uniformity import Uniformity, lower_masked_for_loops
 from .unit import Unit
-from .webs import split_webs
+from .writing.emit import LINE, Emitter, device_function, header, rounded
+from .writing.thread_code import Sites, Variant, context_of
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import KernelError
-from .source import FunctionSource, read_lines
+from .reading.source import FunctionSource, read_lines
 
 
 class DeviceFunction:

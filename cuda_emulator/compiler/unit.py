@@ -11,7 +11,7 @@ import numpy as np
 from numba import types
 
 from .functions import DeviceFunction
-from .source import FunctionSource
+from .reading.source import FunctionSource
 
 
 @dataclass(frozen=True)

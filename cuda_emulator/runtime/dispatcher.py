@@ -14,7 +14,7 @@ from functools import cached_property
 from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
-from ..compiler.source import FunctionSource, read_lines
+from ..compiler.reading.source import FunctionSource, read_lines
 from ..hooks import find_profiler
 from ..settings import Settings, current
 from . import limits
@@ -74,7 +74,7 @@ class Kernel(Facts):
 
     def _freeze_globals(self, types: tuple[Any, ...]) -> None:
         """Read the values of global names, if these argument types are new: Numba freezes them at each compilation."""
-        from ..compiler.names import read_again
+        from ..compiler.reading.names import read_again
 
         if types not in self._frozen:
             read_again(self.source)

@@ -37,7 +37,7 @@ from .workers import interruptible
 
 if TYPE_CHECKING:
     from ..compiler.compile import CompiledKernel
-    from ..compiler.source import FunctionSource
+    from ..compiler.reading.source import FunctionSource
 
 
 class Run:
@@ -52,7 +52,7 @@ class Run:
         self, compiled: CompiledKernel, grid: limits.Extent, block: limits.Extent, dynamic_bytes: int, most_events: int
     ) -> None:
         from ..compiler.compile import workspace, workspace_bytes
-        from ..compiler.emit import rounded
+        from ..compiler.writing.emit import rounded
 
         self.compiled, self.grid, self.block, self.dynamic_bytes = compiled, grid, block, dynamic_bytes
         tables = compiled.facts["TRACE"]
@@ -100,7 +100,7 @@ class Run:
         try:
             interruptible(run, self.status)
         except errors.NumbaError as error:
-            from ..compiler.infer import in_short
+            from ..compiler.analysis.infer import in_short
 
             raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
         except Stopped:

@@ -23,7 +23,7 @@ from .unwritten import unwritten_bytes
 
 if TYPE_CHECKING:
     from ..compiler.compile import CompiledKernel
-    from ..compiler.source import FunctionSource
+    from ..compiler.reading.source import FunctionSource
     from .dispatcher import Kernel
 
 MOST_EVENTS = 8_000_000
@@ -176,8 +176,8 @@ def described(value: Any) -> str:
 
 def called(source: FunctionSource) -> list[FunctionSource]:
     """The device functions that a kernel calls, directly or through others, each once."""
-    from ..compiler import names
     from ..compiler.functions import DeviceFunction
+    from ..compiler.reading import names
 
     found: dict[int, FunctionSource] = {}
 

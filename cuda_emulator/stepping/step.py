@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from ..compiler import diagnoses
-from ..compiler.names import is_cuda
-from ..compiler.source import FunctionSource
+from ..compiler.reading.names import is_cuda
+from ..compiler.reading.source import FunctionSource
 from ..errors import KernelError, KernelWarning
 from ..intrinsics import BARRIERS, GRID_BARRIER, Intrinsic
 from ..runtime.together import unmet

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.statics import as_dtype
+from ..compiler.reading.statics import as_dtype
 from ..errors import KernelError
 from ..runtime.limits import shared_memory
 from .step_memory import Atomics, Checked, fresh_array

@@ -21,11 +21,11 @@ from typing import Any
 import numba
 import numpy as np
 
-from ..compiler import groups
-from ..compiler.names import UNKNOWN, callable_in_kernels, constant, cuda_path, look_up
-from ..compiler.nested import NestedFunction, nested_functions
-from ..compiler.signatures import by_position
-from ..compiler.source import FunctionSource, own_nodes
+from ..compiler.reading import groups
+from ..compiler.reading.names import UNKNOWN, callable_in_kernels, constant, cuda_path, look_up
+from ..compiler.reading.nested import NestedFunction, nested_functions
+from ..compiler.reading.signatures import by_position
+from ..compiler.reading.source import FunctionSource, own_nodes
 from ..intrinsics import COLLECTIVES, GRID_BARRIER, LOADS, NOT_SUPPORTED, STORES, not_supported
 from .step_numbers import OPERATORS
 

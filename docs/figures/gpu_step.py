@@ -12,7 +12,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from style import BLUE, GREEN, GROUND, HERE, INK, ORANGE, PANEL, PINK, QUIET, RULE, SAND, figure, text
 
-from shared.bench.gpu_record import REPORT, load
+from shared.bench.on_gpu.gpu_record import REPORT, load
 from shared.numbers import three_digits
 
 RECORD = HERE.parent / "benchmarks" / "gpu" / "nvidia-h100-80gb-hbm3-2026-11-22"

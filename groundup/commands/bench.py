@@ -13,14 +13,14 @@ from rich.console import Console
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
 from groundup.compiling import beforehand
-from shared.bench import gpu_record
-from shared.bench.document import Results, as_document
-from shared.bench.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU
-from shared.bench.progress import Bar, Guessing
-from shared.bench.results import as_json, results_folder, write_json
-from shared.bench.session import Session
-from shared.bench.tables import recorded, tables
-from shared.bench.trust import doubts
+from shared.bench.measuring.trust import doubts
+from shared.bench.on_gpu import gpu_record
+from shared.bench.records.document import Results, as_document
+from shared.bench.records.results import as_json, results_folder, write_json
+from shared.bench.records.tables import recorded, tables
+from shared.bench.running.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU
+from shared.bench.running.progress import Bar, Guessing
+from shared.bench.running.session import Session
 from shared.machine.environment import describe, emulation
 from shared.numbers import plural
 
@@ -103,7 +103,8 @@ def bench(
         results = session.run(predict=predict)
     if not results.complete:
         typer.echo(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
-    from shared.charts import book, page  # here, as groundup/cli.py says
+    from shared.charts import book  # here, as groundup/cli.py says
+    from shared.charts.report import page  # here, as groundup/cli.py says
 
     charts = book.draw(results, emulated=emulated)
     book.save_all(charts, out)

@@ -11,7 +11,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from shared.bench.compare import (
+from shared.bench.measuring.rows import BenchRow
+from shared.bench.records.compare import (
     FASTER,
     SAME,
     SLOWER,
@@ -26,9 +27,8 @@ from shared.bench.compare import (
     title,
     warnings,
 )
-from shared.bench.document import Results, load
-from shared.bench.results import as_json
-from shared.bench.rows import BenchRow
+from shared.bench.records.document import Results, load
+from shared.bench.records.results import as_json
 from shared.machine.environment import describe
 from shared.numbers import duration, noise_text, size_of, three_digits
 

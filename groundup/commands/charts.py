@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from shared.bench import gpu_record
-from shared.bench.document import load, read_json
-from shared.bench.results import results_folder
+from shared.bench.on_gpu import gpu_record
+from shared.bench.records.document import load, read_json
+from shared.bench.records.results import results_folder
 from shared.numbers import plural
 
 PAGE = "report.html"
@@ -42,7 +42,8 @@ def charts(
         return
     found = load(results)
     folder = results_folder(out or results.parent)
-    from shared.charts import book, page  # here, as groundup/cli.py says
+    from shared.charts import book  # here, as groundup/cli.py says
+    from shared.charts.report import page  # here, as groundup/cli.py says
 
     drawn = book.draw(found, emulated=emulated)
     book.save_all(drawn, folder)
@@ -58,7 +59,7 @@ def charts(
 def _gpu_charts(report: Path, out: Path | None) -> None:
     document = gpu_record.load(report)
     folder = results_folder(out or report.parent)
-    from shared.charts import gpu_report
+    from shared.charts.figures import gpu_report
 
     drawn = gpu_report.draw(document, folder)
     if not drawn:

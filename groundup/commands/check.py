@@ -15,7 +15,7 @@ from groundup import check as checking
 from groundup.as_it_goes import as_it_goes
 from groundup.check import Findings, Settings
 from groundup.stages import all_stages, named_stages
-from shared.bench.results import as_json
+from shared.bench.records.results import as_json
 from shared.checks.gradients import LIMIT
 from shared.contract import STAGES, load_stage
 from shared.numbers import two_digits

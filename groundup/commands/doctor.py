@@ -10,7 +10,7 @@ from rich.text import Text
 
 from groundup.doctor import Diagnosis, diagnose
 from groundup.doctor.report import FIX, lines, outcome
-from shared.bench.results import as_json
+from shared.bench.records.results import as_json
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 """The colour of each status; the word is printed, too, because not every screen and reader shows colours."""

@@ -14,7 +14,7 @@ from groundup.course.manifest import Task, course
 from groundup.course.rules.detecting import Answered
 from groundup.course.rules.detecting import answer as judge_answer
 from groundup.course.rules.states import state
-from shared.bench.results import as_json
+from shared.bench.records.results import as_json
 
 KINDS_HELP = "\n".join(f"  {name:<18} {meaning}" for name, meaning in KINDS.items())
 

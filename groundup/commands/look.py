@@ -58,8 +58,8 @@ def _draw(name: str, out: Path | None, json: bool) -> None:
     network = named(name)
     typer.echo(json_module.dumps(network.to_json(), indent=2) if json else network.drawing())
     if out is not None:
-        from shared.charts.architecture import TITLES, drawing
-        from shared.charts.save import save
+        from shared.charts.drawing.save import save
+        from shared.charts.figures.architecture import TITLES, drawing
 
         files = save(drawing(network, TITLES[name]).figure, out / name, dark=True)
         if not json:

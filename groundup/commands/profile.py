@@ -13,7 +13,7 @@ from rich.console import Console
 from groundup import profiling
 from groundup.profiling import Settings
 from shared.architectures import NAMED
-from shared.bench.results import as_json, results_folder
+from shared.bench.records.results import as_json, results_folder
 from shared.machine.environment import describe
 from shared.numbers import plural
 from shared.profile.document import Results, as_document

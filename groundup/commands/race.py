@@ -15,9 +15,9 @@ from groundup.commands.race_summary import disagreements, show
 from groundup.race_bar import RaceBar
 from groundup.stages import stages_for
 from shared.architectures import NAMED
-from shared.bench.ladders import ladder_rows
-from shared.bench.results import as_json, results_folder, write_json
-from shared.bench.turns import Effort
+from shared.bench.kinds.ladders import ladder_rows
+from shared.bench.measuring.turns import Effort
+from shared.bench.records.results import as_json, results_folder, write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, limited, load_dataset
 from shared.machine.environment import environment

@@ -25,7 +25,7 @@ from typing import Any
 from groundup.compiling.check import CompilerMissing, Worker
 from groundup.kernels.entries import PACKAGE, argument_types
 from groundup.kernels.quick_bench import KNOWN, QUICK
-from shared.bench.plan import Plan, jobs
+from shared.bench.running.plan import Plan, jobs
 from shared.contract import STAGES, stage_facts
 from shared.machine.hardware import usable_cores
 from shared.numbers import duration, plural

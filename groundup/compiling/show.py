@@ -17,7 +17,7 @@ from groundup.as_it_goes import SELDOM, as_it_goes
 from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, architecture, compile_all, jobs
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
-from shared.bench.results import as_json
+from shared.bench.records.results import as_json
 
 SASS = "pip install 'groundup[sass]'"
 NARROWEST = 100

@@ -1,37 +1,9 @@
-"""The figures, one file for each kind, in one house style, and what puts them together.
+"""The figures, in one house style, and what puts them together.
 
-    colours        every colour, on a light and on a dark screen
-    style          the sizes of the house; an empty figure
-    svg, save      files and elements of a page: one drawing, both palettes
-    contenders     names, colours and markers of the stages and libraries; the small print
-    axes           logarithmic axes, labels that make room for each other, columns of numbers
-    words          numbers with their units, for headlines and alternative texts
-
-    ladder_share   every rung as a share of the best library
-    sizes          speed against size, and where the GPU starts to win
-    ladder_sizes   the same for every rung, stage by stage
-    roofline       every rung under the measured roofs of the machine
-    convolution_ladder   every rung of each floor, on the convolutions of the known networks
-    products_and_steps   both beside the libraries
-    operations     every operation, forward and backward, beside NumPy
-    staircase      the time of an epoch on each stage, and the factors between
-    step_parts     where the time of one training step goes
-    curves         training curves of all stages over each other
-    accuracy       accuracy against seconds of training
-    inference      images per second against the batch
-    memory         the most memory that a training holds
-    phases         import, compile, copy in, compute, copy out
-    profile        a training step by its layers; of a Profile, not Results
-    architecture   the layers of a network, its parameters and its work; of an Architecture, not Results
-    inside         what a trained network looks for and confuses; of Findings, not Results
-
-    activation_maps  what each layer of a convolutional network makes of one image
-
-    gpu_report     the four figures of the GPU report
-
-    book           all of them, in reading order
-    page           one HTML file of figures, tables and environment. Its parts: page_figures, page_tables,
-                   page_machine, page_numbers at its head, page_style
+    drawing    colours, sizes, axes, words and files: what every figure is made with
+    figures    one file for each figure
+    book       all of them, in reading order
+    report     one HTML file of figures, tables and environment
 
 A figure is a function from `Results` to a `Chart`, or to None where too little was measured for it.
 """

@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from shared.bench.document import Results
-from shared.charts.accuracy import accuracy_in_time
-from shared.charts.convolution_ladder import convolution_ladder_1, convolution_ladder_2, convolution_ladder_3
-from shared.charts.curves import training_curves
-from shared.charts.inference import inference
-from shared.charts.ladder_share import ladder_share
-from shared.charts.ladder_sizes import ladder_sizes
-from shared.charts.memory import memory
-from shared.charts.operations import operations
-from shared.charts.phases import phases
-from shared.charts.products_and_steps import products, steps
-from shared.charts.roofline import roofline
-from shared.charts.save import save
-from shared.charts.sizes import speed_against_size
-from shared.charts.staircase import staircase
-from shared.charts.step_parts import step_parts
-from shared.charts.style import Chart
+from shared.bench.records.document import Results
+from shared.charts.drawing.save import save
+from shared.charts.drawing.style import Chart
+from shared.charts.figures.accuracy import accuracy_in_time
+from shared.charts.figures.convolution_ladder import convolution_ladder_1, convolution_ladder_2, convolution_ladder_3
+from shared.charts.figures.curves import training_curves
+from shared.charts.figures.inference import inference
+from shared.charts.figures.ladder_share import ladder_share
+from shared.charts.figures.ladder_sizes import ladder_sizes
+from shared.charts.figures.memory import memory
+from shared.charts.figures.operations import operations
+from shared.charts.figures.phases import phases
+from shared.charts.figures.products_and_steps import products, steps
+from shared.charts.figures.roofline import roofline
+from shared.charts.figures.sizes import speed_against_size
+from shared.charts.figures.staircase import staircase
+from shared.charts.figures.step_parts import step_parts
 
 FIGURES: tuple[Callable[..., Chart | None], ...] = (
     staircase,

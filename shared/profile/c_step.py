@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.bench.operation_table import Work
-from shared.bench.steps import Case, batch_of
+from shared.bench.kinds.operation_table import Work
+from shared.bench.kinds.steps import Case, batch_of
 from shared.contract import Stage, load_part
 from shared.layers import Activate, Placed, parameters_of
 from shared.profile import work

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, Protocol
 
-from shared.bench.timing import Measurement
+from shared.bench.measuring.timing import Measurement
 from shared.profile.operations import Operation
 
 

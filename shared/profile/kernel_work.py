@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from shared.bench.operation_table import Work
+from shared.bench.kinds.operation_table import Work
 from shared.contract import ACTIVATIONS
 from shared.layers import (
     Activate,

@@ -13,7 +13,7 @@ from itertools import takewhile
 from typing import Any
 
 from shared.architectures import Architecture
-from shared.bench.operation_table import Work
+from shared.bench.kinds.operation_table import Work
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Placed, Residual
 from shared.profile import work
 from shared.windows import pair

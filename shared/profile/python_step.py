@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from itertools import cycle, repeat
 from typing import Any
 
-from shared.bench.steps import Case, batch_of
+from shared.bench.kinds.steps import Case, batch_of
 from shared.contract import Stage
 from shared.profile.found import Noted
 from shared.profile.operations import BACKWARD, FORWARD, LOSS, UPDATE, plain

@@ -1,6 +1,6 @@
 """The roofs of this machine: how fast it can compute at most, and how fast it can move bytes, by how many there are.
 
-Both are measured (shared/bench/machine.py), with as many threads as the profiled step may use: a loop that only
+Both are measured (shared/bench/kinds/machine.py), with as many threads as the profiled step may use: a loop that only
 multiplies and adds in registers, and the triad a = b + s c over arrays that fit a cache or do not.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from shared.bench.machine import bandwidth_rows, peak_rows
+from shared.bench.kinds.machine import bandwidth_rows, peak_rows
 from shared.contract import Stage
 from shared.numbers import size_of
 

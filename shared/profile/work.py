@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 
-from shared.bench.operation_table import (
+from shared.bench.kinds.operation_table import (
     ACTIVATION_FLOPS,
     LABEL_BYTES,
     LOSS_BYTES,

@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shared.bench import children
-from shared.bench.results import as_json_line
-from shared.bench.steps import Case
+from shared.bench.kinds.steps import Case
+from shared.bench.measuring import children
+from shared.bench.records.results import as_json_line
 from shared.contract import StageUnavailable, load_stage
 from shared.machine.environment import environment
 from shared.profile.measure import Effort, profile

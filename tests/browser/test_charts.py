@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from shared.charts import book, page, style
+from shared.charts import book
+from shared.charts.drawing import style
+from shared.charts.report import page
 from tests.shared.bench import bench_results as made
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)

@@ -15,8 +15,8 @@ from numba import float32, int32
 
 from cuda_emulator import cuda
 from cuda_emulator.compiler.functions import DeviceFunction
-from cuda_emulator.compiler.normalise import normalise
-from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.reading.normalise import normalise
+from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.compiler.trees import Collective, copied
 from cuda_emulator.compiler.unit import Unit
 from cuda_emulator.errors import KernelError

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from cuda_emulator import options
-from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.errors import KernelError
 from cuda_emulator.stepping.step import run_kernel
 from tests.cuda_emulator.fuzz_kernels import arguments

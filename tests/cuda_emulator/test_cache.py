@@ -14,8 +14,8 @@ from numba import types
 
 from cuda_emulator import cuda
 from cuda_emulator.compiler import cache
-from cuda_emulator.compiler.source import FunctionSource
-from cuda_emulator.compiler.thread_code import Variant
+from cuda_emulator.compiler.reading.source import FunctionSource
+from cuda_emulator.compiler.writing.thread_code import Variant
 from tests.cuda_emulator.emulator_steps import device, function
 from tests.wide import wide
 

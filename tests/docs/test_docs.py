@@ -31,7 +31,7 @@ SHORTER_COMMANDS = {"groundup check": ["2"]}
 """The same for a whole command: test_check_command has all stages checked."""
 
 SHORTER_MODULES = {
-    "shared.bench.emulator_speed": ["--quick"],
+    "shared.bench.emulator.emulator_speed": ["--quick"],
     "groundup.gpu_report": ["--quick", "--only", "device"],
 }
 """The same for `python -m MODULE`."""
@@ -50,7 +50,7 @@ RUN_ELSEWHERE = {
     "groundup check stage4": "test_check_command checks all stages at once",
     "GROUNDUP_EMULATOR=nobounds groundup train stage4": "test_emulator_limits reads the word; the rest is run without",
     "python examples/classics.py": "test_classics runs the script for each stage",
-    "python -m shared.bench.emulator_speed --json emulator.json": "test_emulator_speed runs the command",
+    "python -m shared.bench.emulator.emulator_speed --json emulator.json": "test_emulator_speed runs the command",
 }
 """Commands that take long and that another test runs, and which."""
 

@@ -12,10 +12,10 @@ import pytest
 
 from groundup import gpu_parts, gpu_report
 from groundup.gpu_parts import BACKEND, Part
-from shared.bench import gpu_plan
-from shared.bench.gpu_plan import GpuPlan
-from shared.bench.rows import BenchRow
-from shared.bench.timing import summarise
+from shared.bench.measuring.rows import BenchRow
+from shared.bench.measuring.timing import summarise
+from shared.bench.on_gpu import gpu_plan
+from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.checks.rungs import RungCheck
 from shared.checks.tolerance import compare, failed
 from shared.machine.processes import Finished

@@ -54,7 +54,7 @@ MAY_IMPORT = {
 """What each room may import beside itself. A module belongs to the room with the longest name that it begins with."""
 
 RECURSIVE = {
-    f"cuda_emulator.compiler.{name}"
+    f"cuda_emulator.compiler.reading.{name}"
     for name in ("assignments", "calls", "declarations", "expressions", "groups", "inline", "normalise", "statements")
 }
 """The emulator's rewriter: a statement holds expressions, and a call in an expression can bring the statements of a
@@ -104,10 +104,10 @@ def test_no_files_import_each_other_in_a_circle() -> None:
         ("shared.data.idx", "from groundup import cli"),
         ("shared.checks.tolerance", "from shared.bench import timing"),
         (
-            "shared.bench.timing",
+            "shared.bench.measuring.timing",
             "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from shared.charts import style",
         ),
-        ("shared.charts.style", "import stage3_c.library as library"),
+        ("shared.charts.drawing.style", "import stage3_c.library as library"),
         ("groundup.lens.page", "from groundup.commands.lens import lens"),
         ("groundup.inside", "from stage4_numba_cuda.backend import BACKEND"),
     ],
@@ -123,7 +123,7 @@ def test_a_planted_import_against_the_rules_is_found(module: str, line: str) -> 
     ("lower", "higher"),
     [
         ("stage3_c.dense", "stage3_c.network"),
-        ("shared.bench.rows", "shared.bench.session"),
+        ("shared.bench.measuring.rows", "shared.bench.running.session"),
         ("groundup.lens.profile", "groundup.lens.page"),
         ("cuda_emulator.settings", "cuda_emulator.namespace"),
     ],

@@ -349,9 +349,9 @@ def test_a_launch_that_gave_up_is_told_though_another_follows_it(monkeypatch: py
 @wide
 @on_the_emulator
 def test_the_bench_times_it_beside_the_rung_below() -> None:
-    from shared.bench import resident_steps
-    from shared.bench.steps import Case
-    from shared.bench.turns import Effort
+    from shared.bench.kinds.steps import Case
+    from shared.bench.measuring.turns import Effort
+    from shared.bench.on_gpu import resident_steps
 
     effort, case = Effort(repeats=1, minimum_sample=0.0, threads=1), Case((12, 8, 4), 8, "float32")
     rows = list(resident_steps.resident_rows([STAGE], cases=[case], effort=effort, steps=4))

@@ -26,7 +26,7 @@ PLACES = {
     "shared/inside.py": "groundup/inside.py",
     "shared/live.py": "groundup/live.py",
     "shared/race.py": "groundup/race.py",
-    "shared/results.py": "shared/bench/results.py",
+    "shared/results.py": "shared/bench/records/results.py",
     "shared/check_ops.py": "shared/checks/ops.py",
     "shared/check_pair.py": "shared/checks/pair.py",
     "shared/check_problems.py": "shared/checks/problems.py",

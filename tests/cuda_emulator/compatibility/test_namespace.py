@@ -11,7 +11,7 @@ import pytest
 
 import cuda_emulator as emulator
 from cuda_emulator import KernelError, cuda, install, uninstall
-from cuda_emulator.compiler.names import is_cuda
+from cuda_emulator.compiler.reading.names import is_cuda
 
 
 @pytest.fixture

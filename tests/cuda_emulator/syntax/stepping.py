@@ -3,7 +3,7 @@
 import pytest
 
 from cuda_emulator import KernelError
-from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.stepping.step import run_kernel
 
 ORDERS = ["forward", "reverse", 0, 1]

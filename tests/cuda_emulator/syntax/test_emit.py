@@ -10,8 +10,8 @@ from numba import njit, types
 
 from cuda_emulator import cuda, helpers
 from cuda_emulator.compiler.compile import generate
-from cuda_emulator.compiler.source import FunctionSource
-from cuda_emulator.compiler.thread_code import Variant
+from cuda_emulator.compiler.reading.source import FunctionSource
+from cuda_emulator.compiler.writing.thread_code import Variant
 from cuda_emulator.errors import KernelError
 from tests.cuda_emulator.emulator_steps import device, expected, function
 

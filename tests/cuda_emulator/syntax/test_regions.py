@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from numba import types
 
-from cuda_emulator.compiler.normalise import normalise
-from cuda_emulator.compiler.regions import (
+from cuda_emulator.compiler.analysis.regions import (
     CollectiveCall,
     Jump,
     Leave,
@@ -18,10 +17,11 @@ from cuda_emulator.compiler.regions import (
     UniformIf,
     UniformLoop,
 )
-from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.analysis.uniformity import Uniformity, lower_masked_for_loops
+from cuda_emulator.compiler.analysis.webs import split_webs
+from cuda_emulator.compiler.reading.normalise import normalise
+from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.compiler.trees import placed
-from cuda_emulator.compiler.uniformity import Uniformity, lower_masked_for_loops
-from cuda_emulator.compiler.webs import split_webs
 from tests.cuda_emulator.emulator_steps import function, text
 
 VECTOR, MATRIX = types.float32[::1], types.float32[:, ::1]

@@ -15,7 +15,7 @@ import pytest
 from numba import njit
 
 from cuda_emulator import KernelError, cuda, options
-from cuda_emulator.compiler.signatures import PARAMETERS
+from cuda_emulator.compiler.reading.signatures import PARAMETERS
 from cuda_emulator.intrinsics import ATOMICS, COLLECTIVES, LOADS, STORES
 
 

@@ -4,12 +4,12 @@ import ast
 
 import pytest
 
-from cuda_emulator.compiler.normalise import normalise
-from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.analysis.uniformity import Uniformity, lower_masked_for_loops
+from cuda_emulator.compiler.analysis.webs import split_webs
+from cuda_emulator.compiler.reading.normalise import normalise
+from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.compiler.trees import walk
-from cuda_emulator.compiler.uniformity import Uniformity, lower_masked_for_loops
 from cuda_emulator.compiler.unit import Unit
-from cuda_emulator.compiler.webs import split_webs
 from cuda_emulator.errors import KernelError
 from tests.cuda_emulator.emulator_steps import expected, function, text
 

@@ -2,8 +2,8 @@
 
 import pytest
 
+from cuda_emulator.compiler.analysis.webs import split_webs
 from cuda_emulator.compiler.unit import Unit
-from cuda_emulator.compiler.webs import split_webs
 from tests.cuda_emulator.emulator_steps import expected, normal_form, text
 
 

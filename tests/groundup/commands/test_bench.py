@@ -11,10 +11,11 @@ from typer.testing import CliRunner
 
 from groundup.commands import bench as command
 from shared import contract
-from shared.bench import session, worker
-from shared.bench.document import load
-from shared.bench.plan import PARTS, Plan, jobs
-from shared.charts import book, page
+from shared.bench.records.document import load
+from shared.bench.running import session, worker
+from shared.bench.running.plan import PARTS, Plan, jobs
+from shared.charts import book
+from shared.charts.report import page
 from shared.machine.environment import environment
 from tests.shared.bench.bench_results import full_results
 from tests.stages import USABLE_STAGES

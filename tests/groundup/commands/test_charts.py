@@ -10,9 +10,9 @@ import typer
 from typer.testing import CliRunner, Result
 
 from groundup.commands.charts import charts
-from shared.bench import gpu_record
-from shared.bench.document import Results, as_document
-from shared.bench.results import write_json
+from shared.bench.on_gpu import gpu_record
+from shared.bench.records.document import Results, as_document
+from shared.bench.records.results import write_json
 from shared.charts import book
 from tests.shared.bench import bench_results as made
 

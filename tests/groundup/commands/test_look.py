@@ -15,9 +15,9 @@ from groundup.commands import look as command
 from groundup.train import DEFAULTS
 from shared import contract
 from shared.architectures import Architecture, named
-from shared.charts import inside as charts
-from shared.charts.style import Chart
-from shared.charts.words import NO_BREAK
+from shared.charts.drawing.style import Chart
+from shared.charts.drawing.words import NO_BREAK
+from shared.charts.figures import inside as charts
 from shared.data.datasets import Dataset, Split, load_dataset
 from shared.data.normalisation import Normalisation
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual

@@ -49,9 +49,9 @@ def pretend_gpu(multiprocessors: int) -> None:
     backend.BACKEND = dataclasses.replace(backend.BACKEND, name="gpu", reason="a rehearsal")
     device = type(backend.cuda.get_current_device())
     device.MULTIPROCESSOR_COUNT = multiprocessors  # type: ignore[attr-defined]
-    children = importlib.import_module("shared.bench.children")
+    children = importlib.import_module("shared.bench.measuring.children")
     children.ask = no_child
-    turns = importlib.import_module("shared.bench.turns")
+    turns = importlib.import_module("shared.bench.measuring.turns")
     turns.CallLimit.reason = lambda *arguments: None  # or a busy machine would leave out what a GPU does in no time
     persistent = importlib.import_module("stage4_numba_cuda.persistent")
     persistent.together = lambda *arguments: multiprocessors
@@ -86,7 +86,7 @@ def type_of(argument: Any) -> str:
 
 def jobs_of(plan: dict[str, Any]) -> Iterator[tuple[str, Callable[[], Iterator[Any]]]]:
     """(its part, a function that gives its rows) for each job of a plan's first pass, on stage 4 alone."""
-    from shared.bench.plan import Bench, Plan, jobs
+    from shared.bench.running.plan import Bench, Plan, jobs
     from shared.contract import load_stage
 
     chosen = Plan.from_dict(plan)

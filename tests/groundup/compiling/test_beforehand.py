@@ -13,8 +13,8 @@ from groundup.compiling import beforehand
 from groundup.compiling.beforehand import DeviceWorker, Kernel, prepare
 from groundup.compiling.check import CompilerMissing
 from groundup.kernels.quick_bench import KNOWN, QUICK
-from shared.bench import plan as planning
-from shared.bench.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
+from shared.bench.running import plan as planning
+from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
 from shared.contract import STAGES
 from shared.machine import processes
 from stage4_numba_cuda.backend import BACKEND

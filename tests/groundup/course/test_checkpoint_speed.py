@@ -4,7 +4,7 @@ import pytest
 
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.grading.checkpoints import phase3_c, phase4_forward_pass
-from shared.bench import gpu_record
+from shared.bench.on_gpu import gpu_record
 from tests.stages import REASONS
 
 

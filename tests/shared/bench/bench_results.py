@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from shared.bench.document import Results
-from shared.bench.gpu import NO_REFERENCE
-from shared.bench.rows import BenchRow, Curve, product_bytes
-from shared.bench.timing import Measurement
+from shared.bench.measuring.rows import BenchRow, Curve, product_bytes
+from shared.bench.measuring.timing import Measurement
+from shared.bench.on_gpu.gpu import NO_REFERENCE
+from shared.bench.records.document import Results
 from tests.shared.bench.bench_numbers import (
     CPU_STAGES,
     CUBLAS,

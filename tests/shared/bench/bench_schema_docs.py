@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.bench.schema import schema
+from shared.bench.records.schema import schema
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "benchmarks" / "schema.md"
 TABLE = re.compile(r"(<!-- fields: (\S+) -->\n)(.*?)(?=<!-- end -->)", re.DOTALL)

@@ -10,8 +10,8 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from shared.charts.colours import PAPER, READABLE, contrast, on_dark
-from shared.charts.style import SMALLEST
+from shared.charts.drawing.colours import PAPER, READABLE, contrast, on_dark
+from shared.charts.drawing.style import SMALLEST
 
 TOUCHING = 1.0
 """Points by which two boxes may overlap: a box is higher than its letters."""

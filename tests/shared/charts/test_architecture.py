@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from shared.architectures import NAMED, Architecture, mlp, named
-from shared.charts.architecture import TITLES, drawing, rows_of
-from shared.charts.save import save
-from shared.charts.style import Chart
+from shared.charts.drawing.save import save
+from shared.charts.drawing.style import Chart
+from shared.charts.figures.architecture import TITLES, drawing, rows_of
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Residual
 from tests.shared.charts import chart_checks
 

@@ -11,9 +11,10 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 
-from shared.bench.document import Results
-from shared.charts import book, style
-from shared.charts.style import Chart
+from shared.bench.records.document import Results
+from shared.charts import book
+from shared.charts.drawing import style
+from shared.charts.drawing.style import Chart
 from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only, timed, tiny_results
 from tests.shared.charts import chart_checks as checks
 from tests.wide import widely

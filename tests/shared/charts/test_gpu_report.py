@@ -1,4 +1,4 @@
-"""shared.charts.gpu_report: the four figures of the GPU report, and that no time of the emulator is drawn."""
+"""shared.charts.figures.gpu_report: the four figures of the GPU report, and that no time of the emulator is drawn."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.image import imread
 
-from shared.charts import gpu_report as report_charts
+from shared.charts.figures import gpu_report as report_charts
 
 
 def step(who: str, median: float, batch: int, **against: float) -> dict[str, Any]:

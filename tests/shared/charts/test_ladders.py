@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from shared.bench.document import Results
-from shared.bench.rows import BenchRow
-from shared.charts import ladder_share as shares
-from shared.charts import sizes
-from shared.charts.ladder_share import ladder_share
-from shared.charts.ladder_sizes import ladder_sizes
-from shared.charts.roofline import roofline
-from shared.charts.sizes import Crossing, overtaking, speed_against_size
-from shared.charts.style import Chart
-from shared.charts.words import NO_BREAK
+from shared.bench.measuring.rows import BenchRow
+from shared.bench.records.document import Results
+from shared.charts.drawing.style import Chart
+from shared.charts.drawing.words import NO_BREAK
+from shared.charts.figures import ladder_share as shares
+from shared.charts.figures import sizes
+from shared.charts.figures.ladder_share import ladder_share
+from shared.charts.figures.ladder_sizes import ladder_sizes
+from shared.charts.figures.roofline import roofline
+from shared.charts.figures.sizes import Crossing, overtaking, speed_against_size
 from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only
 
 

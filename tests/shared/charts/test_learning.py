@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shared.bench.document import Results
-from shared.bench.rows import Curve
-from shared.charts.accuracy import accuracy_in_time
-from shared.charts.curves import training_curves
-from shared.charts.style import Chart
-from shared.charts.words import NO_BREAK
+from shared.bench.measuring.rows import Curve
+from shared.bench.records.document import Results
+from shared.charts.drawing.style import Chart
+from shared.charts.drawing.words import NO_BREAK
+from shared.charts.figures.accuracy import accuracy_in_time
+from shared.charts.figures.curves import training_curves
 from tests.shared.bench.bench_results import CPU_STAGES, FOUR, ONE, THREE, TWO, full_results, gpu_results, only
 
 

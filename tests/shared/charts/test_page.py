@@ -11,13 +11,14 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from shared.bench import gpu_record
-from shared.bench.document import Results
-from shared.charts import book, page
-from shared.charts.page_machine import fact
-from shared.charts.page_numbers import headlines
-from shared.charts.page_tables import sections, with_noise
-from shared.charts.style import Chart, house_style
+from shared.bench.on_gpu import gpu_record
+from shared.bench.records.document import Results
+from shared.charts import book
+from shared.charts.drawing.style import Chart, house_style
+from shared.charts.report import page
+from shared.charts.report.page_machine import fact
+from shared.charts.report.page_numbers import headlines
+from shared.charts.report.page_tables import sections, with_noise
 from tests.shared.bench import bench_results as made
 from tests.wide import wide
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from shared.architectures import named
-from shared.bench.timing import summarise
-from shared.charts.profile import profile_chart
-from shared.charts.save import save
+from shared.bench.measuring.timing import summarise
+from shared.charts.drawing.save import save
+from shared.charts.figures.profile import profile_chart
 from shared.machine.environment import environment
 from shared.profile.found import Bound, Noted, Profile, Timed
 from shared.profile.operations import BACKWARD, BOTH, FORWARD, UPDATE, Operation, plain

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from shared import contract
-from shared.bench.rows import LIBRARIES
-from shared.charts import axes as shared_axes
-from shared.charts import colours, contenders, style, words
-from shared.charts.colours import INK, PALETTE, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
+from shared.bench.measuring.rows import LIBRARIES
+from shared.charts.drawing import axes as shared_axes
+from shared.charts.drawing import colours, contenders, style, words
+from shared.charts.drawing.colours import INK, PALETTE, PAPER, QUIET, READABLE, SHADES, contrast, on_dark, readable
 from tests.shared.bench.bench_results import full_results, tiny_results
 
 

@@ -9,9 +9,11 @@ from xml.etree import ElementTree
 import pytest
 from matplotlib.figure import Figure
 
-from shared.charts import book, inside, save, staircase, step_parts, style, svg
-from shared.charts.colours import BLUE, INK, PAPER, SKY
-from shared.charts.style import Chart
+from shared.charts import book
+from shared.charts.drawing import save, style, svg
+from shared.charts.drawing.colours import BLUE, INK, PAPER, SKY
+from shared.charts.drawing.style import Chart
+from shared.charts.figures import inside, staircase, step_parts
 from tests.shared.bench.bench_results import full_results, gpu_results
 from tests.wide import widely
 

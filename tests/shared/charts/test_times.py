@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
-from shared.bench.document import Results
-from shared.charts.inference import inference
-from shared.charts.memory import memory
-from shared.charts.operations import operations
-from shared.charts.phases import phases
-from shared.charts.products_and_steps import products, steps
-from shared.charts.staircase import staircase
-from shared.charts.step_parts import KINDS, REST, kind_of, step_parts
-from shared.charts.style import Chart
-from shared.charts.words import NO_BREAK
+from shared.bench.records.document import Results
+from shared.charts.drawing.style import Chart
+from shared.charts.drawing.words import NO_BREAK
+from shared.charts.figures.inference import inference
+from shared.charts.figures.memory import memory
+from shared.charts.figures.operations import operations
+from shared.charts.figures.phases import phases
+from shared.charts.figures.products_and_steps import products, steps
+from shared.charts.figures.staircase import staircase
+from shared.charts.figures.step_parts import KINDS, REST, kind_of, step_parts
 from tests.shared.bench.bench_results import FOUR, ONE, THREE, TWO, full_results, gpu_results, only
 
 

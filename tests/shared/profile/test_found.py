@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from rich.console import Console
 
-from shared.bench.timing import summarise
+from shared.bench.measuring.timing import summarise
 from shared.profile.bound import bound_of
 from shared.profile.document import Results, as_document, schema
 from shared.profile.found import Bound, Noted, Profile, Timed

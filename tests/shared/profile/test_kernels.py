@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shared.bench.steps import Case
+from shared.bench.kinds.steps import Case
 from shared.contract import Stage, is_emulated, load_stage
 from shared.profile import measure
 from shared.profile.measure import Effort

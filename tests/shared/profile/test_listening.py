@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shared.architectures import Architecture
-from shared.bench.steps import Case
+from shared.bench.kinds.steps import Case
 from shared.contract import Stage, StageUnavailable, load_part, load_stage
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
 from shared.profile import measure

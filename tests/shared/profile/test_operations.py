@@ -7,7 +7,7 @@ import math
 import pytest
 
 from shared.architectures import NAMED, Architecture, mlp, named
-from shared.bench.steps import Case
+from shared.bench.kinds.steps import Case
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, Residual
 from shared.profile.operations import plain
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shared.architectures import Architecture
-from shared.bench.operation_table import Work
+from shared.bench.kinds.operation_table import Work
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Placed, Residual
 from shared.profile import work
 

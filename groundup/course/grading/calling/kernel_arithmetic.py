@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from cuda_emulator.compiler.names import constant, look_up
-from cuda_emulator.compiler.source import FunctionSource
+from cuda_emulator.compiler.reading.names import constant, look_up
+from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.runtime import tracing
 from cuda_emulator.stepping import step, step_numbers, step_rewrite
 from cuda_emulator.stepping.step_rewrite import device_source

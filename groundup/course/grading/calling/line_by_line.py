@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 import cuda_emulator as emulator
-from cuda_emulator.compiler.names import cuda_path
+from cuda_emulator.compiler.reading.names import cuda_path
 from cuda_emulator.errors import KernelError
 from cuda_emulator.runtime import tracing
 from cuda_emulator.stepping import step, step_rewrite

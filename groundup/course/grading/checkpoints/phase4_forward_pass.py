@@ -21,8 +21,8 @@ from groundup.course.grading.calling.kernel_causes import explained
 from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, module, random
 from groundup.course.grading.calling.kernel_memory import profiled
 from groundup.course.manifest import ROOT
-from shared.bench import gpu_record
-from shared.bench.document import load as load_results
+from shared.bench.on_gpu import gpu_record
+from shared.bench.records.document import load as load_results
 from shared.contract import STAGES, load_stage
 from shared.initialize import initialize_parameters
 from shared.numbers import three_digits, two_digits
@@ -147,7 +147,7 @@ def _measured(tally: Tally) -> None:
     batch = 256
     parameters = initialize_parameters(LAYERS, "he", seed=1)
     forward = Forward(batch, [np.asarray(each) for each in parameters])
-    from shared.bench import device_clock  # here, because it makes a kernel for the backend
+    from shared.bench.on_gpu import device_clock  # here, because it makes a kernel for the backend
 
     take: Any = device_clock.sampler()
     for product in ("naive", "tiled"):

@@ -1,0 +1,10 @@
+"""What is measured on a GPU.
+
+gpu              whether there is one, and how its work is timed
+gpu_plan         what the GPU report measures, and its rows
+gpu_record       the recorded GPU reports, and their numbers beside emulated results (recorded_gpu.json)
+device_clock     the GPU's own clock
+device_roofs     kernels that show its peak and its bandwidth
+launches         what a launch costs
+resident_steps   steps over a data set that lies on the device
+"""

@@ -1,0 +1,183 @@
+"""What a GPU measured, kept for machines that have none: recorded GPU reports, in every version of their format.
+
+    load(path)         a gpu_report.json, brought to the newest version of the format
+    reference()        the numbers that are shown beside emulated results, from recorded_gpu.json; None without it
+    beside(...)        these numbers as the rows of a table
+    python -m shared.bench.on_gpu.gpu_record
+                       makes recorded_gpu.json from the newest record in docs/benchmarks/gpu
+
+A record is a folder with the report as it was written, gpu_report.json, and about.json, which has what the report
+could not know: the revision of a checkout without git, numbers that were written down from a terminal, and what the run
+lacked. recorded_gpu.json holds a few of the numbers beside this file, so that an installed package has them, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shared.bench.measuring.rows import BenchRow
+from shared.bench.records.results import write_json
+from shared.bench.records.schema import shown
+from shared.machine.processes import ROOT
+from shared.numbers import duration, three_digits
+
+KIND = "groundup gpu report"
+SCHEMA = 2
+"""From 2 on ladder, steps and training are measured by shared/bench: an epoch's row has the fields that a curve of
+`groundup bench` has, and cuBLAS's own row only its median. Everything else is as in 1."""
+
+RECORDS = ROOT / "docs" / "benchmarks" / "gpu"
+REPORT, ABOUT = "gpu_report.json", "about.json"
+REFERENCE = Path(__file__).with_name("recorded_gpu.json")
+
+EPOCH = ("kind", "dataset", "epoch", "train_loss", "test_accuracy", "training_seconds", "seconds")
+CUBLAS = ("size", "precision", "reference", "rung", "tflops", "share_of_cublas", "median")
+"""The fields of these rows from version 2 on."""
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The report in the newest version of its format, whatever version the file has.
+
+    Raises ValueError, with the file and what is wrong with it, for anything else; OSError where it cannot be read.
+    """
+    try:
+        document = json.loads(path.read_bytes())
+    except OSError as error:
+        raise OSError(f"cannot read {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}") from error
+    if not isinstance(document, dict) or document.get("kind") != KIND:
+        raise ValueError(f"{path} is no GPU report: expected a JSON object of kind {KIND!r}")
+    version = document.get("schema")
+    if version not in (1, SCHEMA):
+        raise ValueError(f"{path}: schema: expected 1 to {SCHEMA}, got {shown(version)}; it needs another groundup")
+    return migrated(document) if version == 1 else document
+
+
+def migrated(document: Mapping[str, Any]) -> dict[str, Any]:
+    """A report of version 1 as one of version 2: fields that version 2 lacks are left out, and no number changes."""
+
+    def row(part: str, found: Mapping[str, Any]) -> dict[str, Any]:
+        wanted: tuple[str, ...] = tuple(found)
+        if part == "training" and found["kind"] == "epoch":
+            wanted = EPOCH
+        if part == "ladder" and found["rung"] == "cuBLAS":
+            wanted = CUBLAS
+        return {name: found[name] for name in wanted}
+
+    parts = {
+        name: {**part, "rows": [row(name, each) for each in part["rows"]]} for name, part in document["parts"].items()
+    }
+    return {**document, "schema": SCHEMA, "parts": parts}
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A GPU's numbers for machines without one.
+
+    page: where they are written up; device, date, revision: what measured them
+    steps: {"network", "batch", "who", "resident", "median"}; ladder: {"size", "precision", "rung", "tflops",
+    "share_of_cublas"} of the largest size; training: {"dataset", "seconds", "seconds_to_goal", "goal",
+    "test_accuracy"}; forward_pass: {"network", "batch", "times_numpy", "source"}, or None
+    """
+
+    page: str
+    device: str
+    date: str
+    revision: str
+    steps: list[dict[str, Any]]
+    ladder: list[dict[str, Any]]
+    training: list[dict[str, Any]]
+    forward_pass: dict[str, Any] | None
+
+    @property
+    def title(self) -> str:
+        """'NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd'."""
+        return f"{self.device}, {self.date}, revision {self.revision}"
+
+    def step(self, network: tuple[int, ...], batch: int, who: str) -> float | None:
+        """Seconds of a training step of this contender; None where it was not measured."""
+        key = (list(network), batch, who)
+        found = (row["median"] for row in self.steps if (row["network"], row["batch"], row["who"]) == key)
+        return next(found, None)
+
+
+def reference(path: Path = REFERENCE) -> Reference | None:
+    """The recorded GPU; None where no record lies beside this file."""
+    return Reference(**json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else None
+
+
+HEADS = ("recorded on a GPU", "here", "there", "beside it there")
+
+
+def beside(found: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
+    """The rows of a table with the columns HEADS: what the recorded GPU took ("there"), and where `rows` has it what
+    the emulator took ("here")."""
+    network, batch = (784, 128, 10), 64
+    name = f"{'-'.join(map(str, network))}, batch {batch}"
+    emulated = {
+        row.variant: row.seconds
+        for row in rows
+        if row.kind == "step" and row.emulated and (row.name, row.dtype) == (name, "float32") and row.seconds
+    }
+    lines: list[tuple[str, ...]] = []
+    what = f"step of {'-'.join(map(str, network))}, {batch} images"
+    for who, case in (("graph", what), ("resident", "the same, data on the device")):
+        ours, suffix = found.step(network, batch, who), ", resident" if who == "resident" else ""
+        theirs = found.step(network, batch, f"PyTorch graph{suffix}")
+        if ours and theirs:
+            here = duration(emulated[who]) if who in emulated else "-"
+            lines.append((case, here, duration(ours), f"{duration(theirs)}, PyTorch graph"))
+    plain = [row for row in found.ladder if row["precision"] == "float32" and row["rung"] != "cuBLAS"]
+    if plain:
+        best = max(plain, key=lambda row: float(row["tflops"]))
+        what = f"product of {best['size']:,}³, {best['rung']}"
+        lines.append((what, "-", f"{three_digits(best['tflops'])} TFLOP/s", f"{best['share_of_cublas']:.0%} of cuBLAS"))
+    for row in found.training:
+        if row["seconds_to_goal"] is not None:
+            what = f"{row['dataset']}, training until {row['goal']:.0%}"
+            lines.append((what, "-", duration(row["seconds_to_goal"]), f"{row['test_accuracy']:.2%} at the end"))
+    return lines
+
+
+def newest(folder: Path = RECORDS) -> Path | None:
+    """The record with the latest date; None where there is none."""
+    found = [path.parent for path in folder.glob(f"*/{REPORT}")]
+    return max(found, key=lambda record: str(load(record / REPORT)["date"]), default=None)
+
+
+def extract(record: Path) -> dict[str, Any]:
+    """The fields of `Reference` from a record's folder."""
+    document = load(record / REPORT)
+    about = json.loads((record / ABOUT).read_text(encoding="utf-8")) if (record / ABOUT).is_file() else {}
+    rows = {name: part["rows"] for name, part in document["parts"].items()}
+    largest = max(row["size"] for row in rows["ladder"])
+    chosen = {
+        "steps": ("network", "batch", "who", "resident", "median"),
+        "ladder": ("size", "precision", "rung", "tflops", "share_of_cublas"),
+        "training": ("dataset", "network", "batch", "epochs", "seconds", "seconds_to_goal", "goal", "test_accuracy"),
+    }
+    wanted = {
+        "steps": rows["steps"],
+        "ladder": [row for row in rows["ladder"] if row["size"] == largest],
+        "training": [row for row in rows["training"] if row["kind"] == "summary"],
+    }
+    return {
+        "page": "docs/benchmarks/gpu.md",
+        "device": document["device"]["name"],
+        "date": str(document["date"])[:10],
+        "revision": document["environment"].get("revision") or about.get("revision", "unknown"),
+        **{name: [{each: row[each] for each in chosen[name]} for row in found] for name, found in wanted.items()},
+        "forward_pass": about.get("noted", {}).get("forward_pass"),
+    }
+
+
+if __name__ == "__main__":
+    folder = newest()
+    if folder is None:
+        raise SystemExit(f"there is no record in {RECORDS}")
+    print(f"Written: {write_json(REFERENCE, extract(folder))} from {folder}")

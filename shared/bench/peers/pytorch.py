@@ -1,0 +1,235 @@
+"""PyTorch, as an opponent to measure against, on the CPU and on a GPU. If it is not installed, its rows are omitted.
+
+It gets what it likes best: its own contiguous tensors, `out=` where there is one, `torch.nn.Linear` and
+`torch.optim.SGD` as its documentation writes them, and batches gathered by one indexing operation instead of a
+DataLoader, which would cost more than the step.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from shared.architectures import named
+from shared.bench.peers import pytorch_layers
+
+if TYPE_CHECKING:
+    from shared.data.datasets import Dataset
+
+
+AT_A_TIME = 1000
+"""Test images in one forward pass."""
+
+
+def load_torch(threads: int) -> tuple[Any | None, str]:
+    """(torch set to that many threads, its version), or (None, why there is none)."""
+    if importlib.util.find_spec("torch") is None:
+        return None, "PyTorch is not installed (pip install torch); it is only measured against"
+    try:
+        torch = importlib.import_module("torch")
+    except (ImportError, OSError) as error:  # installed for another Python or without a library it needs
+        return None, f"PyTorch cannot be imported: {error}"
+    torch.set_num_threads(threads)
+    return torch, str(torch.__version__)
+
+
+def product(torch: Any, form: str, a: np.ndarray, b: np.ndarray, out: np.ndarray) -> Callable[[], object]:
+    """A call of torch.mm on the same memory as the arrays. form: nn, tn (a transposed) or nt (b transposed)."""
+    left, right, result = (torch.from_numpy(array) for array in (a, b, out))
+    left = left.t() if form == "tn" else left
+    right = right.t() if form == "nt" else right
+    return lambda: torch.mm(left, right, out=result)
+
+
+def network(torch: Any, parameters: Sequence[np.ndarray], model: str = "") -> Any:
+    """torch.nn.Linear layers with ReLU between, started from copies of [W1, b1, W2, b2, …] of a stage's network.
+
+    model: the name of a known network, whose parameters these are
+    """
+    if model:
+        return pytorch_layers.network(torch, named(model), parameters)
+    layers: list[Any] = []
+    for weights, bias in zip(parameters[::2], parameters[1::2], strict=True):
+        if layers:
+            layers.append(torch.nn.ReLU())
+        weights, bias = np.array(weights), np.array(bias)
+        linear = torch.nn.Linear(*weights.shape, dtype=getattr(torch, str(weights.dtype)))
+        with torch.no_grad():
+            linear.weight.copy_(torch.from_numpy(weights.T.copy()))  # torch keeps (out_features, in_features)
+            linear.bias.copy_(torch.from_numpy(bias))
+        layers.append(linear)
+    return torch.nn.Sequential(*layers)
+
+
+def stepper(torch: Any, model: Any, learning_rate: float) -> Callable[[Any, Any], float]:
+    """step(x, y) -> the loss before the step: softmax cross-entropy, backward, plain SGD."""
+    step = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    return lambda x, y: float(step(x, y).item())
+
+
+def _step(torch: Any, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
+    """step(x, y) -> the loss before it, as a tensor where the model is: nothing waits for it."""
+    loss_function = torch.nn.CrossEntropyLoss()
+
+    def step(x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        loss = loss_function(model(x), y)
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return step
+
+
+def device_step(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    learning_rate: float,
+    graph: bool = False,
+    device: str = "cuda",
+) -> Callable[[], float]:
+    """A call that takes one plain SGD step on the batch, which lies on the device, and returns the loss before it.
+
+    graph: the whole step is captured in a CUDA graph, so that it is one call of the driver.
+    """
+    torch.set_float32_matmul_precision("highest")
+    model = network(torch, parameters).to(device)
+    take = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    own_x, own_y = (torch.from_numpy(np.array(each)).to(device) for each in (x, y))
+
+    def step() -> Any:
+        return take(own_x, own_y)
+
+    ready = captured(torch, step, list(model.parameters())) if graph else step
+    return lambda: float(ready().item())
+
+
+def captured(torch: Any, step: Callable[[], Any], parameters: Sequence[Any]) -> Callable[[], Any]:
+    """The step as a CUDA graph, as PyTorch's documentation captures one; the parameters are put back afterwards.
+
+    step: returns its loss on the device, in memory that every replay writes anew.
+    """
+    before = [parameter.detach().clone() for parameter in parameters]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):  # what libraries set up on first use must not be captured
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    for parameter in parameters:
+        parameter.grad = None  # so that the graph has gradients in memory of its own
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        loss = step()
+    with torch.no_grad():
+        for parameter, old in zip(parameters, before, strict=True):
+            parameter.copy_(old)
+
+    def replay(kept: object = step) -> Any:
+        # kept: the graph reads and writes arrays that only `step` still refers to
+        graph.replay()
+        return loss
+
+    return replay
+
+
+def resident_steps(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    images: np.ndarray,
+    labels: np.ndarray,
+    batch: int,
+    learning_rate: float,
+    graph: bool = False,
+    device: str = "cuda",
+) -> Callable[[int], float]:
+    """A call that takes so many plain SGD steps, one batch after the other, and returns their mean loss.
+
+    images: (n, features) uint8, which lie on the device as bytes; labels: (n,). Each step picks its batch by index.
+    graph: a whole step, the picking included, is captured in a CUDA graph
+    """
+    torch.set_float32_matmul_precision("highest")
+    model = network(torch, parameters).to(device)
+    take = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    own_images, own_labels = (torch.from_numpy(each).to(device) for each in (images, labels))
+    order, offsets = (torch.arange(count, device=device) for count in (len(images), batch))
+    position, total = torch.zeros(1, dtype=torch.int64, device=device), torch.zeros((), device=device)
+
+    def step() -> Any:
+        rows = order.index_select(0, position + offsets)
+        position.add_(batch)
+        x, y = own_images.index_select(0, rows).float().div_(255), own_labels.index_select(0, rows)
+        loss = take(x, y)
+        total.add_(loss.detach())
+        return loss
+
+    ready = captured(torch, step, list(model.parameters())) if graph else step
+
+    def steps(count: int) -> float:
+        position.zero_()
+        total.zero_()
+        for _ in range(count):
+            ready()
+        return float(total.item()) / count
+
+    return steps
+
+
+class Trained(NamedTuple):
+    """An epoch: seconds of training alone, mean loss over its batches, accuracy on the test images after it."""
+
+    seconds: float
+    loss: float
+    accuracy: float
+
+
+def training(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    data: Dataset,
+    *,
+    batch_size: int,
+    rates: Callable[[int, int], float],
+    momentum: float = 0.0,
+    seed: int = 0,
+    model: str = "",
+) -> Iterator[Trained]:
+    """Epoch after epoch, for as long as somebody asks, from those parameters on the batches of
+    `shared.training.loop.train`.
+
+    rates: (steps taken before, steps of an epoch) -> the learning rate of a step; model: as `network` takes it
+    The clock runs where it runs in `train`: over the gathering of each batch and its step, not over the evaluation.
+    """
+    from shared.data.batches import batch_order  # here, because it needs more packages than a step does
+
+    own = network(torch, parameters, model)
+    optimizer = torch.optim.SGD(own.parameters(), lr=rates(0, 1), momentum=momentum)
+    take = _step(torch, own, optimizer)
+    dtype = getattr(torch, str(np.asarray(parameters[0]).dtype))
+    x, y = torch.from_numpy(data.train.x).to(dtype), torch.from_numpy(data.train.y)
+    test_x = torch.from_numpy(data.test.x).to(dtype)
+    steps = math.ceil(len(data.train) / batch_size)
+    for epoch in itertools.count():
+        order = torch.from_numpy(batch_order(len(data.train), seed, epoch))
+        seconds = loss_sum = 0.0
+        for i in range(steps):
+            begin = time.perf_counter()
+            indices = order[i * batch_size : (i + 1) * batch_size]
+            optimizer.param_groups[0]["lr"] = rates(epoch * steps + i, steps)
+            loss = float(take(x[indices], y[indices]).item())
+            seconds += time.perf_counter() - begin
+            loss_sum += loss * len(indices)
+        own.eval()
+        with torch.no_grad():
+            predictions = np.concatenate([own(part).argmax(dim=1).numpy() for part in test_x.split(AT_A_TIME)])
+        own.train()
+        yield Trained(seconds, loss_sum / len(data.train), float(np.mean(predictions == data.test.y)))

@@ -1,0 +1,8 @@
+"""Results files: written, read, compared and shown.
+
+document     the results file, written and read
+schema       what may stand in one (results.schema.json)
+results      JSON in and out
+compare      two results files beside each other
+tables       what was measured, for a terminal
+"""

@@ -1,0 +1,37 @@
+"""shared.bench.on_gpu.device_clock: the device sleeps until the host has filled its queue."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from shared.bench.on_gpu import device_clock
+
+GPU = SimpleNamespace(emulated=False, name="gpu")
+
+
+def test_the_device_sleeps_until_the_queue_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    slept: list[float] = []
+
+    class Event:
+        def record(self) -> None: ...
+        def synchronize(self) -> None: ...
+
+        def query(self) -> bool:
+            return slept[-1] < 0.008  # the device woke up before the host had filled the queue
+
+        def elapsed_time(self, other: "Event") -> float:
+            return 6.0
+
+    sleeper = device_clock.Sleeper()
+    monkeypatch.setattr(device_clock, "BACKEND", GPU)
+    monkeypatch.setattr(device_clock, "cuda", SimpleNamespace(event=Event))
+    monkeypatch.setattr(device_clock.Sleeper, "lie_down", lambda self: slept.append(self.seconds))
+    assert device_clock.device_sample(lambda: None, 3, sleeper) == 0.002
+    assert slept == [0.002, 0.004, 0.008]
+    assert device_clock.device_sample(lambda: None, 3, sleeper) == 0.002
+    assert slept[3:] == [0.008]
+
+
+def test_the_sleeping_kernel_comes_back() -> None:
+    device_clock.sleep[1, 1](np.int64(2))

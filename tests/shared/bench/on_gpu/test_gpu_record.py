@@ -1,0 +1,63 @@
+"""Recorded GPU reports: the earlier format is read, what stands beside emulated results is what was recorded."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from shared.bench.on_gpu import gpu_record
+
+RECORDS = sorted(gpu_record.RECORDS.glob(f"*/{gpu_record.REPORT}"))
+
+
+@pytest.mark.parametrize("path", RECORDS, ids=lambda path: path.parent.name)
+def test_a_record_can_be_read_and_migrating_changes_no_number(path: Path) -> None:
+    before = json.loads(path.read_text(encoding="utf-8"))
+    after = gpu_record.load(path)
+    assert after["schema"] == gpu_record.SCHEMA
+    assert after["emulated"] is False
+    assert list(after["parts"]) == list(before["parts"])
+    for name, part in after["parts"].items():
+        for new, old in zip(part["rows"], before["parts"][name]["rows"], strict=True):
+            assert new.items() <= old.items()
+    epochs = [row for row in after["parts"]["training"]["rows"] if row["kind"] == "epoch"]
+    assert {tuple(row) for row in epochs} == {gpu_record.EPOCH}
+    assert {tuple(row) for row in after["parts"]["ladder"]["rows"] if row["rung"] == "cuBLAS"} == {gpu_record.CUBLAS}
+
+
+def test_the_numbers_beside_the_package_are_those_of_the_newest_record() -> None:
+    newest = gpu_record.newest()
+    assert newest is not None
+    shipped = json.loads(gpu_record.REFERENCE.read_text(encoding="utf-8"))
+    assert shipped == gpu_record.extract(newest), "run python -m shared.bench.on_gpu.gpu_record"
+    found = gpu_record.reference()
+    assert found is not None
+    assert found.title == "NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd"
+    assert found.step((784, 128, 10), 64, "resident") == pytest.approx(42.4e-6, rel=1e-3)
+    assert found.step((784, 128, 10), 64, "no such rung") is None
+
+
+def test_without_a_record_there_is_no_reference(tmp_path: Path) -> None:
+    assert gpu_record.reference(tmp_path / "recorded_gpu.json") is None
+    assert gpu_record.newest(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is not JSON: "),
+        ("[]", "is no GPU report: expected a JSON object of kind 'groundup gpu report'"),
+        ('{"kind": "groundup bench"}', "is no GPU report: "),
+        ('{"kind": "groundup gpu report", "schema": 9}', "schema: expected 1 to 2, got 9"),
+    ],
+)
+def test_what_is_no_gpu_report_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "gpu_report.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        gpu_record.load(path)
+
+
+def test_a_missing_report_is_named(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
+        gpu_record.load(tmp_path / "absent.json")

@@ -1,0 +1,42 @@
+"""shared.bench.on_gpu.resident_steps: a stage and PyTorch take the steps of stage 2, and wrong losses are not timed."""
+
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from shared import contract
+from shared.bench.kinds.steps import LEARNING_RATE, Case, expected_losses, start_parameters
+from shared.bench.measuring.turns import Effort
+from shared.bench.on_gpu import resident_steps
+from shared.bench.peers import pytorch
+
+CASE = Case((12, 8, 4), 8, "float32")
+QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
+
+
+def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none() -> None:
+    stages = [contract.load_stage("2"), contract.load_stage("4")]
+    (row,) = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
+    assert (row.stage, row.variant, row.name, row.skipped) == (stages[1].name, "resident", "12-8-4, batch 8", None)
+    assert row.measurement is not None
+    assert row.measurement.calls % 4 == 0  # four steps in a call, and the time of one
+
+
+def test_a_contender_with_other_losses_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resident_steps, "expected_losses", lambda layer_sizes, batches: [7.0])
+    (row,) = resident_steps.resident_rows([contract.load_stage("4")], cases=[CASE], effort=QUICK, steps=4)
+    assert row.measurement is None
+    assert row.skipped is not None
+    assert row.skipped.endswith("but stage 2 in float64 has 7; not timed")
+
+
+def test_pytorchs_steps_have_stage_2s_losses() -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    random = np.random.default_rng(1)
+    images, labels = random.integers(0, 256, (24, 12), np.uint8), random.integers(0, 4, 24)
+    start = start_parameters(CASE.layer_sizes, "float32")
+    take = pytorch.resident_steps(torch, start, images, labels, 8, LEARNING_RATE, device="cpu")
+    x = images.astype(np.float32) / np.float32(255)
+    expected = expected_losses(CASE.layer_sizes, [(x[i : i + 8], labels[i : i + 8]) for i in (0, 8, 16)])
+    assert take(3) == pytest.approx(fmean(expected), rel=1e-5)
