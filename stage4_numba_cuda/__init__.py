@@ -16,7 +16,9 @@ Beside the rooms that every floor has:
                                  the same as a list of operations, in memory planned once
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
     ready                        the host's part of a replayed step
-    resident, persistent         training with the data set on the device; many of its steps in one launch
+    resident, resident_order     training with the data set on the device; what the host sends meanwhile
+    layered_resident             the same for a network of any architecture
+    persistent                   many of a dense network's steps in one launch
     optimizer_state              what an optimizer remembers between steps, on the device
     interchange                  the kernels as PyTorch layers
     emulator, gpu_report         the former names of cuda_emulator and groundup.gpu_report

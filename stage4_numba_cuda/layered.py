@@ -37,6 +37,7 @@ from .layered_graph import OPTIMIZERS, made_ready
 from .layered_launches import Order, launch_steps
 from .layered_operations import planned
 from .layered_plan import Memory, Plan, schedule
+from .layered_resident import LayeredResident
 from .ready import ReadySteps
 
 WITHOUT_WEIGHTS: dict[type[Any], type[Any]] = {
@@ -152,7 +153,7 @@ class LayeredNetwork:
     def outputs(self, x: Any, dropout_masks: Sequence[Any] | None = None, training: bool = False) -> list[Array]:
         """The output of every layer of the architecture, in order; a residual block is one layer."""
         x, masks = self._checked_x(x), self._checked_masks(dropout_masks, x)
-        self._check_as_made(x.shape[0], training)
+        self.check_as_made(x.shape[0], training)
         return [copy(each) for each in parts.forward(self.layers, _on_device(x), _pass(training, masks))]
 
     def loss(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None = None, training: bool = False) -> float:
@@ -173,6 +174,15 @@ class LayeredNetwork:
         if not hasattr(optimizer, "step"):
             raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
         return graph(self, x, y, optimizer, dropout_masks)
+
+    def resident(
+        self, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
+    ) -> LayeredResident:
+        """A training run whose data stays on the device: see layered_resident.py. dropout: 0, because the Dropout
+        layers have rates of their own; ValueError for another one."""
+        if dropout:
+            raise ValueError(f"resident: dropout: expected 0, the Dropout layers have their own rates; got {dropout}")
+        return LayeredResident(self, x, labels, optimizer, batch_size, seed)
 
     def predict(self, x: Any) -> Array:
         """The class of each sample: the column of its largest output. With a single output column, 1 where it
@@ -201,7 +211,7 @@ class LayeredNetwork:
             raise ValueError(
                 f"{self.loss_name}: targets is {targets.shape} but {outputs} is {shape}; they must have the same shape"
             )
-        self._check_as_made(shape[0], training=True)
+        self.check_as_made(shape[0], training=True)
         return x, targets, masks
 
     def plan(self, rows: int, training: bool, masked: bool) -> Plan:
@@ -224,13 +234,13 @@ class LayeredNetwork:
     def _outputs(self, x: Any, dropout_masks: Sequence[Any] | None, training: bool, tracking: bool) -> Array:
         """The last layer's outputs, in the plan's memory."""
         x, masks = self._checked_x(x), self._checked_masks(dropout_masks, x)
-        self._check_as_made(x.shape[0], training)
+        self.check_as_made(x.shape[0], training)
         plan = self.plan(x.shape[0], training, masks is not None)
         send(plan, x, masks)
         launch_steps(plan.made.forward, Order(training, tracking, self.loss_name))
         return plan.kept["outputs"]
 
-    def _check_as_made(self, rows: int, training: bool) -> None:
+    def check_as_made(self, rows: int, training: bool) -> None:
         """ValueError or TypeError if what plans are made from was changed, or training would normalise single numbers:
         kernels would read and write past their memory, or find out when something has changed already."""
         now = (self.architecture, self.dtype, self.loss_name, *self.layer_sizes, *self.layers)

@@ -24,15 +24,16 @@ class Move:
     """An optimizer's step as launches. One that is not of this floor takes its step itself, when `done` is called.
 
     optimizer: None leaves the gradients in the layers
+    numbers: what the kernels multiply with, (8,) on the device; None: the optimizer's own, which `refresh` keeps
     """
 
-    def __init__(self, network: Any, optimizer: Any) -> None:
+    def __init__(self, network: Any, optimizer: Any, numbers: Array | None = None) -> None:
         self.optimizer, self.dtype = optimizer, network.dtype
         self.ours = type(optimizer) in OPTIMIZERS
         self.vectors: list[tuple[Array, ...]] = []
         self._arrays = network.parameters, network.layer_gradients
         if self.ours:
-            self.numbers = optimizer.device_numbers(self.dtype)
+            self.numbers = optimizer.device_numbers(self.dtype) if numbers is None else numbers
             memory = optimizer._state.memory(network.parameters).values() if optimizer.kind != kernels.SGD else ()
             for arrays in zip(*self._arrays, *memory, strict=True):
                 self.vectors.append(tuple(array.reshape(array.size) for array in arrays))

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from . import graphs, launch, persistent
-from .arrays import Array, checked_labels, empty, zeros
+from .arrays import Array, checked_labels, zeros
 from .backend import cuda
 from .buffers import READ_EVERY, Buffers, Rows, Trainable
 from .dropout import threshold_and_scale
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
-from .optimizer_state import in_order
+from .resident_order import Orders, schedule_of
 from .steps import LABEL_LOSSES, OPTIMIZERS, Move, has_few_kernels, launch_few, launch_fused, product_kernel
 
 MASK64 = (1 << 64) - 1
@@ -75,14 +75,7 @@ class Resident:
         self.schedule = zeros((READ_EVERY, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
         self.counters = zeros((3,), np.int64)
-        # Two, and on a GPU a stream of their own and memory that the system may not move: so the next epoch's order
-        # travels while this one's last steps still compute.
-        self._orders = [empty((self.count,), np.int32) for _ in range(2)]
-        self._current = 0
-        self._begun = False
-        self._ahead: np.ndarray | None = None
-        self._pinned = cuda.pinned_array((self.count,), np.int32)
-        self._copies: Any = cuda.stream() if graphs.available() else 0
+        self._orders = Orders(self.count)
         self.rung, self.reason = self._choose()
 
     def _choose(self) -> tuple[str, str | None]:
@@ -112,22 +105,11 @@ class Resident:
 
         Raises ValueError for anything else.
         """
-        if self._ahead is None or not np.array_equal(self._ahead, order):
-            self.prefetch(order)
-        if self._copies:
-            self._copies.synchronize()
-        self._current, self._ahead, self._begun = 1 - self._current, None, True
+        self._orders.begin(order)
 
     def prefetch(self, order: np.ndarray) -> None:
         """Send the order of the next epoch ahead of its `begin_epoch`."""
-        order = np.asarray(order)
-        if order.shape != (self.count,) or not np.array_equal(np.sort(order), np.arange(self.count)):
-            raise ValueError(f"resident: order: expected each index from 0 to {self.count - 1} once")
-        if self._copies:
-            self._copies.synchronize()  # what it sent before lies in the same memory
-        self._pinned[...] = order
-        self._ahead = self._pinned
-        self._orders[1 - self._current].copy_to_device(self._pinned, stream=self._copies)
+        self._orders.prefetch(order)
 
     def take(
         self, first: int, rates: Sequence[float], steps_before: int, meanwhile: Callable[[], None] | None = None
@@ -138,14 +120,9 @@ class Resident:
         meanwhile: called while the device computes
         Raises ValueError before `begin_epoch`, for more than READ_EVERY steps, and past the epoch's end.
         """
-        if not self._begun:
-            raise ValueError("take: there is no order yet; call begin_epoch first")
-        if not 0 <= first <= first + len(rates) <= self.steps:
-            raise ValueError(f"take: steps {first} to {first + len(rates)} of an epoch that has {self.steps}")
+        self._orders.check_steps(first, len(rates), self.steps)
         if not rates:
             return []
-        if len(rates) > READ_EVERY:
-            raise ValueError(f"take: {len(rates)} steps at once; the losses of at most {READ_EVERY} can be kept")
         network = self.network
         starts = [(first + i) * self.batch_size for i in range(len(rates))]
         counts = [min(self.batch_size, self.count - start) for start in starts]
@@ -171,17 +148,13 @@ class Resident:
         return [float(np.sum(rows[slot, :count], dtype=np.float64)) for slot, count in enumerate(counts)]
 
     def _send_schedule(self, rates: Sequence[float]) -> None:
-        table = np.zeros((READ_EVERY, 8), self.network.dtype)
-        for i, rate in enumerate(rates):
-            self.optimizer.learning_rate = rate
-            table[i] = in_order(self.optimizer.numbers(i), table.dtype)
-        self.schedule.copy_to_device(table)
+        self.schedule.copy_to_device(schedule_of(self.optimizer, rates, self.network.dtype))
 
     def _persistent(
         self, buffers: Buffers, starts: Sequence[int], counts: Sequence[int], steps_before: int
     ) -> persistent.Plan:
         """The steps in one launch; in two where the last batch of the epoch is smaller."""
-        network, order = self.network, self._orders[self._current]
+        network, order = self.network, self._orders.now
         plan = persistent.plan_of(network, buffers, str(self.values.dtype))
         move = Move(network, buffers, self.optimizer, self.numbers)
         threshold_scale = threshold_and_scale(self.dropout, network.dtype)
@@ -208,7 +181,7 @@ class Resident:
 
     def _few(self, rows: Rows, count: int, steps: int) -> None:
         """Steps of the three kernels, each from the same graph where there are graphs."""
-        network, order = self.network, self._orders[self._current]
+        network, order = self.network, self._orders.now
         buffers = network.buffers(count)
         move = Move(network, buffers, self.optimizer, self.numbers)
         label_loss = network.loss_name in LABEL_LOSSES
@@ -244,7 +217,7 @@ class Resident:
             )
 
         if graphs.available():
-            key = ("resident", self._serial, count, self._current, self.dropout, self.seed, move.key())
+            key = ("resident", self._serial, count, self._orders.current, self.dropout, self.seed, move.key())
             buffers.graphs.launch(key, launches, times=steps)
         else:
             for _ in range(steps):
@@ -264,7 +237,7 @@ class Resident:
 
     def _gather(self, rows: Rows, count: int, stream: Any) -> None:
         """The batch's x, and y as the loss takes it."""
-        order, position = self._orders[self._current], self.counters[fused.POSITION : fused.POSITION + 1]
+        order, position = self._orders.now, self.counters[fused.POSITION : fused.POSITION + 1]
         pick = gather.gather_bytes if self.is_bytes else gather.gather_rows
         pick[*launch.over_matrix(*rows.x.shape), stream](self.values, order, position, rows.x)
         if self.network.loss_name in LABEL_LOSSES:

@@ -55,7 +55,8 @@ def prepare(stage: Stage, own: list[Task]) -> str:
         return float(step(self, x, y, optimizer, dropout_masks))
 
     network.Network.train_step = train_step
-    network.Network.resident = None  # a resident run would take fused steps, without the learner's functions
+    for made in (network.Network, getattr(network, "LayeredNetwork", network.Network)):
+        made.resident = None  # a resident run would take fused steps, without the learner's functions
     return name
 
 

@@ -212,11 +212,13 @@ BATCHES = (
     entry("gather.gather_rows", "float32[2] int32[1] int64[1] T[2]", 256, 64, 64),
     entry("gather.gather_labels", "int32[1] int32[1] int64[1] int32[1]", 256, 40, 40),
     entry("gather.gather_targets", "int32[1] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry("images.gather_table", "uint8[2] T[1] int32[1] int64[1] T[2]", 256, 64, 64),
     entry("dropout.dropout_mask", "uint64 int64[1] uint64 uint64 T T[2]", 256, 64, 64),
     entry("interchange.leaky_relu", "T[1] T T[1]", 256, 40, 40),
     entry("interchange.leaky_relu_backward", "T[1] T[1] T T[1]", 256, 40, 40),
     entry("resident.begin_step", "T[2] int64[1] T[1]", 256, 40, 40),
     entry("resident.end_step", "int64[1] int64", 256, 40, 40),
+    entry("resident.end_kept_step", "T[1] T[2] int64[1]", 256, 40, 40),
 )
 
 SUMS = (

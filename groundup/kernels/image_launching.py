@@ -1,4 +1,4 @@
-"""A launch of each kernel of pooling, batch normalisation and residual blocks, with the grids of a GPU.
+"""A launch of each kernel of pooling, batch normalisation, residual blocks and images of bytes, with a GPU's grids.
 
 Import it only if stage 4's backend is the emulator, as launching.py says.
 """
@@ -14,8 +14,12 @@ from shared.contract import load_part
 
 STAGE = "stage4_numba_cuda"
 arrays, cuda = load_part(STAGE, "arrays"), load_part(STAGE, "backend").cuda
-batch_norm, grids, pooling, residual = (
-    load_part(STAGE, name) for name in ("kernels.batch_norm", "launch", "kernels.pooling", "kernels.residual")
+batch_norm, grids, images, pooling, resident, residual = (
+    load_part(STAGE, name)
+    for name in (
+        *("kernels.batch_norm", "launch", "kernels.images"),
+        *("kernels.pooling", "kernels.resident", "kernels.residual"),
+    )
 )
 
 IMAGES, CHANNELS = 2, 3
@@ -65,6 +69,22 @@ def join(size: tuple[int, int, int], dtype: str) -> None:
     residual.join[grids.elementwise(a.size)](a, b, 1, arrays.zeros(a.shape, dtype))
 
 
+def gather_table(size: tuple[int, int, int], dtype: str) -> None:
+    """A batch of size[0] images of size[1] pixels, from four times as many."""
+    order = np.random.default_rng(0).permutation(4 * size[0]).astype(np.int32)
+    pixels = cuda.to_device((np.arange(4 * size[0] * size[1]) % 256).astype(np.uint8).reshape(-1, size[1]))
+    table, x = numbers(256, dtype=dtype), arrays.zeros(size[:2], dtype)
+    images.gather_table[grids.over_matrix(*size[:2])](
+        pixels, table, cuda.to_device(order), cuda.to_device(np.zeros(1, np.int64)), x
+    )
+
+
+def end_kept_step(size: tuple[int, int, int], dtype: str) -> None:
+    """The losses of a batch of size[0] samples."""
+    kept, counters = arrays.zeros((2, size[0]), dtype), cuda.to_device(np.zeros(3, np.int64))
+    resident.end_kept_step[1, grids.THREADS](numbers(size[0], dtype=dtype), kept, counters)
+
+
 def numbers(*shape: int, dtype: str) -> Any:
     """A device array of random numbers."""
     return cuda.to_device(np.random.default_rng(0).standard_normal(shape).astype(dtype))
@@ -77,5 +97,7 @@ OF_IMAGES: dict[str, Callable[[tuple[int, int, int], str], object]] = {
     },
     **{f"batch_norm.{name}": normalise for name in ("statistics", "normalise", "sums", "backward")},
     "residual.join": join,
+    "images.gather_table": gather_table,
+    "resident.end_kept_step": end_kept_step,
 }
 """{file.name: launch}, as KERNELS of launching.py."""

@@ -23,3 +23,21 @@ def end_step(counters, rows):
         counters[POSITION] += rows
         counters[STEP] += 1
         counters[SLOT] += 1
+
+
+@cuda.jit
+def end_kept_step(losses, row_losses, counters):
+    """Keep this step's losses, and move on to the next batch. A single block.
+
+    losses (rows,); row_losses (steps, at least rows): its line `slot` gets them
+    """
+    slot = counters[SLOT]
+    row = cuda.threadIdx.x
+    while row < losses.size:
+        row_losses[slot, row] = losses[row]
+        row += cuda.blockDim.x
+    cuda.syncthreads()  # all threads have read the slot
+    if cuda.threadIdx.x == 0:
+        counters[POSITION] += losses.size
+        counters[STEP] += 1
+        counters[SLOT] += 1

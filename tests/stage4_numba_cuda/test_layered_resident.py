@@ -1,0 +1,257 @@
+"""A layered network's run whose data stays on the device ends where one ends that is fed batch by batch."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shared.architectures import Architecture
+from shared.contract import Stage, can_be_resident, load_stage
+from shared.data.batches import as_targets, batch_order
+from shared.data.datasets import Split
+from shared.data.normalisation import Normalisation
+from shared.dropout import step_masks
+from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, Layer, MaxPool
+from shared.training.loop import train
+from shared.training.schedules import Schedule
+from shared.training.settings import QUIET, Saving, TrainingSettings
+from stage4_numba_cuda import layered_resident
+from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
+from tests.stage4_numba_cuda.test_graphs import pytestmark as needs_emulator
+from tests.wide import wide
+
+__all__ = ["recorder"]
+
+STAGE: Stage = load_stage("stage4_numba_cuda")
+COUNT, BATCH, SHAPE = 29, 8, (1, 6, 5)
+RATES = [0.1 / (1 + i) for i in range(4)]  # 29 samples in batches of 8: four steps, the last of five rows
+OPTIMIZERS = {
+    "sgd": lambda room: room.SGD(0.1, weight_decay=0.01),
+    "momentum": lambda room: room.SGD(0.1, momentum=0.5),
+    "rmsprop": lambda room: room.RMSProp(0.01, epsilon=1e-3),
+    "adam": lambda room: room.Adam(0.01, epsilon=1e-3),
+}
+
+
+def form(dropping: bool, classes: int = 3) -> Architecture:
+    """A small network with every kind of memory: statistics, indices of maxima, and masks if it drops."""
+    first: tuple[Layer, ...] = (Conv(2, 3), BatchNorm(), Activate("relu"), MaxPool(2, 1))
+    drops: tuple[Layer, ...] = (Dropout(0.25), Dense(4), Activate("tanh"), Dropout(0.5)) if dropping else ()
+    return Architecture(SHAPE, (*first, Flatten(), *drops, Dense(classes)))
+
+
+def images(dtype: str = "float32") -> tuple[np.ndarray, np.ndarray]:
+    """Pixels from 0 to 255, brought to mean 0 and deviation 1 as `groundup train --normalise` does it; labels."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 256, (COUNT, 30)).astype(np.float32) / np.float32(255)
+    return Normalisation.of(x).normalised(x).astype(dtype), rng.integers(0, 3, COUNT)
+
+
+def make(dropping: bool = True, loss: str = "softmax_cross_entropy", dtype: str = "float64", classes: int = 3) -> Any:
+    return STAGE.network.Network(form(dropping, classes), loss=loss, seed=4, dtype=dtype)
+
+
+def fed_by_hand(network: Any, optimizer: Any, x: np.ndarray, labels: np.ndarray, first_step: int) -> list[float]:
+    """An epoch through train_step: the batches, masks and targets made on the host."""
+    order, losses = batch_order(COUNT, seed=3, epoch=0), []
+    for step, rate in enumerate(RATES):
+        indices = order[step * BATCH : (step + 1) * BATCH]
+        optimizer.learning_rate = rate
+        masks = step_masks(len(indices), network.architecture.dropouts(), 5, first_step + step, network.dtype)
+        y = as_targets(labels[indices], network.loss_name, network.layer_sizes[-1], network.dtype)
+        losses.append(network.train_step(x[indices], y, optimizer, masks))
+    return losses
+
+
+def resident_epoch(run: Any, first_step: int, at_once: int) -> list[float]:
+    run.begin_epoch(batch_order(COUNT, seed=3, epoch=0))
+    losses = []
+    for first in range(0, len(RATES), at_once):
+        losses += run.take(first, RATES[first : first + at_once], first_step + first)
+    return losses
+
+
+def everything(network: Any) -> list[np.ndarray]:
+    return [np.array(each.copy_to_host()) for each in (*network.parameters, *network.running_statistics)]
+
+
+def assert_same_bits(got: list[np.ndarray], expected: list[np.ndarray]) -> None:
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 4])
+@pytest.mark.parametrize("dropping", [False, True])
+def test_a_resident_epoch_is_the_epoch_fed_by_hand_bit_for_bit(dropping: bool, at_once: int) -> None:
+    x, labels = images()
+    ours, theirs = make(dropping), make(dropping)
+    optimizer, other = (STAGE.optimizers.Adam(0.1, epsilon=1e-3) for _ in range(2))
+    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    assert run.is_bytes
+    assert resident_epoch(run, 40, at_once) == fed_by_hand(theirs, other, x, labels, 40)
+    assert_same_bits(everything(ours), everything(theirs))
+    assert optimizer.state()["steps"] == other.state()["steps"] == len(RATES)
+    assert optimizer.learning_rate == RATES[-1]
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=wide)])
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_every_optimizer_takes_the_steps_that_it_takes_by_itself(name: str, dtype: str) -> None:
+    x, labels = images()
+    ours, theirs = make(dtype=dtype), make(dtype=dtype)
+    optimizer, other = (OPTIMIZERS[name](STAGE.optimizers) for _ in range(2))
+    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    assert resident_epoch(run, 7, 4) == fed_by_hand(theirs, other, x, labels, 7)
+    assert_same_bits(everything(ours), everything(theirs))
+
+
+@pytest.mark.parametrize("loss", ["mean_squared_error", "sigmoid_cross_entropy", "hinge"])
+def test_every_loss_gets_its_targets_on_the_device(loss: str) -> None:
+    x, labels = images()
+    ours, theirs = make(loss=loss), make(loss=loss)
+    optimizer, other = (STAGE.optimizers.SGD(0.1) for _ in range(2))
+    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    assert resident_epoch(run, 0, 4) == fed_by_hand(theirs, other, x, labels, 0)
+    assert_same_bits(everything(ours), everything(theirs))
+
+
+def test_numbers_that_are_no_bytes_travel_as_they_are() -> None:
+    _, labels = images()
+    x = np.random.default_rng(1).standard_normal((COUNT, 30))
+    ours, theirs = make(), make()
+    optimizer, other = (STAGE.optimizers.SGD(0.1) for _ in range(2))
+    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    assert not run.is_bytes
+    assert resident_epoch(run, 0, 4) == fed_by_hand(theirs, other, x, labels, 0)
+    assert_same_bits(everything(ours), everything(theirs))
+
+
+def test_bytes_are_recognised_exactly_whatever_was_made_of_them() -> None:
+    every = (np.arange(2560).reshape(10, 256) % 256).astype(np.float32) / np.float32(255)
+    for made in (every, every - 0.1307, (every - np.float32(0.1307)) / np.float32(0.3081), every[:, 3:77], every * 0):
+        for dtype in ("float32", "float64"):
+            found = layered_resident.bytes_and_table(made.astype(dtype))
+            assert found is not None
+            places, table = found
+            assert places.dtype == np.uint8
+            assert table.dtype == dtype
+            np.testing.assert_array_equal(table[places], made.astype(dtype))
+    nearly = every.copy()
+    nearly[7, 7] = np.nextafter(nearly[7, 7], np.float32(1))
+    infinite = np.where(every == 0, np.inf, every)
+    for other in (nearly, infinite, np.full((1, 1), np.nan, np.float32), every**2):
+        assert layered_resident.bytes_and_table(other) is None
+
+
+def test_bytes_are_recognised_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layered_resident, "ROWS", 2)
+    rising = np.arange(7 * 30).reshape(7, 30) / 255  # every piece has numbers that those before it had not
+    found = layered_resident.bytes_and_table(rising)
+    assert found is not None
+    np.testing.assert_array_equal(found[1][found[0]], rising)
+    second = rising[-1:] + 1e-9  # other numbers for the same bytes
+    assert layered_resident.bytes_and_table(np.vstack([rising, second])) is None
+
+
+class Counting:
+    """An optimizer of somebody else."""
+
+    learning_rate = 0.1
+
+    def __init__(self) -> None:
+        self.rates: list[float] = []
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        self.rates.append(self.learning_rate)
+
+
+def test_somebody_elses_optimizer_sees_every_rate() -> None:
+    x, labels = images()
+    optimizer = Counting()
+    run = make().resident(x, labels, optimizer, BATCH, 0.0, 5)
+    resident_epoch(run, 0, 4)
+    assert optimizer.rates == RATES
+
+
+@pytest.mark.parametrize("interval", [3, 64])
+@pytest.mark.parametrize("checkpoint_every", [None, 3])
+def test_the_training_loop_ends_where_the_plain_loop_ends(
+    interval: int, checkpoint_every: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    """Three epochs with a changing learning rate, measured after each with other batches than those of training."""
+    monkeypatch.setattr(layered_resident.LayeredResident, "interval", interval)
+    x, labels = images()
+    told, ended = [], []
+    for name in ("resident", "plain"):
+        network = make()
+        assert can_be_resident(network)
+        if name == "plain":
+            network.resident = None
+        result = train(
+            *(STAGE, network, STAGE.optimizers.SGD(0.1, momentum=0.9), Split(x, labels)),
+            TrainingSettings(3, BATCH, schedule=Schedule("cosine")),
+            test_data=Split(x[:11], labels[:11]),
+            saving=Saving(tmp_path / name, checkpoint_every=checkpoint_every),
+            hooks=QUIET,
+        )
+        told.append([(each.train_loss, each.test_loss, each.learning_rate) for each in result.epochs])
+        ended.append(everything(network))
+    assert told[0] == told[1]
+    assert_same_bits(*ended)
+
+
+def test_a_run_goes_on_after_a_stop_as_if_there_had_been_none(tmp_path: Any) -> None:
+    x, labels = images()
+    ended = []
+    for stops in ((3,), (2, 3)):
+        saving = Saving(tmp_path / str(stops))
+        for epochs in stops:
+            network, optimizer = make(), STAGE.optimizers.Adam(0.01)
+            settings = TrainingSettings(epochs, BATCH)
+            train(STAGE, network, optimizer, Split(x, labels), settings, saving=saving, hooks=QUIET)
+            saving = Saving(tmp_path / str(stops), resume=True)
+        ended.append(everything(network))
+    assert_same_bits(*ended)
+
+
+@needs_emulator
+def test_a_resident_run_from_graphs_ends_where_one_without_ends(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, labels = images()
+    ours, theirs = make(), make()
+    optimizer, other = (STAGE.optimizers.Adam(0.1, epsilon=1e-3) for _ in range(2))
+    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    losses = [resident_epoch(run, 4 * epoch, 4) for epoch in range(4)]
+    # Full and last batches, each reading its order from one of two places: four graphs, each first launched plainly.
+    assert (recorder.captured, recorder.replayed) == (4, 12)
+    monkeypatch.setattr("stage4_numba_cuda.graphs.available", lambda: False)
+    assert losses == [fed_by_hand(theirs, other, x, labels, 4 * epoch) for epoch in range(4)]
+    assert_same_bits(everything(ours), everything(theirs))
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"x": np.zeros((29, 31))}, r"resident: x is \(29, 31\), expected \(samples, 30\)"),
+        ({"labels": np.full(29, 3)}, r"resident: labels\[0\] is 3, expected 0 to 2"),
+        ({"batch_size": 0}, "resident: batch_size: expected at least 1, got 0"),
+        ({"dropout": 0.5}, "resident: dropout: expected 0, the Dropout layers have their own rates; got 0.5"),
+    ],
+)
+def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -> None:
+    x, labels = images()
+    given: dict[str, Any] = {"x": x, "labels": labels, "optimizer": STAGE.optimizers.SGD(0.1), "batch_size": BATCH}
+    with pytest.raises(ValueError, match=message):
+        make().resident(**{"dropout": 0.0, **given, **what}, seed=0)
+
+
+def test_steps_that_the_epoch_has_not_are_refused() -> None:
+    x, labels = images()
+    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    with pytest.raises(ValueError, match="take: there is no order yet; call begin_epoch first"):
+        run.take(0, [0.1], 0)
+    run.begin_epoch(np.arange(COUNT))
+    with pytest.raises(ValueError, match="take: steps 3 to 5 of an epoch that has 4"):
+        run.take(3, [0.1, 0.1], 0)
+    assert run.take(3, [], 0) == []
