@@ -4,6 +4,9 @@ A form is one convolution of a network at one batch size. Every rung reads the s
 up, writes into memory that exists already; PyTorch has no `out=` and allocates its result. Backward computes all three
 gradients. PyTorch's backward pass contains the few microseconds of its autograd engine.
 
+On a GPU, cuDNN stands beside stage 4, called by PyTorch with TF32 off and on and in both layouts, and the rungs on
+tensor cores take part. All of them are timed by the device's own clock.
+
 Before a contender is timed, the first images of its result are compared with stage 2's in float64.
 """
 
@@ -20,11 +23,13 @@ from shared.architectures import NAMED, named
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow
 from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
+from shared.bench.on_gpu import gpu
 from shared.checks.convolution_ops import backward_scales, forward_scale
 from shared.checks.images import has_images
 from shared.checks.pair import host
-from shared.checks.tolerance import compare
-from shared.contract import Stage, load_stage
+from shared.checks.rungs import ROUNDING
+from shared.checks.tolerance import compare, tolerance
+from shared.contract import Stage, load_part, load_stage
 from shared.layers import Conv
 
 BATCH = 32
@@ -34,6 +39,8 @@ CALL_LIMIT = 2.0
 CHECKED = 2
 """How many images of a result are compared."""
 NUMPY_STAGE, PYTORCH = "stage2_numpy", "pytorch"
+CUDNN = "cudnn"
+"""In `against` of a row on a GPU: PyTorch's convolution there, in the same precision and layout."""
 BACKWARD = "backward"
 
 Key = tuple[str, str]
@@ -165,8 +172,12 @@ def _form_rows(
         forward, backward = _of_torch(torch, form, numbers)
         ways["forward"] |= forward
         ways[BACKWARD] |= backward
-        hosts[PYTORCH] = lambda tensor: np.asarray(tensor.detach().numpy(), np.float64)
-        ladders[PYTORCH] = {"winograd_4x4": None}  # oneDNN may choose it
+    on_device = [stage for stage in stages if gpu.on_gpu(stage)]
+    if on_device and dtype == "float32":
+        for way, (forward_call, backward_call) in gpu.cudnn(numbers[:4], form.stride, form.padding).items():
+            ways["forward"][PYTORCH, way], ways[BACKWARD][PYTORCH, way] = forward_call, backward_call
+    hosts[PYTORCH] = lambda tensor: np.asarray(tensor.detach().cpu().numpy(), np.float64)
+    ladders[PYTORCH] = {"winograd_4x4": None}  # oneDNN may choose it
     for part, calls in ways.items():
         reference = max((key for key in calls if key[0] == NUMPY_STAGE), key=list(calls).index, default=None)
         timed, skipped = {}, {}
@@ -181,17 +192,25 @@ def _form_rows(
                 skipped[key] = reason
             else:
                 timed[key] = call
-        threads = {key: _threads(key, stages, effort.most_threads) for key in calls}
-        turns = take_turns(timed, stages, effort, threads=threads, peak_in=dtype, wake_once=True)
+        devices = {stage.name for stage in on_device}
+        there = [key for key in calls if key[0] in devices or (key[0] == PYTORCH and key[1])]
+        threads = {key: 1 if key in there else _threads(key, stages, effort.most_threads) for key in calls}
+        clock = gpu.samplers(on_device[0], [key for key in there if key in timed]) if there and on_device else {}
+        turns = take_turns(
+            timed, stages, effort, threads=threads, peak_in=dtype, wake_once=True, own_clock=clock, also_on_device=there
+        )
         for key in calls:
             opponents = {PYTORCH: (PYTORCH, "")} | ({NUMPY_STAGE: reference} if reference else {})
+            if key in there:
+                rounded = "TF32 " if _precision(key, dtype) != dtype else ""
+                opponents = {CUDNN: (PYTORCH, f"{rounded}{gpu.ON_GPU}")}
             label = f"stage 2 {reference[1]}, {dtype}" if reference else ""
             compared = turns.columns(key, reference=reference, label=label, opponents=opponents)
             yield BenchRow(
                 "convolution",
                 key[0],
                 form.name,
-                dtype,
+                _precision(key, dtype),
                 (*form.x, form.weights[0], *form.weights[2:]),
                 form.flops * (1 if part == "forward" else 2),
                 skipped=skipped.get(key),
@@ -214,6 +233,10 @@ def _of_stage(
         (stage.name, rung): partial(convolve, x, weights, bias, *window, **into)
         for rung, convolve in room.CONVOLUTION_LADDER.items()
     }
+    if gpu.on_gpu(stage) and dtype == "float32":
+        known = load_part(stage.name, "matmul").tensor_precisions()
+        for precision in (each for each in room.TENSOR_CORES if each in known):
+            forward[stage.name, precision] = partial(room.TENSOR_CORES[precision], x, weights, bias, *window, **into)
     return forward, {(stage.name, ""): partial(room.conv2d_backward, grad, x, weights, *window)}
 
 
@@ -244,22 +267,42 @@ def _wrong(
     to_host: Callable[[Any], np.ndarray],
     ladder: Mapping[str, Any],
 ) -> str | None:
-    """Why a contender is not timed; None where its result is right."""
+    """Why a contender is not timed; None where its result is right.
+
+    cuDNN chooses among algorithms that round in ways of their own, so it is allowed what rounded factors are.
+    """
+    precision = "tf32" if key[0] == PYTORCH and key[1] else _precision(key, dtype)
     x, weights, bias, grad = (np.asarray(each, np.float64) for each in numbers[:4])
     window = (form.stride, form.padding)
     if part == "forward":
         rung = key[1] or "conv2d"
         k, scale = forward_scale(ladder, rung, x[:CHECKED], weights, bias, *window)
-        found = [compare(rung, to_host(result)[:CHECKED], numbers.output, dtype, k, scale=scale)]
+        found = [
+            compare(rung, to_host(result)[:CHECKED], numbers.output, dtype, k, scale=scale * _coarser(precision, k))
+        ]
     else:
         rules = [backward_scales(ladder, grad[:CHECKED], x[:CHECKED], weights, *window)[0], *numbers.sizes]
         names, got = ("grad_input", "grad_weights", "grad_bias"), [to_host(each) for each in result]
         got[0] = got[0][:CHECKED]
         found = [
-            compare(name, ours, right, dtype, k, scale=scale)
+            compare(name, ours, right, dtype, k, scale=scale * _coarser(precision, k))
             for name, ours, right, (k, scale) in zip(names, got, numbers.slopes, rules, strict=True)
         ]
     return next((f"{each}{NOT_TIMED}" for each in found if not each.ok), None)
+
+
+def _precision(key: Key, dtype: str) -> str:
+    """What the factors are rounded to: by the tensor cores' rungs, and by cuDNN where it may use them."""
+    return key[1] if key[1] in ROUNDING else gpu.precision_of(key[1], dtype)
+
+
+def _coarser(precision: str, k: int) -> float:
+    """How many times float32's tolerance is allowed where both factors are rounded to this precision.
+
+    A tensor core that is given float32 numbers cuts them off: twice the error of rounding.
+    """
+    cut = 2 * ROUNDING.get(precision, 0.0)
+    return 1 + (2 * cut + cut**2) / float(tolerance("float32", k, 1.0))
 
 
 def _threads(key: Key, stages: Sequence[Stage], most: int) -> int:

@@ -15,10 +15,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared.architectures import named
-from shared.bench.kinds.steps import LOSS_TOLERANCE, Case, can_take, model_cases, start_parameters
+from shared.bench.kinds.steps import (
+    LOSS_TOLERANCE,
+    TF32_LOSS_TOLERANCE,
+    Case,
+    can_take,
+    model_cases,
+    start_parameters,
+)
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes
 from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
+from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.checks.tolerance import tolerance
 from shared.contract import Stage, load_stage
@@ -33,8 +41,8 @@ CALL_LIMIT = 0.5
 
 NUMPY_STAGE, PYTORCH = "stage2_numpy", "pytorch"
 
-Key = tuple[str, int]
-"""Who predicts, and the batch size."""
+Key = tuple[str, int, str]
+"""Who predicts, the batch size, and in which way."""
 
 
 class Scores(NamedTuple):
@@ -63,8 +71,9 @@ def inference_rows(
     model: the name of a known network, in place of layer_sizes; only stages with convolution take part
     call_limit: seconds; a batch that is expected to take longer, from the one before, is skipped with that reason
     The reference is stage 2 on the same batch, where it is among the stages. Rows of an emulated stage are compared
-    with nothing. A contender is not timed where it predicts a class whose score is below the largest by more than
-    rounding explains.
+    with nothing. Where a stage runs on a GPU, PyTorch predicts there, too, in all its ways, with the batch on the
+    device and the classes brought to the host, as the stage does it. A contender is not timed where it predicts a class
+    whose score is below the largest by more than rounding explains.
     Raises ValueError for batches that are not whole numbers of at least 1.
     """
     if not batches or min(batches) < 1:
@@ -92,27 +101,34 @@ def _rows(
     images = aligned((batches[-1], layer_sizes[0]), dtype)
     images[...] = np.random.default_rng(0).random(images.shape)
     right = model_scores(any_batch, parameters, images) if model else scores(parameters, images, dtype)
-    contenders = {stage.name: _of_stage(stage, parameters, images, batches, any_batch) for stage in stages}
+    contenders = {(stage.name, ""): _of_stage(stage, parameters, images, batches, any_batch) for stage in stages}
     if torch is not None:
-        contenders[PYTORCH] = _of_torch(torch, parameters, images, batches, model)
+        contenders[PYTORCH, ""] = _of_torch(torch, parameters, images, batches, model)
+    if dtype == "float32" and any(gpu.on_gpu(stage) for stage in stages):
+        ways = gpu.torch_predictors(parameters, images, batches, model)
+        contenders |= {(PYTORCH, f"{way} {gpu.ON_GPU}"): calls for way, calls in ways.items()}
     calls: dict[Key, Callable[[], object]] = {}
     skipped: dict[Key, str] = {}
-    for name, predict in contenders.items():
-        allowed, reasons = _worth_timing(predict, right, call_limit)
-        calls |= {(name, batch): call for batch, call in allowed.items()}
-        skipped |= {(name, batch): reason for batch, reason in reasons.items()}
+    for (name, way), predict in contenders.items():
+        coarse = right._replace(allowed=right.allowed * TF32_LOSS_TOLERANCE / LOSS_TOLERANCE)
+        allowed, reasons = _worth_timing(predict, coarse if "TF32" in way else right, call_limit)
+        calls |= {(name, batch, way): call for batch, call in allowed.items()}
+        skipped |= {(name, batch, way): reason for batch, reason in reasons.items()}
     one_thread = {stage.name for stage in stages if stage.number == 1}
     threads = {
-        (name, batch): 1 if name in one_thread else effort.most_threads for name in contenders for batch in batches
+        (name, batch, way): 1 if name in one_thread or way else effort.most_threads
+        for name, way in contenders
+        for batch in batches
     }
-    turns = take_turns(calls, stages, effort, threads=threads, wake_once=True)
+    on_device = [key for key in threads if key[2]]
+    turns = take_turns(calls, stages, effort, threads=threads, wake_once=True, also_on_device=on_device)
     for batch in batches:
         case = any_batch._replace(batch=batch)
         products = [] if model else [(batch, rows, columns) for rows, columns in pairwise(layer_sizes)]
         work = named(model).multiply_adds * batch if model else sum(m * k * n for m, k, n in products)
-        opponents = {label: (label, batch) for label in (NUMPY_STAGE, PYTORCH)}
-        for name in contenders:
-            key = (name, batch)
+        opponents = {label: (label, batch, "") for label in (NUMPY_STAGE, PYTORCH)}
+        for name, way in contenders:
+            key = (name, batch, way)
             compared = turns.columns(
                 key, reference=opponents[NUMPY_STAGE], label=f"stage 2, {dtype}", opponents=opponents
             )
@@ -120,10 +136,11 @@ def _rows(
                 "inference",
                 name,
                 case.name,
-                dtype,
+                gpu.precision_of(way, dtype),
                 tuple(layer_sizes),
                 2 * work,
                 skipped=skipped.get(key),
+                variant=way,
                 bytes=sum(product_bytes(m, k, n, dtype) for m, k, n in products),
                 samples=batch,
                 **compared,

@@ -15,6 +15,7 @@ import gc
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from shared.bench.measuring import children
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.on_gpu import gpu
 from shared.bench.on_gpu.gpu import NO_REFERENCE
-from shared.bench.peers import pytorch
+from shared.bench.peers import pytorch, pytorch_device
 from shared.contract import Stage, is_emulated, load_stage
 from shared.machine.hardware import usable_cores
 
@@ -40,7 +41,7 @@ LARGEST_FIRST_FLOOR_BATCH = 64
 MORE_STEPS = 1000
 """Further steps of a known network on stage 3, which must not need more memory than the first ones."""
 GROWTH = f"growth over {MORE_STEPS:,} steps"
-ON_GPU = "on the GPU"
+ON_GPU = gpu.ON_GPU
 PYTORCH = "pytorch"
 CODE = "from shared.bench.kinds.memory import main; main()"
 PROCESS = Path("/proc/self")
@@ -224,11 +225,13 @@ def _torch(case: Case, threads: int, on_device: bool, x: np.ndarray, y: np.ndarr
     kept: list[Any] = []
 
     def take(steps: int) -> list[float]:
-        if on_device:
-            on_it = pytorch.device_step(torch, parameters, x, y, LEARNING_RATE)
-            return [on_it() for _ in range(steps)]
-        if not kept:
-            kept.append(pytorch.stepper(torch, pytorch.network(torch, parameters, case.model), LEARNING_RATE))
-        return [kept[0](torch.from_numpy(x), torch.from_numpy(y)) for _ in range(steps)]
+        if not kept and on_device:
+            way = pytorch_device.Way(tuned=False)
+            arguments = torch, parameters, x, y, LEARNING_RATE, way, case.model, gpu.DEVICE
+            kept.append(pytorch_device.device_step(*arguments))
+        elif not kept:
+            step = pytorch.stepper(torch, pytorch.network(torch, parameters, case.model), LEARNING_RATE)
+            kept.append(partial(step, torch.from_numpy(x), torch.from_numpy(y)))
+        return [kept[0]() for _ in range(steps)]
 
     return take, (lambda: int(torch.cuda.max_memory_allocated())) if on_device else None

@@ -22,7 +22,7 @@ from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.checks.images import takes_architectures
-from shared.contract import Stage, load_stage
+from shared.contract import Stage, load_part, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import multiply_adds_of
 
@@ -34,7 +34,11 @@ MODEL_LEARNING_RATE = 0.001
 LOSS_TOLERANCE = 1e-4
 """Relative: float32 rounds at 6e-8, and a sum over 784 inputs in another order by some hundred times that."""
 
+TF32_LOSS_TOLERANCE = 1e-2
+"""Relative, where factors are rounded to 11 bits: at 5e-4, some twenty times in a row on the way through a network."""
+
 CHECKED_STEPS = 3
+MODEL_RUNGS_ON_GPU = ("fused", "graph")
 REFERENCE, NUMPY_STAGE, PYTORCH = ("", "reference"), ("stage2_numpy", ""), ("pytorch", "")
 
 Key = tuple[str, str]
@@ -131,7 +135,7 @@ def step_rows(
             continue
         expected = expected_losses(case.network, [(x, y)] * CHECKED_STEPS)
         losses = {key: [float(step()) for _ in range(CHECKED_STEPS)] for key, step in steps.items()}
-        wrong = {key: reason for key, got in losses.items() if (reason := wrong_losses(got, expected))}
+        wrong = {key: reason for key, got in losses.items() if (reason := _wrong(key, got, expected))}
         calls: dict[Key, Callable[[], object]] = {} if case.model else {REFERENCE: _bare_products(case)}
         calls |= {key: step for key, step in steps.items() if key not in wrong}
         devices = {stage.name for stage in able if gpu.on_gpu(stage)}
@@ -156,7 +160,7 @@ def step_row(case: Case, key: Key, skipped: str | None, columns: Mapping[str, An
         "step",
         key[0],
         case.name,
-        case.dtype,
+        gpu.precision_of(key[1], case.dtype),
         tuple(case.layer_sizes),
         case.flops,
         skipped=skipped,
@@ -199,10 +203,14 @@ def expected_losses(
     return [float(own.train_step(x.astype(np.float64), y, optimizer)) for x, y in batches]
 
 
-def wrong_losses(got: Sequence[float], expected: Sequence[float]) -> str | None:
+def _wrong(key: Key, got: Sequence[float], expected: Sequence[float]) -> str | None:
+    return wrong_losses(got, expected, TF32_LOSS_TOLERANCE if "TF32" in key[1] else LOSS_TOLERANCE)
+
+
+def wrong_losses(got: Sequence[float], expected: Sequence[float], tolerance: float = LOSS_TOLERANCE) -> str | None:
     """Why a contender with these losses is not timed; None where they are the expected ones."""
     for number, (mine, right) in enumerate(zip(got, expected, strict=True), start=1):
-        if not math.isclose(mine, right, rel_tol=LOSS_TOLERANCE):
+        if not math.isclose(mine, right, rel_tol=tolerance):
             return f"its loss in step {number} is {mine:.7g} but stage 2 in float64 has {right:.7g}{NOT_TIMED}"
     return None
 
@@ -216,11 +224,9 @@ def _contenders(
     for stage in stages:
         own_x = stage.arrays.asarray(x, case.dtype)
         if gpu.on_gpu(stage) and case.dtype == "float32":
-            start = start_parameters(case.layer_sizes, case.dtype)
-            ways = gpu.torch_steppers(start, x, y, LEARNING_RATE)
-            found |= {(PYTORCH[0], f"{way} on the GPU"): step for way, step in ways.items()}
-        ladder = {} if case.model else getattr(stage.network, "STEP_LADDER", {})
-        for rung, step in (ladder or {"": _train_step}).items():
+            ways = gpu.torch_steppers(start_parameters(case.network, case.dtype), x, y, rate, case.model)
+            found |= {(PYTORCH[0], f"{way} {gpu.ON_GPU}"): step for way, step in ways.items()}
+        for rung, step in _rungs(stage, case).items():
             network = stage.network.Network(case.network, dtype=case.dtype)
             found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(rate), None)
     if torch is not None:
@@ -228,6 +234,16 @@ def _contenders(
         step = pytorch.stepper(torch, model, rate)
         found[PYTORCH] = partial(step, torch.from_numpy(x), torch.from_numpy(y))
     return found
+
+
+def _rungs(stage: Stage, case: Case) -> dict[str, Callable[..., float]]:
+    """The stage's ways to take the step; of a known network on a GPU the two that launch what was planned once."""
+    if not case.model:
+        return getattr(stage.network, "STEP_LADDER", None) or {"": _train_step}
+    if not gpu.on_gpu(stage):
+        return {"": _train_step}
+    ladder = load_part(stage.name, "layered").LAYERED_STEP_LADDER
+    return {rung: ladder[rung] for rung in MODEL_RUNGS_ON_GPU}
 
 
 def _train_step(network: Any, *arguments: Any) -> float:

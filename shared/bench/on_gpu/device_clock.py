@@ -65,10 +65,11 @@ def device_sample(call: Callable[[], object], calls: int, sleeper: Sleeper) -> f
     while True:
         start, end = cuda.event(), cuda.event()
         sleeper.lie_down()
-        start.record()
-        for _ in range(calls):
-            call()
-        end.record()
+        with cuda.defer_cleanup():  # freeing memory would wait for the device, and so for the end of the sleep
+            start.record()
+            for _ in range(calls):
+                call()
+            end.record()
         queued_in_time = BACKEND.emulated or not start.query()
         end.synchronize()
         if queued_in_time or not sleeper.lengthen():

@@ -19,13 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared.bench.measuring.timing import Name, Sampler
-from shared.bench.peers import pytorch
+from shared.bench.peers import pytorch_device
 from shared.contract import Stage, stage_facts
 
 PRECISIONS = ("float32", "float64", "tf32", "bf16", "f16")
 OF_16_BITS = {"bf16": "bfloat16", "f16": "float16"}
 """Precision -> PyTorch's dtype."""
 NO_REFERENCE = "nothing: emulated on the CPU"
+DEVICE = "cuda"
+"""What PyTorch calls the GPU."""
+ON_GPU = "on the GPU"
+"""How the variant of a row of PyTorch's on the GPU ends."""
 CLOCK = "events"
 """The `clock` of a row that the device timed itself."""
 
@@ -78,18 +82,61 @@ def roofs(stage: Stage) -> Any | None:
 
 
 def torch_steppers(
-    parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, learning_rate: float
+    parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, learning_rate: float, model: str = ""
 ) -> dict[str, Callable[[], float]]:
     """PyTorch's ways to take a training step on the GPU, "eager" and "graph"; empty where it is missing or sees none.
 
-    parameters: [W1, b1, …] to start from, copied, each way its own. x (batch, features) and y (batch,): copied to the
-    device here, before any clock runs. A call takes one step and returns the loss before it.
+    parameters: to start from, copied, each way its own. x (batch, features) and y (batch,): copied to the device here,
+    before any clock runs. A call takes one step and returns the loss before it.
+    model: the name of a known network, whose parameters these are; it has more ways: pytorch_device.MODEL_WAYS
     """
     torch = cuda_torch()
     if torch is None:
         return {}
+    ways = pytorch_device.MODEL_WAYS if model else pytorch_device.DENSE_WAYS
     return {
-        way: pytorch.device_step(torch, parameters, x, y, learning_rate, way == "graph") for way in ("eager", "graph")
+        way.name: pytorch_device.device_step(torch, parameters, x, y, learning_rate, way, model, DEVICE) for way in ways
+    }
+
+
+def precision_of(way: str, dtype: str) -> str:
+    """What a row of PyTorch's says of its numbers: a way with TF32 rounds them, and stands apart from float32."""
+    return "tf32" if "TF32" in way else dtype
+
+
+def torch_predictors(
+    parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], model: str = ""
+) -> dict[str, dict[int, Callable[[], np.ndarray]]]:
+    """PyTorch's ways to predict on the GPU, each with a call for each batch size: the first so many of the images.
+
+    They lie on the device; a call brings their classes to the host. Empty where PyTorch is missing or sees no GPU.
+    """
+    torch = cuda_torch()
+    if torch is None:
+        return {}
+    ways = pytorch_device.MODEL_WAYS if model else pytorch_device.DENSE_WAYS
+    return {
+        way.name: {
+            batch: pytorch_device.predictor(torch, parameters, images[:batch], way, model, DEVICE) for batch in batches
+        }
+        for way in ways
+    }
+
+
+def cudnn(
+    arrays: Sequence[np.ndarray], stride: tuple[int, int], padding: tuple[int, int]
+) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """PyTorch's ways to put one convolution into the queue: (forward, backward); empty where it sees no GPU.
+
+    arrays: float32 x, weights, bias and dL/doutput
+    """
+    torch = cuda_torch()
+    if torch is None:
+        return {}
+    ways = pytorch_device.CONVOLUTION_WAYS
+    return {
+        f"{way.what()} {ON_GPU}".strip(): pytorch_device.convolution(torch, arrays, stride, padding, way, DEVICE)
+        for way in ways
     }
 
 

@@ -27,7 +27,7 @@ from shared.bench.kinds.steps import (
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.on_gpu import gpu
-from shared.bench.peers import pytorch
+from shared.bench.peers import pytorch_device
 from shared.contract import Stage
 
 STEPS = 64
@@ -81,7 +81,7 @@ def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels:
     if torch is not None:
         start = start_parameters(case.layer_sizes, case.dtype)
         for way in ("eager", "graph"):
-            found["pytorch", f"{way} on the GPU, {RESIDENT}"] = pytorch.resident_steps(
+            found["pytorch", f"{way} on the GPU, {RESIDENT}"] = pytorch_device.resident_steps(
                 torch, start, images, labels, case.batch, LEARNING_RATE, graph=way == "graph"
             )
     return found

@@ -1,4 +1,4 @@
-"""PyTorch, as an opponent to measure against, on the CPU and on a GPU. If it is not installed, its rows are omitted.
+"""PyTorch, as an opponent to measure against (on a GPU: pytorch_device). If it is not installed, its rows are omitted.
 
 It gets what it likes best: its own contiguous tensors, `out=` where there is one, `torch.nn.Linear` and
 `torch.optim.SGD` as its documentation writes them, and batches gathered by one indexing operation instead of a
@@ -70,11 +70,11 @@ def network(torch: Any, parameters: Sequence[np.ndarray], model: str = "") -> An
 
 def stepper(torch: Any, model: Any, learning_rate: float) -> Callable[[Any, Any], float]:
     """step(x, y) -> the loss before the step: softmax cross-entropy, backward, plain SGD."""
-    step = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    step = step_of(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
     return lambda x, y: float(step(x, y).item())
 
 
-def _step(torch: Any, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
+def step_of(torch: Any, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
     """step(x, y) -> the loss before it, as a tensor where the model is: nothing waits for it."""
     loss_function = torch.nn.CrossEntropyLoss()
 
@@ -86,102 +86,6 @@ def _step(torch: Any, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
         return loss
 
     return step
-
-
-def device_step(
-    torch: Any,
-    parameters: Sequence[np.ndarray],
-    x: np.ndarray,
-    y: np.ndarray,
-    learning_rate: float,
-    graph: bool = False,
-    device: str = "cuda",
-) -> Callable[[], float]:
-    """A call that takes one plain SGD step on the batch, which lies on the device, and returns the loss before it.
-
-    graph: the whole step is captured in a CUDA graph, so that it is one call of the driver.
-    """
-    torch.set_float32_matmul_precision("highest")
-    model = network(torch, parameters).to(device)
-    take = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
-    own_x, own_y = (torch.from_numpy(np.array(each)).to(device) for each in (x, y))
-
-    def step() -> Any:
-        return take(own_x, own_y)
-
-    ready = captured(torch, step, list(model.parameters())) if graph else step
-    return lambda: float(ready().item())
-
-
-def captured(torch: Any, step: Callable[[], Any], parameters: Sequence[Any]) -> Callable[[], Any]:
-    """The step as a CUDA graph, as PyTorch's documentation captures one; the parameters are put back afterwards.
-
-    step: returns its loss on the device, in memory that every replay writes anew.
-    """
-    before = [parameter.detach().clone() for parameter in parameters]
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):  # what libraries set up on first use must not be captured
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    for parameter in parameters:
-        parameter.grad = None  # so that the graph has gradients in memory of its own
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        loss = step()
-    with torch.no_grad():
-        for parameter, old in zip(parameters, before, strict=True):
-            parameter.copy_(old)
-
-    def replay(kept: object = step) -> Any:
-        # kept: the graph reads and writes arrays that only `step` still refers to
-        graph.replay()
-        return loss
-
-    return replay
-
-
-def resident_steps(
-    torch: Any,
-    parameters: Sequence[np.ndarray],
-    images: np.ndarray,
-    labels: np.ndarray,
-    batch: int,
-    learning_rate: float,
-    graph: bool = False,
-    device: str = "cuda",
-) -> Callable[[int], float]:
-    """A call that takes so many plain SGD steps, one batch after the other, and returns their mean loss.
-
-    images: (n, features) uint8, which lie on the device as bytes; labels: (n,). Each step picks its batch by index.
-    graph: a whole step, the picking included, is captured in a CUDA graph
-    """
-    torch.set_float32_matmul_precision("highest")
-    model = network(torch, parameters).to(device)
-    take = _step(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
-    own_images, own_labels = (torch.from_numpy(each).to(device) for each in (images, labels))
-    order, offsets = (torch.arange(count, device=device) for count in (len(images), batch))
-    position, total = torch.zeros(1, dtype=torch.int64, device=device), torch.zeros((), device=device)
-
-    def step() -> Any:
-        rows = order.index_select(0, position + offsets)
-        position.add_(batch)
-        x, y = own_images.index_select(0, rows).float().div_(255), own_labels.index_select(0, rows)
-        loss = take(x, y)
-        total.add_(loss.detach())
-        return loss
-
-    ready = captured(torch, step, list(model.parameters())) if graph else step
-
-    def steps(count: int) -> float:
-        position.zero_()
-        total.zero_()
-        for _ in range(count):
-            ready()
-        return float(total.item()) / count
-
-    return steps
 
 
 class Trained(NamedTuple):
@@ -213,7 +117,7 @@ def training(
 
     own = network(torch, parameters, model)
     optimizer = torch.optim.SGD(own.parameters(), lr=rates(0, 1), momentum=momentum)
-    take = _step(torch, own, optimizer)
+    take = step_of(torch, own, optimizer)
     dtype = getattr(torch, str(np.asarray(parameters[0]).dtype))
     x, y = torch.from_numpy(data.train.x).to(dtype), torch.from_numpy(data.train.y)
     test_x = torch.from_numpy(data.test.x).to(dtype)

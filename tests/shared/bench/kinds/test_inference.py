@@ -143,9 +143,9 @@ def test_each_library_is_woken_once_a_round_and_a_gpu_waited_for(monkeypatch: py
     stages = [contract.load_stage("1"), contract.load_stage("2"), numpy_that(CUDA, cuda=cuda)]
     rows = rows_of(stages, effort=Effort(1, threads=2))
     low, high = seen
-    assert low["threaded"] == {(NUMPY, 1), (CUDA, 1)}
-    assert set(low["finish"]) == {(CUDA, 1), (CUDA, 4)}
-    assert high["threaded"] == {(NUMPY, 1)}
+    assert low["threaded"] == {(NUMPY, 1, ""), (CUDA, 1, "")}
+    assert set(low["finish"]) == {(CUDA, 1, ""), (CUDA, 4, "")}
+    assert high["threaded"] == {(NUMPY, 1, "")}
     assert {(row.stage, row.threads) for row in rows} == {(ONE, 1), (NUMPY, 2), (CUDA, 2)}
 
 

@@ -9,7 +9,7 @@ from shared import contract
 from shared.bench.kinds.steps import LEARNING_RATE, Case, expected_losses, start_parameters
 from shared.bench.measuring.turns import Effort
 from shared.bench.on_gpu import resident_steps
-from shared.bench.peers import pytorch
+from shared.bench.peers import pytorch_device
 
 CASE = Case((12, 8, 4), 8, "float32")
 QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
@@ -36,7 +36,7 @@ def test_pytorchs_steps_have_stage_2s_losses() -> None:
     random = np.random.default_rng(1)
     images, labels = random.integers(0, 256, (24, 12), np.uint8), random.integers(0, 4, 24)
     start = start_parameters(CASE.layer_sizes, "float32")
-    take = pytorch.resident_steps(torch, start, images, labels, 8, LEARNING_RATE, device="cpu")
+    take = pytorch_device.resident_steps(torch, start, images, labels, 8, LEARNING_RATE, device="cpu")
     x = images.astype(np.float32) / np.float32(255)
     expected = expected_losses(CASE.layer_sizes, [(x[i : i + 8], labels[i : i + 8]) for i in (0, 8, 16)])
     assert take(3) == pytest.approx(fmean(expected), rel=1e-5)

@@ -1,8 +1,6 @@
 """shared.pytorch: what is said without PyTorch, and, where it is installed, that it trains the same network."""
 
 import importlib
-from contextlib import nullcontext
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -88,42 +86,3 @@ def test_training_follows_stage_2(torch: Any, monkeypatch: pytest.MonkeyPatch) -
     assert (mine.stage, theirs.stage) == ("stage2_numpy", "pytorch")
     assert mine.accuracy == theirs.accuracy
     np.testing.assert_allclose(theirs.loss, mine.loss, rtol=1e-9)
-
-
-def test_a_step_on_a_device_has_the_losses_of_a_step(torch: Any) -> None:
-    random = np.random.default_rng(0)
-    parameters = [random.standard_normal(shape).astype(np.float32) for shape in ((6, 4), (4,), (4, 3), (3,))]
-    x, y = random.random((5, 6)).astype(np.float32), random.integers(0, 3, 5)
-    on_device = pytorch.device_step(torch, parameters, x, y, 0.1, device="cpu")
-    step = pytorch.stepper(torch, pytorch.network(torch, parameters), 0.1)
-    expected = [step(torch.from_numpy(x), torch.from_numpy(y)) for _ in range(3)]
-    assert [on_device() for _ in range(3)] == pytest.approx(expected)
-
-
-def test_a_captured_step_begins_where_it_was_captured(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a graph that runs its step as it is, since there is no GPU: what must be put back is put back."""
-    replayed: list[Any] = []
-
-    class Graph:
-        def replay(self) -> None:
-            replayed.append(step())
-
-    cuda = SimpleNamespace(
-        Stream=lambda: SimpleNamespace(wait_stream=lambda other: None),
-        current_stream=lambda: SimpleNamespace(wait_stream=lambda other: None),
-        stream=lambda side: nullcontext(),
-        graph=lambda graph: nullcontext(),
-        CUDAGraph=Graph,
-    )
-    monkeypatch.setattr(torch, "cuda", cuda)
-    parameter = torch.nn.Parameter(torch.ones(2))
-
-    def step() -> Any:
-        with torch.no_grad():
-            parameter.mul_(2.0)
-        return parameter
-
-    replay = pytorch.captured(torch, step, [parameter])
-    assert parameter.tolist() == [1.0, 1.0]
-    assert replay().tolist() == [2.0, 2.0]
-    assert len(replayed) == 1

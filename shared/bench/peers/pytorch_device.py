@@ -1,0 +1,216 @@
+"""PyTorch on a GPU: its training steps, predictions and convolutions, eager and captured in a CUDA graph.
+
+Everything lies on the device before a clock runs. The precision of its products and convolutions is a setting of the
+whole process, so it is set around every call: TF32, which rounds the factors to 11 bits and uses the tensor cores, is
+on for convolutions unless somebody turns it off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from shared.bench.peers import pytorch
+
+
+class Way(NamedTuple):
+    """How PyTorch computes.
+
+    graph: from a CUDA graph; tf32: with factors of 11 bits
+    channels_last: images in memory with all channels of a place side by side, which cuDNN likes better for some shapes
+    tuned: cuDNN tries its algorithms for each shape and keeps the fastest, for which it takes memory
+    """
+
+    graph: bool = False
+    tf32: bool = False
+    channels_last: bool = False
+    tuned: bool = True
+
+    @property
+    def name(self) -> str:
+        """'eager' or 'graph', with ' TF32' and ' channels-last' where they are on."""
+        return self.what("graph" if self.graph else "eager")
+
+    def what(self, first: str = "") -> str:
+        """The same with another first word."""
+        return " ".join([first] * bool(first) + ["TF32"] * self.tf32 + ["channels-last"] * self.channels_last)
+
+
+DENSE_WAYS = (Way(), Way(graph=True))
+MODEL_WAYS = tuple(
+    Way(graph, tf32, last) for tf32 in (False, True) for graph, last in ((False, False), (True, False), (True, True))
+)
+"""Of a known network: eager and captured, TF32 off and on, and captured in the other layout, too."""
+CONVOLUTION_WAYS = tuple(Way(False, tf32, last) for tf32 in (False, True) for last in (False, True))
+
+
+def settle(torch: Any, tf32: bool, tuned: bool = True) -> None:
+    """Let products and convolutions have this precision from now on; tuned: as of a Way."""
+    torch.set_float32_matmul_precision("high" if tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = tf32
+    torch.backends.cudnn.benchmark = tuned
+
+
+def in_precision(torch: Any, way: Way, call: Callable[[], Any]) -> Callable[[], Any]:
+    """The call in the precision of that way. Afterwards TF32 is off, so that it changes nothing for anybody else."""
+
+    def settled() -> Any:
+        settle(torch, way.tf32, way.tuned)
+        result = call()
+        settle(torch, False)
+        return result
+
+    return settled
+
+
+def network(torch: Any, parameters: Sequence[np.ndarray], model: str, way: Way, device: str) -> Any:
+    """`pytorch.network` on the device, in the layout of that way."""
+    own = pytorch.network(torch, parameters, model).to(device)
+    return own.to(memory_format=torch.channels_last) if way.channels_last else own
+
+
+def device_step(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    learning_rate: float,
+    way: Way = DENSE_WAYS[0],
+    model: str = "",
+    device: str = "cuda",
+) -> Callable[[], float]:
+    """A call that takes one plain SGD step on the batch, which lies on the device, and returns the loss before it.
+
+    model: the name of a known network, whose parameters these are; "" for a stack of dense layers
+    """
+    own = network(torch, parameters, model, way, device)
+    take = pytorch.step_of(torch, own, torch.optim.SGD(own.parameters(), lr=learning_rate))
+    own_x, own_y = (torch.from_numpy(np.array(each)).to(device) for each in (x, y))
+
+    step = in_precision(torch, way, lambda: take(own_x, own_y))
+    ready = captured(torch, step, [*own.parameters(), *own.buffers()]) if way.graph else step
+    return lambda: float(ready().item())
+
+
+def predictor(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    images: np.ndarray,
+    way: Way = DENSE_WAYS[0],
+    model: str = "",
+    device: str = "cuda",
+) -> Callable[[], np.ndarray]:
+    """A call that gives the classes of the images, which lie on the device, as an array on the host."""
+    own = network(torch, parameters, model, way, device).eval()
+    own_x = torch.from_numpy(np.array(images)).to(device)
+
+    @torch.inference_mode()
+    def classes() -> Any:
+        return own(own_x).argmax(dim=1)
+
+    predict = in_precision(torch, way, classes)
+    ready = captured(torch, predict, []) if way.graph else predict
+    return lambda: np.asarray(ready().cpu().numpy())
+
+
+def convolution(
+    torch: Any,
+    arrays: Sequence[np.ndarray],
+    stride: tuple[int, int],
+    padding: tuple[int, int],
+    way: Way = DENSE_WAYS[0],
+    device: str = "cuda",
+) -> tuple[Callable[[], Any], Callable[[], Any]]:
+    """(forward, backward) of one convolution: calls that put it into the queue and return its tensors.
+
+    arrays: x, weights, bias and dL/doutput. Backward gives dL/dx, dL/dweights and dL/dbias, as autograd asks cuDNN.
+    """
+    layout = torch.channels_last if way.channels_last else torch.contiguous_format
+    x, weights, bias, grad = (torch.from_numpy(np.array(each)).to(device) for each in arrays)
+    x, weights, grad = (each.contiguous(memory_format=layout) for each in (x, weights, grad))
+    backward = partial(torch.ops.aten.convolution_backward, grad, x, weights, [len(bias)], stride, padding)
+
+    @torch.inference_mode()
+    def forward() -> Any:
+        return torch.nn.functional.conv2d(x, weights, bias, stride, padding)
+
+    @torch.inference_mode()
+    def slopes() -> Any:
+        return backward((1, 1), False, (0, 0), 1, (True, True, True))
+
+    return in_precision(torch, way, forward), in_precision(torch, way, slopes)
+
+
+def captured(torch: Any, step: Callable[[], Any], kept: Sequence[Any]) -> Callable[[], Any]:
+    """The step as a CUDA graph, as PyTorch's documentation captures one.
+
+    step: returns its result on the device, in memory that every replay writes anew
+    kept: the parameters and running statistics, which are put back afterwards
+    """
+    before = [tensor.detach().clone() for tensor in kept]
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):  # what libraries set up on first use must not be captured
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    for tensor in kept:
+        tensor.grad = None  # so that the graph has gradients in memory of its own
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = step()
+    with torch.no_grad():
+        for tensor, old in zip(kept, before, strict=True):
+            tensor.copy_(old)
+
+    def replay(kept: object = step) -> Any:
+        # kept: the graph reads and writes arrays that only `step` still refers to
+        graph.replay()
+        return result
+
+    return replay
+
+
+def resident_steps(
+    torch: Any,
+    parameters: Sequence[np.ndarray],
+    images: np.ndarray,
+    labels: np.ndarray,
+    batch: int,
+    learning_rate: float,
+    graph: bool = False,
+    device: str = "cuda",
+) -> Callable[[int], float]:
+    """A call that takes so many plain SGD steps, one batch after the other, and returns their mean loss.
+
+    images: (n, features) uint8, which lie on the device as bytes; labels: (n,). Each step picks its batch by index.
+    graph: a whole step, the picking included, is captured in a CUDA graph
+    """
+    settle(torch, False)
+    model = pytorch.network(torch, parameters).to(device)
+    take = pytorch.step_of(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    own_images, own_labels = (torch.from_numpy(each).to(device) for each in (images, labels))
+    order, offsets = (torch.arange(count, device=device) for count in (len(images), batch))
+    position, total = torch.zeros(1, dtype=torch.int64, device=device), torch.zeros((), device=device)
+
+    def step() -> Any:
+        rows = order.index_select(0, position + offsets)
+        position.add_(batch)
+        x, y = own_images.index_select(0, rows).float().div_(255), own_labels.index_select(0, rows)
+        loss = take(x, y)
+        total.add_(loss.detach())
+        return loss
+
+    ready = captured(torch, step, list(model.parameters())) if graph else step
+
+    def steps(count: int) -> float:
+        position.zero_()
+        total.zero_()
+        for _ in range(count):
+            ready()
+        return float(total.item()) / count
+
+    return steps
