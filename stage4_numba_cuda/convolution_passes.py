@@ -153,14 +153,15 @@ def backward_into(
     weights: Array,
     g: Geometry,
     grad_input: Array | None,
-    grad_weights: Array,
-    grad_bias: Array,
+    grad_weights: Array | None,
+    grad_bias: Array | None,
     parts: Array | None = None,
     through: int = IDENTITY,
     stream: Any = 0,
     precision: str | None = None,
 ) -> None:
-    """All gradients into these arrays; dL/dx not, where grad_input is None.
+    """All gradients into these arrays; dL/dx not, where grad_input is None, nor dL/dweights and dL/dbias, where both
+    are None.
 
     parts: memory of the shape `parts_shape`, whatever it holds; new memory if None
     through: the number of the activation whose output x is: grad_input is then taken back through it, and is the slope
@@ -168,13 +169,14 @@ def backward_into(
     stream: that all is launched on, except for numbers that 32 bits do not count
     precision: of tensor cores, "tf32" or "bf16", for float32 arrays; None for ordinary ones
     """
-    if parts is None:
+    if parts is None and grad_weights is not None:
         parts = empty(parts_shape(g, len(x)), x.dtype)
     if not counts_in_32_bits(g, len(x)):
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
-    weights_parts(grad, x, g, parts, precision or _weights_side(g), stream)
-    _add_parts(parts, grad_weights, grad_bias, stream)
+    if grad_weights is not None:
+        weights_parts(grad, x, g, parts, precision or _weights_side(g), stream)
+        _add_parts(parts, grad_weights, grad_bias, stream)
     if grad_input is not None:
         ending = gather.BACKWARD if through == IDENTITY else gather.THROUGH
         tables = backward_tables(g)
@@ -202,15 +204,16 @@ def plain_backward_into(
     weights: Array,
     g: Geometry,
     grad_input: Array | None,
-    grad_weights: Array,
-    grad_bias: Array,
+    grad_weights: Array | None,
+    grad_bias: Array | None,
     parts: Array,
     through: int = IDENTITY,
 ) -> None:
     """The same by the definition: a thread for each number of each gradient and part."""
-    grid = launch.divided(parts.shape[1], launch.THREADS), parts.shape[0]
-    basic.grad_weights_parts[grid, launch.THREADS](grad, x, *g.steps, grad_weights, parts)
-    _add_parts(parts, grad_weights, grad_bias)
+    if grad_weights is not None:
+        grid = launch.divided(parts.shape[1], launch.THREADS), parts.shape[0]
+        basic.grad_weights_parts[grid, launch.THREADS](grad, x, *g.steps, grad_weights, parts)
+        _add_parts(parts, grad_weights, grad_bias)
     if grad_input is not None:
         basic.grad_input[launch.elementwise(grad_input.size)](grad, weights, *g.steps, grad_input)
         if through != IDENTITY:

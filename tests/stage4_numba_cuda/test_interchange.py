@@ -1,7 +1,7 @@
 """stage4_numba_cuda.interchange: our kernels as PyTorch's layers give what PyTorch's own give, and their gradients."""
 
 import copy
-import importlib.util
+import importlib
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -10,15 +10,21 @@ import numpy as np
 import pytest
 
 from shared.checks.tolerance import compare
+from tests.stage4_numba_cuda.torch_tensors import (
+    HAS_TORCH,
+    device,
+    gradients,
+    gradients_of_views,
+    host,
+    needs_torch,
+    random,
+)
 
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 if HAS_TORCH:
     import torch
 
-    from stage4_numba_cuda import backend, interchange
-    from stage4_numba_cuda.interchange import Dense, LeakyReLU, dense, leaky_relu
-
-needs_torch = pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch: pip install torch")
+    from stage4_numba_cuda import backend
+    from stage4_numba_cuda.interchange import Dense, LeakyReLU, dense, leaky_relu, tensors
 DTYPES = ("float32", "float64")
 SHAPES = {
     "one of all": ((1, 1), 1),
@@ -37,28 +43,6 @@ def test_without_torch_the_import_says_what_to_install(monkeypatch: pytest.Monke
     with pytest.raises(ImportError) as caught:
         importlib.import_module("stage4_numba_cuda.interchange")
     assert str(caught.value) == ("stage4_numba_cuda.interchange needs PyTorch, which is optional: pip install torch")
-
-
-def device() -> str:
-    """Where the tensors of these tests live: on the device of the kernels."""
-    return "cuda" if backend.BACKEND.name == "gpu" else "cpu"
-
-
-def random(*shape: int, dtype: str = "float64", seed: int = 0) -> Any:
-    generator = torch.Generator().manual_seed(seed)
-    return torch.randn(*shape, generator=generator, dtype=torch.float64).to(device(), getattr(torch, dtype))
-
-
-def host(tensor: Any) -> np.ndarray:
-    return tensor.detach().cpu().numpy()
-
-
-def gradients(function: Any, tensors: list[Any], grad_output: Any) -> list[Any]:
-    """The function's result, and the gradient of each of its arguments."""
-    own = [tensor.detach().clone().requires_grad_() for tensor in tensors]
-    output = function(*own)
-    output.backward(grad_output)
-    return [output, *(tensor.grad for tensor in own)]
 
 
 @needs_torch
@@ -157,19 +141,12 @@ def test_tensors_with_gaps_give_what_their_packed_copies_give() -> None:
     assert torch.equal(leaky_relu(x), torch.nn.functional.leaky_relu(x))
 
 
-def gradients_of_views(function: Any, tensors: list[Any], grad_output: Any) -> list[Any]:
-    """As `gradients`, of the tensors as they lie in memory."""
-    own = [tensor.detach().requires_grad_() for tensor in tensors]
-    output = function(*own)
-    return [output, *torch.autograd.grad(output, own, grad_output)]
-
-
 @needs_torch
 def test_a_tensor_that_begins_at_an_odd_address_is_copied_to_an_even_one() -> None:
     memory = random(1 + 3 * 4, dtype="float32")
     x = memory[1:].view(3, 4)
     assert x.data_ptr() % 16
-    assert interchange._packed(x).data_ptr() % 16 == 0
+    assert tensors.packed(x).data_ptr() % 16 == 0
     weight = random(2, 4, dtype="float32")
     assert torch.equal(dense(x, weight), dense(x.clone(), weight))
 
@@ -177,8 +154,8 @@ def test_a_tensor_that_begins_at_an_odd_address_is_copied_to_an_even_one() -> No
 @needs_torch
 def test_kernels_work_on_the_tensors_own_memory() -> None:
     tensor = random(3, 4).requires_grad_()
-    array = interchange._array(tensor)
-    assert interchange._packed(tensor) is tensor
+    array = tensors.array(tensor)
+    assert tensors.packed(tensor) is tensor
     assert (array.device_ctypes_pointer.value, array.shape) == (tensor.data_ptr(), (3, 4))
 
 
@@ -296,19 +273,19 @@ def test_wrong_arguments_are_named() -> None:
 @needs_torch
 def test_a_tensor_of_another_device_than_the_kernels_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     emulated = backend.Backend("emulator", None, "numba-cuda is not installed")
-    monkeypatch.setattr(interchange, "BACKEND", emulated)
+    monkeypatch.setattr(tensors, "BACKEND", emulated)
     with pytest.raises(ValueError, match="is on meta, but stage 4 runs its kernels on the CPU, emulated") as caught:
         leaky_relu(random(3).to("meta"))
     assert str(caught.value).endswith("(numba-cuda is not installed); move the module and its input there with .cpu()")
 
     gpu = SimpleNamespace(get_current_device=lambda: SimpleNamespace(id=0))
-    monkeypatch.setattr(interchange, "BACKEND", backend.Backend("gpu", gpu, "NVIDIA T4"))
-    monkeypatch.setattr(interchange, "cuda", gpu)
+    monkeypatch.setattr(tensors, "BACKEND", backend.Backend("gpu", gpu, "NVIDIA T4"))
+    monkeypatch.setattr(tensors, "cuda", gpu)
     with pytest.raises(ValueError, match="z is on cpu, but stage 4 runs its kernels on the GPU; move the module and"):
         leaky_relu(random(3).cpu())
-    interchange._check_device("dense", "x", torch.device("cuda", 0))
+    tensors.check_device("dense", "x", torch.device("cuda", 0))
     with pytest.raises(ValueError, match=r"^dense: x is on cuda:1, but numba-cuda's current device is 0; call numba."):
-        interchange._check_device("dense", "x", torch.device("cuda", 1))
+        tensors.check_device("dense", "x", torch.device("cuda", 1))
 
 
 @needs_torch
@@ -326,7 +303,7 @@ def test_kernels_wait_for_pytorchs_stream_and_it_for_them(monkeypatch: pytest.Mo
     default, current = Stream("default"), Stream("current")
     monkeypatch.setattr(torch.cuda, "default_stream", lambda device: default)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: current if side else default)
-    with interchange._torch_stream(SimpleNamespace(is_cuda=True, device="cuda:0")):
+    with tensors.torch_stream(SimpleNamespace(is_cuda=True, device="cuda:0")):
         order.append("launch")
     waits = ["default waits for current", "launch", "current waits for default"]
     assert order == (waits if side else ["launch"])
