@@ -6,9 +6,9 @@ from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import Entry, entry
 
 OF_BENCH = (
-    entry("device_clock.sleep", "int64", 1, 255, 255, package="shared.bench"),
-    entry("device_roofs.multiply_add", "int64 T[1] T[1]", 256, 255, 255, package="shared.bench"),
-    entry("device_roofs.triad_kernel", "T[1] T[1] T T[1]", 256, 255, 255, package="shared.bench"),
+    entry("device_clock.sleep", "int64", 1, 255, 255, package="shared.bench.on_gpu"),
+    entry("device_roofs.multiply_add", "int64 T[1] T[1]", 256, 255, 255, package="shared.bench.on_gpu"),
+    entry("device_roofs.triad_kernel", "T[1] T[1] T T[1]", 256, 255, 255, package="shared.bench.on_gpu"),
 )
 """Those that are no part of stage 4."""
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 import ast
 import importlib
 import json
-import os
 import pkgutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +34,7 @@ from groundup.compiling.worker import find
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import Capability, Entry, argument_types, entry, words
 from stage4_numba_cuda import kernels
+from tests.wide import WIDE
 
 # The table
 
@@ -332,10 +332,13 @@ def test_wrong_kernels_are_caught_and_right_ones_are_not() -> None:
 
 @pytest.mark.slow
 def test_every_kernel_compiles_for_float32_on_old_and_new_architectures_within_its_budget() -> None:
-    # The oldest and the newest, and those whose inner loops are looked into; all of them with
-    # GROUNDUP_EVERY_KERNEL=1, and in `groundup check --compile`.
-    some = sorted({CAPABILITIES[0], CAPABILITIES[-1], *LEVELS_AT})
-    found = compiled(MAIN, CAPABILITIES if os.environ.get("GROUNDUP_EVERY_KERNEL") else some, ("float32",))
+    # The oldest and the newest; where the inner loop is looked into, those at which that is done, too. All of them in
+    # the wide tests, and in `groundup check --compile`.
+    if WIDE:
+        found = compiled(MAIN, CAPABILITIES, ("float32",))
+    else:
+        found = compiled(MAIN, (CAPABILITIES[0], CAPABILITIES[-1]), ("float32",))
+        found += compiled([line for line in MAIN if line.share is not None], LEVELS_AT, ("float32",))
     assert all_faults(found) == []
     multiplying = {line.kernel for line in MAIN if line.kernel.startswith("matmul") and line.share is not None}
     products = [m for m in found if m.capability in LEVELS_AT and m.kernel in multiplying]
@@ -346,5 +349,5 @@ def test_every_kernel_compiles_for_float32_on_old_and_new_architectures_within_i
 @pytest.mark.slow
 def test_every_kernel_compiles_for_float64_within_its_budget() -> None:
     with_dtype = [line for line in MAIN if "float64" in line.dtypes]
-    found = compiled(with_dtype, LEVELS_AT, ("float64",))
+    found = compiled(with_dtype, CAPABILITIES if WIDE else LEVELS_AT[-1:], ("float64",))
     assert all_faults(found) == []
