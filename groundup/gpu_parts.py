@@ -6,6 +6,8 @@
                    measured by shared/bench; shared/bench/on_gpu/gpu_plan.py says at which sizes
     sanitizer      compute-sanitizer over every kernel
     suite          the tests of stage 4
+    networks, network_training
+                   convolutional networks: gpu_networks.py
 
 A kernel that reads where it must not takes the whole process's device with it. A part that crashes or runs out of time
 loses only the row that it was at.
@@ -20,12 +22,13 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+from groundup import gpu_networks
 from groundup.doctor.survey import trial
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
@@ -173,12 +176,12 @@ def _compared(part: Part, check: RungCheck) -> None:
     )  # fmt: skip
 
 
-def measured(name: str) -> Callable[[Part], None]:
-    """The part of that name of shared.bench.on_gpu.gpu_plan."""
+def measured(name: str, parts: Mapping[str, Callable[[GpuPlan], Any]] = gpu_plan.PARTS) -> Callable[[Part], None]:
+    """The part of that name, which yields what it finds."""
 
     def run(part: Part) -> None:
         wrong = []
-        for found in gpu_plan.PARTS[name](part.plan):
+        for found in parts[name](part.plan):
             if isinstance(found, gpu_plan.LeftOut):
                 part.skip(found.what, found.reason)
             elif found.wrong:
@@ -302,4 +305,5 @@ PARTS: dict[str, Callable[[Part], None]] = {
     **{name: measured(name) for name in gpu_plan.PARTS},
     "sanitizer": sanitizer,
     "suite": suite,
+    **{name: measured(name, gpu_networks.PARTS) for name in gpu_networks.PARTS},
 }

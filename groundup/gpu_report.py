@@ -14,6 +14,11 @@ add the parts that need them. The parts, most important first, so that a report 
     sanitizer      compute-sanitizer over every kernel
     suite          the tests of stage 4
 
+Two more are about convolutional networks, for a second command (--only networks,network_training, another --out):
+
+    networks             steps, predictions, convolutions and memory beside PyTorch and cuDNN, TF32 off and on
+    network_training     Fashion CNN and residual CNN by their recipes, accuracy and time
+
 Each part is a process of its own with a share of the time; a part that fails, crashes or hangs costs only itself. The
 results are written after every part. Where the trial kernel fails, the report ends with one sentence. Without a GPU (or
 with GROUNDUP_CUDA=emulator) everything is rehearsed on the emulator at tiny sizes, with an hour's time. Such results
@@ -48,9 +53,14 @@ SHARES = {
     "training": 50,
     "sanitizer": 105,
     "suite": 105,
+    "networks": 420,
+    "network_training": 150,
 }
-"""Seconds of 10 minutes for each part. The parts after it get what a part leaves over. On an H100 (2026-11-22) the
-steps wanted 93 s, and each tool of the sanitizer about 60, side by side."""
+"""Seconds for each part, of 10 minutes for one command. The parts after it get what a part leaves over. On an H100
+(2026-11-22) the steps wanted 93 s, and each tool of the sanitizer about 60, side by side."""
+
+ASKED_FOR = ("networks", "network_training")
+"""Parts that run only where --only names them: they and the others are too much for one command of ten minutes."""
 
 ON_A_GPU, REHEARSAL = 570.0, 3600.0
 """Seconds for everything together, where --seconds does not say: a GPU is often lent for ten minutes. The emulator, on
@@ -174,7 +184,8 @@ def record(out: Path, document: dict[str, Any], records: Path = gpu_record.RECOR
     if document["emulated"] is not False:
         raise ValueError("record: these are not results of a GPU; docs/benchmarks keeps no others under that name")
     device = re.sub(r"[^a-z0-9]+", "-", document["device"]["name"].lower()).strip("-")
-    folder = records / f"{device}-{document['date'][:10]}"
+    which = "-networks" if set(ASKED_FOR) & set(document.get("parts", ())) else ""
+    folder = records / f"{device}-{document['date'][:10]}{which}"
     folder.mkdir(parents=True, exist_ok=True)
     for name in [JSON_NAME, *(chart["file"] for chart in document["charts"])]:
         shutil.copy(out / name, folder / name)
@@ -184,7 +195,7 @@ def record(out: Path, document: dict[str, Any], records: Path = gpu_record.RECOR
 def _parts(only: str | None) -> list[str]:
     """The chosen parts in their order; the device is always among them, for no number means anything without it."""
     if only is None:
-        return list(SHARES)
+        return [name for name in SHARES if name not in ASKED_FOR]
     chosen = {name.strip() for name in only.split(",") if name.strip()}
     if not chosen or chosen - set(SHARES):
         print(f"error: only: expected some of {', '.join(SHARES)} with commas between, got {only!r}", file=sys.stderr)

@@ -206,14 +206,20 @@ def run(
     settings, saving = training.settings, training.saving
     if normalisation is not None:
         saving = replace(saving, notes={**saving.notes, **normalisation.as_note()})
-        if settings.augmentation is not None:
-            black = float(normalisation.normalised(np.zeros(1, data.train.x.dtype))[0])
-            settings = replace(settings, augmentation=replace(settings.augmentation, background=black))
+        settings = with_background(settings, normalisation, data)
     watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
     with watched as hooks:
         return loop.train(
             *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
+
+
+def with_background(settings: TrainingSettings, normalisation: Normalisation, data: Dataset) -> TrainingSettings:
+    """The settings, with the background of augmented images as black as the normalised data has it."""
+    if settings.augmentation is None:
+        return settings
+    black = float(normalisation.normalised(np.zeros(1, data.train.x.dtype))[0])
+    return replace(settings, augmentation=replace(settings.augmentation, background=black))
 
 
 def new_settings(stage: str, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup import gpu_parts, gpu_report
+from groundup import gpu_networks, gpu_parts, gpu_report
 from groundup.gpu_parts import BACKEND, Part
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
@@ -129,6 +129,61 @@ def test_steps_have_their_ratio_to_pytorch() -> None:
     assert (ours["who"], ours["batch"], ours["resident"]) == ("graph", 64, False)
     assert ours["against"] == {"eager": pytest.approx(3.0)}
     assert (theirs["who"], theirs["against"]) == ("PyTorch eager", {})
+
+
+def test_contenders_of_a_network_have_their_ratio_to_pytorchs_best_layout() -> None:
+    def row(stage: str, variant: str, seconds: float, name: str = "lenet5, batch 64") -> BenchRow:
+        precision = "tf32" if "TF32" in variant else "float32"
+        measured = summarise([seconds])
+        return BenchRow("step", stage, name, precision, (784, 10), 0, measured, variant=variant, samples=64)
+
+    rows = [
+        row("pytorch", "graph on the GPU", 3e-4),
+        row("pytorch", "graph channels-last on the GPU", 2e-4),
+        row("pytorch", "graph TF32 on the GPU", 1.5e-4),
+        row("pytorch", "graph on the GPU", 9e-4, "lenet5, batch 128"),
+        row("stage4_numba_cuda", "graph", 1e-4),
+    ]
+    found = [each.row for each in gpu_networks.beside_pytorch(rows, "lenet5") if isinstance(each, gpu_plan.Found)]
+    theirs, last, rounded, _, ours = (each for each in found if each is not None)
+    assert [each["who"] for each in (theirs, last, rounded, ours)] == [
+        *("PyTorch graph", "PyTorch graph channels-last", "PyTorch graph TF32", "graph"),
+    ]
+    assert ours["against"] == {"graph": pytest.approx(2.0), "graph TF32": pytest.approx(1.5)}
+    assert (ours["samples_per_second"], ours["precision"]) == (pytest.approx(64e4), "float32")
+    assert (rounded["against"], rounded["precision"]) == ({}, "tf32")
+    memory = BenchRow("memory", "pytorch", "lenet5, batch 32", "float32", (784, 10), variant="on the GPU", memory=7)
+    (held,) = gpu_networks.beside_pytorch([memory], "lenet5")
+    assert isinstance(held, gpu_plan.Found)
+    assert held.row is not None
+    assert (held.row["who"], held.row["memory"]) == ("PyTorch", 7)
+
+
+def test_networks_run_on_the_emulator_at_tiny_sizes_and_say_so() -> None:
+    found = part()
+    gpu_parts.PARTS["networks"](found)
+    assert (found.status, found.error) == ("ok", "")
+    assert found.skipped == ["PyTorch and cuDNN: skipped: no GPU"]
+    assert {row["emulated"] for row in found.rows} == {True}
+    assert [row["kind"] for row in found.rows[:3]] == ["step", "inference", "inference"]
+    assert {row["part"] for row in found.rows[3:]} == {"forward", "backward"}
+
+
+@wide
+def test_a_recipe_is_trained_and_summed_up() -> None:
+    found = part()
+    gpu_parts.PARTS["network_training"](found)
+    assert (found.status, found.error) == ("ok", "")
+    epoch, summary = found.rows
+    assert (epoch["kind"], epoch["model"], epoch["dataset"], epoch["epoch"]) == ("epoch", "lenet5", "mnist-subset", 1)
+    assert summary["samples"] == gpu_networks.TINY_IMAGES
+    assert (summary["seconds"], summary["seconds_to_goal"]) == (epoch["training_seconds"], None)
+
+
+def test_parts_that_are_too_much_for_one_command_run_where_they_are_named() -> None:
+    assert not set(gpu_report._parts(None)) & set(gpu_report.ASKED_FOR)
+    assert gpu_report._parts("networks,network_training") == ["device", *gpu_report.ASKED_FOR]
+    assert set(gpu_report.SHARES) == set(gpu_parts.PARTS)
 
 
 @wide
@@ -316,7 +371,8 @@ def test_an_interrupt_keeps_the_parts_that_were_done(
 
 
 def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path: Path) -> None:
-    assert sum(gpu_report.SHARES.values()) < 600
+    for only in (None, ",".join(gpu_report.ASKED_FOR)):
+        assert sum(gpu_report.SHARES[name] for name in gpu_report._parts(only)) < 600
     endings(**dict.fromkeys(gpu_report.SHARES, (0, FINE)))
     assert command("--seconds", "100", out=tmp_path) == 0
     budgets = [each["budget"] for each in written(tmp_path)["parts"].values()]
@@ -348,6 +404,8 @@ def test_only_a_gpus_results_are_recorded(tmp_path: Path) -> None:
     folder = gpu_report.record(tmp_path, document, tmp_path / "kept")
     assert folder == tmp_path / "kept" / "nvidia-t4-16-gb-2026-01-31"
     assert {path.name for path in folder.iterdir()} == {gpu_report.JSON_NAME, "a.png"}
+    of_networks = gpu_report.record(tmp_path, document | {"parts": {"networks": FINE}}, tmp_path / "kept")
+    assert of_networks == folder.with_name(f"{folder.name}-networks")  # the same day's other report stays
     for emulated in (True, None):
         with pytest.raises(ValueError, match="not results of a GPU"):
             gpu_report.record(tmp_path, document | {"emulated": emulated}, tmp_path / "kept")

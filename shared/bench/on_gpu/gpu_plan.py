@@ -112,7 +112,7 @@ def ladder(plan: GpuPlan) -> Iterator[Found | LeftOut]:
 def _ladder_row(row: BenchRow) -> Found | LeftOut:
     size, name = row.shape[0], f"{row.shape[0]}, {row.dtype}, {row.name}"
     if row.measurement is None:
-        return _not_timed(f"{row.name} at {size} in {row.dtype}", row)
+        return not_timed(f"{row.name} at {size} in {row.dtype}", row)
     # Where cuBLAS is missing, the ratio is NumPy's, and says nothing here.
     share = 1 / row.ratio if row.ratio and row.reference.startswith(REFERENCE) else None
     tflops = row.flops / row.measurement.median / 1e12
@@ -171,7 +171,7 @@ def _beside_pytorch(rows: list[BenchRow]) -> Iterator[Found | LeftOut]:
         if row.stage == "pytorch":
             who = f"PyTorch {who.replace(' on the GPU', '')}"
         if row.measurement is None:
-            yield _not_timed(f"{row.name}, {who}", row)
+            yield not_timed(f"{row.name}, {who}", row)
             continue
         against = {
             way: (other.seconds or 0.0) / row.measurement.median
@@ -228,7 +228,8 @@ def _trained(stage: Stage, data: Dataset, recipe: Recipe) -> Iterator[Found]:
         yield Found(f"{data.name}: {values[-1][2]:.2%} in {duration(before)} of training{said}", summary)
 
 
-def _not_timed(what: str, row: BenchRow) -> Found | LeftOut:
+def not_timed(what: str, row: BenchRow) -> Found | LeftOut:
+    """A row without a measurement: wrong, or left out."""
     reason = row.skipped or "no reason was given"
     return Found(wrong=f"{what}: {reason}") if reason.endswith(NOT_TIMED) else LeftOut(what, reason)
 

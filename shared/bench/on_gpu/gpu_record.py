@@ -145,9 +145,11 @@ def beside(found: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
 
 
 def newest(folder: Path = RECORDS) -> Path | None:
-    """The record with the latest date; None where there is none."""
-    found = [path.parent for path in folder.glob(f"*/{REPORT}")]
-    return max(found, key=lambda record: str(load(record / REPORT)["date"]), default=None)
+    """The record of all the usual parts with the latest date; None where there is none. A report that was asked for
+    convolutional networks only has a folder of its own, and lacks what `extract` reads."""
+    found = {path.parent: load(path) for path in folder.glob(f"*/{REPORT}")}
+    whole = [record for record, document in found.items() if {"ladder", "steps", "training"} <= set(document["parts"])]
+    return max(whole, key=lambda record: str(found[record]["date"]), default=None)
 
 
 def extract(record: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,15 @@ def test_the_numbers_beside_the_package_are_those_of_the_newest_record() -> None
 def test_without_a_record_there_is_no_reference(tmp_path: Path) -> None:
     assert gpu_record.reference(tmp_path / "recorded_gpu.json") is None
     assert gpu_record.newest(tmp_path) is None
+
+
+def test_a_report_of_convolutional_networks_alone_is_no_reference(tmp_path: Path) -> None:
+    usual: dict[str, Any] = {"ladder": {}, "steps": {}, "training": {}}
+    for name, date, parts in (("usual", "2026-01-01", usual), ("networks", "2026-02-01", {"networks": {}})):
+        (tmp_path / name).mkdir()
+        document = {"kind": gpu_record.KIND, "schema": gpu_record.SCHEMA, "date": date, "parts": parts}
+        (tmp_path / name / gpu_record.REPORT).write_text(json.dumps(document))
+    assert gpu_record.newest(tmp_path) == tmp_path / "usual"
 
 
 @pytest.mark.parametrize(
