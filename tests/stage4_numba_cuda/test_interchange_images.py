@@ -20,7 +20,8 @@ from tests.stage4_numba_cuda.torch_tensors import (
 if HAS_TORCH:
     import torch
 
-    from stage4_numba_cuda import convolution_passes, interchange
+    from stage4_numba_cuda import convolution_passes, interchange, pooling
+    from stage4_numba_cuda.arrays import is_packed, on_device
     from stage4_numba_cuda.interchange import (
         BatchNorm2d,
         Conv2d,
@@ -232,6 +233,25 @@ def test_images_that_lie_otherwise_in_memory_give_what_packed_ones_give(lie: str
         for ours, reference in zip(gradients_of_views(function, tensors, grad_output), expected, strict=True):
             assert torch.equal(ours, reference)
     assert running[0].all()  # changed, though it lies with gaps
+
+
+def test_kernels_are_given_packed_memory_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def watched(launch: Any) -> Any:
+        return lambda *arguments: (given.extend(filter(on_device, arguments)), launch(*arguments))[1]
+
+    for module, name in (
+        *((convolution_passes, name) for name in ("forward_into", "backward_into")),
+        *((pooling, name) for name in ("launch_max_pool", "launch_max_backward")),
+    ):
+        monkeypatch.setattr(module, name, watched(getattr(module, name)))
+    x = random(2, 2, 6, 4).to(memory_format=torch.channels_last).requires_grad_()
+    weight = random(3, 2, 3, 3).requires_grad_()
+    for output in (conv2d(x, weight), max_pool2d(x, 2)):
+        output.backward(random(1, 1, 1, 1).expand_as(output))
+    assert len(given) == 4 + 6 + 3 + 5
+    assert all(is_packed(array) for array in given)
 
 
 @pytest.mark.parametrize("name", ["conv2d", "batch_norm", "max_pool2d"])
