@@ -26,6 +26,8 @@ from shared.architectures import Architecture
 if TYPE_CHECKING:  # stage 1 and the doctor load stages without NumPy
     import numpy as np
 
+    from shared.data.augmentation import Augmentation
+
 Array = Any
 """A stage's own array. Shared code only passes it from one function of the stage to another."""
 
@@ -170,7 +172,8 @@ class ResidentRun(Protocol):
     ) -> list[float]:
         """Take one step for each learning rate, from step `first` (from 0) of the epoch. Returns their losses.
 
-        steps_before: steps of the whole training before these; the dropout masks depend on it
+        steps_before: steps of the whole training before these; the dropout masks depend on it, and the changes of the
+            images on the whole epochs in it
         meanwhile: called while the device computes
         """
 
@@ -179,9 +182,19 @@ class ResidentNetwork(NetworkLike, Protocol):
     """A network with the optional capability to train on data that stays on its device; see `can_be_resident`."""
 
     def resident(
-        self, x: np.ndarray, labels: np.ndarray, optimizer: Optimizer, batch_size: int, dropout: float, seed: int
-    ) -> ResidentRun:
-        """A training on these samples (n, features) and labels (n,): the same numbers as by `train_step`."""
+        self,
+        x: np.ndarray,
+        labels: np.ndarray,
+        optimizer: Optimizer,
+        batch_size: int,
+        dropout: float,
+        seed: int,
+        augmentation: Augmentation | None = None,
+    ) -> ResidentRun | None:
+        """A training on these samples (n, features) and labels (n,): the same numbers as by `train_step`.
+
+        augmentation: how the images are changed in each epoch. None comes back if the device cannot do that.
+        """
 
 
 def layered_architecture(network: NetworkLike) -> Architecture | None:

@@ -25,6 +25,7 @@ import numpy as np
 from shared import layers
 from shared.architectures import Architecture
 from shared.contract import LABEL_LOSSES, LOSSES
+from shared.data.augmentation import Augmentation
 from shared.initialize import initialize_parameters
 
 from . import graphs, losses, parts
@@ -176,13 +177,23 @@ class LayeredNetwork:
         return graph(self, x, y, optimizer, dropout_masks)
 
     def resident(
-        self, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
-    ) -> LayeredResident:
-        """A training run whose data stays on the device: see layered_resident.py. dropout: 0, because the Dropout
-        layers have rates of their own; ValueError for another one."""
+        self,
+        x: Any,
+        labels: Any,
+        optimizer: Any,
+        batch_size: int,
+        dropout: float,
+        seed: int,
+        augmentation: Augmentation | None = None,
+    ) -> LayeredResident | None:
+        """A training run whose data stays on the device: see layered_resident.py; None if it cannot change the images.
+
+        dropout: 0, because the Dropout layers have rates of their own; ValueError for another one
+        """
         if dropout:
             raise ValueError(f"resident: dropout: expected 0, the Dropout layers have their own rates; got {dropout}")
-        return LayeredResident(self, x, labels, optimizer, batch_size, seed)
+        run = LayeredResident(self, x, labels, optimizer, batch_size, seed)
+        return run if augmentation is None or run.augment(augmentation) else None
 
     def predict(self, x: Any) -> Array:
         """The class of each sample: the column of its largest output. With a single output column, 1 where it

@@ -7,7 +7,8 @@
 
 The same as resident.py for stacks of dense layers. A step picks its batch and draws its dropout masks on the device,
 into the memory of the network's plan; then come the launches of the plan and the optimizer's. With a GPU all of that is
-one CUDA graph.
+one CUDA graph. Where images are to be augmented, every epoch sends how far each of them is turned and shifted, and the
+kernel that picks the batch does it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from shared.contract import LABEL_LOSSES
+from shared.data.augmentation import Augmentation
 
 from . import graphs, launch
 from .arrays import Array, address, checked_labels, empty, zeros
@@ -84,6 +86,24 @@ class LayeredResident:
         self.counters = zeros((3,), np.int64)
         self.row_losses = empty((READ_EVERY, self.batch_size), network.dtype)
         self._orders = Orders(self.count)
+        self._dtype = x.dtype
+        self._augmentation: Augmentation | None = None
+
+    def augment(self, augmentation: Augmentation) -> bool:
+        """Change the images of the coming steps as `augmentation.augmented` does, on the device.
+
+        Returns whether it can: it takes images of bytes, in the dtype of the network, because the host interpolates in
+        the dtype of the images; and a shift that leaves something of them.
+        """
+        shape = self.network.architecture.input_shape
+        if not self.is_bytes or self._dtype != self.network.dtype or len(shape) != 3:
+            return False
+        if augmentation.shift >= min(shape[1:]):
+            return False
+        self._augmentation = augmentation
+        self.changes = empty((self.count, 4), np.float64)
+        self._changed_for = -1
+        return True
 
     def begin_epoch(self, order: np.ndarray) -> None:
         """The order in which the coming steps visit the data: each index once, (n,).
@@ -101,7 +121,7 @@ class LayeredResident:
     ) -> list[float]:
         """Take a step for each learning rate, beginning with step `first` (from 0) of the epoch; their losses.
 
-        steps_before: of the whole training, which the dropout masks depend on
+        steps_before: of the whole training; dropout masks depend on them, and changes of images on their whole epochs
         meanwhile: called while the device computes
         Raises ValueError before `begin_epoch`, for more than READ_EVERY steps, past the epoch's end, and where batch
         normalisation would get one number a channel.
@@ -112,6 +132,8 @@ class LayeredResident:
         starts = [(first + i) * self.batch_size for i in range(len(rates))]
         counts = [min(self.batch_size, self.count - start) for start in starts]
         self.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
+        if self._augmentation is not None:
+            self._send_changes(self._augmentation, steps_before // self.steps)
         ours = Move(self.network, self.optimizer, self.numbers).ours
         if ours:
             self.schedule.copy_to_device(schedule_of(self.optimizer, rates, self.network.dtype))
@@ -163,7 +185,9 @@ class LayeredResident:
         x, y = plan.given["x"], plan.given["y"]
         x = x.reshape(x.shape[0], math.prod(x.shape[1:]))
         grid = launch.over_matrix(*x.shape)
-        if self.is_bytes:
+        if self._augmentation is not None:
+            self._gather_moved(self._augmentation, x, order, position, stream)
+        elif self.is_bytes:
             images.gather_table[*grid, stream](self.values, self.table, order, position, x)
         else:
             gather.gather_rows[*grid, stream](self.values, order, position, x)
@@ -171,6 +195,21 @@ class LayeredResident:
             gather.gather_labels[*launch.elementwise(y.size), stream](self.labels, order, position, y)
         else:
             gather.gather_targets[*launch.over_matrix(*y.shape), stream](self.labels, order, position, y)
+
+    def _gather_moved(self, chosen: Augmentation, x: Array, order: Array, position: Array, stream: Any) -> None:
+        """The batch's x, of images that are changed in every epoch."""
+        _, height, width = self.network.architecture.input_shape
+        images.gather_moved[*launch.over_matrix(*x.shape), stream](
+            self.values, self.table, self.table.dtype.type(chosen.background), order, position, self.changes,
+            np.int32(height), np.int32(width), x,
+        )  # fmt: skip
+
+    def _send_changes(self, chosen: Augmentation, epoch: int) -> None:
+        """How each image is changed in this epoch, unless that lies there already."""
+        if epoch != self._changed_for:
+            angles, down, right = chosen.changes(np.arange(self.count), self.seed, epoch)
+            self.changes.copy_to_device(np.stack([np.cos(angles), np.sin(angles), down, right], axis=1))
+            self._changed_for = epoch
 
     def _draw_masks(self, plan: Plan, stream: Any) -> None:
         """A mask for each Dropout layer, from the seed and the step that the counters stand at."""

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from shared.architectures import Architecture, mlp
+from shared.data.augmentation import Augmentation
 from shared.initialize import initialize_parameters
 
 from . import losses, matmul
@@ -204,8 +205,19 @@ class Network:
             return (outputs[:, 0] > (0.5 if self.loss_name == "mean_squared_error" else 0.0)).astype(np.int64)
         return outputs.argmax(axis=1)
 
-    def resident(self, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int) -> Resident:
-        """A training run whose data stays on the device: see resident.py."""
+    def resident(
+        self,
+        x: Any,
+        labels: Any,
+        optimizer: Any,
+        batch_size: int,
+        dropout: float,
+        seed: int,
+        augmentation: Augmentation | None = None,
+    ) -> Resident | None:
+        """A training run whose data stays on the device: see resident.py; None if images are to be changed."""
+        if augmentation is not None:
+            return None
         run = Resident(self, x, labels, optimizer, batch_size, dropout, seed)
         self.told = run.told
         return run

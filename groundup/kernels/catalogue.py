@@ -213,6 +213,12 @@ BATCHES = (
     entry("gather.gather_labels", "int32[1] int32[1] int64[1] int32[1]", 256, 40, 40),
     entry("gather.gather_targets", "int32[1] int32[1] int64[1] T[2]", 256, 64, 64),
     entry("images.gather_table", "uint8[2] T[1] int32[1] int64[1] T[2]", 256, 64, 64),
+    entry(
+        "images.gather_moved",
+        "uint8[2] T[1] T int32[1] int64[1] float64[2] int32 int32 T[2]",
+        *(256, 64, 64),
+        float64=True,
+    ),
     entry("dropout.dropout_mask", "uint64 int64[1] uint64 uint64 T T[2]", 256, 64, 64),
     entry("interchange.leaky_relu", "T[1] T T[1]", 256, 40, 40),
     entry("interchange.leaky_relu_backward", "T[1] T[1] T T[1]", 256, 40, 40),

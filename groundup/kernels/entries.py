@@ -41,6 +41,7 @@ class Entry:
     needs: the oldest architecture whose instructions it uses
     share: for a matrix product in float32, the least share of its inner loop that multiplies and adds, on 8.0 and 9.0;
     wide_loads: the least number of 128-bit loads from shared memory there
+    float64: whether it computes with float64 on purpose, also where the dtype is float32
     variant: it differs from another line in a constant only; the test suite leaves it to `groundup check --compile`
     """
 
@@ -53,6 +54,7 @@ class Entry:
     share: float | None = None
     wide_loads: int = 0
     variant: bool = False
+    float64: bool = False
     package: str = PACKAGE
 
     def budget(self, dtype: str) -> int:

@@ -79,6 +79,17 @@ def gather_table(size: tuple[int, int, int], dtype: str) -> None:
     )
 
 
+def gather_moved(size: tuple[int, int, int], dtype: str) -> None:
+    """A batch of size[0] images of size[1] x 2 pixels, each turned and shifted otherwise."""
+    order = cuda.to_device(np.random.default_rng(0).permutation(4 * size[0]).astype(np.int32))
+    pixels = cuda.to_device((np.arange(8 * size[0] * size[1]) % 256).astype(np.uint8).reshape(-1, 2 * size[1]))
+    changes, x = numbers(4 * size[0], 4, dtype="float64"), arrays.zeros((size[0], 2 * size[1]), dtype)
+    images.gather_moved[grids.over_matrix(*x.shape)](
+        *(pixels, numbers(256, dtype=dtype), np.dtype(dtype).type(0), order, cuda.to_device(np.zeros(1, np.int64))),
+        *(changes, np.int32(size[1]), np.int32(2), x),
+    )
+
+
 def end_kept_step(size: tuple[int, int, int], dtype: str) -> None:
     """The losses of a batch of size[0] samples."""
     kept, counters = arrays.zeros((2, size[0]), dtype), cuda.to_device(np.zeros(3, np.int64))
@@ -98,6 +109,7 @@ OF_IMAGES: dict[str, Callable[[tuple[int, int, int], str], object]] = {
     **{f"batch_norm.{name}": normalise for name in ("statistics", "normalise", "sums", "backward")},
     "residual.join": join,
     "images.gather_table": gather_table,
+    "images.gather_moved": gather_moved,
     "resident.end_kept_step": end_kept_step,
 }
 """{file.name: launch}, as KERNELS of launching.py."""

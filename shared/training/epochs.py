@@ -49,10 +49,9 @@ class EpochRunner:
         self._checkpoint_every = checkpoint_every
         self._feeder = BatchFeeder(stage, network, data, settings.batch_size)
         self._resident: ResidentRun | None = None
-        # Data that stays on a device cannot change from epoch to epoch.
-        if can_be_resident(network) and settings.augmentation is None:
+        if can_be_resident(network):
             self._resident = network.resident(
-                data.x, data.y, optimizer, settings.batch_size, settings.dropout, settings.seed
+                data.x, data.y, optimizer, settings.batch_size, settings.dropout, settings.seed, settings.augmentation
             )
 
     def learning_rate(self, step: int) -> float:

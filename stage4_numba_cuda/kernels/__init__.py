@@ -21,7 +21,7 @@ name. docs/cuda.md goes through the kernels.
     residual             the sum at the end of a residual block, and its activation
     optimizers           every optimizer's formula for one number
     dropout, gather      masks from a counter; a mini-batch by index
-    images               a mini-batch of images that lie as bytes
+    images               a mini-batch of images that lie as bytes, also augmented
     fused, head, update  a training step in three kernels
     blocked, blocked_tiles
                          the products of a large step, with 4 x 4 numbers to a thread

@@ -7,6 +7,7 @@ import pytest
 
 from shared.architectures import Architecture
 from shared.contract import Stage, can_be_resident, load_stage
+from shared.data.augmentation import Augmentation
 from shared.data.batches import as_targets, batch_order
 from shared.data.datasets import Split
 from shared.data.normalisation import Normalisation
@@ -212,6 +213,59 @@ def test_a_run_goes_on_after_a_stop_as_if_there_had_been_none(tmp_path: Any) -> 
             saving = Saving(tmp_path / str(stops), resume=True)
         ended.append(everything(network))
     assert_same_bits(*ended)
+
+
+AUGMENTED = Augmentation(2, 30.0, background=-1.25)
+
+
+@pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=wide)])
+def test_images_are_changed_on_the_device_as_on_the_host(dtype: str) -> None:
+    """A GPU, and the emulator, may round once where the host rounds twice: in a product and a sum."""
+    x = np.random.default_rng(0).integers(0, 256, (COUNT, 60)).astype(dtype) / np.dtype(dtype).type(255)
+    x = Normalisation(0.3, 0.5).normalised(x)
+    architecture = Architecture((2, 6, 5), (Conv(1, 2), Flatten(), Dense(3)))
+    network = STAGE.network.Network(architecture, seed=4, dtype=dtype)
+    run = network.resident(x, np.zeros(COUNT, int), STAGE.optimizers.SGD(0.0), BATCH, 0.0, 2**64 + 3, AUGMENTED)
+    for epoch in (0, 5):
+        order = batch_order(COUNT, seed=3, epoch=epoch)
+        run.begin_epoch(order)
+        for step in range(4):
+            run.take(step, [0.0], 4 * epoch + step)
+            indices = order[step * BATCH : (step + 1) * BATCH]
+            got = network.plan(len(indices), True, False).given["x"].copy_to_host()
+            expected = AUGMENTED.augmented(x[indices].reshape(-1, 2, 6, 5), indices, 2**64 + 3, epoch)
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 if dtype == "float64" else 1e-6)
+            assert not np.allclose(got, x[indices].reshape(got.shape), atol=0.1)
+
+
+@pytest.mark.parametrize("interval", [1, 3])
+def test_an_augmented_training_ends_where_the_plain_loop_ends(interval: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(layered_resident.LayeredResident, "interval", interval)
+    x, labels = images("float64")
+    ended = []
+    for resident in (True, False):
+        network = make()
+        if not resident:
+            network.resident = None
+        optimizer = STAGE.optimizers.SGD(0.1, momentum=0.9)
+        settings = TrainingSettings(3, BATCH, schedule=Schedule("cosine"), augmentation=Augmentation(1, 10.0))
+        train(STAGE, network, optimizer, Split(x, labels), settings, hooks=QUIET)
+        ended.append(everything(network))
+    for one, other in zip(*ended, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-13)
+
+
+def test_what_cannot_be_changed_on_the_device_is_left_to_the_host() -> None:
+    x, labels = images("float64")
+    dense = STAGE.network.Network([30, 3])
+    others = ((make(), x + np.linspace(0, 1, 30) ** 2), (make(), x.astype(np.float32)), (dense, x))
+    for network, samples in others:
+        assert network.resident(samples, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5, AUGMENTED) is None
+    too_far = Augmentation(shift=5)
+    assert make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5, too_far) is None
+    settings = TrainingSettings(1, BATCH, augmentation=too_far)
+    with pytest.raises(ValueError, match="augment_shift: expected less than the images' smaller side, 5 pixels, got 5"):
+        train(STAGE, make(), STAGE.optimizers.SGD(0.1), Split(x, labels), settings, hooks=QUIET)
 
 
 @needs_emulator
