@@ -26,8 +26,6 @@ from shared.architectures import Architecture
 if TYPE_CHECKING:  # stage 1 and the doctor load stages without NumPy
     import numpy as np
 
-    from shared.data.augmentation import Augmentation
-
 Array = Any
 """A stage's own array. Shared code only passes it from one function of the stage to another."""
 
@@ -155,6 +153,19 @@ class NetworkLike(Protocol):
         """The predicted class of each row, integers (batch,)."""
 
 
+class ImageChanges(Protocol):
+    """How the training images are changed in each epoch: shared.data.augmentation.Augmentation."""
+
+    @property
+    def shift(self) -> int: ...
+
+    @property
+    def background(self) -> float: ...
+
+    def changes(self, samples: np.ndarray, seed: int, epoch: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(angles in radians, pixels down, pixels right) for these samples in this epoch."""
+
+
 class ResidentRun(Protocol):
     """A training whose data set stays on the device, so that the host can order several steps at a time."""
 
@@ -189,7 +200,7 @@ class ResidentNetwork(NetworkLike, Protocol):
         batch_size: int,
         dropout: float,
         seed: int,
-        augmentation: Augmentation | None = None,
+        augmentation: ImageChanges | None = None,
     ) -> ResidentRun | None:
         """A training on these samples (n, features) and labels (n,): the same numbers as by `train_step`.
 

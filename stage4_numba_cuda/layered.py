@@ -24,8 +24,7 @@ import numpy as np
 
 from shared import layers
 from shared.architectures import Architecture
-from shared.contract import LABEL_LOSSES, LOSSES
-from shared.data.augmentation import Augmentation
+from shared.contract import LABEL_LOSSES, LOSSES, ImageChanges
 from shared.initialize import initialize_parameters
 
 from . import graphs, losses, parts
@@ -184,7 +183,7 @@ class LayeredNetwork:
         batch_size: int,
         dropout: float,
         seed: int,
-        augmentation: Augmentation | None = None,
+        augmentation: ImageChanges | None = None,
     ) -> LayeredResident | None:
         """A training run whose data stays on the device: see layered_resident.py; None if it cannot change the images.
 

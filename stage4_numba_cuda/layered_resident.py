@@ -21,8 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.contract import LABEL_LOSSES
-from shared.data.augmentation import Augmentation
+from shared.contract import LABEL_LOSSES, ImageChanges
 
 from . import graphs, launch
 from .arrays import Array, address, checked_labels, empty, zeros
@@ -87,9 +86,9 @@ class LayeredResident:
         self.row_losses = empty((READ_EVERY, self.batch_size), network.dtype)
         self._orders = Orders(self.count)
         self._dtype = x.dtype
-        self._augmentation: Augmentation | None = None
+        self._augmentation: ImageChanges | None = None
 
-    def augment(self, augmentation: Augmentation) -> bool:
+    def augment(self, augmentation: ImageChanges) -> bool:
         """Change the images of the coming steps as `augmentation.augmented` does, on the device.
 
         Returns whether it can: it takes images of bytes, in the dtype of the network, because the host interpolates in
@@ -196,7 +195,7 @@ class LayeredResident:
         else:
             gather.gather_targets[*launch.over_matrix(*y.shape), stream](self.labels, order, position, y)
 
-    def _gather_moved(self, chosen: Augmentation, x: Array, order: Array, position: Array, stream: Any) -> None:
+    def _gather_moved(self, chosen: ImageChanges, x: Array, order: Array, position: Array, stream: Any) -> None:
         """The batch's x, of images that are changed in every epoch."""
         _, height, width = self.network.architecture.input_shape
         images.gather_moved[*launch.over_matrix(*x.shape), stream](
@@ -204,7 +203,7 @@ class LayeredResident:
             np.int32(height), np.int32(width), x,
         )  # fmt: skip
 
-    def _send_changes(self, chosen: Augmentation, epoch: int) -> None:
+    def _send_changes(self, chosen: ImageChanges, epoch: int) -> None:
         """How each image is changed in this epoch, unless that lies there already."""
         if epoch != self._changed_for:
             angles, down, right = chosen.changes(np.arange(self.count), self.seed, epoch)

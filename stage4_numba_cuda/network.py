@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from shared.architectures import Architecture, mlp
-from shared.data.augmentation import Augmentation
+from shared.contract import ImageChanges
 from shared.initialize import initialize_parameters
 
 from . import losses, matmul
@@ -213,7 +213,7 @@ class Network:
         batch_size: int,
         dropout: float,
         seed: int,
-        augmentation: Augmentation | None = None,
+        augmentation: ImageChanges | None = None,
     ) -> Resident | None:
         """A training run whose data stays on the device: see resident.py; None if images are to be changed."""
         if augmentation is not None:
