@@ -18,7 +18,7 @@ from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, 
 from shared.contract import STAGES
 from shared.machine import processes
 from stage4_numba_cuda.backend import BACKEND
-from tests.wide import wide
+from tests.wide import WIDE, wide
 
 QUICK_PLAN = Plan(stages=tuple(STAGES), quick=True)
 SMALL = [Kernel("stage4_numba_cuda.kernels", "dense.add_bias", "T[2] T[1]", dtype) for dtype in ("float32", "float64")]
@@ -32,6 +32,7 @@ def pretend_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @wide
+@pytest.mark.skipif(not WIDE, reason="five rehearsals take a minute: make test-wide has them")
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
 def test_the_list_is_what_a_rehearsal_launches() -> None:
     found: dict[str, set[str]] = {}
