@@ -20,6 +20,7 @@ kernels/          the catalogue of the project's own CUDA kernels
 compiling/        every kernel through a GPU's compiler, without a GPU
 lens/             what a kernel does to memory
 course/           the exercises, their grader and the learner's folder
+studio/           what is better seen than read, in a browser
 """
 
 __version__ = "0.1.0"

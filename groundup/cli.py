@@ -30,6 +30,7 @@ try:
     from groundup.commands.race import race
     from groundup.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
     from groundup.commands.run import run
+    from groundup.commands.studio import studio
     from groundup.commands.train import train
     from groundup.course.judging.verdict import told_once
     from shared.contract import StageUnavailable
@@ -72,6 +73,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "doctor": doctor,
     "run": run,
     "lens": lens,
+    "studio": studio,
 }
 for name, command in COMMANDS.items():
     app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)

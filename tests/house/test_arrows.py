@@ -23,6 +23,7 @@ TOOLS = (
     "groundup.compiling",
     "groundup.lens",
     "groundup.course",
+    "groundup.studio",
     "groundup.commands",
     "groundup.cli",
 )

@@ -1,0 +1,13 @@
+"""The studio: what is better seen than read, in a browser on this machine. `groundup studio` starts it.
+
+server      finds a port, answers until Ctrl-C, opens the browser
+app         the application: all routes, and Studio, what they share
+security    who is answered: Host, Origin, key, size of what comes in; the headers of every answer
+frame       the document around every page
+answers     questions and actions as JSON; errors as sentences
+events      what changes while it is watched: server-sent events
+sessions    what belongs to one tab, ended when the tab is gone
+static/     the style sheet and the JavaScript that several pages use
+
+A folder for each page, with its routes, the model behind it, and its own JavaScript in static/.
+"""

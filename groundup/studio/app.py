@@ -1,0 +1,108 @@
+"""The application: the routes of all pages, the files they load, and what they share."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from groundup.studio.answers import HANDLERS, Refused
+from groundup.studio.frame import HERE, PAGES, Page, document, index
+from groundup.studio.sessions import Sessions
+
+SWEEP = 5.0
+"""Seconds between two looks for sessions whose tab is gone."""
+
+
+@dataclass
+class Studio:
+    """What the pages share.
+
+    folder: where the studio was started; runs lie in its folder "runs"
+    paths: files and folders that were named on the command line
+    ending: set when the studio is about to end, so that streams stop
+    """
+
+    folder: Path
+    paths: list[Path] = field(default_factory=list)
+    sessions: Sessions = field(default_factory=Sessions)
+    ending: threading.Event = field(default_factory=threading.Event)
+
+    def allowed(self, path: str | Path) -> Path:
+        """A path that a page asks for, resolved.
+
+        Raises Refused where it lies neither in the studio's folder nor in a place that was named on the command line.
+        """
+        asked = (self.folder / path).resolve()
+        for place in (self.folder, *self.paths):
+            if asked == place.resolve() or asked.is_relative_to(place.resolve()):
+                return asked
+        raise Refused(f"{str(path)!r} lies outside the folders that this studio was given", 403)
+
+
+def application(studio: Studio) -> Starlette:
+    """All pages of a studio."""
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        sweeping = asyncio.create_task(_sweep(studio))
+        try:
+            yield
+        finally:
+            sweeping.cancel()
+            studio.ending.set()
+            await asyncio.to_thread(studio.sessions.close_all)
+
+    routes: list[BaseRoute] = [Route("/", lambda request: HTMLResponse(index())), Route("/static/{path:path}", _file)]
+    for page in PAGES:
+        routes.append(Route(f"/{page.name}", _document_of(page)))
+        routes.extend(import_module(f"groundup.studio.{page.name}.routes").routes(studio))
+    app = Starlette(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
+    app.state.studio = studio
+    return app
+
+
+def static_files() -> dict[str, Path]:
+    """Path below /static/ -> file, for every file of the pages: nothing else is served."""
+    found = {"common": HERE / "static" / "common", **{page.name: page.static for page in PAGES}}
+    files = {
+        f"{name}/{path.relative_to(folder).as_posix()}": path
+        for name, folder in found.items()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+    plotly = find_spec("plotly")
+    if plotly is not None and plotly.origin is not None:
+        files["common/plotly.min.js"] = Path(plotly.origin).parent / "package_data" / "plotly.min.js"
+    return files
+
+
+async def _file(request: Request) -> Response:
+    path = static_files().get(request.path_params["path"])
+    if path is None:
+        raise Refused(f"there is no file {request.url.path}", 404)
+    # A browser keeps it, and asks each time whether it has changed.
+    return FileResponse(path, headers={"cache-control": "no-cache"})
+
+
+def _document_of(page: Page):  # type: ignore[no-untyped-def]
+    def answer(request: Request) -> Response:
+        return HTMLResponse(document(page))
+
+    return answer
+
+
+async def _sweep(studio: Studio) -> None:
+    while True:
+        await asyncio.sleep(SWEEP)
+        await asyncio.to_thread(studio.sessions.sweep)

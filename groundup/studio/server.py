@@ -1,0 +1,119 @@
+"""Starts the studio, tells its address, opens the browser, and ends it with all that it began."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from pathlib import Path
+
+import uvicorn
+
+from groundup.studio.app import Studio, application
+from groundup.studio.security import Guard
+
+PORT = 8484
+TRIES = 20
+"""Ports from PORT on that are tried, when no port is asked for."""
+
+
+class Server(uvicorn.Server):
+    """A server that tells the studio when it is asked to end, and somebody when it answers."""
+
+    def __init__(self, config: uvicorn.Config, studio: Studio, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self.studio = studio
+        self.ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        if self.started:
+            self.ready()
+
+    def handle_exit(self, sig: int, frame: object) -> None:
+        """Ctrl-C or SIGTERM: streams end by themselves, so that no connection has to be cut."""
+        self.studio.ending.set()
+        super().handle_exit(sig, frame)  # type: ignore[arg-type]
+
+
+def made(studio: Studio, listening: socket.socket, key: str, ready: Callable[[], None]) -> Server:
+    """A server on this socket, which answers who has the key."""
+    guarded = Guard(application(studio), listening.getsockname()[1], key)
+    config = uvicorn.Config(
+        guarded,
+        lifespan="on",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=3,
+        timeout_keep_alive=30,
+        ws="none",
+    )
+    return Server(config, studio, ready)
+
+
+def listen(port: int | None) -> socket.socket:
+    """A socket on 127.0.0.1. port: which; None for the first free one from PORT on.
+
+    Raises OSError, saying what to do, where the port is taken or not ours to take.
+    """
+    for each in [port] if port is not None else range(PORT, PORT + TRIES):
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        try:
+            if os.name == "posix":  # on Windows this option would share a port that is in use
+                listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(("127.0.0.1", each))
+            listening.listen(128)
+            return listening
+        except OSError as error:
+            listening.close()
+            if port is not None or error.errno != errno.EADDRINUSE:
+                raise OSError(
+                    f"studio: port {each} cannot be used ({error.strerror}); choose another with --port"
+                ) from None
+    raise OSError(f"studio: the ports {PORT} to {PORT + TRIES - 1} are all in use; choose another with --port")
+
+
+def serve(
+    page: str, folder: Path, paths: list[Path], port: int | None, browser: bool, say: Callable[[str], None]
+) -> None:
+    """Answer until Ctrl-C.
+
+    page: shown first, "" for the overview
+    browser: whether a browser is opened there
+    say: told the address
+    """
+    studio = Studio(folder, paths)
+    key = secrets.token_urlsafe(24)
+    listening = listen(port)
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/{page}?token={key}"
+
+    def ready() -> None:
+        say(f"The studio is at {address}")
+        say("It answers only this machine. Ctrl-C ends it.")
+        if browser and has_browser():
+            # A browser may take seconds to start, or stay in the foreground.
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+
+    server = made(studio, listening, key, ready)
+    try:
+        server.run(sockets=[listening])
+    except KeyboardInterrupt:  # uvicorn raises Ctrl-C once more, after it has ended everything
+        pass
+    finally:
+        listening.close()
+    say("The studio has ended.")
+
+
+def has_browser() -> bool:
+    """Whether a browser with windows can be opened: not on a machine without a screen, where webbrowser would start a
+    text browser in this terminal."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or os.environ.get("BROWSER"))
