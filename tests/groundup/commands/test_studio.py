@@ -1,0 +1,130 @@
+"""`groundup studio`: starting, the address, the ends, and what it says when it cannot start."""
+
+from __future__ import annotations
+
+import http.client
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+
+from groundup.cli import main
+
+pytest.importorskip("uvicorn", reason="the studio's extra web is not installed")
+
+PROGRAM = [sys.executable, "-c", "from groundup.cli import main; main()", "studio", "--no-browser"]
+
+
+@pytest.fixture
+def started(tmp_path):
+    """started(*arguments): a studio as a process of its own, once it has told its address."""
+    processes = []
+
+    def start(*arguments):
+        process = subprocess.Popen(
+            [*PROGRAM, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        return process, re.search(r"http://127\.0\.0\.1:(\d+)/(\S*)", process.stdout.readline())
+
+    yield start
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def answered(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=20)
+    connection.request("GET", "/" + path)
+    answer = connection.getresponse()
+    return answer.status, answer.getheader("location")
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+def test_it_answers_at_the_address_that_it_prints_until_it_is_ended(started, end):
+    process, address = started("--port", "0")
+    assert answered(address[1], address[2]) == (303, "/")
+    process.send_signal(end)
+    out, err = process.communicate(timeout=20)
+    assert process.returncode == (0 if end == signal.SIGINT else -signal.SIGTERM)
+    assert err == ""
+    assert "It answers only this machine. Ctrl-C ends it." in out
+
+
+def test_ctrl_c_ends_it_while_a_page_listens(started):
+    process, address = started("--port", "0")
+    with socket.create_connection(("127.0.0.1", int(address[1])), 10) as connection:
+        connection.sendall(b"GET / HTTP/1.1\r\n")  # a request that never ends
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (0, "")
+    assert out.endswith("The studio has ended.\n")
+
+
+def test_two_studios_take_two_ports(started):
+    (_, first), (_, second) = started(), started()
+    assert first[1] != second[1]
+
+
+def test_a_port_that_is_taken_is_an_error_that_says_what_to_do(capsys):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(SystemExit) as exit:
+            main(["studio", "--no-browser", "--port", str(port)])
+    assert exit.value.code == 2
+    assert (
+        f"studio: port {port} cannot be used (Address already in use); choose another with --port"
+        in capsys.readouterr().err
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["nothing"], "studio: there is no page 'nothing'; the pages are"),
+        (["--port", "70000"], "studio: --port: expected 0 to 65535, got 70000"),
+    ],
+)
+def test_a_mistake_is_told_before_anything_starts(capsys, arguments, sentence):
+    with pytest.raises(SystemExit) as exit:
+        main(["studio", "--no-browser", *arguments])
+    assert exit.value.code == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_without_the_extra_one_sentence_gives_the_command(tmp_path):
+    blocked = "import sys; sys.modules['uvicorn'] = None\n" + PROGRAM[2].replace("main()", "main(['studio'])")
+    done = subprocess.run([sys.executable, "-c", blocked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "uvicorn is not installed; install the extra web: python -m pip install" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_a_machine_without_a_screen_starts_no_text_browser(monkeypatch):
+    from groundup.studio.server import has_browser
+
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    assert not has_browser()
+    monkeypatch.setenv("DISPLAY", ":0")
+    assert has_browser()
+
+
+def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
+    script = "import pathlib\nfrom groundup.studio.app import Studio, application\napplication(Studio(pathlib.Path()))"
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "groundup.studio.app" in loaded
+    assert not loaded & {"matplotlib", "numba", "torch", "plotly"}
