@@ -95,8 +95,7 @@ def serve(
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/{page}?token={key}"
 
     def ready() -> None:
-        say(f"The studio is at {address}")
-        say("It answers only this machine. Ctrl-C ends it.")
+        say(f"The studio is at {address}\nIt answers only this machine. Ctrl-C ends it.")
         if browser and has_browser():
             # A browser may take seconds to start, or stay in the foreground.
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()

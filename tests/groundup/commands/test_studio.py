@@ -29,7 +29,9 @@ def started(tmp_path):
             [*PROGRAM, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         processes.append(process)
-        return process, re.search(r"http://127\.0\.0\.1:(\d+)/(\S*)", process.stdout.readline())
+        address = re.search(r"http://127\.0\.0\.1:(\d+)/(\S*)", process.stdout.readline())
+        assert process.stdout.readline() == "It answers only this machine. Ctrl-C ends it.\n"
+        return process, address
 
     yield start
     for process in processes:
@@ -53,7 +55,7 @@ def test_it_answers_at_the_address_that_it_prints_until_it_is_ended(started, end
     out, err = process.communicate(timeout=20)
     assert process.returncode == (0 if end == signal.SIGINT else -signal.SIGTERM)
     assert err == ""
-    assert "It answers only this machine. Ctrl-C ends it." in out
+    assert out == ("The studio has ended.\n" if end == signal.SIGINT else "")
 
 
 def test_ctrl_c_ends_it_while_a_page_listens(started):
