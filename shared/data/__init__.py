@@ -3,7 +3,7 @@
 idx            the IDX files of MNIST
 datasets       MNIST, Fashion-MNIST and the bundled subset, by name
 download       fetches and checks the full sets
-synthetic      XOR, two clouds, spirals
+synthetic      XOR, two clouds, circles, spirals
 normalisation  mean 0 and deviation 1 for all numbers of a data set
 augmentation   training images shifted and rotated a little, as a counter decides
 batches        mini-batches in an order that a seed decides

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.data.datasets import Split
-from shared.data.synthetic import CLOUD_DIRECTION, CLOUD_MARGIN, CLOUD_OFFSET, spirals, two_clouds, xor
+from shared.data.synthetic import CLOUD_DIRECTION, CLOUD_MARGIN, CLOUD_OFFSET, circles, spirals, two_clouds, xor
 
 counts_and_seeds = {"samples": st.integers(3, 400), "seed": st.integers(0, 2**32)}
 
@@ -61,21 +61,21 @@ def test_the_clouds_need_a_bias():
 @settings(deadline=None, max_examples=50)
 @given(**counts_and_seeds)
 def test_classes_have_equal_shares(samples: int, seed: int):
-    for split, classes in ((two_clouds(samples, seed), 2), (spirals(samples, 3, seed), 3)):
+    for split, classes in ((two_clouds(samples, seed), 2), (circles(samples, seed), 2), (spirals(samples, 3, seed), 3)):
         shares = np.bincount(split.y, minlength=classes)
         assert shares.sum() == samples
         assert len(shares) == classes
         assert shares.max() - shares.min() <= 1
 
 
-@pytest.mark.parametrize("make", [two_clouds, spirals])
+@pytest.mark.parametrize("make", [two_clouds, circles, spirals])
 def test_samples_come_in_mixed_order(make: Callable[..., Split]):
     labels = make(300).y
     changes = np.count_nonzero(labels[1:] != labels[:-1])
     assert 50 < changes < 290  # sorted by class: 1 or 2 changes; taking turns: 299
 
 
-@pytest.mark.parametrize("make", [two_clouds, spirals])
+@pytest.mark.parametrize("make", [two_clouds, circles, spirals])
 def test_the_seed_decides_and_nothing_else(make: Callable[..., Split]):
     first, again, other = make(seed=3), make(seed=3), make(seed=4)
     np.testing.assert_array_equal(first.x, again.x)
@@ -83,7 +83,7 @@ def test_the_seed_decides_and_nothing_else(make: Callable[..., Split]):
     assert not np.array_equal(first.x, other.x)
 
 
-@pytest.mark.parametrize("make", [xor, two_clouds, spirals])
+@pytest.mark.parametrize("make", [xor, two_clouds, circles, spirals])
 def test_splits_have_the_dtypes_and_shapes_of_every_split(make: Callable[..., Split]):
     split = make()
     assert split.x.dtype == np.float32
@@ -102,6 +102,17 @@ def test_spiral_arms_are_one_arm_turned():
         np.testing.assert_allclose(arms[label], arms[0] * np.exp(2j * np.pi * label / 3), atol=1e-5)
 
 
+def test_the_circles_are_a_disk_and_a_ring_with_a_gap_between():
+    split = circles(400, seed=2)
+    radius = np.hypot(*split.x.T)
+    assert radius[split.y == 0].max() <= 0.5 + 1e-6
+    assert radius[split.y == 1].min() >= 0.7 - 1e-6
+    assert radius.max() <= 1 + 1e-6
+    # Even over the area: a quarter of a disk's points lies within half of its radius.
+    assert np.mean(radius[split.y == 0] < 0.25) == pytest.approx(0.25, abs=0.08)
+    assert not line_separates(split)
+
+
 def test_no_line_separates_two_spirals():
     assert not line_separates(spirals(200, classes=2))
 
@@ -113,6 +124,8 @@ def test_no_line_separates_two_spirals():
         (lambda: two_clouds(-5), "two_clouds: samples is -5"),
         (lambda: spirals(4, 5), "spirals: samples is 4; expected at least one for each of the 5 classes"),
         (lambda: spirals(10, 1), "spirals: classes is 1; expected at least 2"),
+        (lambda: circles(1), "circles: samples is 1; expected at least one for each of the 2 classes"),
+        (lambda: circles(noise=-1), "circles: noise is -1; expected a number that is 0 or more"),
         (lambda: spirals(noise=-1), "spirals: noise is -1; expected a number that is 0 or more"),
         (lambda: spirals(noise=float("nan")), "spirals: noise is nan"),
     ],
