@@ -18,6 +18,7 @@ after every layer but the last, such as "relu".
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -135,7 +136,7 @@ def probabilities(scores: np.ndarray) -> np.ndarray:
     These are the probabilities that a network trained with softmax_cross_entropy gives the classes. For a network
     trained with another loss they only rank the classes.
     """
-    result: np.ndarray = load_stage("numpy").activations.softmax(scores)
+    result: np.ndarray = _numpy_stage().activations.softmax(scores)
     return result
 
 
@@ -168,8 +169,14 @@ def activation_pair(name: str) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The functions (f, f_backward) of an activation on NumPy arrays, stage 2's. ValueError for an unknown name."""
     if name not in ACTIVATIONS:
         raise ValueError(f"unknown activation {name!r}; choose one of {', '.join(ACTIVATIONS)}")
-    room = load_stage("numpy").activations
+    room = _numpy_stage().activations
     return getattr(room, name), getattr(room, f"{name}_backward")
+
+
+@cache
+def _numpy_stage() -> Stage:
+    """Stage 2, looked for once: a live picture asks for it several times in every frame."""
+    return load_stage("numpy")
 
 
 def _check_matrix(name: str, array: np.ndarray) -> None:
