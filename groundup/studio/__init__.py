@@ -9,5 +9,7 @@ events      what changes while it is watched: server-sent events
 sessions    what belongs to one tab, ended when the tab is gone
 static/     the style sheet and the JavaScript that several pages use
 
-A folder for each page, with its routes, the model behind it, and its own JavaScript in static/.
+A folder for each page, with its routes, the model behind it, and its own JavaScript in static/:
+
+playground/ a small network that learns while its reader watches
 """
