@@ -47,7 +47,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml

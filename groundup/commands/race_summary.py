@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from groundup.commands.studio import INSTALL, missing
 from shared.contract import short_title
 from shared.machine.environment import busy, describe, emulation, slowed
 from shared.numbers import digits, plural, three_digits
@@ -73,6 +76,15 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         f"Charts: {charts} (and .svg) in {out}; all numbers: {out / 'results.json'}", highlight=False, soft_wrap=True
     )
     console.print(f"{describe(document['environment'])}; {seconds:.0f} s in all", highlight=False, soft_wrap=True)
+    console.print(invitation(), markup=False, highlight=False, soft_wrap=True)
+
+
+def invitation() -> str:
+    """The sentence that leads to the studio, with the command as it can be typed here."""
+    program = "groundup" if which("groundup") else sys.argv[0]
+    if missing():
+        return f"To see all this in a browser: {INSTALL}; then {program} studio"
+    return f"To see all this in a browser: {program} studio"
 
 
 def _images(settings: Mapping[str, Any]) -> str:

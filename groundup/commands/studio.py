@@ -12,6 +12,11 @@ NEEDED = ("starlette", "uvicorn", "plotly")
 INSTALL = "python -m pip install 'groundup[web]', or in a checkout: python -m pip install -e '.[web]'"
 
 
+def missing() -> list[str]:
+    """The packages of the extra web that are not installed."""
+    return [name for name in NEEDED if find_spec(name) is None]
+
+
 def studio(
     page: Annotated[
         str,
@@ -41,9 +46,8 @@ def studio(
 
     if page:
         page_named(page)
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise ValueError(f"studio: {', '.join(missing)} is not installed; install the extra web: {INSTALL}")
+    if missing():
+        raise ValueError(f"studio: {', '.join(missing())} is not installed; install the extra web: {INSTALL}")
     for path in paths or []:
         if not path.exists():
             raise FileNotFoundError(f"studio: there is no {path}")

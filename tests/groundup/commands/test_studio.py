@@ -130,3 +130,16 @@ def test_what_lies_before_the_address_imports_nothing_heavy(tmp_path):
     loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
     assert "groundup.studio.app" in loaded
     assert not loaded & {"matplotlib", "numba", "torch", "plotly"}
+
+
+def test_the_race_ends_with_the_command_that_opens_the_studio(monkeypatch):
+    from groundup.commands import race_summary
+
+    monkeypatch.setattr(race_summary, "missing", list)
+    monkeypatch.setattr(race_summary, "which", lambda name: "/usr/bin/groundup")
+    assert race_summary.invitation() == "To see all this in a browser: groundup studio"
+    monkeypatch.setattr(race_summary, "which", lambda name: None)
+    monkeypatch.setattr(sys, "argv", [".venv/bin/groundup", "race"])
+    assert race_summary.invitation() == "To see all this in a browser: .venv/bin/groundup studio"
+    monkeypatch.setattr(race_summary, "missing", lambda: ["uvicorn"])
+    assert race_summary.invitation().startswith("To see all this in a browser: python -m pip install 'groundup[web]'")
