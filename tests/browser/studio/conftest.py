@@ -43,22 +43,34 @@ def studio_server(tmp_path: Path) -> Iterator[RunningStudio]:
 
 @pytest.fixture
 def browser_page(chromium: Any, studio_server: RunningStudio) -> Iterator[Callable[..., Any]]:
-    """browser_page("digits", width=1280, look="light") opens a page of the studio and returns Playwright's Page."""
+    """browser_page("digits", width=1280, look="light") opens a page of the studio and returns Playwright's Page.
+
+    refusals: whether the test asks for what the studio refuses, which the browser notes on the console
+    """
     contexts, wrong = [], []
 
     def opened(
-        name: str, width: int = 1280, look: str = "light", motion: str = "no-preference", query: str = ""
+        name: str,
+        width: int = 1280,
+        look: str = "light",
+        motion: str = "no-preference",
+        query: str = "",
+        refusals: bool = False,
     ) -> Any:
         context = chromium.new_context(
             viewport={"width": width, "height": 900}, color_scheme=look, reduced_motion=motion, has_touch=width < 600
         )
         contexts.append(context)
         page = context.new_page()
-        page.on("console", lambda said: said.type in ("error", "warning") and wrong.append(f"{said.type}: {said.text}"))
+        page.on("console", lambda said: noted(said, refusals))
         page.on("pageerror", lambda error: wrong.append(f"error: {error}"))
         page.on("request", lambda request: elsewhere(request.url) and wrong.append(f"request to {request.url}"))
         page.goto(studio_server.opening(name) + query)
         return page
+
+    def noted(said: Any, refusals: bool) -> None:
+        if said.type in ("error", "warning") and not (refusals and "status of 4" in said.text):
+            wrong.append(f"{said.type}: {said.text}")
 
     def elsewhere(url: str) -> bool:
         return not url.startswith((studio_server.address + "/", "data:", "blob:"))
