@@ -13,10 +13,8 @@ from rich.table import Table
 
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.records.compare import (
-    FASTER,
+    HEADINGS,
     SAME,
-    SLOWER,
-    UNKNOWN,
     Change,
     Difference,
     as_document,
@@ -31,16 +29,6 @@ from shared.bench.records.document import Results, load
 from shared.bench.records.results import as_json
 from shared.machine.environment import describe
 from shared.numbers import duration, noise_text, size_of, three_digits
-
-HEADINGS = {
-    (FASTER, "ratio"): "Faster than the noise explains",
-    (SLOWER, "ratio"): "Slower than the noise explains",
-    (FASTER, "time"): "Faster by the clock alone, as all is on a better day of the machine",
-    (SLOWER, "time"): "Slower by the clock alone, as all is on a worse day of the machine",
-    (UNKNOWN, ""): "Nobody knows how much of it is noise",
-    (SAME, ""): "Within the noise",
-}
-"""(verdict, what it is based on, "" for any) -> heading of its table, in the order of the tables."""
 
 LISTED = 12
 """The largest number of rows of only one file that are named."""

@@ -1,4 +1,8 @@
-"""The results file of `groundup profile`. Its schema is profile.schema.json, JSON Schema."""
+"""The results file of `groundup profile`. Its schema is profile.schema.json, JSON Schema.
+
+as_document(results)    for `shared.bench.records.results.write_json`
+results_of(document)    the same Results again, or a ValueError that names what is wrong and where
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from shared.bench.records.schema import fault, shown
 from shared.profile.found import Profile
 from shared.profile.roofs import Roofs
 
@@ -38,6 +43,52 @@ def as_document(results: Results) -> dict[str, Any]:
         "roofs": [each.as_dict() for each in results.roofs],
         "profiles": [each.as_dict() for each in results.profiles],
     }
+
+
+def results_of(document: Mapping[str, Any], path: str) -> Results:
+    """The Results in a document that was read from a file.
+
+    path: what the error calls the file
+    Raises ValueError, with the file and what is wrong with it in one sentence, for any other document.
+    """
+    if document.get("kind") != KIND:
+        got = shown(document.get("kind"))
+        raise ValueError(f"{path} is no results file of `groundup profile`: expected kind {KIND!r}, got {got}")
+    if wrong := fault(document, schema()):
+        raise ValueError(f"{path}: {wrong}")
+    return Results(
+        profiles=[_profile(each, f"{path}: profiles[{at}]") for at, each in enumerate(document["profiles"])],
+        roofs=[_roofs(each, f"{path}: roofs[{at}]") for at, each in enumerate(document["roofs"])],
+        environment=document["environment"],
+        command=document["command"],
+        unavailable=document["unavailable"],
+    )
+
+
+def _profile(saved: Mapping[str, Any], where: str) -> Profile:
+    """A profile. The schema can neither count the numbers of a list nor forbid a step that took no time."""
+    operations, spans = saved["operations"], saved["timeline"]["spans"]
+    if len(spans) != len(operations):
+        raise ValueError(
+            f"{where}.timeline.spans: expected one for each of {len(operations)} operations, got {len(spans)}"
+        )
+    _check_pairs(spans, f"{where}.timeline.spans")
+    if not saved["step"]["median"] > 0:
+        raise ValueError(f"{where}.step.median: expected more than 0 seconds, got {shown(saved['step']['median'])}")
+    return Profile.from_dict(saved)
+
+
+def _roofs(saved: Mapping[str, Any], where: str) -> Roofs:
+    for name in ("bandwidth", "bandwidth_of_one"):
+        _check_pairs(saved[name], f"{where}.{name}")
+    return Roofs.from_dict(saved)
+
+
+def _check_pairs(found: Sequence[Sequence[Any]], where: str) -> None:
+    """Raises ValueError if a list holds anything but pairs."""
+    for at, each in enumerate(found):
+        if len(each) != 2:
+            raise ValueError(f"{where}[{at}]: expected two numbers, got {shown(each)}")
 
 
 @cache

@@ -27,6 +27,16 @@ FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "within the noise", "unknown
 VERDICTS = (FASTER, SLOWER, UNKNOWN, SAME)
 """In the order in which they are listed."""
 
+HEADINGS = {
+    (FASTER, "ratio"): "Faster than the noise explains",
+    (SLOWER, "ratio"): "Slower than the noise explains",
+    (FASTER, "time"): "Faster by the clock alone, as all is on a better day of the machine",
+    (SLOWER, "time"): "Slower by the clock alone, as all is on a worse day of the machine",
+    (UNKNOWN, ""): "Nobody knows how much of it is noise",
+    (SAME, ""): "Within the noise",
+}
+"""(verdict, what it is based on, "" for any) -> heading of its table, in the order of the tables."""
+
 MACHINE = ("cpu", "architecture", "cores", "physical_cores", "memory", "caches", "gpus")
 """Facts of `environment()` that make it another machine."""
 

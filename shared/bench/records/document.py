@@ -2,6 +2,7 @@
 
     as_document(results)   for `shared.bench.records.results.write_json`
     load(path)             the same Results again, or a ValueError that names what is wrong and where
+    results_of(document)   the same, of a document that was read already
 
 The format is written down once, in results.schema.json beside this file: `load` checks by it, any other JSON Schema
 validator can, and docs/benchmarks/schema.md is made from it.
@@ -83,7 +84,11 @@ def load(path: Path) -> Results:
     Raises ValueError, with the file and what is wrong with it in one sentence, for anything else; OSError where the
     file cannot be read.
     """
-    document = read_json(path)
+    return results_of(read_json(path), str(path))
+
+
+def results_of(document: Mapping[str, Any], path: str) -> Results:
+    """The Results in a document. Raises ValueError as `load` does. path: what the error calls the file"""
     kind, version = document.get("kind"), document.get("schema")
     if isinstance(kind, str) and kind in _OTHERS:
         raise ValueError(f"{path} is {_OTHERS[kind]}; expected a results file of `groundup bench`")
@@ -99,7 +104,7 @@ def load(path: Path) -> Results:
     if wrong := fault(document):
         raise ValueError(f"{path}: {wrong}")
     return Results(
-        rows=[_row(each, f"{path}: rows[{at}]") for at, each in enumerate(document["rows"])],
+        rows=[row_of(each, f"{path}: rows[{at}]") for at, each in enumerate(document["rows"])],
         curves=[_curve(each, f"{path}: curves[{at}]") for at, each in enumerate(document["curves"])],
         environment=document["environment"],
         complete=document["complete"],
@@ -114,9 +119,15 @@ def load(path: Path) -> Results:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; ValueError where there is none, OSError where the file cannot be read."""
     try:
-        document = json.loads(path.read_bytes(), parse_constant=_no_constant)
+        return object_of(path.read_bytes(), str(path))
     except OSError as error:
         raise OSError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def object_of(text: bytes, path: str) -> dict[str, Any]:
+    """The JSON object in a text; ValueError where there is none. path: what the error calls the file"""
+    try:
+        document = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested without end
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict):
@@ -128,7 +139,8 @@ def _no_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number in JSON")
 
 
-def _row(saved: Mapping[str, Any], where: str) -> BenchRow:
+def row_of(saved: Mapping[str, Any], where: str) -> BenchRow:
+    """A row that keeps to the schema, as a BenchRow. Raises ValueError, with `where`, for times that no clock has."""
     own = {each.name: saved[each.name] for each in fields(BenchRow)}
     measurement = _measurement(own["measurement"], f"{where}.measurement") if own["measurement"] else None
     return BenchRow(**(own | {"measurement": measurement, "shape": tuple(own["shape"])}))

@@ -1,7 +1,7 @@
 """The format of the results file as JSON Schema, and the first thing in a document that breaks it, as a sentence.
 
-    schema()           results.schema.json
-    fault(document)    what is wrong, where, and what was expected there
+    schema()                  results.schema.json
+    fault(document, rules)    what is wrong, where, and what was expected there; rules: another schema, as a profile's
 
 `fault` follows the published schema, as far as that goes: the keywords it knows are those that the schema uses. So the
 format is described in one place, and reading a file needs no validator to be installed; the tests set both beside the
@@ -38,9 +38,30 @@ def schema() -> dict[str, Any]:
     return found
 
 
-def fault(document: Any) -> str | None:
-    """What is wrong with a document: 'rows[3].measurement.median: expected a number, got "fast"'; None for nothing."""
-    return next(_unusable(document), None) or next(_faults(document, schema(), ""), None)
+def fault(document: Any, rules: Rule | None = None) -> str | None:
+    """What is wrong with a document: 'rows[3].measurement.median: expected a number, got "fast"'; None for nothing.
+
+    rules: the schema that the document must keep to, None for the one of `groundup bench`; no rule may hold itself
+    """
+    told = _rules_of_bench() if rules is None else _without_references(rules, rules.get("$defs", {}))
+    return next(_unusable(document), None) or next(_faults(document, told, ""), None)
+
+
+@cache
+def _rules_of_bench() -> Rule:
+    rules: Rule = _without_references(schema(), schema()["$defs"])
+    return rules
+
+
+def _without_references(value: Any, named: Mapping[str, Any]) -> Any:
+    """A part of a schema with every "$ref" replaced by the rule that it names."""
+    if isinstance(value, list):
+        return [_without_references(each, named) for each in value]
+    if not isinstance(value, dict):
+        return value
+    if isinstance(value.get("$ref"), str):
+        return _without_references(named[value["$ref"].removeprefix("#/$defs/")], named)
+    return {name: _without_references(each, named) for name, each in value.items() if name != "$defs"}
 
 
 def shown(value: Any) -> str:
@@ -54,7 +75,6 @@ def shown(value: Any) -> str:
 
 def _faults(value: Any, rule: Rule, place: str) -> Iterator[str]:
     """Every breach of a rule of the schema in a value and inside of it."""
-    rule = _resolved(rule)
     if "anyOf" in rule:
         fitting = next((each for each in rule["anyOf"] if _fits(value, each)), None)
         wanted = " or ".join(dict.fromkeys(_wanted(each) for each in rule["anyOf"]))
@@ -89,7 +109,6 @@ def _faults_of_object(value: Mapping[str, Any], rule: Rule, place: str) -> Itera
 
 def _fits(value: Any, rule: Rule) -> bool:
     """Whether a value is of a type and, where they are listed, among the values that a rule allows."""
-    rule = _resolved(rule)
     if "const" in rule or "enum" in rule:
         allowed = rule.get("enum", [rule.get("const")])
         return any(value == each and isinstance(value, bool) == isinstance(each, bool) for each in allowed)
@@ -106,14 +125,7 @@ def _is(value: Any, name: str) -> bool:
     return isinstance(value, kinds.get(name, ()))
 
 
-def _resolved(rule: Rule) -> Rule:
-    """The rule itself, or the one that it refers to."""
-    found: Rule = schema()["$defs"][rule["$ref"].removeprefix("#/$defs/")] if "$ref" in rule else rule
-    return found
-
-
 def _wanted(rule: Rule) -> str:
-    rule = _resolved(rule)
     if "const" in rule:
         return shown(rule["const"])
     if "enum" in rule:

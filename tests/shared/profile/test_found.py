@@ -11,7 +11,7 @@ from rich.console import Console
 
 from shared.bench.measuring.timing import summarise
 from shared.profile.bound import bound_of
-from shared.profile.document import Results, as_document, schema
+from shared.profile.document import Results, as_document, results_of, schema
 from shared.profile.found import Bound, Noted, Profile, Timed
 from shared.profile.operations import Operation
 from shared.profile.roofs import Roofs
@@ -100,6 +100,38 @@ def test_the_schema_refuses_another_form(change: dict[str, Any]) -> None:
     document = json.loads(json.dumps(as_document(Results([profile()], [], {}))))
     document["profiles"][0] |= change
     assert list(jsonschema.Draft202012Validator(schema()).iter_errors(document))
+
+
+def test_a_profile_is_read_again_as_it_was_written() -> None:
+    results = Results([profile()], [ROOFS, Roofs()], {"cpu": "a"}, "groundup profile 3", {"stage2_numpy": "why"})
+    document = json.loads(json.dumps(as_document(results)))
+    assert as_document(results_of(document, "profile.json")) == as_document(results)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"kind": "groundup race"}, 'profile.json is no results file of `groundup profile`.* got "groundup race"'),
+        ({"roofs": [{"on": 1}]}, r"profile.json: roofs\[0\].threads: is missing"),
+        (
+            {"roofs": [{**ROOFS.as_dict(), "bandwidth": [[1]]}]},
+            r"roofs\[0\].bandwidth\[0\]: expected two numbers, got \[1\]",
+        ),
+    ],
+)
+def test_another_document_is_refused_with_its_name_and_the_place(change: dict[str, Any], said: str) -> None:
+    document = json.loads(json.dumps(as_document(Results([profile()], [ROOFS], {}))))
+    with pytest.raises(ValueError, match=said):
+        results_of({**document, **change}, "profile.json")
+
+
+def test_a_timeline_that_lacks_an_operation_is_refused() -> None:
+    document = json.loads(json.dumps(as_document(Results([profile()], [], {}))))
+    document["profiles"][0]["timeline"]["spans"] = []
+    with pytest.raises(
+        ValueError, match=r"profiles\[0\].timeline.spans: expected one for each of \d operations, got 0"
+    ):
+        results_of(document, "profile.json")
 
 
 def test_the_trace_has_a_track_for_each_stage_with_its_operations_inside_the_step() -> None:
