@@ -1,0 +1,9 @@
+"""The page Benchmarks: a results file with hovering and filtering, and two files compared.
+
+shelf        which files there are to choose from
+reading      a file of `groundup bench`, `race` or `profile` as one kind of Results
+shown        what the page shows of a file: its points, its curves, and what can be filtered
+comparing    what the page shows of two files
+routes       the page's addresses
+static/      page.html, page.js and page.css; filters.js, figures.js and tables.js are parts of page.js
+"""
