@@ -1,6 +1,8 @@
 """The `groundup` program and the tools around the four floors.
 
+entry             where the program begins
 cli, commands/    the program: one command a file
+crash             the net under it: a mistake of groundup's own
 stages            which stages a command works on
 race              the main job: every stage trains, and all are compared
 race_results      its results document and charts; race_bar is its progress bar; race_file reads the document again

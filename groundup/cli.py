@@ -1,8 +1,9 @@
 """The `groundup` program: the commands of groundup/commands, and how errors are shown.
 
 Exit codes: 0 success; 1 a check failed (stages disagree, a gradient is wrong, something needed is missing); 2 the
-command could not be carried out (wrong input, a missing file, an interruption). An error is one line on stderr, with
-its notes below (such as the messages of a C compiler). GROUNDUP_TRACEBACK=1 shows the traceback as well.
+command could not be carried out (wrong input, a missing file, an interruption); 70 a mistake of groundup's own. An
+error is one line on stderr, with its notes below (such as the messages of a C compiler). GROUNDUP_TRACEBACK=1 shows
+the traceback as well.
 
 Every command starts by importing this file. matplotlib takes longer to import than all else together, so what draws
 imports it where it draws.
@@ -33,6 +34,7 @@ try:
     from groundup.commands.studio import studio
     from groundup.commands.train import train
     from groundup.course.judging.verdict import told_once
+    from groundup.crash import crashed
     from shared.contract import StageUnavailable
 
     if find_spec("matplotlib") is None:  # asked now, so that nothing is measured that cannot be drawn afterwards
@@ -92,6 +94,11 @@ def main(argv: Sequence[str] | None = None) -> None:
         code = app(args=arguments, prog_name="groundup", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
         fail("interrupted")
+    except BrokenPipeError:  # the reader of our output has gone, such as `head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains when it ends
+        sys.exit(1)
+    except MemoryError as error:
+        fail(f"the memory of this machine does not suffice{f': {error}' if str(error) else ''}")
     except (ValueError, OSError, StageUnavailable) as error:
         if os.environ.get("GROUNDUP_TRACEBACK"):
             traceback.print_exc()
@@ -102,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except Exception as error:
         # Typer's usage errors have this method. Their class belongs to click or to Typer, depending on the version.
         if not hasattr(error, "format_message"):
-            raise
+            crashed(error)
         message = error.format_message().rstrip(".")
         fail(f"{message}{'' if message.endswith('?') else '.'} See: {_reached(error, arguments)} --help")
     sys.exit(code if isinstance(code, int) else 0)

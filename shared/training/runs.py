@@ -141,10 +141,12 @@ class Run:
     def resume(self) -> Position:
         """Put the network and the optimizer into the state of the last checkpoint.
 
-        Raises CheckpointError if there is none, or it is damaged, or belongs to another network or other settings.
+        Raises CheckpointError if there is none, or it is damaged, or holds numbers that are not finite, or belongs to
+        another network or other settings.
         """
         checkpoint = load_checkpoint(self.last)
         self._compare(checkpoint)
+        _must_be_finite(checkpoint)
         position = _position(checkpoint)
         pairs = zip(
             [*self.network.parameters, *running_statistics(self.network)],
@@ -227,6 +229,25 @@ def _network_pairs(checkpoint: Checkpoint, network: NetworkLike) -> Iterator[tup
     for i, (one, other) in enumerate(zip_longest(saved.layers, own.layers), start=1):
         texts = ("missing" if layer is None else describe(layer) for layer in (one, other))
         yield (f"layer {i}", *texts)  # type: ignore[misc]
+
+
+def _must_be_finite(checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError for NaN or infinity: `Run.save` writes none, and no training can go on from them."""
+    arrays = {
+        **{f"parameters.{i}": array for i, array in enumerate(checkpoint.parameters)},
+        **{f"running.{i}": array for i, array in enumerate(checkpoint.running_statistics)},
+        **{
+            f"optimizer.{name}.{i}": array
+            for name, buffers in checkpoint.optimizer_state.get("buffers", {}).items()
+            for i, array in enumerate(buffers)
+        },
+    }
+    for name, array in arrays.items():
+        if not np.isfinite(array).all():
+            raise CheckpointError(
+                f"{checkpoint.path} cannot be resumed: its tensor {name} holds numbers that are not finite, which no "
+                "run of this program writes; use another copy"
+            )
 
 
 def _position(checkpoint: Checkpoint) -> Position:

@@ -110,15 +110,6 @@ def test_a_compilers_first_error_is_told_once(
     ]
 
 
-def test_a_bug_is_not_dressed_up_as_a_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*args: object, **kwargs: object) -> None:
-        raise KeyError("a bug")
-
-    monkeypatch.setattr(cli, "app", broken)
-    with pytest.raises(KeyError):
-        cli.main(["doctor"])
-
-
 def test_interrupting_is_exit_code_2(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt

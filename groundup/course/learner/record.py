@@ -27,6 +27,8 @@ HEADING = """\
 
 
 STATES = ("", "passed", "skipped")
+HINTS = 3
+"""How many hints a task has."""
 
 
 @dataclass
@@ -83,6 +85,8 @@ def load(path: Path) -> LearnersRecord:
             )
             if entry.state not in STATES:
                 raise ValueError(f"{where}: state is {entry.state!r}, expected one of {', '.join(map(repr, STATES))}")
+            if not 0 <= entry.hints <= HINTS:
+                raise ValueError(f"{where}: hints is {_shown(entry.hints)}, expected 0 to {HINTS}")
             record.entries[name] = entry
     except ValueError as error:  # tomllib and the decoder raise it, too
         raise ValueError(

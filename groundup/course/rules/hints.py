@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from groundup.course.learner.record import HINTS
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 
 NAMES = ("a nudge", "a plan", "nearly the code")
-LAST = len(NAMES)
+LAST = HINTS
 
 
 def take_hint(workspace: Workspace, task: Task, level: int | None) -> int:

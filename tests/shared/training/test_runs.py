@@ -11,7 +11,7 @@ import pytest
 
 from shared import contract
 from shared.data.datasets import Split
-from shared.training.checkpoints import CheckpointError, load_checkpoint
+from shared.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 from shared.training.interrupts import noted_interrupts
 from shared.training.loop import TrainingInterrupted, train
 from shared.training.metrics import read_metrics
@@ -196,3 +196,29 @@ def test_a_second_signal_acts_at_once() -> None:
         assert note.requested
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("part", ["parameters", "optimizer"])
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_a_checkpoint_with_numbers_that_are_not_finite_is_not_resumed_from(
+    numpy_stage: contract.Stage, part: str, number: float, tmp_path: Path
+) -> None:
+    """`Run.save` writes no such file, so the training is not to blame, nor its learning rate."""
+    network, optimizer = make(numpy_stage)
+    run(numpy_stage, (network, optimizer), FULL, tmp_path / "r")
+    saved = load_checkpoint(tmp_path / "r" / "last.safetensors")
+    if part == "parameters":
+        network.parameters[1].flat[-1] = number
+        name = r"parameters\.1"
+    else:
+        state = optimizer.state()
+        kind, buffers = next(iter(state["buffers"].items()))
+        optimizer.load_state(
+            {**state, "buffers": {**state["buffers"], kind: [np.full_like(each, number) for each in buffers]}}
+        )
+        name = rf"optimizer\.{kind}\.0"
+    save_checkpoint(saved.path, numpy_stage, network, optimizer, saved.about_run)
+    with pytest.raises(
+        CheckpointError, match=rf"cannot be resumed: its tensor {name} holds numbers that are not finite"
+    ):
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path / "r", resume=True)

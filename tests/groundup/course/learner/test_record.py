@@ -39,6 +39,8 @@ def test_progress_comes_back_as_it_was_saved(saved: dict[str, record.TaskRecord]
         ("current = ", "Invalid value"),
         ('current = "1.1"\n[tasks."1.1"]\nstate = "done"', "task 1.1: state is 'done', expected one of"),
         ('current = "1.1"\n[tasks."1.1"]\nhints = "2"', 'hints of task 1.1 is "2", expected a whole number'),
+        ('current = "1.1"\n[tasks."1.1"]\nhints = -5', "task 1.1: hints is -5, expected 0 to 3"),
+        ('current = "1.1"\n[tasks."1.1"]\nhints = 4', "task 1.1: hints is 4, expected 0 to 3"),
         ("current = true", "current is true, expected text"),
         ("current = ['1.1']", "current is a list, expected text"),
         ('current = "1.1"\n[tasks."1.1"]\nrevealed = 1', "revealed of task 1.1 is 1, expected true or false"),

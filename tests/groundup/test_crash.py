@@ -1,0 +1,104 @@
+"""The net under the program: one sentence, a file, exit code 70; and quiet ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from groundup import cli, crash
+
+PROGRAM = "import sys; sys.argv[0] = 'groundup'; from groundup.entry import main; main()"
+
+
+def run(arguments, capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    return end.value.code, capsys.readouterr().err
+
+
+@pytest.fixture
+def broken(monkeypatch, tmp_path):
+    """`groundup doctor` fails with this error, and files for reports are made in tmp_path."""
+    monkeypatch.delenv("GROUNDUP_TRACEBACK", raising=False)
+    monkeypatch.setattr(crash.tempfile, "tempdir", str(tmp_path))
+
+    def breaking(error):
+        def app(**_):
+            raise error
+
+        monkeypatch.setattr(cli, "app", app)
+
+    return breaking
+
+
+def test_a_mistake_of_ours_is_one_sentence_and_a_file(broken, capsys, tmp_path):
+    broken(ZeroDivisionError("division\nby zero"))
+    code, err = run(["doctor"], capsys)
+    assert code == 70
+    (kept,) = tmp_path.iterdir()
+    assert err == (
+        "error: groundup made a mistake of its own (ZeroDivisionError: division by zero). "
+        f"Please report it, with the file {kept}.\n"
+    )
+    assert re.match(r"groundup \S+, Python 3\.\d+", kept.read_text())
+    assert "Traceback (most recent call last)" in kept.read_text()
+    assert os.name != "posix" or stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_the_traceback_is_shown_where_it_is_wanted(broken, capsys, monkeypatch):
+    broken(KeyError("CONSTANTS"))
+    monkeypatch.setenv("GROUNDUP_TRACEBACK", "1")
+    code, err = run(["doctor"], capsys)
+    assert code == 70
+    assert "Traceback (most recent call last)" in err
+
+
+def test_where_no_file_can_be_written_the_sentence_says_so(broken, capsys, monkeypatch, tmp_path):
+    broken(RecursionError("maximum recursion depth exceeded"))
+    monkeypatch.setattr(crash.tempfile, "tempdir", str(tmp_path / "nowhere"))
+    code, err = run(["doctor"], capsys)
+    assert code == 70
+    assert "with what GROUNDUP_TRACEBACK=1 shows (no file could be written: No such file or directory)" in err
+
+
+def test_too_little_memory_is_told_as_that(broken, capsys):
+    broken(MemoryError("Unable to allocate 3.00 TiB"))
+    assert run(["doctor"], capsys) == (
+        2,
+        "error: the memory of this machine does not suffice: Unable to allocate 3.00 TiB\n",
+    )
+
+
+def test_a_reader_who_goes_away_is_no_error(tmp_path):
+    loud = "from groundup import cli\ncli.app = lambda **_: [print('line') for _ in range(100_000)]\ncli.main()"
+    with subprocess.Popen([sys.executable, "-c", loud], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGINT for one process")
+@pytest.mark.parametrize("tenth", range(1, 10, 2))
+def test_ctrl_c_while_the_program_is_loaded_is_quiet(tenth, tmp_path):
+    begun = [sys.executable, "-c", f"print('begun', flush=True)\nimport groundup.entry as entry\n{PROGRAM}", "doctor"]
+    with subprocess.Popen(begun, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.1 * tenth)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert "Traceback" not in err
+    assert (process.returncode, err) in [(2, "error: interrupted\n"), (0, ""), (1, "")]
+
+
+def test_the_installed_program_begins_there():
+    text = (Path(cli.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'groundup = "groundup.entry:main"' in text
