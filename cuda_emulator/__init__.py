@@ -11,6 +11,7 @@ options change how kernels are run. docs/emulator.md follows one kernel through 
     helpers/     compiled functions that generated code calls
     runtime/     the host's side of CUDA: launches, device arrays, streams, devices
     stepping/    step mode: Python runs a kernel line by line
+    walking/     one block, statement by statement, recorded in order to be shown
     namespace    the module `cuda`, and install(), which makes it replace numba.cuda
     intrinsics   the names of `cuda` that work inside a kernel only
     settings     the options and their environment variables

@@ -7,38 +7,31 @@ a second) and simple: the compiled code is tested against it, and the two share 
 
     run_kernel          runs all blocks of a launch, one after another
     _run_block          runs the threads of one block from collective to collective; pauses at a barrier across the grid
-    _meet_in_warps      finds the threads at shuffles and votes that can go on
-    _meet_at_barrier    the same for a barrier of the whole block
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import random
-import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from types import CodeType, GeneratorType
+from collections.abc import Callable, Generator, Sequence
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from ..compiler import diagnoses
 from ..compiler.reading.names import is_cuda
 from ..compiler.reading.source import FunctionSource
-from ..errors import KernelError, KernelWarning
-from ..intrinsics import BARRIERS, GRID_BARRIER, Intrinsic
+from ..errors import KernelError
+from ..intrinsics import GRID_BARRIER, Intrinsic
 from ..runtime.together import unmet
 from . import step_numbers
+from .meeting import collective, error_at, meet_at_barrier, meet_in_warps
 from .step_namespace import LAST, Dim3, Namespace, Thread
 from .step_numbers import plain
 from .step_rewrite import CUDA, FUNCTION, NUMBERS, compile_step, device_source, synchronises
-from .step_warps import BLOCK_ANSWERS, WARP, answers, members
 
 #: "forward", "reverse", or a seed: then threads and blocks are shuffled, and the threads again after each collective.
 Order = str | int
-#: The place where a thread waits: the code of every function that it is in, and the lines and columns of its call.
-Position = tuple[tuple[CodeType, Any], ...]
 
 
 @functools.lru_cache(maxsize=256)
@@ -95,7 +88,7 @@ def run_kernel(
                 if len(running) < count:
                     _, _, waits = running[min(running)]
                     ended = _place(next(number for number in range(count) if number not in running), grid)
-                    raise _error(unmet(f"cuda.{GRID_BARRIER}", len(running), count, tuple(ended)), waits, source)
+                    raise error_at(unmet(f"cuda.{GRID_BARRIER}", len(running), count, tuple(ended)), waits, source)
                 for number in arranged(list(running)):
                     pauses, cuda.memory, _ = running.pop(number)
                     waits = next(pauses, None)
@@ -162,10 +155,10 @@ def _run_block(
             for thread in arranged(ready):
                 assert thread.generator is not None
                 _advance(thread, cuda, functools.partial(thread.generator.send, thread.answer))
-            ready = _meet_in_warps(threads, source)
+            ready = meet_in_warps(threads, source)
             if not ready:
-                ready = _meet_at_barrier(threads, source, divergence)
-                if ready and _name(ready[0]) == GRID_BARRIER:
+                ready = meet_at_barrier(threads, source, divergence)
+                if ready and collective(ready[0]) == GRID_BARRIER:
                     yield ready[0]
     finally:  # else an error's traceback keeps the other threads half-way, and a debugger meets them later
         for thread in threads:
@@ -189,177 +182,3 @@ def _advance(thread: Thread, cuda: Namespace, run: Callable[[], Any]) -> None:
         raise
     finally:
         cuda.thread = None
-
-
-# ---- the places where threads wait
-
-
-def _frames(thread: Thread) -> Iterator[Any]:
-    """The frames of a waiting thread: the kernel's, then those of the device functions that it has called."""
-    generator: Any = thread.generator
-    while isinstance(generator, GeneratorType):
-        yield generator.gi_frame
-        generator = generator.gi_yieldfrom
-
-
-def _position(thread: Thread) -> Position:
-    return tuple((frame.f_code, _places(frame.f_code)[frame.f_lasti // 2]) for frame in _frames(thread))
-
-
-@functools.lru_cache(maxsize=256)
-def _places(code: CodeType) -> list[Any]:
-    """For each instruction, its position in the source; the instruction's number if Python runs without columns.
-
-    Positions are compared, because Python compiles the test of a `while` twice, and both are the same call.
-    """
-    return [
-        number if place[2] is None else place  # place: first line, last line, first column, last column
-        for number, place in enumerate(code.co_positions())
-    ]
-
-
-def _line(thread: Thread) -> tuple[str, int]:
-    """File and line of the collective where the thread waits."""
-    *_, frame = _frames(thread)
-    return frame.f_code.co_filename, frame.f_lineno
-
-
-def _name(thread: Thread) -> str:
-    assert thread.request is not None
-    return thread.request[0]
-
-
-def _groups(threads: list[Thread]) -> dict[Position, list[Thread]]:
-    """{place: threads that wait there}."""
-    groups: dict[Position, list[Thread]] = {}
-    for thread in threads:
-        groups.setdefault(_position(thread), []).append(thread)
-    return groups
-
-
-def _error(message: str, thread: Thread, source: FunctionSource) -> KernelError:
-    """A KernelError at the line where the thread waits."""
-    *calls, (filename, line) = ((frame.f_code.co_filename, frame.f_lineno) for frame in _frames(thread))
-    return KernelError(message, filename=filename, line=line, kernel=source.name, called_from=calls)
-
-
-# ---- warps
-
-
-def _meet_in_warps(threads: list[Thread], source: FunctionSource) -> list[Thread]:
-    """Execute the shuffles and votes that all their lanes have reached, and return these lanes.
-
-    Raises KernelError if no lane can ever go on.
-    """
-    going: list[Thread] = []
-    stuck: list[tuple[Thread, list[Thread], list[Thread]]] = []
-    for start in range(0, len(threads), WARP):
-        warp = threads[start : start + WARP]
-        alive = [thread for thread in warp if thread.left is None]
-        at_collective = [thread for thread in alive if _name(thread) not in (*BARRIERS, GRID_BARRIER)]
-        groups = list(_groups(at_collective).values())
-        released = [thread for group in groups for thread in _meet(group, warp, stuck, source)]
-        if not released:
-            # activemask does not wait: it counts the lanes that are there when no other lane can go on.
-            released = next((group for group in groups if _name(group[0]) == "activemask"), [])
-            _answer(released)
-        going += released
-    if not going and stuck:
-        raise _missing_lanes(*stuck[0], source)
-    return going
-
-
-def _meet(
-    group: list[Thread],
-    warp: list[Thread],
-    stuck: list[tuple[Thread, list[Thread], list[Thread]]],
-    source: FunctionSource,
-) -> list[Thread]:
-    """The threads of one warp at one call that can go on: all lanes of their masks have reached the call.
-
-    The others are added to `stuck`.
-    """
-    if _name(group[0]) == "activemask":
-        return []
-    here = [thread.linear for thread in group]
-    complete = []
-    for thread in group:
-        mask = members(_arguments(thread))
-        if not mask >> thread.linear % WARP & 1:
-            raise _error(diagnoses.not_a_member(f"cuda.{_name(thread)}", [mask], str(thread)), thread, source)
-        awaited = [lane for lane in warp if mask >> lane.linear % WARP & 1 and _counts(lane, thread, source)]
-        if all(lane.linear in here for lane in awaited):
-            complete.append(thread)
-        else:
-            stuck.append((thread, awaited, group))
-    _answer(complete)
-    return complete
-
-
-def _arguments(thread: Thread) -> tuple[Any, ...]:
-    assert thread.request is not None
-    return thread.request[1:]
-
-
-def _answer(lanes: list[Thread]) -> None:
-    """Set the results of a collective for these lanes, which are all at the same call."""
-    if lanes:
-        results = answers(_name(lanes[0]), {thread.linear % WARP: _arguments(thread) for thread in lanes})
-        for thread in lanes:
-            thread.answer = plain(results[thread.linear % WARP])
-
-
-def _missing_lanes(thread: Thread, awaited: list[Thread], group: list[Thread], source: FunctionSource) -> KernelError:
-    here = [lane for lane in awaited if lane in group]
-    other = next(lane for lane in awaited if lane not in group)
-    sentence = diagnoses.warp_members(f"cuda.{_name(thread)}", [len(awaited), len(here), 0], str(thread))
-    return _error(f"{sentence}. {_whereabouts(other)}", thread, source)
-
-
-def _whereabouts(thread: Thread) -> str:
-    """A sentence about the place of a missing thread."""
-    who = f"Thread {tuple(thread.index)}"
-    if thread.left is None:
-        return f"{who} waits at cuda.{_name(thread)}() in line {_line(thread)[1]}"
-    return f"{who} has reached the kernel's end" if thread.left == LAST else f"{who} returned in line {thread.left}"
-
-
-# ---- barriers
-
-
-def _meet_at_barrier(threads: list[Thread], source: FunctionSource, divergence: str) -> list[Thread]:
-    """Return all live threads of the block, if they wait at one barrier."""
-    waiting = [thread for thread in threads if thread.left is None]
-    if not waiting:
-        return []
-    here = _groups(waiting)[_position(waiting[0])]
-    others = [thread for thread in threads if thread not in here and _counts(thread, here[0], source)]
-    if others:
-        counts = [len(here), len(here) + len(others), 0]
-        sentence = diagnoses.divergent_barrier(f"cuda.{_name(here[0])}", counts, f"block {tuple(here[0].block)}")
-        error = _error(f"{sentence}. {_whereabouts(others[0])}", here[0], source)
-        if divergence == "error":
-            raise error
-        warnings.warn(str(error), KernelWarning, stacklevel=5)
-    values = [_arguments(thread)[0] for thread in waiting if _arguments(thread)]
-    for thread in waiting:
-        thread.answer = BLOCK_ANSWERS[_name(thread)](values)
-    return waiting
-
-
-def _counts(thread: Thread, here: Thread, source: FunctionSource) -> bool:
-    """Whether the barrier or the warp's collective where `here` waits needs `thread`.
-
-    A thread that returned in an earlier line is not needed. A thread that returned in a later line did not execute the
-    collective. A device may accept that, since finished threads do not count, but not all threads reach the collective:
-    so it is an error. If a loop contains both lines, the return may belong to an earlier iteration: then the thread is
-    not needed.
-    """
-    if thread.left is None:
-        return True
-    line = next(_frames(here)).f_lineno
-    return thread.left > line and not any(
-        loop.lineno <= line and thread.left <= (loop.end_lineno or 0)
-        for loop in ast.walk(source.tree)
-        if isinstance(loop, ast.For | ast.While)
-    )

@@ -34,7 +34,7 @@ class Dim3(NamedTuple):
     z: int
 
 
-@dataclass
+@dataclass(eq=False)
 class Thread:
     """One CUDA thread.
 

@@ -117,10 +117,10 @@ def _typed(function: Callable[..., Any], *operands: Any) -> Any:
 
 
 def _fast(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """An operator with a fast path for two ints or two floats, the most frequent cases."""
+    """An operator with a fast path for two ints or two floats of one type, the most frequent cases."""
 
     def operate(a: Any, b: Any) -> Any:
-        if type(a) is type(b) is float:
+        if type(a) is type(b) is float or type(a) is type(b) is np.float32:
             return function(a, b)
         if type(a) is type(b) is int:
             result = function(a, b)

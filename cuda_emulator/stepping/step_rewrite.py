@@ -56,14 +56,14 @@ def compile_step(source: FunctionSource, is_kernel: bool) -> CodeType:
     tree.decorator_list, tree.returns = [], None
     for argument in (*tree.args.posonlyargs, *tree.args.args):
         argument.annotation = None
-    rewrite = _Rewrite(source, is_kernel)
+    rewrite = Rewrite(source, is_kernel)
     tree.body = [new for old in tree.body for new in rewrite.statements(old)]
     module = ast.Module(body=[tree], type_ignores=[])
     ast.fix_missing_locations(module)
     return compile(module, source.filename, "exec")
 
 
-class _Rewrite(ast.NodeTransformer):
+class Rewrite(ast.NodeTransformer):
     def __init__(self, source: FunctionSource, is_kernel: bool) -> None:
         self.source, self.is_kernel = source, is_kernel
         self.temporaries = 0
@@ -286,7 +286,7 @@ class _Rewrite(ast.NodeTransformer):
     # ---- functions inside a kernel: they stay where they are
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.stmt:
-        inner = _Rewrite(nested_functions(self.source)[node.name].source, is_kernel=False)
+        inner = Rewrite(nested_functions(self.source)[node.name].source, is_kernel=False)
         node.body = [new for old in node.body for new in inner.statements(old)]
         return node
 
@@ -295,7 +295,7 @@ class _Rewrite(ast.NodeTransformer):
         targets = [target.id for target in node.targets if isinstance(target, ast.Name)]
         if not isinstance(node.value, ast.Lambda) or not targets:
             return self.generic_visit(node)  # type: ignore[return-value]
-        inner = _Rewrite(nested_functions(self.source)[targets[0]].source, is_kernel=False)
+        inner = Rewrite(nested_functions(self.source)[targets[0]].source, is_kernel=False)
         node.value.body = inner.visit(node.value.body)
         return node
 
