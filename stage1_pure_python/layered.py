@@ -115,6 +115,11 @@ class LayeredNetwork:
         return [getattr(part, name) for part in self._trained for name in _parameter_names(part)]
 
     @property
+    def layer_gradients(self) -> list[Any]:
+        """The parts' own gradients in the order of `parameters`; the next step replaces them."""
+        return self._gradients()
+
+    @property
     def running_statistics(self) -> list[Any]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
         normal = [part for part in self._trained if isinstance(part, BatchNorm)]

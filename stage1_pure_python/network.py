@@ -138,6 +138,11 @@ class Network:
         return mlp(self.layer_sizes, self.activation)
 
     @property
+    def layer_gradients(self) -> list[Any]:
+        """The layers' own gradients in the order of `parameters`; the next step replaces them."""
+        return self._gradients()
+
+    @property
     def running_statistics(self) -> list[Any]:
         """None: a stack of dense layers has no batch normalisation."""
         return []

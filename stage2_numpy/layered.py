@@ -118,6 +118,11 @@ class LayeredNetwork:
         return [getattr(part, name) for part in self._trained for name in _parameter_names(part)]
 
     @property
+    def layer_gradients(self) -> list[Array]:
+        """The parts' own gradient arrays in the order of `parameters`; the next step overwrites them."""
+        return self._gradients()
+
+    @property
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
         normal = [part for part in self._trained if isinstance(part, BatchNorm)]

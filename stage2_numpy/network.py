@@ -147,6 +147,11 @@ class Network:
         return mlp(self.layer_sizes, self.activation)
 
     @property
+    def layer_gradients(self) -> list[Array]:
+        """The layers' own gradient arrays in the order of `parameters`; the next step overwrites them."""
+        return self._gradients()
+
+    @property
     def running_statistics(self) -> list[Any]:
         """None: a stack of dense layers has no batch normalisation."""
         return []

@@ -164,6 +164,9 @@ class Network:
         """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
         return [array for layer in self.layers for array in (layer.weights, layer.bias)]
 
+    steps_keep_gradients = False
+    """Whether a step leaves its gradients in `layer_gradients`: the kernels of this floor's optimizers use them up."""
+
     @property
     def layer_gradients(self) -> list[Array]:
         """The layers' own gradient arrays in the order of `parameters`; the next step overwrites them."""

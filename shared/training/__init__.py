@@ -8,6 +8,9 @@ metrics        evaluation of a network, and the record of each epoch
 checkpoints    a network and its optimizer in one file
 checkpoint_header    the header of such a file, checked: it may come from a stranger
 runs           the folder of a run, and what it needs to go on
+recorder       writes down how a training goes while it goes
+step_records   its file of steps, steps.jsonl
+run_facts      its file about the run itself, run.json
 progress       the progress bar
 interrupts     Ctrl-C between two steps
 """

@@ -25,6 +25,7 @@ from shared.training.epochs import EpochRunner, diverged
 from shared.training.interrupts import Note, noted_interrupts
 from shared.training.metrics import EpochRecord, evaluate
 from shared.training.progress import TrainingBar
+from shared.training.recorder import recording
 from shared.training.runs import Position, Run, remembered_settings
 from shared.training.settings import Hooks, Saving, TrainingSettings
 
@@ -106,6 +107,7 @@ def train(
     with (
         TrainingBar(settings.epochs, runner.steps_per_epoch, steps_before, hooks.progress_bar) as bar,
         noted_interrupts() if run is not None else contextlib.nullcontext(Note()) as note,
+        recording(run, runner, position) as recorder,
         # The loss shows an overflow, and the loop then stops with an error that says more than NumPy's warning.
         np.errstate(over="ignore", invalid="ignore", divide="ignore"),
     ):
@@ -115,6 +117,8 @@ def train(
                     bar.step(position.epoch, runner.steps_done(position), mean_loss)
                     if hooks.on_batch is not None:
                         hooks.on_batch(position.epoch + 1, position.step, loss)
+                    if recorder is not None:
+                        recorder.step(loss)
                     if not runner.settled:
                         continue
                     if note.requested or (checkpoint_every and position.step % checkpoint_every == 0):

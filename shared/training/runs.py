@@ -3,6 +3,11 @@
 last.safetensors    the latest state of the run: parameters, optimizer and `Position`
 best.safetensors    the parameters of the best epoch so far
 metrics.jsonl       one line for each finished epoch
+steps.jsonl         the steps, thinned where they are many (shared/training/step_records.py)
+run.json            how the run was started, and whether it runs, is done or was stopped (shared/training/run_facts.py)
+
+The first three are all that is needed to go on. The last two are for whoever watches the run, with `groundup studio`; a
+run of an earlier version does not have them.
 """
 
 from __future__ import annotations
@@ -32,6 +37,7 @@ from shared.training.metrics import EpochRecord, write_metrics
 from shared.training.settings import TrainingSettings
 
 LAST, BEST, METRICS = "last.safetensors", "best.safetensors", "metrics.jsonl"
+STEPS, FACTS = "steps.jsonl", "run.json"
 
 
 @dataclass
@@ -135,7 +141,8 @@ class Run:
             raise ValueError(f"{self.folder} holds a run already; go on with --resume, or replace it with --overwrite")
         position = Position()
         self.save(position)
-        (self.folder / BEST).unlink(missing_ok=True)
+        for name in (BEST, STEPS, FACTS):
+            (self.folder / name).unlink(missing_ok=True)
         return position
 
     def resume(self) -> Position:

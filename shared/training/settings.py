@@ -66,7 +66,7 @@ class TrainingSettings:
 class Saving:
     """Where a run is saved, and whether it goes on from there.
 
-    run_dir: folder for last.safetensors, best.safetensors and metrics.jsonl (see `shared.training.runs`)
+    run_dir: folder for the checkpoints and the records of the run (see `shared.training.runs`)
     resume: go on with the run in run_dir; its checkpoint overwrites the network and the optimizer
     overwrite: replace the run in run_dir
     checkpoint_every: save after every so many steps, in addition to the end of each epoch

@@ -61,7 +61,7 @@ def test_training_prints_a_line_an_epoch_and_writes_its_run(
     assert (first.split()[0], second.split()[0]) == ("1", "2")
     assert last.startswith("2 epochs done. Test accuracy ")
     names = {path.name for path in Path("runs", stage.name).iterdir()}
-    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
+    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl", "steps.jsonl", "run.json"}
 
 
 def test_json_is_one_document_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:

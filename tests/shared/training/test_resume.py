@@ -123,7 +123,8 @@ def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(
     assert (code, err) == (0, "")
     assert out.startswith(ends)
     assert_same_run(folder, whole)
-    assert {path.name for path in folder.iterdir()} == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
+    names = {path.name for path in folder.iterdir()}
+    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl", "steps.jsonl", "run.json"}
 
 
 @pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))

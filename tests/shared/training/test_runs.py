@@ -175,7 +175,7 @@ def test_leftovers_of_a_killed_writer_are_removed_on_resume(numpy_stage: contrac
     (tmp_path / ".groundup-last.safetensors-123.tmp").write_bytes(b"half")
     run(numpy_stage, make(numpy_stage), FULL, tmp_path, resume=True)
     names = {path.name for path in tmp_path.iterdir()}
-    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl"}
+    assert names == {"last.safetensors", "best.safetensors", "metrics.jsonl", "steps.jsonl", "run.json"}
 
 
 def test_a_signal_that_was_ignored_before_stays_ignored() -> None:

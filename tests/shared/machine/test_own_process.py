@@ -1,0 +1,65 @@
+"""shared.machine.own_process: memory and processor time of this process, and whether a process of before still runs."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared.machine.own_process import UNKNOWN, cpu_seconds, is_running, machine_mark, mark_of, memory
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the numbers stand in Linux's /proc")
+
+
+@on_linux
+def test_memory_grows_by_what_is_filled() -> None:
+    before = memory()
+    filled = np.ones(8_000_000)  # 64 MB
+    after = memory()
+    assert before is not None
+    assert after is not None
+    assert after - before > 0.9 * filled.nbytes
+
+
+def test_processor_time_grows_with_work() -> None:
+    before = cpu_seconds()
+    assert sum(range(2_000_000)) > 0
+    assert cpu_seconds() > before
+
+
+def test_a_system_without_these_files_says_that_it_does_not_know(tmp_path: Path) -> None:
+    assert memory(tmp_path) is None
+    if sys.platform == "linux":
+        assert mark_of(os.getpid(), tmp_path) == UNKNOWN
+    assert is_running(1, "", tmp_path) is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows gives no mark")
+def test_a_process_runs_until_it_has_ended_and_its_number_alone_does_not_prove_it() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        mark = mark_of(child.pid)
+        assert mark.startswith(f"{machine_mark()} ")
+        assert is_running(child.pid, mark) is True
+        assert is_running(os.getpid(), mark) is False, "another process may have the number now"
+        child.kill()
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # it has ended, but is still in the list of processes
+        assert is_running(child.pid, mark) is False
+    finally:
+        child.kill()
+        child.communicate()
+    assert is_running(child.pid, mark) is False
+
+
+def test_of_a_process_of_another_machine_nothing_is_known() -> None:
+    assert is_running(os.getpid(), "0b5e-another-boot pid:[1] 4711") is None
+
+
+@on_linux
+def test_a_name_with_blanks_and_parentheses_does_not_hide_the_start(tmp_path: Path) -> None:
+    fields = " ".join(["S", *map(str, range(4, 60))])  # the 22nd field of proc(5), the start, is 22 here
+    (tmp_path / "proc/7").mkdir(parents=True)
+    (tmp_path / "proc/7/stat").write_text(f"7 (a) b) ({fields}\n".replace(") (", ") "))
+    assert mark_of(7, tmp_path).endswith(" 22")
