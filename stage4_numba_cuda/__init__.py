@@ -9,11 +9,13 @@ Beside the rooms that every floor has:
                                  compiled kernels kept on disk on a GPU, and the name of each
     launch, tile_choice          how many blocks of how many threads; which of the products' tiles
     geometry, convolution_passes the sizes of a convolution and its tables; its launches, without checks
-    tensor_cores                 the products that round their factors, and their ladder
+    dense_passes                 a dense layer's launches, without checks
+    tensor_cores, precision      the products that round their factors, and their ladder; who may round
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
     parts, layered               a network of any architecture, part by part
     layered_operations, layered_plan, layered_launches, layered_graph
                                  the same as a list of operations, in memory planned once
+    together                     arrays side by side in one piece of memory
     buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
     ready                        the host's part of a replayed step
     resident, resident_order     training with the data set on the device; what the host sends meanwhile
@@ -58,9 +60,12 @@ def prepare() -> None:
 
 
 def facts() -> dict[str, Any]:
-    """What a measurement must be read with: backend, device and whether its times are emulated; {} before `prepare`."""
+    """What a measurement must be read with: backend, device, whether its times are emulated, and whether networks round
+    their factors (precision.py); {} before `prepare`."""
     backend = sys.modules.get("stage4_numba_cuda.backend")
     if backend is None:
         return {}
     chosen = backend.BACKEND
-    return {"backend": chosen.name, "device": chosen.reason, "emulated": chosen.emulated}
+    found = {"backend": chosen.name, "device": chosen.reason, "emulated": chosen.emulated}
+    rounded = os.environ.get("GROUNDUP_TENSOR_CORES", "0")
+    return found if rounded in ("", "0") else found | {"tensor_cores": rounded}

@@ -32,6 +32,7 @@ from . import convolution_passes as passes
 from .arrays import Array, as_images, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
 from .geometry import Geometry
 from .kernels.activations import IDENTITY
+from .precision import checked
 from .tensor_cores import check_device
 
 KERNEL_AXES = "out_channels, in_channels, rows, columns"
@@ -178,30 +179,44 @@ class Conv2d:
         window = (self._shape[2], self._shape[3])
         return shape[0], self._shape[0], *output_size("conv2d", shape, window, self.stride, self.padding)
 
-    def forward(self, x: Array, out: Array | None = None) -> Array:
-        """x (N, C, H, W) -> (N, O, H', W'). Remembers x for `backward`."""
+    def forward(self, x: Array, out: Array | None = None, precision: str | None = None) -> Array:
+        """x (N, C, H, W) -> (N, O, H', W'). Remembers x for `backward`.
+
+        precision: "tf32" or "bf16", on tensor cores; None: the factors are not rounded
+        """
         x = as_images("conv2d: x", x)
         self.check_memory("conv2d", x.dtype)
-        out = conv2d(x, self.weights, self.bias, self.stride, self.padding, out)
+        chosen = checked("Conv2d.forward: precision", precision, x.dtype)
+        convolve = conv2d if chosen is None else TENSOR_CORES[chosen]
+        out = convolve(x, self.weights, self.bias, self.stride, self.padding, out)
         self._x = x
         return out
 
-    def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
+    def backward(
+        self,
+        grad_output: Array,
+        needs_grad_input: bool = True,
+        out: Array | None = None,
+        precision: str | None = None,
+    ) -> Array | None:
         """From dL/doutput to grad_weights, grad_bias and dL/dx, which is returned, in `out` if given.
 
+        precision: as of `forward`, for numbers that 32 bits count
         Returns None with needs_grad_input=False: the first layer of a network has nobody to hand dL/dx to.
         """
         if self._x is None:
             raise ValueError("Conv2d.backward: there was no forward pass yet, so there is nothing to differentiate")
         grad_output, x, weights, g = _prepare_backward(grad_output, self._x, self.weights, self.stride, self.padding)
         self.check_memory("Conv2d.backward", x.dtype)
+        precision = checked("Conv2d.backward: precision", precision, x.dtype)
         apart = {"grad_output": grad_output, "x": x, "weights": weights}
         for name in ("grad_weights", "grad_bias"):
             array = getattr(self, name)
             output_like(f"Conv2d.backward: {name}", array, array.shape, x.dtype, **apart)
         apart |= {"grad_weights": self.grad_weights, "grad_bias": self.grad_bias}
         grad_input = output_like("conv2d_backward", out, x.shape, x.dtype, **apart) if needs_grad_input else None
-        passes.backward_into(grad_output, x, weights, g, grad_input, self.grad_weights, self.grad_bias)
+        written = grad_input, self.grad_weights, self.grad_bias
+        passes.backward_into(grad_output, x, weights, g, *written, precision=precision)
         return grad_input
 
     def check_memory(self, function: str, dtype: Any) -> None:

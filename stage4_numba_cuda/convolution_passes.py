@@ -143,8 +143,24 @@ FORWARD: dict[str, Callable[..., Array]] = {
     "implicit_blocked": implicit_blocked,
 }
 
-forward_into = implicit_blocked if BACKEND.name == "gpu" else implicit_tile
-"""The same by the rung that is fastest here: a CPU, which keeps nothing in registers, has one number to a thread."""
+FASTEST = implicit_blocked if BACKEND.name == "gpu" else implicit_tile
+"""The rung that is fastest here: a CPU, which keeps nothing in registers, has one number to a thread."""
+
+
+def forward_into(
+    x: Array,
+    weights: Array,
+    bias: Array,
+    g: Geometry,
+    out: Array,
+    activation: int = IDENTITY,
+    stream: Any = 0,
+    precision: str | None = None,
+) -> Array:
+    """activate(conv2d) into out by the rung that is fastest here. precision: as of `backward_into`"""
+    if precision is not None and counts_in_32_bits(g, len(x)):
+        return on_tensor_cores(x, weights, bias, g, out, activation, precision, stream)
+    return FASTEST(x, weights, bias, g, out, activation, stream)
 
 
 def backward_into(
@@ -167,10 +183,11 @@ def backward_into(
     through: the number of the activation whose output x is: grad_input is then taken back through it, and is the slope
         at the layer below before its activation
     stream: that all is launched on, except for numbers that 32 bits do not count
-    precision: of tensor cores, "tf32" or "bf16", for float32 arrays; None for ordinary ones
+    precision: of tensor cores, "tf32" or "bf16", for float32 arrays of numbers that 32 bits count; None for ordinary
+        ones
     """
     if parts is None and grad_weights is not None:
-        parts = empty(parts_shape(g, len(x)), x.dtype)
+        parts = empty(parts_shape(g, len(x), precision), x.dtype)
     if not counts_in_32_bits(g, len(x)):
         plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts, through)
         return
@@ -235,10 +252,12 @@ ONE_NUMBER = 0
 """In the place of a register tile's side: the kernels with one number to a thread."""
 
 
-def parts_shape(g: Geometry, batch: int) -> tuple[int, int]:
-    """(parts, numbers) of the memory for the gradients of parts of all places: weights, and behind them the bias."""
-    side = _weights_side(g)
-    across, down = _tile(side, g.filters)
+def parts_shape(g: Geometry, batch: int, precision: str | None = None) -> tuple[int, int]:
+    """(parts, numbers) of the memory for the gradients of parts of all places: weights, and behind them the bias.
+
+    precision: as of `backward_into`
+    """
+    across, down = _tile(precision or _weights_side(g), g.filters)
     tiles = launch.divided(g.terms, across) * launch.divided(g.filters, down)
     places = batch * element_count(g.output)
     parts = min(launch.divided(BLOCKS, tiles), launch.divided(places, LEAST_PLACES))

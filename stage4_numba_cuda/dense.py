@@ -2,11 +2,12 @@
 
 from typing import Any
 
+from . import dense_passes as passes
 from . import launch
-from . import matmul as products
 from .arrays import Array, as_matrix, asarray, copy, is_packed, on_device, output_like, zeros
 from .kernels import dense as kernels
 from .matmul import matmul, matmul_nt, matmul_tn
+from .precision import checked
 from .reductions import column_sums
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
@@ -51,11 +52,14 @@ class Dense:
         self._x = x
         return out
 
-    def forward_fused(self, x: Array, activation: str = "identity", out: Array | None = None) -> Array:
+    def forward_fused(
+        self, x: Array, activation: str = "identity", out: Array | None = None, precision: str | None = None
+    ) -> Array:
         """activation(xW + b) in one kernel. Remembers x for `backward`.
 
         The bias is added and the activation applied while each sum is still in a register; softmax, which needs a
         whole row, is not among those that can be.
+        precision: "tf32" or "bf16", on tensor cores where these pay; None: the factors are not rounded
         Raises ValueError for an unknown activation, and for softmax.
         """
         if activation not in ACTIVATIONS[:-1]:
@@ -63,14 +67,22 @@ class Dense:
                 f"Dense.forward_fused: unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS[:-1])}"
             )
         x, out = self._prepare("Dense.forward_fused", x, out)
-        products.forward_fused(x, self.weights, self.bias, ACTIVATIONS.index(activation), out)
+        precision = checked("Dense.forward_fused: precision", precision, x.dtype)
+        passes.forward_into(x, self.weights, self.bias, ACTIVATIONS.index(activation), out, precision)
         self._x = x
         return out
 
-    def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
+    def backward(
+        self,
+        grad_output: Array,
+        needs_grad_input: bool = True,
+        out: Array | None = None,
+        precision: str | None = None,
+    ) -> Array | None:
         """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ, a kernel for each.
 
         grad_output: (batch, out_features) for the x of the last `forward`
+        precision: as of `forward_fused`
         Returns dL/dx (batch, in_features), in `out` if given, or None with needs_grad_input=False: the
         first layer of a network has nobody to hand it to, and it would cost as much as the forward pass.
         """
@@ -88,10 +100,16 @@ class Dense:
                 f"Dense.backward: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them"
             )
         self.check_memory("Dense.backward", x.dtype)
+        precision = checked("Dense.backward: precision", precision, x.dtype)
         if needs_grad_input:
             apart = {"grad_output": grad_output, "x": x, "weights": self.weights}
             written = {"grad_weights": self.grad_weights, "grad_bias": self.grad_bias}
             out = output_like("Dense.backward", out, x.shape, x.dtype, **apart, **written)
+        if precision is not None:
+            grad_input = out if needs_grad_input else None
+            slopes = grad_input, self.grad_weights, self.grad_bias
+            passes.backward_into(grad_output, x, self.weights, *slopes, precision=precision)
+            return grad_input
         matmul_tn(x, grad_output, self.grad_weights)
         column_sums(grad_output, self.grad_bias)
         return matmul_nt(grad_output, self.weights, out) if needs_grad_input else None

@@ -28,17 +28,19 @@ from shared.contract import LABEL_LOSSES, LOSSES, ImageChanges
 from shared.initialize import initialize_parameters
 
 from . import graphs, losses, parts
-from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, copy, empty, on_device, sent
+from . import precision as precisions
+from .arrays import Array, address, asarray, check_dtype, checked_array, checked_labels, copy, empty, on_device, sent
 from .batch_norm import BatchNorm, check_count
 from .buffers import check_apart
 from .convolution import Conv2d
 from .dense import Dense
-from .layered_graph import OPTIMIZERS, made_ready
+from .layered_graph import OPTIMIZERS, Move, made_ready
 from .layered_launches import Order, launch_steps
 from .layered_operations import planned
 from .layered_plan import Memory, Plan, schedule
 from .layered_resident import LayeredResident
 from .ready import ReadySteps
+from .together import Together
 
 WITHOUT_WEIGHTS: dict[type[Any], type[Any]] = {
     layers.MaxPool: parts.MaxPooling,
@@ -55,6 +57,8 @@ class LayeredNetwork:
     layers: the parts, one for each layer of the architecture
     layer_sizes: [numbers of one input, classes]; activation: "", because the architecture names its own
     running_statistics: [mean, variance, …] of the batch normalisations in order: the network's own arrays
+    precision: "tf32" or "bf16": convolutions and dense layers round their factors so that tensor cores multiply them.
+        None, the default: nothing is rounded. It may be set between two calls, for float32; precision.py has the rules
     Raises ValueError for an unknown name or an architecture that ends in an image.
 
     x is (batch, numbers of one input) or (batch, channels, height, width). `train_step` and `gradients` use the
@@ -122,9 +126,21 @@ class LayeredNetwork:
         self.layers = _make_parts(architecture.layers, iter(own), iter(statistics))
         self._trained = list(_with_parameters(self.layers))
         self._made = (architecture, dtype, loss, *self.layer_sizes, *self.layers)
+        self._precision = precisions.at_first(dtype)
         self._memory: Memory | None = None
         self._checked: list[Array] = []
+        self._addresses: tuple[int, ...] = ()
         self.ready = ReadySteps()
+        self._lay_side_by_side()
+
+    @property
+    def precision(self) -> str | None:
+        """As in the class's description."""
+        return self._precision
+
+    @precision.setter
+    def precision(self, chosen: str | None) -> None:
+        self._precision = precisions.checked("precision", chosen, self.dtype)
 
     @property
     def parameters(self) -> list[Array]:
@@ -135,6 +151,24 @@ class LayeredNetwork:
     def layer_gradients(self) -> list[Array]:
         """The parts' own gradient arrays in the order of `parameters`; the next step overwrites them."""
         return [getattr(part, f"grad_{name}") for part in self._trained for name in _parameter_names(part)]
+
+    @property
+    def flat(self) -> tuple[Array, Array] | None:
+        """All parameters as one vector, and all gradients as another; None where one of their arrays was replaced, and
+        where there are none."""
+        parameters, gradients = self._together
+        there = self._trained and parameters.holds(self.parameters) and gradients.holds(self.layer_gradients)
+        return (parameters.flat, gradients.flat) if there else None
+
+    def _lay_side_by_side(self) -> None:
+        """Move parameters and gradients into one piece of memory each, so that an optimizer needs one launch."""
+        shapes = [array.shape for array in self.parameters]
+        self._together = Together(shapes, self.dtype), Together(shapes, self.dtype)
+        places = [(part, name) for part in self._trained for name in _parameter_names(part)]
+        for (part, name), own, slope in zip(places, *(each.arrays for each in self._together), strict=True):
+            for which, array in ((name, own), (f"grad_{name}", slope)):
+                array.copy_to_device(getattr(part, which))
+                setattr(part, which, array)
 
     @property
     def running_statistics(self) -> list[Array]:
@@ -154,7 +188,7 @@ class LayeredNetwork:
         """The output of every layer of the architecture, in order; a residual block is one layer."""
         x, masks = self._checked_x(x), self._checked_masks(dropout_masks, x)
         self.check_as_made(x.shape[0], training)
-        return [copy(each) for each in parts.forward(self.layers, _on_device(x), _pass(training, masks))]
+        return [copy(each) for each in parts.forward(self.layers, _on_device(x), self.one_pass(training, masks))]
 
     def loss(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None = None, training: bool = False) -> float:
         """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
@@ -231,15 +265,24 @@ class LayeredNetwork:
 
         def make() -> Any:
             shape, classes = self.architecture.input_shape, self.layer_sizes[1]
-            operations = planned(self.architecture.layers, self.layers, shape, masked)
+            operations = planned(self.architecture.layers, self.layers, shape, masked, self._precision)
             return schedule(operations, shape, rows, classes, training, self.loss_name in LABEL_LOSSES)
 
         numbers = [(part.momentum, part.epsilon) for part in self._trained if isinstance(part, BatchNorm)]
-        return self._memory.plan((rows, training, masked, *numbers), make)  # a captured graph has them inside
+        key = (rows, training, masked, self._precision, *numbers)  # a captured graph has them inside
+        return self._memory.plan(key, make)
+
+    def one_pass(self, training: bool, masks: Sequence[Array] | None) -> parts.Pass:
+        """How its parts are gone through; masks: on the device or the host"""
+        return parts.Pass(training, None if masks is None else map(_on_device, masks), self._precision)
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes plans of its own: these hold on to the layers and to views of one piece of memory."""
-        return self.__dict__ | {"_memory": None, "_checked": [], "ready": ReadySteps()}
+        return self.__dict__ | {"_memory": None, "_checked": [], "ready": ReadySteps(), "_together": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._lay_side_by_side()
 
     def _outputs(self, x: Any, dropout_masks: Sequence[Any] | None, training: bool, tracking: bool) -> Array:
         """The last layer's outputs, in the plan's memory."""
@@ -247,7 +290,15 @@ class LayeredNetwork:
         self.check_as_made(x.shape[0], training)
         plan = self.plan(x.shape[0], training, masks is not None)
         send(plan, x, masks)
-        launch_steps(plan.made.forward, Order(training, tracking, self.loss_name))
+
+        def launches(stream: Any) -> None:
+            launch_steps(plan.made.forward, Order(training, training and tracking, self.loss_name, stream))
+
+        if graphs.available() and plan.may_be_captured:
+            # The default stream, on which x was sent and the outputs will be read, waits for the graphs' stream.
+            plan.graphs.launch(("forward", plan.serial, training and tracking, *self._addresses), launches)
+        else:
+            launches(0)
         return plan.kept["outputs"]
 
     def check_as_made(self, rows: int, training: bool) -> None:
@@ -266,7 +317,7 @@ class LayeredNetwork:
             for i, part in enumerate(self._trained, start=1):
                 part.check_memory(f"Network: part {i}", np.dtype(self.dtype))
             check_apart(arrays)
-            self._checked = arrays
+            self._checked, self._addresses = arrays, tuple(map(address, arrays))
 
     def _normal_shapes(self) -> Iterator[tuple[int, ...]]:
         """The shape of what comes into each batch normalisation, for one sample."""
@@ -304,11 +355,11 @@ def op_by_op(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Seq
     """A kernel for every operation of every part, in both directions."""
     x, y, masks = network.checked(x, y, masks)
     with _unchanged(network.running_statistics, only_after_errors=optimizer is not None):
-        outputs = parts.forward(network.layers, _on_device(x), _pass(True, masks))[-1]
+        outputs = parts.forward(network.layers, _on_device(x), network.one_pass(True, masks))[-1]
         targets = _on_device(y)
         loss = losses.loss_of(network.loss_name, outputs, targets)
         grad = losses.gradient_of(network.loss_name, outputs, targets, empty(outputs.shape, outputs.dtype))
-        parts.backward(network.layers, grad, needs_grad_input=False)
+        parts.backward(network.layers, grad, needs_grad_input=False, precision=network.precision)
         if optimizer is not None:
             optimizer.step(network.parameters, network.layer_gradients)
     return loss
@@ -323,8 +374,9 @@ def fused(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequen
         send(plan, x, masks, y)
         launch_steps(plan.made.forward, order)
         launch_steps(plan.made.backward, order)
-        if optimizer is not None:
-            optimizer.step(network.parameters, network.layer_gradients)
+        move = Move(network, optimizer)
+        move.launch(order.stream)
+        move.done()
     return float(np.sum(plan.kept["losses"].copy_to_host(), dtype=np.float64))
 
 
@@ -410,10 +462,6 @@ def _checked_arrays(
 def _on_device(array: Array) -> Array:
     """The array on the device, copied there if it is not."""
     return array if on_device(array) else sent(array, empty(array.shape, array.dtype))
-
-
-def _pass(training: bool, masks: Sequence[Array] | None) -> parts.Pass:
-    return parts.Pass(training, None if masks is None else map(_on_device, masks))
 
 
 @contextlib.contextmanager

@@ -34,7 +34,11 @@ class Move:
         self._arrays = network.parameters, network.layer_gradients
         if self.ours:
             self.numbers = optimizer.device_numbers(self.dtype) if numbers is None else numbers
-            memory = optimizer._state.memory(network.parameters).values() if optimizer.kind != kernels.SGD else ()
+            state, remembers = optimizer._state, optimizer.kind != kernels.SGD
+            if network.flat is not None:
+                self.vectors.append((*network.flat, *(state.together(network.parameters) if remembers else ())))
+                return
+            memory = state.memory(network.parameters).values() if remembers else ()
             for arrays in zip(*self._arrays, *memory, strict=True):
                 self.vectors.append(tuple(array.reshape(array.size) for array in arrays))
 
@@ -46,7 +50,7 @@ class Move:
         return (self.optimizer.kind, address(self.numbers), *places)
 
     def launch(self, stream: Any) -> None:
-        """A launch for each parameter."""
+        """One launch for all parameters, if they lie side by side; else one for each."""
         if self.ours:
             kernel = kernels.KERNELS[self.optimizer.kind]
             for arrays in self.vectors:

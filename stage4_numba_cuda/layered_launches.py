@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import activations, batch_norm, launch, losses, matmul, pooling
+from . import activations, batch_norm, dense_passes, launch, losses, pooling
 from . import convolution_passes as passes
 from .arrays import Array
 from .dense import ACTIVATIONS
@@ -18,7 +18,6 @@ from .kernels import dense as dense_kernels
 from .kernels import residual as residual_kernels
 from .layered_operations import IDENTITY, Operation
 from .layered_plan import Step
-from .reductions import launch_column_sums
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,9 @@ def _operation(step: Step) -> Operation:
 def _convolve(step: Step, order: Order) -> None:
     a, each = step.arrays, _operation(step)
     passes.forward_into(
-        a["x"], each.part.weights, each.part.bias, each.geometry, a["output"], each.activation, order.stream
-    )
+        a["x"], each.part.weights, each.part.bias, each.geometry, a["output"], each.activation, order.stream,
+        each.precision,
+    )  # fmt: skip
 
 
 def _convolve_back(step: Step, order: Order) -> None:
@@ -58,22 +58,24 @@ def _convolve_back(step: Step, order: Order) -> None:
     part = each.part
     passes.backward_into(
         a["grad"], a["x"], part.weights, each.geometry, a.get("grad_input"), part.grad_weights, part.grad_bias,
-        a["parts"], step.below, order.stream,
+        a["parts"], step.below, order.stream, each.precision,
     )  # fmt: skip
 
 
 def _connect(step: Step, order: Order) -> None:
     a, each = step.arrays, _operation(step)
-    matmul.forward_fused(a["x"], each.part.weights, each.part.bias, each.activation, a["output"], order.stream)
+    dense_passes.forward_into(
+        a["x"], each.part.weights, each.part.bias, each.activation, a["output"], each.precision, order.stream
+    )
 
 
 def _connect_back(step: Step, order: Order) -> None:
-    a, part = step.arrays, _operation(step).part
-    matmul.multiply("tn", a["x"], a["grad"], part.grad_weights, order.stream)
-    launch_column_sums(a["grad"], part.grad_bias, order.stream)
-    if "grad_input" in a:
-        output = a.get("below", a["grad_input"])  # without an activation below, it is not read
-        matmul.backward_fused(a["grad"], part.weights, output, step.below, None, a["grad_input"], order.stream)
+    a, each = step.arrays, _operation(step)
+    part = each.part
+    dense_passes.backward_into(
+        a["grad"], a["x"], part.weights, a.get("grad_input"), part.grad_weights, part.grad_bias, step.below,
+        each.precision, order.stream,
+    )  # fmt: skip
 
 
 def _max_pool(step: Step, order: Order) -> None:

@@ -41,6 +41,7 @@ class Operation:
     activation: the number of the one that it ends in
     added: the value that is added before that, of join and of normalise, or NONE
     mask: which dropout mask, of drop; geometry: where the windows lie, of convolve
+    precision: what convolve and connect round their factors to; None: nothing is rounded
     """
 
     kind: str
@@ -55,12 +56,18 @@ class Operation:
     added: int = NONE
     mask: int = 0
     geometry: Any = None
+    precision: str | None = None
 
 
 @dataclass
 class Operations:
-    """All of a network. outputs: the value of the last layer; shared: values that a residual block reads twice."""
+    """All of a network.
 
+    precision: of all its operations; outputs: the value of the last layer; shared: values that a residual block reads
+    twice
+    """
+
+    precision: str | None = None
     found: list[Operation] = field(default_factory=list)
     outputs: int = 0
     shared: set[int] = field(default_factory=set)
@@ -77,6 +84,7 @@ class Operations:
 
     def add(self, kind: str, before: Shape, after: Shape, **more: Any) -> None:
         """Append an operation on the latest value."""
+        more["precision"] = self.precision
         self.found.append(Operation(kind, self.outputs, self._values, before, after, **more))
         self.outputs = self._values
         self._values += 1
@@ -140,11 +148,14 @@ class Operations:
         return last
 
 
-def planned(chosen: Sequence[layers.Layer], parts: Sequence[Any], shape: Shape, masked: bool) -> Operations:
+def planned(
+    chosen: Sequence[layers.Layer], parts: Sequence[Any], shape: Shape, masked: bool, precision: str | None = None
+) -> Operations:
     """The operations of a network.
 
     parts: the objects of layered.py, one for each layer; masked: whether the Dropout layers drop anything
+    precision: what convolutions and dense layers round their factors to; None: nothing is rounded
     """
-    operations = Operations()
+    operations = Operations(precision)
     operations.walk(chosen, parts, shape, masked)
     return operations

@@ -21,9 +21,7 @@ from .batch_norm import check_count, part_shape
 from .convolution_passes import counts_in_32_bits, parts_shape
 from .graphs import Graphs
 from .layered_operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
-
-ALIGNED = 64
-"""Arrays begin at a multiple of so many numbers, because wide loads need 16 bytes, and a cache's lines have 128."""
+from .together import ALIGNED
 
 OWN_SLOPE = ("max_pool", "normalise", "activate")
 """Operations whose way back goes through their activation, too."""
@@ -214,7 +212,7 @@ class _Backward:
         if each.activation != IDENTITY and each.kind in OWN_SLOPE:
             views["output"] = output
         if each.kind == "convolve":
-            views["parts"] = self.made.array(parts_shape(each.geometry, rows))
+            views["parts"] = self.made.array(parts_shape(each.geometry, rows, each.precision))
         elif each.kind == "normalise":
             views["parts"] = self.made.array(part_shape(forward["x"].shape, 2))
         step = Step(f"{each.kind}_back", each, views)

@@ -11,6 +11,7 @@ import numpy as np
 from .arrays import Array, checked_array, is_packed, on_device, overlap, to_host, zeros
 from .backend import cuda
 from .kernels import optimizers as kernels
+from .together import Together
 
 DTYPES = (np.dtype("float32"), np.dtype("float64"))
 
@@ -39,6 +40,7 @@ class OptimizerState:
         self.names = names
         self.steps = 0
         self.buffers: dict[str, list[Array]] = {}
+        self._together: dict[str, Together] = {}
         self._numbers: dict[np.dtype, tuple[np.ndarray, Array]] = {}
         """For each dtype the vector in pinned memory as it was last sent, and on the device."""
 
@@ -63,6 +65,18 @@ class OptimizerState:
                 if not on_device(buffers[i]) or buffers[i].dtype != p.dtype:
                     buffers[i] = _to_device(buffers[i], p.dtype)
         return {name: self.buffers[name] for name in self.names}
+
+    def together(self, parameters: Sequence[Array]) -> list[Array]:
+        """`memory` as a vector for each name, in which the buffers lie as Together places arrays of these shapes and
+        one dtype. Buffers that lie elsewhere are moved there first."""
+        for name, buffers in self.memory(parameters).items():
+            kept = self._together.get(name)
+            if kept is None or not kept.holds(buffers):
+                kept = self._together[name] = Together([p.shape for p in parameters], parameters[0].dtype)
+                for own, buffer in zip(kept.arrays, buffers, strict=True):
+                    own.copy_to_device(buffer)
+                self.buffers[name] = list(kept.arrays)
+        return [self._together[name].flat for name in self.names]
 
     def device_numbers(self, numbers: Mapping[str, float], dtype: Any, stream: Any = 0) -> Array:
         """What an optimizer's numbers() returned, on the device, in the order that the kernels read.

@@ -29,10 +29,12 @@ class Pass:
 
     masks: the dropout masks (batch, numbers of one sample) of the Dropout layers that are still to come; None drops
         nothing
+    precision: what convolutions and dense layers round their factors to; None: nothing is rounded
     """
 
     training: bool
     masks: Iterator[Array] | None
+    precision: str | None = None
 
 
 class MaxPooling:
@@ -122,11 +124,12 @@ class ResidualBlock:
 
     def forward(self, x: Array, way: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
+        self._precision = way.precision
         return _plus(forward(self.parts, x, way)[-1], x)
 
     def backward(self, grad_output: Array) -> Array:
         """dL/dx from dL/doutput."""
-        grad = backward(self.parts, grad_output)
+        grad = backward(self.parts, grad_output, precision=self._precision)
         assert grad is not None
         return _plus(grad, grad_output)
 
@@ -138,24 +141,28 @@ def forward(parts: list[Any], x: Array, way: Pass) -> list[Array]:
         if isinstance(part, BatchNorm):
             x = part.forward(x, way.training)
         elif isinstance(part, Dense):
-            x = part.forward_fused(x)  # one kernel for product and bias, which adds as that of a planned step does
+            # One kernel for product and bias, which adds as that of a planned step does.
+            x = part.forward_fused(x, precision=way.precision)
         elif isinstance(part, Conv2d):
-            x = part.forward(x)
+            x = part.forward(x, precision=way.precision)
         else:
             x = part.forward(x, way)
         outputs.append(x)
     return outputs
 
 
-def backward(parts: list[Any], grad: Array, needs_grad_input: bool = True) -> Array | None:
+def backward(
+    parts: list[Any], grad: Array, needs_grad_input: bool = True, precision: str | None = None
+) -> Array | None:
     """dL/d(last output) through the parts in reverse, after `forward` -> dL/dx, or None if not needed.
 
     Afterwards the parts with weights have their gradients. The first part of a network need not compute dL/dx.
+    precision: as of a Pass
     """
     signal: Any = grad
     for i, part in reversed(list(enumerate(parts))):
         if isinstance(part, Conv2d | Dense):
-            signal = part.backward(signal, needs_grad_input or i > 0)
+            signal = part.backward(signal, needs_grad_input or i > 0, precision=precision)
         else:
             signal = part.backward(signal)
     return signal if needs_grad_input else None

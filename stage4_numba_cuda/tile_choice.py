@@ -38,12 +38,15 @@ CANDIDATES = {
     "blocked_32": Candidate(32, 32, 0.5),
     "tiled_32": Candidate(32, 32, 0.137),
     "tiled_16": Candidate(16, 16, 0.134),
+    "tf32": Candidate(128, 128, 2.13, ("float32",)),
+    "bf16": Candidate(128, 128, 2.42, ("float32",)),
 }
-"""In the order of their size: of two that take as long, the larger reads less memory.
+"""In the order of their size: of two that take as long, the larger reads less memory. tf32 and bf16 are the first rung
+of tensor_cores.py, which nothing chooses unless factors may be rounded.
 
-speed: share of cuBLAS in float32, of warp_tiled, tiled_32 and tiled_16 at 4096, of kernels with the others' tiles at
-2048, where the blocks fill the device (NVIDIA H100, 2026-11-22). Not measured yet, and assumed: blocked_32, and all in
-float64.
+speed: share of cuBLAS in float32, of warp_tiled, tiled_32, tiled_16, tf32 and bf16 at 4096, of kernels with the
+others' tiles at 2048, where the blocks fill the device (NVIDIA H100, 2026-11-22). Not measured yet, and assumed:
+blocked_32, and all in float64.
 """
 
 FITTED = ("wide_tile", "small_tile", "narrow_tile")

@@ -94,7 +94,7 @@ class KernelStep:
         x, y = batch_of(case)
         self._x, self._y = stage.arrays.asarray(x, case.dtype), y
         self._optimizer = stage.optimizers.SGD(STANDSTILL)
-        self._launches = load_part(stage.name, "layered_launches")
+        self._launches, self._layered = (load_part(stage.name, name) for name in ("layered_launches", "layered"))
         self.step()  # compiles the kernels
         marks = self._noted()[1]
         kernels = Kernels(self._network, case.batch, 4 if case.dtype == "float32" else 8)
@@ -109,7 +109,7 @@ class KernelStep:
         """Take a step; nobody listens."""
         if self._network.activation:
             return self._stage.network.STEP_LADDER["few_kernels"](self._network, self._x, self._y, self._optimizer)
-        return self._network.train_step(self._x, self._y, self._optimizer)
+        return self._layered.LAYERED_STEP_LADDER["fused"](self._network, self._x, self._y, self._optimizer)
 
     def noted_step(self) -> Noted:
         """Take a step with a mark before and after every launch and copy."""
@@ -139,13 +139,14 @@ class KernelStep:
     @contextmanager
     def _marked(self, marks: Marks) -> Iterator[None]:
         """Within this block every launch and copy of the process is marked."""
-        launches, optimizer = self._launches.LAUNCH, self._optimizer
+        launches, move = self._launches.LAUNCH, self._layered.Move
         configured = type(device_clock.sleep[1, 1])
         arrays = type(self._x)
         before = dict(launches)
         owners = {name: _owner(arrays, name) for name in ("copy_to_device", "copy_to_host")}
         methods = {name: vars(owner)[name] for name, owner in owners.items()}
         launch: Any = configured.__call__
+        moved: Any = move.launch
 
         def launched(own: Any, *arguments: Any, **options: Any) -> Any:
             what = Launched("launch", own.dispatcher.py_func.__name__, shapes=_shapes(arguments))
@@ -169,22 +170,22 @@ class KernelStep:
 
             return order
 
-        def updated(*arguments: Any) -> Any:
-            return marks.around(Launched("update", "update"), lambda: type(optimizer).step(optimizer, *arguments))
+        def updated(own: Any, stream: Any) -> Any:
+            return marks.around(Launched("update", "update"), lambda: moved(own, stream))
 
         try:
             configured.__call__ = launched
             for name, owner in owners.items():
                 setattr(owner, name, copied(name))
             launches.update({kind: ordered(kind) for kind in before})
-            vars(optimizer)["step"] = updated
+            move.launch = updated
             yield
         finally:
             configured.__call__ = launch
             for name, owner in owners.items():
                 setattr(owner, name, methods[name])
             launches.update(before)
-            del vars(optimizer)["step"]
+            move.launch = moved
 
 
 def _owner(kind: type, name: str) -> type:

@@ -49,6 +49,7 @@ EXITS = {
 RUN_ELSEWHERE = {
     "groundup check stage4": "test_check_command checks all stages at once",
     "GROUNDUP_EMULATOR=nobounds groundup train stage4": "test_emulator_limits reads the word; the rest is run without",
+    "GROUNDUP_TENSOR_CORES=tf32 groundup train stage4 --model lenet5": "test_precision reads the word and steps",
     "python examples/classics.py": "test_classics runs the script for each stage",
     "python -m shared.bench.emulator.emulator_speed --json emulator.json": "test_emulator_speed runs the command",
 }

@@ -223,6 +223,67 @@ def test_everything_of_a_replayed_step_is_launched_on_its_stream(
 
 
 @needs_emulator
+@pytest.mark.parametrize("name", ["blocks in blocks", "rows"])
+def test_replayed_outputs_are_those_that_are_launched(recorder: Recorder, name: str) -> None:
+    form = Architecture(*FORMS[name])
+    made, optimizer = network.Network(form, seed=1, dtype="float64"), optimizers.SGD(0.1)
+    other = copy.deepcopy(made)
+    for i, rows in enumerate((3, 3, 5, 3, 5)):
+        x, y = batch(form, rows, i)
+        for training in (False, True):  # the latter changes the running statistics
+            expected = to_host(other.outputs(x, None, training)[-1])
+            for _ in range(3 if not training else 1):
+                np.testing.assert_allclose(to_host(made.forward(x, None, training)), expected, rtol=1e-10)
+        np.testing.assert_array_equal(made.predict(x), to_host(made.outputs(x)[-1]).argmax(axis=1))
+        if i == 2:  # in other memory: a graph that was captured before would go on with the old numbers
+            made.layers[-1].bias = copied(made.layers[-1].bias)
+        for each in (made, other):
+            layered.fused(each, x, y, optimizer)
+    assert recorder.replayed > recorder.captured > 3
+
+
+@needs_emulator
+@pytest.mark.parametrize("name", ["sgd", "momentum", "rmsprop", "adam"])
+def test_an_optimizer_moves_all_parameters_in_one_launch_as_it_would_one_by_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cuda_emulator.runtime import dispatcher
+
+    launched: list[str] = []
+    configure = dispatcher.Kernel.configure
+
+    def noted(kernel: Any, *how: Any) -> Any:
+        launched.append(kernel.py_func.__name__)
+        return configure(kernel, *how)
+
+    makes = {
+        "sgd": lambda: optimizers.SGD(0.1, weight_decay=0.01),
+        "momentum": lambda: optimizers.SGD(0.1, momentum=0.9),
+        "rmsprop": optimizers.RMSProp,
+        "adam": optimizers.Adam,
+    }
+    monkeypatch.setattr(dispatcher.Kernel, "configure", noted)
+    ends, counts = [], []
+    for apart in (False, True):
+        made, optimizer = network.Network(FORM, seed=1, dtype="float64"), makes[name]()
+        if apart:
+            made.layers[0].bias = copied(made.layers[0].bias)
+        for i in range(4):
+            if i == 2:  # as a run does that goes on: what another optimizer had kept comes from the host
+                state = optimizer.state()
+                optimizer = makes[name]()
+                optimizer.load_state(state)
+            launched.clear()
+            made.train_step(*batch(FORM, 6, i), optimizer)
+        counts.append(launched.count(name))
+        buffers = optimizer.state()["buffers"].values()
+        ends.append([*hosts(made.parameters), *(array for arrays in buffers for array in arrays)])
+    assert counts == [1, len(made.parameters)]
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@needs_emulator
 def test_a_changed_momentum_of_a_batch_normalisation_is_not_lost_in_a_graph(recorder: Recorder) -> None:
     made, optimizer = network.Network(SMALL, seed=1, dtype="float64"), optimizers.SGD(0.1)
     for _ in range(3):
