@@ -72,8 +72,8 @@ def inference_rows(
     call_limit: seconds; a batch that is expected to take longer, from the one before, is skipped with that reason
     The reference is stage 2 on the same batch, where it is among the stages. Rows of an emulated stage are compared
     with nothing. Where a stage runs on a GPU, PyTorch predicts there, too, in all its ways, with the batch on the
-    device and the classes brought to the host, as the stage does it. A contender is not timed where it predicts a class
-    whose score is below the largest by more than rounding explains.
+    device and the classes brought to the host, as the stage does it. The stage predicts a known network with TF32, too.
+    A contender is not timed where it predicts a class whose score is below the largest by more than rounding explains.
     Raises ValueError for batches that are not whole numbers of at least 1.
     """
     if not batches or min(batches) < 1:
@@ -101,7 +101,10 @@ def _rows(
     images = aligned((batches[-1], layer_sizes[0]), dtype)
     images[...] = np.random.default_rng(0).random(images.shape)
     right = model_scores(any_batch, parameters, images) if model else scores(parameters, images, dtype)
-    contenders = {(stage.name, ""): _of_stage(stage, parameters, images, batches, any_batch) for stage in stages}
+    contenders = {}
+    for stage in stages:
+        for way in ("", gpu.TF32) if model and dtype == "float32" and gpu.has_tf32(stage) else ("",):
+            contenders[stage.name, way] = _of_stage(stage, parameters, images, batches, any_batch, way)
     if torch is not None:
         contenders[PYTORCH, ""] = _of_torch(torch, parameters, images, batches, model)
     if dtype == "float32" and any(gpu.on_gpu(stage) for stage in stages):
@@ -111,7 +114,7 @@ def _rows(
     skipped: dict[Key, str] = {}
     for (name, way), predict in contenders.items():
         coarse = right._replace(allowed=right.allowed * TF32_LOSS_TOLERANCE / LOSS_TOLERANCE)
-        allowed, reasons = _worth_timing(predict, coarse if "TF32" in way else right, call_limit)
+        allowed, reasons = _worth_timing(predict, coarse if gpu.TF32 in way else right, call_limit)
         calls |= {(name, batch, way): call for batch, call in allowed.items()}
         skipped |= {(name, batch, way): reason for batch, reason in reasons.items()}
     one_thread = {stage.name for stage in stages if stage.number == 1}
@@ -148,13 +151,18 @@ def _rows(
 
 
 def _of_stage(
-    stage: Stage, parameters: Sequence[np.ndarray], images: np.ndarray, batches: Sequence[int], case: Case
+    stage: Stage,
+    parameters: Sequence[np.ndarray],
+    images: np.ndarray,
+    batches: Sequence[int],
+    case: Case,
+    way: str = "",
 ) -> dict[int, Callable[[], Any]]:
-    """Batch size -> a call that predicts the classes of so many images."""
+    """Batch size -> a call that predicts the classes of so many images. way: "", or gpu.TF32"""
     dtype = case.dtype
     own = [stage.arrays.asarray(each, dtype) for each in parameters]
     form = {"architecture": named(case.model)} if case.model else {}
-    network = stage.network.Network.from_parameters(own, dtype=dtype, **form)
+    network: Any = gpu.in_precision(stage.network.Network.from_parameters(own, dtype=dtype, **form), way)
     return {batch: partial(network.predict, stage.arrays.asarray(images[:batch], dtype)) for batch in batches}
 
 

@@ -204,7 +204,7 @@ def expected_losses(
 
 
 def _wrong(key: Key, got: Sequence[float], expected: Sequence[float]) -> str | None:
-    return wrong_losses(got, expected, TF32_LOSS_TOLERANCE if "TF32" in key[1] else LOSS_TOLERANCE)
+    return wrong_losses(got, expected, TF32_LOSS_TOLERANCE if gpu.TF32 in key[1] else LOSS_TOLERANCE)
 
 
 def wrong_losses(got: Sequence[float], expected: Sequence[float], tolerance: float = LOSS_TOLERANCE) -> str | None:
@@ -227,7 +227,7 @@ def _contenders(
             ways = gpu.torch_steppers(start_parameters(case.network, case.dtype), x, y, rate, case.model)
             found |= {(PYTORCH[0], f"{way} {gpu.ON_GPU}"): step for way, step in ways.items()}
         for rung, step in _rungs(stage, case).items():
-            network = stage.network.Network(case.network, dtype=case.dtype)
+            network = gpu.in_precision(stage.network.Network(case.network, dtype=case.dtype), rung)
             found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(rate), None)
     if torch is not None:
         model = pytorch.network(torch, start_parameters(case.network, case.dtype), case.model)
@@ -237,13 +237,16 @@ def _contenders(
 
 
 def _rungs(stage: Stage, case: Case) -> dict[str, Callable[..., float]]:
-    """The stage's ways to take the step; of a known network on a GPU the two that launch what was planned once."""
+    """The stage's ways to take the step; of a known network on a GPU the two that launch what was planned once, and the
+    last of them with TF32 on."""
     if not case.model:
         return getattr(stage.network, "STEP_LADDER", None) or {"": _train_step}
     if not gpu.on_gpu(stage):
         return {"": _train_step}
     ladder = load_part(stage.name, "layered").LAYERED_STEP_LADDER
-    return {rung: ladder[rung] for rung in MODEL_RUNGS_ON_GPU}
+    rungs = {rung: ladder[rung] for rung in MODEL_RUNGS_ON_GPU}
+    last = MODEL_RUNGS_ON_GPU[-1]
+    return rungs | ({f"{last} {gpu.TF32}": ladder[last]} if gpu.has_tf32(stage) else {})
 
 
 def _train_step(network: Any, *arguments: Any) -> float:

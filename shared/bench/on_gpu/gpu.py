@@ -20,7 +20,7 @@ import numpy as np
 
 from shared.bench.measuring.timing import Name, Sampler
 from shared.bench.peers import pytorch_device
-from shared.contract import Stage, stage_facts
+from shared.contract import Stage, load_part, stage_facts
 
 PRECISIONS = ("float32", "float64", "tf32", "bf16", "f16")
 OF_16_BITS = {"bf16": "bfloat16", "f16": "float16"}
@@ -30,6 +30,8 @@ DEVICE = "cuda"
 """What PyTorch calls the GPU."""
 ON_GPU = "on the GPU"
 """How the variant of a row of PyTorch's on the GPU ends."""
+TF32 = "TF32"
+"""In the variant of a row whose factors are rounded to 11 bits."""
 CLOCK = "events"
 """The `clock` of a row that the device timed itself."""
 
@@ -100,8 +102,21 @@ def torch_steppers(
 
 
 def precision_of(way: str, dtype: str) -> str:
-    """What a row of PyTorch's says of its numbers: a way with TF32 rounds them, and stands apart from float32."""
-    return "tf32" if "TF32" in way else dtype
+    """What a row says of its numbers: a way with TF32 rounds them, and stands apart from float32."""
+    return "tf32" if TF32 in way else dtype
+
+
+def has_tf32(stage: Stage) -> bool:
+    """Whether the stage runs on a GPU whose tensor cores multiply in TF32."""
+    return on_gpu(stage) and "tf32" in load_part(stage.name, "matmul").tensor_precisions()
+
+
+def in_precision(network: Any, way: str) -> Any:
+    """The network, with TF32 on where the way says so. Else it rounds nothing, whatever GROUNDUP_TENSOR_CORES asks for;
+    a network that never rounds is left as it is."""
+    if hasattr(network, "precision"):
+        network.precision = "tf32" if TF32 in way else None
+    return network
 
 
 def torch_predictors(

@@ -78,8 +78,25 @@ def test_tf32_is_on_only_inside_its_calls(torch: Any) -> None:
     assert now() == (False, "highest")
 
 
+@pytest.fixture
+def precisions(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """What the networks of stage 4 are told to round to, in that order. They round nothing, or kernels that take long
+    to compile would be compiled."""
+    told: list[str | None] = []
+
+    class Told:
+        def __set__(self, network: Any, chosen: str | None) -> None:
+            told.append(chosen)
+
+        def __get__(self, network: Any, owner: type) -> None:
+            return None
+
+    monkeypatch.setattr(contract.load_part("stage4_numba_cuda", "layered").LayeredNetwork, "precision", Told())
+    return told
+
+
 def test_every_way_of_a_known_network_takes_stage_2s_steps_beside_a_stage_on_a_gpu(
-    torch: Any, monkeypatch: pytest.MonkeyPatch
+    torch: Any, precisions: list[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say_of_stage_4(monkeypatch, "gpu")
     monkeypatch.setattr(gpu, "cuda_torch", lambda: torch)
@@ -87,14 +104,17 @@ def test_every_way_of_a_known_network_takes_stage_2s_steps_beside_a_stage_on_a_g
     monkeypatch.setattr(pytorch_device, "captured", lambda torch, step, kept: step)
     stage = contract.load_stage("4")
     rows = list(steps.step_rows([stage], cases=[LENET], effort=Effort(1, 1.0, 0.0, 1)))
-    assert [row.variant for row in rows] == [*(f"{way.name} on the GPU" for way in MODEL_WAYS), "fused", "graph"]
-    assert [row.stage for row in rows] == ["pytorch"] * len(MODEL_WAYS) + [stage.name] * 2
+    ours = ["fused", "graph", "graph TF32"]
+    assert [row.variant for row in rows] == [*(f"{way.name} on the GPU" for way in MODEL_WAYS), *ours]
+    assert [row.stage for row in rows] == ["pytorch"] * len(MODEL_WAYS) + [stage.name] * 3
+    assert [row.dtype for row in rows[-3:]] == ["float32", "float32", "tf32"]
+    assert precisions == [None, None, "tf32"]
     assert [row.skipped for row in rows] == [None] * len(rows)
     assert {row.threads for row in rows} == {1}
 
 
 def test_every_way_of_a_known_network_predicts_beside_a_stage_on_a_gpu(
-    torch: Any, monkeypatch: pytest.MonkeyPatch
+    torch: Any, precisions: list[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say_of_stage_4(monkeypatch, "gpu")
     monkeypatch.setattr(gpu, "cuda_torch", lambda: torch)
@@ -103,9 +123,10 @@ def test_every_way_of_a_known_network_predicts_beside_a_stage_on_a_gpu(
     stage, effort = contract.load_stage("4"), Effort(1, 1.0, 0.0, 2)
     rows = list(inference.inference_rows([stage], model="lenet5", batches=[1, 2], effort=effort, torch=torch))
     ways = [f"{way.name} on the GPU" for way in MODEL_WAYS]
-    assert [row.variant for row in rows] == ["", "", *ways] * 2
+    assert [row.variant for row in rows] == ["", "TF32", "", *ways] * 2
     assert [row.skipped for row in rows] == [None] * len(rows)
-    assert [row.threads for row in rows[:3]] == [2, 2, 1]
+    assert [row.threads for row in rows[:4]] == [2, 1, 2, 1]
+    assert ([row.dtype for row in rows[:3]], precisions) == (["float32", "tf32", "float32"], [None, "tf32"])
     assert {row.against["pytorch"] > 0 for row in rows if row.variant} == {True}
 
 
