@@ -81,7 +81,7 @@ def build(csrc: Path | None = None) -> Build:
     OSError where the cache cannot be written.
     """
     sources = read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC))
-    root = cache_folder()
+    root = _root()
 
     def folder(compiler: Compiler) -> Path:
         return root / key(sources, compiler)
@@ -96,7 +96,6 @@ def build(csrc: Path | None = None) -> Build:
         if compiler.options is None:  # what told them was in the cache a moment ago, and is no longer
             compiler, probed = find_compiler(), True
     try:
-        root.mkdir(parents=True, exist_ok=True)
         with locked(root / "lock"):
             # Whoever had the lock before may have built the same.
             return find_built(folder(compiler)) or _build(sources, compiler, root, folder(compiler))
@@ -105,15 +104,27 @@ def build(csrc: Path | None = None) -> Build:
             find_compiler()  # where the compiler has stopped working since, that is what has to be told
         raise
     except OSError as error:
-        raise OSError(
-            f"stage 3 cannot be built in the cache folder {root}: {error}. Make that folder writable, or set "
-            "GROUNDUP_CACHE to one on a local disk that is"
-        ) from error
+        raise _no_room(root, error) from error
 
 
 def cache_folder() -> Path:
     """The folder of the built libraries."""
     return caches.compiled() / "stage3"
+
+
+def _root() -> Path:
+    """The same, made if it is missing; one for this process alone where others may write to it."""
+    try:
+        return caches.private(cache_folder())
+    except OSError as error:
+        raise _no_room(cache_folder(), error) from error
+
+
+def _no_room(root: Path, error: OSError) -> OSError:
+    return OSError(
+        f"stage 3 cannot be built in the cache folder {root}: {error}. Make that folder writable, or set "
+        "GROUNDUP_CACHE to one on a local disk that is"
+    )
 
 
 def read_sources(csrc: Path) -> dict[str, bytes]:
@@ -229,7 +240,9 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
             "translation": _hash(_translation(compiler)),
         }
         (work / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
-        folder.mkdir(exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+        for made in (work / RECORD, library):  # a compiler's files have what the umask leaves, which may be everything
+            made.chmod(0o600)
         # The library last: with the record of another, or none, it does not count.
         os.replace(work / RECORD, folder / RECORD)
         os.replace(library, folder / LIBRARY)
@@ -244,7 +257,7 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
     Returns their names. Called with the lock held.
     """
     kept = root / OBJECTS
-    kept.mkdir(exist_ok=True)
+    kept.mkdir(mode=0o700, exist_ok=True)
     targets: list[str] = []
     commands: dict[str, tuple[str, Path, list[str]]] = {}
     for name in (name for name in sources if name.endswith(".c")):
@@ -276,6 +289,7 @@ def _keep_object(made: Path, place: Path) -> None:
     content = made.read_bytes()
     whole = made.with_suffix(".kept")
     whole.write_bytes(hashlib.sha256(content).digest() + content)
+    whole.chmod(0o600)
     os.replace(whole, place)
 
 

@@ -108,7 +108,7 @@ class KernelCache:
         payload = zlib.compress(_reduced(kernel), 1)
         try:
             prune(path.parent)
-            write_atomically(path, MAGIC + hashlib.sha256(payload).digest() + payload)
+            write_atomically(path, MAGIC + hashlib.sha256(payload).digest() + payload, mode=0o600)
         except OSError as error:
             _say_once(f"compiled kernels are not kept: {error}")
 
@@ -129,7 +129,11 @@ class KernelCache:
             _say_once(f"{self.function.__qualname__} is not kept on disk: {reason}")
             return None
         digest = hashlib.sha256("\n".join([*what, str(_capability())]).encode()).hexdigest()
-        return folder() / f"{self.function.__name__}-{digest[:32]}{SUFFIX}"
+        try:
+            return caches.private(folder()) / f"{self.function.__name__}-{digest[:32]}{SUFFIX}"
+        except OSError as error:
+            _say_once(f"compiled kernels are not kept: cannot write {folder()}: {error.strerror}")
+            return None
 
 
 def _loaded(path: Path) -> Any | None:

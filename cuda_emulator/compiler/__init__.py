@@ -4,7 +4,8 @@
     reading      1. reads the source, and rewrites it in a smaller language
     analysis     2. finds out about its variables, and cuts it at its barriers
     writing      3. writes the generated source
-    cache        stores generated sources and their machine code on disk
+    cache        stores generated sources on disk; machine_code what Numba makes of them
+    private_folder  which folders are safe to run code from
 
 Used by several steps:
 

@@ -10,7 +10,7 @@ regions.py      cuts the kernel at its collectives; recompute.py finds variables
 emit.py         writes the generated source: emit_regions.py the tree of regions, emit_collectives.py barriers and
                 shuffles, thread_code.py the statements of one thread; cache.py stores it. For a traced kernel,
                 trace_code.py and trace_tree.py add the calls that record events, and trace_tables.py explains these
-Numba           compiles the source to machine code, which is stored in the cache beside it
+Numba           compiles the source to machine code, which is stored in the cache beside it (machine_code.py)
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from .analysis.regions import Regions
 from .analysis.uniformity import Uniformity, lower_masked_for_loops
 from .analysis.webs import split_webs
 from .diagnoses import failure, notes
+from .machine_code import MachineCode
 from .reading.normalise import normalise, normalise_device
 from .reading.source import FunctionSource
 from .reading.statements import WAITS
@@ -113,8 +114,9 @@ def compile_kernel(
     """
     variant = variant or Variant()
     path = cache.path_of(source, (tuple(str(kind) for kind in argument_types), variant))
-    if path is not None and path.exists():
-        module = load(path)
+    kept = None if path is None else cache.read(path)
+    if path is not None and kept is not None:
+        module = execute(str(path), kept, path)
         arrays = cache.global_arrays(source) if module["CONSTANTS"] else {}
         constants = tuple(arrays[name] for name in module["CONSTANTS"])
         warn(source, module["WARNINGS"])
@@ -122,9 +124,7 @@ def compile_kernel(
         text, unit, functions = generate(source, argument_types, variant)
         if path is not None:
             cache.write(path, text)
-            module = load(path)
-        else:
-            module = execute(f"<generated for {source.name}>", text, cached=False)
+        module = execute(f"<generated for {source.name}>" if path is None else str(path), text, path)
         module.update(functions)
         constants = tuple(unit.constants.values())
         warn(source, unit.warnings)
@@ -285,7 +285,7 @@ class DeviceFunctions:
 
     def for_inference(self) -> dict[str, Any]:
         """{name: value} of the generated functions and helpers, for type inference."""
-        return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), cached=False)
+        return execute("<device functions>", "\n\n".join([PRELUDE, *self.texts]), None)
 
     def refuse_returned_arrays(self, functions: dict[str, Any]) -> None:
         """Refuse a device function that returns an array and has local arrays, since these end with the call.
@@ -305,8 +305,9 @@ class DeviceFunctions:
 PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom numba import carray"
 
 
-def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
-    """Run generated source and return its namespace. cached: whether Numba stores the machine code on disk.
+def execute(filename: str, text: str, kept: Path | None) -> dict[str, Any]:
+    """Run generated source and return its namespace. kept: where the source lies in the cache, if it does; the machine
+    code of its `run` is then stored beside it.
 
     The module's __name__ contains a hash of the text. Numba distinguishes functions by module, name, types and a number
     that it counts up in each process, also in machine code on disk. If all kernels had one module name, the functions
@@ -314,13 +315,10 @@ def execute(filename: str, text: str, cached: bool) -> dict[str, Any]:
     """
     scope: dict[str, Any] = {f"_{name}": getattr(helpers, name) for name in helpers.__all__}
     module = f"{helpers.__name__}.{hashlib.sha256(text.encode()).hexdigest()[:24]}"
-    sys.modules[module] = helpers  # Numba imports a cached function's module
-    scope.update(__name__=module, CACHE=cached, SOURCE=text)
+    sys.modules[module] = helpers  # machine code from the disk imports its function's module
+    scope.update(__name__=module, SOURCE=text)
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     exec(compile(text, filename, "exec"), scope)
+    if kept is not None:
+        scope["run"]._cache = MachineCode(kept)
     return scope
-
-
-def load(path: Path) -> dict[str, Any]:
-    """Run a generated source from the cache; Numba finds the machine code by the file's name."""
-    return execute(str(path), path.read_text(encoding="utf-8"), cached=True)

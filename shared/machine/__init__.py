@@ -8,6 +8,7 @@ environment    the record of all these facts that stands beside every measuremen
 caches         the folders in which files are kept between two runs
 own_process    this process: its memory, its processor time, and a mark to know it by later
 nvml           how busy the NVIDIA GPUs are
+private_folder which of them are safe to run code from
 processes      child processes with limits of time and output
 atomic         writes a file whole or not at all
 

@@ -11,8 +11,10 @@ from pathlib import Path
 _PREFIX, _SUFFIX = ".groundup-", ".tmp"
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
     """Put content under path, replacing what was there; the folder is made where it is missing.
+
+    mode: the file's permissions, of which the umask takes some away
 
     Raises OSError, with the path and the reason in its text, where that cannot be done; nothing is left behind then.
     """
@@ -20,7 +22,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f"{_PREFIX}{path.name}-{os.getpid()}{_SUFFIX}")
         try:
-            with open(temporary, "wb") as file:
+            with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())

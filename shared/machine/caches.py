@@ -8,10 +8,15 @@ The emulator finds its folder by itself (cuda_emulator/compiler/cache.py), since
 
 from __future__ import annotations
 
+import atexit
 import os
 import shutil
 import sys
+import tempfile
+from functools import cache
 from pathlib import Path
+
+from shared.machine import private_folder
 
 PACKAGE = "groundup"
 CACHE_VARIABLE = "GROUNDUP_CACHE"
@@ -37,6 +42,24 @@ def compiled() -> Path:
     """The folder for what is compiled: GROUNDUP_CACHE, else the user's cache."""
     chosen = os.environ.get(CACHE_VARIABLE)
     return Path(chosen).expanduser().absolute() if chosen else user_cache()
+
+
+def private(folder: Path) -> Path:
+    """A folder of `compiled()`, made where it is missing, if code may be loaded from it.
+
+    If others may write to it: an empty one for this process alone, after a warning that says why.
+
+    Raises OSError where the folder cannot be made.
+    """
+    private_folder.make(folder)
+    return folder if private_folder.is_private(folder) else _for_this_process(folder.name)
+
+
+@cache
+def _for_this_process(name: str) -> Path:
+    made = Path(tempfile.mkdtemp(prefix=f"groundup-{name}-"))
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return made
 
 
 def data() -> Path:

@@ -1,9 +1,12 @@
 """Generated kernels on disk: what is found again, what makes a file of its own, and folders that cannot be written."""
 
 import os
+import pickle
+import stat
 import subprocess
 import sys
 import textwrap
+import warnings
 from pathlib import Path
 from types import FunctionType
 from typing import Any
@@ -13,7 +16,7 @@ import pytest
 from numba import types
 
 from cuda_emulator import cuda
-from cuda_emulator.compiler import cache
+from cuda_emulator.compiler import cache, machine_code, private_folder
 from cuda_emulator.compiler.reading.source import FunctionSource
 from cuda_emulator.compiler.writing.thread_code import Variant
 from tests.cuda_emulator.emulator_steps import device, function
@@ -84,7 +87,7 @@ def kept(tmp_path: Path) -> dict[str, int]:
 def test_a_second_process_finds_source_and_machine_code_and_makes_neither(tmp_path: Path) -> None:
     ended_well(start(tmp_path))
     before = kept(tmp_path)
-    assert sorted(Path(name).suffix for name in before) == [".nbc", ".nbi", ".py"]
+    assert sorted(Path(name).suffix for name in before) == [".code", ".py"]
     ended_well(start(tmp_path, "from the cache"))
     assert kept(tmp_path) == before
 
@@ -232,22 +235,130 @@ def test_a_global_array_is_frozen_when_a_kernel_is_compiled_and_looked_at_by_the
 # ---- Files.
 
 
-def test_a_file_once_written_stays(tmp_path: Path) -> None:
+def test_what_was_written_is_read_and_stays_a_text_of_python(tmp_path: Path) -> None:
     path = tmp_path / "kernel.py"
-    cache.write(path, "first")
-    cache.write(path, "second")
-    assert path.read_text() == "first"
+    cache.write(path, "x = 'µ'\n")
+    assert cache.read(path) == "x = 'µ'\n"
+    compile(path.read_text(encoding="utf-8"), "kernel.py", "exec")
     assert [found.name for found in tmp_path.iterdir()] == ["kernel.py"]
 
 
-def test_a_file_system_without_hard_links_will_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def link(*paths: Any) -> None:
-        raise PermissionError("no links here")
+def damages(content: bytes) -> dict[str, bytes]:
+    """What a power cut, a full disk or a flipped bit makes of a file."""
+    return {
+        "empty": b"",
+        "cut in the first line": content[:20],
+        "cut in the middle": content[: len(content) // 2],
+        "one byte short": content[:-1],
+        "one byte more": content + b"#",
+        "one bit": content[:-9] + bytes([content[-9] ^ 4]) + content[-8:],
+        "zeros": bytes(len(content)),
+        "a former version": b"import math\n",
+    }
 
-    monkeypatch.setattr(os, "link", link)
+
+@pytest.mark.parametrize("how", damages(b"x" * 100))
+def test_a_damaged_file_is_removed_and_told_to_the_log_only(
+    tmp_path: Path, how: str, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "kernel.py"
+    cache.write(path, "x = 1\n" * 20)
+    path.write_bytes(damages(path.read_bytes())[how])
+    with caplog.at_level("DEBUG", "cuda_emulator"):
+        assert cache.read(path) is None
+    assert not path.exists()
+    assert "is made again: it is damaged" in caplog.text
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.slow
+def test_every_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
+    ended_well(start(tmp_path))
+    whole = {path: path.read_bytes() for path in (tmp_path / "kept").rglob("*") if path.is_file()}
+    assert len(whole) == 2
+    for how in ("empty", "cut in the middle", "one bit"):
+        for path, content in whole.items():
+            path.write_bytes(damages(content)[how])
+        process = start(tmp_path)
+        ended_well(process)
+        assert {path.name for path in whole} == set(kept(tmp_path))
+        assert all(path.read_bytes().startswith((cache.MAGIC, machine_code.MAGIC)) for path in whole)
+
+
+@pytest.mark.slow
+def test_machine_code_that_is_whole_and_does_not_load_is_made_again(tmp_path: Path) -> None:
+    ended_well(start(tmp_path))
+    (path,) = (tmp_path / "kept").rglob("*.code")
+    machine_code.write(path, machine_code.MAGIC, pickle.dumps(("of another version",)))
+    ended_well(start(tmp_path, "from the cache"))
+    assert len(path.read_bytes()) > 1000
+
+
+def test_a_full_disk_costs_the_cache_and_not_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
     cache.write(tmp_path / "kernel.py", "text")
-    assert (tmp_path / "kernel.py").read_text() == "text"
-    assert [found.name for found in tmp_path.iterdir()] == ["kernel.py"]
+    assert list(tmp_path.iterdir()) == []
+
+
+# ---- Whose folder it is.
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
+
+
+@POSIX
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_folders_and_files_are_this_users_alone_whatever_the_umask(tmp_path: Path, umask: int) -> None:
+    before = os.umask(umask)
+    try:
+        private_folder.make(tmp_path / "a" / "b")
+        cache.write(tmp_path / "a" / "b" / "kernel.py", "text")
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", *(tmp_path / "a").rglob("*"))}
+    assert modes == {"a": 0o700, "b": 0o700, "kernel.py": 0o600}
+
+
+@POSIX
+@pytest.mark.parametrize("mode", [0o770, 0o707, 0o777])
+def test_a_folder_that_others_may_write_to_is_not_used_and_named_once(folder: Path, mode: int) -> None:
+    folder.mkdir()
+    folder.chmod(mode)
+    private_folder._is_private.cache_clear()
+    with pytest.warns(
+        UserWarning, match=rf"the cache folder {folder} is not used: other users .* chmod go-w '{folder}'"
+    ):
+        assert path_with("out[0] = 1") is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert path_with("out[0] = 1") is None
+    folder.chmod(0o700)
+    private_folder._is_private.cache_clear()
+    assert path_with("out[0] = 1") is not None
+
+
+@POSIX
+def test_a_folder_below_one_that_others_may_change_is_not_used(folder: Path, tmp_path: Path) -> None:
+    folder.mkdir(mode=0o700)
+    tmp_path.chmod(0o777)
+    private_folder._is_private.cache_clear()
+    with pytest.warns(UserWarning, match="other users may write to"):
+        assert path_with("out[0] = 1") is None
+    tmp_path.chmod(0o1777)  # as /tmp is: nobody can replace what belongs to somebody else
+    private_folder._is_private.cache_clear()
+    assert path_with("out[0] = 1") is not None
+
+
+@POSIX
+@pytest.mark.skipif(os.name == "posix" and os.getuid() != 0, reason="only the administrator can give a folder away")
+def test_a_folder_of_another_user_is_not_used(folder: Path) -> None:
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1)
+    private_folder._is_private.cache_clear()
+    with pytest.warns(UserWarning, match=r"belongs to another user. To mend it: sudo chown -R"):
+        assert path_with("out[0] = 1") is None
 
 
 def test_the_kernels_not_used_for_longest_go_with_their_machine_code(
@@ -255,13 +366,14 @@ def test_the_kernels_not_used_for_longest_go_with_their_machine_code(
 ) -> None:
     monkeypatch.setattr(cache, "KEEP", 2)
     (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "newest.run-1.py311.nbi").write_text("of an earlier version")
     for age, name in enumerate(["newest", "newer", "old", "oldest"]):
-        for path in (tmp_path / f"{name}.py", tmp_path / "__pycache__" / f"{name}.run-1.py311.nbi"):
+        for path in (tmp_path / f"{name}.py", tmp_path / f"{name}.0123456789abcdef.code"):
             path.write_text(name)
             os.utime(path, (1e9 - age, 1e9 - age))
     cache.prune(tmp_path)
     assert {path.name for path in tmp_path.rglob("*.*")} == {
-        *("newest.py", "newest.run-1.py311.nbi", "newer.py", "newer.run-1.py311.nbi")
+        *("newest.py", "newest.0123456789abcdef.code", "newer.py", "newer.0123456789abcdef.code")
     }
 
 

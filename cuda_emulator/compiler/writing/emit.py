@@ -85,10 +85,10 @@ class Emitter:
         parts += [self.block_function(), self.run_function()]
         return "\n\n".join(parts)
 
-    def decorator(self, cached: bool = False) -> str:
+    def decorator(self, of_run: bool = False) -> str:
         """The decorator of a function. It allows fused multiply-adds and the loss of a zero's sign, as on a device."""
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
-        return f"@_outer(fastmath={fast}, {FAST}, cache=CACHE)" if cached else f"@_inner(fastmath={fast}, {FAST})"
+        return f"@_outer(fastmath={fast}, {FAST})" if of_run else f"@_inner(fastmath={fast}, {FAST})"
 
     def finished(self) -> str:
         """The written function; with Numba's own bounds check if an index like A.T[i] or A[1:][i] needs it."""
@@ -185,7 +185,7 @@ class Emitter:
         order = ["_order", "_block_order"] if self.variant.check else []
         arguments = [*self.inputs, "_grid", "_block_shape", "_first", "_end", "_dynamic_bytes", "_report", *order]
         arguments += ["_workspace", "_waiting"] if self.pauses else ["_workspace"]
-        write(self.decorator(cached=True))
+        write(self.decorator(of_run=True))
         with write.under(f"def run({', '.join(arguments)}):"):
             write(f"{', '.join(GRID)} = _grid", f"{', '.join(BLOCK)} = _block_shape", "_threads = _bdx * _bdy * _bdz")
             # Nothing below counts as an owner of an array: a run that ends early would never give its share back.

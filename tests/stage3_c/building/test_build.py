@@ -15,7 +15,7 @@ import pytest
 import stage3_c
 from groundup import cli
 from shared.contract import StageUnavailable
-from shared.machine import caches
+from shared.machine import caches, private_folder
 from stage3_c import build, compiler, library
 from tests.stage3_c.tiny_c import POSIX, TINY, compiler_or_skip, fake_compiler, write_sources
 
@@ -421,3 +421,18 @@ def test_the_program_tells_a_compile_error_in_full_with_exit_code_2(
         assert end.value.code == 2
         assert first.startswith("error: csrc/twice.c does not compile (")
         assert any("csrc/twice.c:5:" in line for line in rest)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has other permissions")
+def test_a_library_in_a_folder_that_others_may_write_to_is_not_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "cache" / "stage3"
+    folder.mkdir(parents=True)
+    folder.chmod(0o777)
+    private_folder._is_private.cache_clear()
+    with pytest.warns(UserWarning, match=rf"the cache folder {folder} is not used"):
+        root = build._root()
+    assert root != folder
+    assert list(folder.iterdir()) == []
