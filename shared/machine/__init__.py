@@ -6,9 +6,9 @@ gpu            the NVIDIA GPU and its driver
 misfits        versions of packages that do not work together
 environment    the record of all these facts that stands beside every measurement
 caches         the folders in which files are kept between two runs
+private_folder which of them are safe to run code from
 own_process    this process: its memory, its processor time, and a mark to know it by later
 nvml           how busy the NVIDIA GPUs are
-private_folder which of them are safe to run code from
 processes      child processes with limits of time and output
 atomic         writes a file whole or not at all
 
