@@ -12,5 +12,6 @@ static/     the style sheet and the JavaScript that several pages use
 A folder for each page, with its routes, the model behind it, and its own JavaScript in static/:
 
 playground/ a small network that learns while its reader watches
-benchmarks/  a results file with hovering and filtering, and two files compared
+floors/     a room on four floors side by side, with recorded speeds
+benchmarks/ a results file with hovering and filtering, and two files compared
 """
