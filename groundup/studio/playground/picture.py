@@ -5,7 +5,8 @@ groundup.inside. Grids lie in the square from -EDGE to EDGE, row after row, the 
 
     surface   one byte a cell: class * LEVELS + round((LEVELS - 1) * lead), where lead is how far the best answer is
               ahead of the second: 0 at the boundary, 1 far from it
-    tiles     for each drawn neuron of each layer TILE * TILE signed bytes: its output beside the layer's largest
+    tiles     for each drawn neuron of each layer TILE * TILE signed bytes: its output beside its own largest, 127
+    largest   those largest outputs, the greatest |output| of each drawn neuron
 """
 
 from __future__ import annotations
@@ -137,17 +138,24 @@ def surface(outputs: np.ndarray, loss: str) -> np.ndarray:
 
 def _plane(hidden: list[np.ndarray], outputs: np.ndarray, settings: Settings) -> dict[str, Any]:
     """The grids of data in the plane, from every layer's outputs for the cells."""
-    tiles = [_text(_tile(each)) for each in (*hidden, outputs)]
-    return {"surface": _text(surface(outputs, settings.loss)), "tiles": tiles}
+    layers = [_coarse(each) for each in (*hidden, outputs)]
+    return {
+        "surface": _text(surface(outputs, settings.loss)),
+        "tiles": [_text(_tile(each)) for each in layers],
+        "largest": [_rounded(np.abs(each).max(axis=(1, 2))) for each in layers],
+    }
+
+
+def _coarse(outputs: np.ndarray) -> np.ndarray:
+    """(drawn neurons, TILE, TILE): every second cell of the drawn neurons; 0 for numbers that are not finite."""
+    cells = outputs[:, :DRAWN].reshape(GRID, GRID, -1)[1::2, ::2]
+    return np.moveaxis(np.nan_to_num(cells, nan=0.0, posinf=0.0, neginf=0.0), -1, 0)
 
 
 def _tile(outputs: np.ndarray) -> np.ndarray:
-    """int8 (drawn neurons, TILE, TILE), from -127 to 127: each output beside the layer's largest."""
-    coarse = outputs[:, :DRAWN].reshape(GRID, GRID, -1)[1::2, ::2]
-    finite = np.nan_to_num(coarse, nan=0.0, posinf=0.0, neginf=0.0)
-    largest = np.abs(finite).max()
-    scaled = finite / largest if largest > 0 else finite
-    return np.moveaxis(np.round(127 * scaled).astype(np.int8), -1, 0)
+    """int8, from -127 to 127: each neuron's outputs beside its own largest; a neuron that is 0 everywhere stays 0."""
+    largest = np.abs(outputs).max(axis=(1, 2), keepdims=True)
+    return np.round(127 * outputs / np.where(largest > 0, largest, 1)).astype(np.int8)
 
 
 def _images(parameters: list[np.ndarray], outputs: np.ndarray, test: Split) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Player:
         self._closed = False
         self._speed = 1
         self._thread: threading.Thread | None = None
+        self._training = 0
         self._curves: list[Picture] = []
         self._taken, self._every = 0, 1
 
@@ -121,7 +122,7 @@ class Player:
                 return
 
     def _picture(self) -> Picture:
-        return {**picture(self._playground), "running": self.running}
+        return {**picture(self._playground), "running": self.running, "training": self._training}
 
     def _remembered(self) -> Picture:
         """The picture, whose losses and gradients become the newest point of the curves."""
@@ -135,5 +136,7 @@ class Player:
         return shown
 
     def _forget(self) -> None:
+        """A new training begins; its number lets the page ignore a picture of an earlier one that comes late."""
+        self._training += 1
         self._curves = []
         self._taken, self._every = 0, 1

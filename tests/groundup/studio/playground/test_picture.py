@@ -66,13 +66,15 @@ def test_the_first_row_of_the_grid_is_the_top_of_the_picture() -> None:
     assert cells[-1, -1].tolist() == pytest.approx([1.18, -1.18])
 
 
-def test_a_neurons_tile_is_its_output_beside_the_largest_of_its_layer() -> None:
+def test_a_neurons_tile_is_its_output_beside_its_own_largest() -> None:
     playground = trained(Settings(layers=(3,), activation="tanh"))
     drawn = picture(playground)
     weights, bias = playground.state().parameters[:2]
-    outputs = np.tanh(grid() @ weights + bias).reshape(GRID, GRID, 3)[1::2, ::2]
+    outputs = np.moveaxis(np.tanh(grid() @ weights + bias).reshape(GRID, GRID, 3)[1::2, ::2], -1, 0)
+    largest = np.abs(outputs).max(axis=(1, 2))
     tiles = unpacked(drawn["tiles"][0], np.int8).reshape(3, TILE, TILE)
-    np.testing.assert_allclose(tiles / 127, np.moveaxis(outputs, -1, 0) / np.abs(outputs).max(), atol=0.5 / 127 + 1e-9)
+    np.testing.assert_allclose(tiles / 127, outputs / largest[:, None, None], atol=0.5 / 127 + 1e-9)
+    assert drawn["largest"][0] == pytest.approx(largest, abs=1e-4)
 
 
 def test_a_wide_layer_is_drawn_in_part() -> None:

@@ -1,0 +1,307 @@
+"""The playground in a real browser: its numbers are the library's, on every floor and in the browser's own trainer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from groundup.studio.playground.model import Playground
+from groundup.studio.playground.settings import OPTIMIZERS, Settings
+from shared.contract import ACTIVATIONS, LOSSES, STAGE_TITLES, load_stage
+from shared.data.batches import as_targets
+from shared.dropout import step_masks
+from shared.training.metrics import evaluate
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.stages import USABLE_STAGES
+
+Opened = Callable[..., Any]
+
+
+def until(page: Any, condition: str, seconds: float = 30) -> None:
+    """Wait for a condition in JavaScript. Playwright's own way evaluates a text, which the page's policy forbids."""
+    end = time.monotonic() + seconds
+    while not page.evaluate(condition):
+        assert time.monotonic() < end, f"in vain: {condition}"
+        page.wait_for_timeout(20)
+
+
+def ready(page: Any) -> Any:
+    """The page with its first picture."""
+    until(page, "document.getElementById('computed').textContent !== ''")
+    return page
+
+
+def step_is(page: Any, count: int) -> None:
+    until(page, f"document.getElementById('steps').textContent === '{count}'")
+
+
+def tab_to(page: Any, name: str) -> None:
+    """Press Tab until the element with this id has the focus."""
+    for _ in range(80):
+        if page.evaluate("document.activeElement.id") == name:
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"Tab does not reach {name}")
+
+
+def choose(page: Any, name: str, value: str) -> None:
+    """Choose a value in a field of the settings."""
+    page.evaluate("document.getElementById('settings-box').open = true")
+    page.select_option(f"#set-{name}", value)
+
+
+def losses_of(playground: Playground) -> list[float]:
+    parts = (playground.data.train, playground.data.test)
+    return [evaluate(playground.stage, playground.network, part)[0] for part in parts]
+
+
+def shown_losses(page: Any) -> list[float]:
+    return [float(page.inner_text(f"#{name}-loss")) for name in ("train", "test")]
+
+
+@pytest.mark.parametrize(("width", "look"), LOOKS)
+def test_steps_by_keyboard_alone_show_the_librarys_numbers(browser_page: Opened, width: int, look: str) -> None:
+    page = ready(browser_page("playground", width=width, look=look, query="#data=spirals&seed=3"))
+    tab_to(page, "step")
+    for count in (1, 2, 3):
+        page.keyboard.press("Enter")
+        step_is(page, count)
+    playground = Playground(Settings(data="spirals", seed=3))
+    playground.step(3)
+    assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
+    tab_to(page, "begin")
+    page.keyboard.press("Space")
+    step_is(page, 0)
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
+
+
+def test_it_runs_and_pauses_by_keyboard_alone(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    tab_to(page, "run")
+    page.keyboard.press("Enter")
+    until(page, "Number(document.getElementById('steps').textContent) > 20")
+    assert page.inner_text("#run") == "Pause"
+    page.keyboard.press("Enter")
+    until(page, "document.getElementById('run').textContent === 'Run'")
+    stopped = page.inner_text("#steps")
+    page.wait_for_timeout(300)
+    assert page.inner_text("#steps") == stopped
+    playground = Playground(Settings())
+    playground.step(int(stopped))
+    assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
+
+
+def test_a_training_moves_from_floor_to_floor(browser_page: Opened) -> None:
+    page = ready(browser_page("playground", query="#data=xor&samples=50&layers=4"))
+    for count, name in enumerate(USABLE_STAGES, start=1):
+        choose(page, "stage", name)
+        until(page, f"document.getElementById('computed').textContent.startsWith('{STAGE_TITLES[name]}')")
+        page.click("#step")
+        until(page, f"document.getElementById('steps').textContent === '{count}'", 120)
+    playground = Playground(Settings(data="xor", samples=50, layers=(4,)))
+    playground.step(len(USABLE_STAGES))
+    assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
+
+
+def test_a_link_shows_the_same_training(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    choose(page, "data", "clouds")
+    choose(page, "optimizer", "SGD")
+    page.fill(".diagram .size >> nth=0", "3")
+    page.keyboard.press("Enter")
+    until(page, "location.hash.includes('layers=3,4')")
+    page.click("#step")
+    step_is(page, 1)
+    again = ready(browser_page("playground", query="#" + page.url.partition("#")[2]))
+    again.click("#step")
+    step_is(again, 1)
+    assert shown_losses(again) == shown_losses(page)
+    assert again.input_value("#set-optimizer") == "SGD"
+
+
+def test_a_link_with_wrong_settings_says_so_and_the_page_works(browser_page: Opened) -> None:
+    page = ready(browser_page("playground", query="#learning_rate=99&data=moons&layers=3,x&seed=5"))
+    said = page.inner_text("#failed")
+    assert all(name in said for name in ("learning_rate=99", "data=moons", "layers=3,x"))
+    assert page.input_value("#set-seed") == "5"
+    page.click("#step")
+    step_is(page, 1)
+
+
+@pytest.mark.parametrize("mistake", ["wrong_sign", "missing_mean", "zero_initialisation", "large_rate"])
+def test_a_planted_mistake_is_computed_and_explained(browser_page: Opened, mistake: str) -> None:
+    page = ready(browser_page("playground", query="#optimizer=SGD"))
+    choose(page, "mistake", mistake)
+    page.wait_for_selector("#mistake-box:not([hidden])")
+    assert len(page.inner_text("#mistake-look")) > 50
+    page.click("#step")
+    step_is(page, 1)
+    playground = Playground(Settings(optimizer="SGD", mistake=mistake))
+    playground.step()
+    assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
+    assert contrast_failures(page) == []
+
+
+def test_a_neuron_is_shown_large_when_it_has_the_focus(browser_page: Opened) -> None:
+    page = ready(browser_page("playground", query="#activation=relu&layers=3"))
+    page.locator(".neuron").nth(2).focus()
+    assert page.inner_text("#output-caption").startswith("Hidden layer 1, neuron 1: bias 0")
+    page.locator("#step").focus()
+    assert page.inner_text("#output-caption").startswith("The colour is the class")
+
+
+def test_the_large_picture_has_the_colours_of_the_predictions(browser_page: Opened) -> None:
+    page = ready(browser_page("playground", query="#data=clouds"))
+    for count in range(1, 31):
+        page.click("#step")
+        step_is(page, count)
+    corners = page.evaluate(
+        """() => { const node = document.querySelector("#surface canvas"), { width, height } = node;
+        const { data } = node.getContext("2d").getImageData(0, 0, width, height);
+        return [[4, 4], [width - 5, 4], [4, height - 5], [width - 5, height - 5]]
+          .map(([x, y]) => [...data.subarray(4 * (y * width + x), 4 * (y * width + x) + 3)]); }"""
+    )
+    playground = Playground(Settings(data="clouds"))
+    playground.step(30)
+    expected = playground.network.predict(np.array([[-1.2, 1.2], [1.2, 1.2], [-1.2, -1.2], [1.2, -1.2]]))
+    # Blue for class 0, orange for class 1. At the ends of the other diagonal the answer may be near its boundary.
+    for i in (1, 2):
+        red, _, blue = corners[i]
+        assert (red > blue) == (expected[i] == 1)
+
+
+CSV_ERRORS = [
+    ("", "There is no line with numbers"),
+    ("x,y,label\n1,2,0\n1,two,1\n", "Line 3: the second column (y) should be a number, and is “two”."),
+    ("1,2\n", "Line 1 has 2 columns; expected three: x, y and the class."),
+    ("1,2,0\n\n1,2,0.5\n", "Line 3: the third column (the class) should be a whole number, and is 0.5."),
+    ("1,2,0\n" * 5, "Every line is of class 0. At least two classes are needed."),
+    ("".join(f"1,2,{i}\n" for i in range(7)), "The last column has 7 different classes"),
+    ("1,2,0\n1,3,1\n", "There are 2 points; at least 4 are needed"),
+    ("1,2,0\n1,3,1\n" * 600, "There are 1,200 points; at most 1,000 are taken."),
+    ("1;<img src=x onerror=alert(1)>;0", "Line 1 has 5 columns"),
+    ("1,<img>,0", "Line 1: the second column (y) should be a number, and is “<img>”."),
+]
+
+
+def test_wrong_lines_of_ones_own_data_are_named(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    page.click("#own-box summary")
+    for text, says in CSV_ERRORS:
+        page.fill("#csv", text)
+        page.click("#csv-read")
+        assert says in page.inner_text("#csv-error"), text
+    assert page.locator("img").count() == 0
+
+
+def test_ones_own_numbers_are_trained_on(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    page.click("#own-box summary")
+    rng = np.random.default_rng(0)
+    rows = [(x, 100 * y, 7 if x > y else 3) for x, y in rng.uniform(1, 5, (30, 2))]
+    page.fill("#csv", "width;height;kind\n" + "\n".join(f"{x};{y};{label}" for x, y, label in rows))
+    page.click("#csv-read")
+    assert "30 points read" in page.inner_text("#csv-scale")
+    assert "7 is class 1" in page.inner_text("#csv-scale")
+    page.click("#own-train")
+    until(page, "document.getElementById('set-data').value === 'own'")
+    page.click("#step")
+    step_is(page, 1)
+    x = np.array([row[:2] for row in rows])
+    scaled = 2 * (x - x.min(axis=0)) / (x.max(axis=0) - x.min(axis=0)) - 1
+    points = tuple((float(a), float(b), int(row[2] == 7)) for (a, b), row in zip(scaled, rows, strict=True))
+    playground = Playground(Settings(data="own", points=points))
+    playground.step()
+    assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
+
+
+def test_points_are_drawn_by_keyboard_alone(browser_page: Opened) -> None:
+    page = ready(browser_page("playground"))
+    page.locator("#own-box summary").focus()
+    page.keyboard.press("Enter")
+    page.locator("#sheet canvas").focus()
+    assert page.locator("#own-train").is_disabled()
+    for key in ("Enter", "ArrowRight", "Enter", "ArrowUp", "Enter", "Delete", "Enter"):
+        page.keyboard.press(key)
+    assert page.inner_text("#own-count").startswith("3 points; at least 4 of 2 classes")
+    page.locator("#pens input").nth(0).focus()
+    page.keyboard.press("ArrowRight")  # class 1
+    page.locator("#sheet canvas").focus()
+    for key in ("ArrowDown", "ArrowDown", "Enter", "ArrowLeft", "Enter"):
+        page.keyboard.press(key)
+    assert page.inner_text("#own-count").startswith("5 points of 2 classes")
+    page.locator("#own-train").focus()
+    page.keyboard.press("Enter")
+    until(page, "document.getElementById('set-data').value === 'own'")
+
+
+def test_digits_show_what_is_taken_for_what(browser_page: Opened) -> None:
+    query = "#data=digits&layers=128&activation=relu&initializer=he&learning_rate=0.003"
+    page = ready(browser_page("playground", query=query))
+    page.click("#step")
+    step_is(page, 1)
+    assert "How often each digit" in page.locator("#surface canvas").get_attribute("aria-label")
+    assert page.locator(".neuron").count() == 26
+
+
+TRAIN = """async ({ parameters, activation, loss, optimizer, rate, batches }) => {
+  const { fromParameters } = await import("/static/common/network.js");
+  const training = await import("/static/playground/training.js");
+  const { OPTIMIZERS } = await import("/static/playground/optimizers.js");
+  const network = fromParameters(parameters, activation);
+  const moving = OPTIMIZERS[optimizer](rate);
+  const losses = batches.map(({ x, labels, masks }) => {
+    const flat = masks && masks.map((mask) => Float64Array.from(mask.flat()));
+    const result = training.lossAndGradients(network, Float64Array.from(x.flat()), labels, loss, flat);
+    moving.step(training.parameters(network), result.gradients);
+    return result.loss;
+  });
+  return { losses, parameters: training.parameters(network).map((each) => [...each]) };
+}"""
+
+
+TRAINED = [
+    *[("tanh", loss, "Adam", 0.0) for loss in LOSSES],
+    *[(activation, "softmax_cross_entropy", "momentum", 0.2) for activation in ACTIVATIONS],
+    *[("relu", "softmax_cross_entropy", optimizer, 0.3) for optimizer in OPTIMIZERS],
+]
+
+
+def test_the_browsers_trainer_is_stage_2_after_100_steps(browser_page: Opened) -> None:
+    page = browser_page("playground")
+    stage, sizes, rate = load_stage("numpy"), [3, 7, 5, 4], 0.01
+    for activation, loss, optimizer, dropout in TRAINED:
+        rng = np.random.default_rng(5)
+        network = stage.network.Network(sizes, activation, loss, seed=2, dtype="float64")
+        room = stage.optimizers
+        moving = room.SGD(rate, momentum=0.9) if optimizer == "momentum" else getattr(room, optimizer)(rate)
+        start = [each.tolist() for each in network.parameters]
+        batches, losses = [], []
+        for step in range(100):
+            rows = 11 if step % 7 else 1
+            x, labels = rng.normal(size=(rows, 3)), rng.integers(0, 4, rows)
+            masks = step_masks(rows, [(7, dropout), (5, dropout)], 1, step, "float64")
+            listed = None if masks is None else [mask.tolist() for mask in masks]
+            batches.append({"x": x.tolist(), "labels": labels.tolist(), "masks": listed})
+            losses.append(network.train_step(x, as_targets(labels, loss, 4, "float64"), moving, masks))
+        names = {"activation": activation, "loss": loss, "optimizer": optimizer, "rate": rate}
+        found = page.evaluate(TRAIN, {"parameters": start, "batches": batches, **names})
+        np.testing.assert_allclose(found["losses"], losses, rtol=0, atol=1e-5, err_msg=str(names))
+        for got, expected in zip(found["parameters"], network.parameters, strict=True):
+            np.testing.assert_allclose(got, expected.ravel(), rtol=0, atol=1e-5, err_msg=str(names))
+
+
+def test_the_browser_drops_the_same_neurons_as_the_floors(browser_page: Opened) -> None:
+    page = browser_page("playground")
+    found = page.evaluate(
+        """async () => { const { dropoutMask } = await import("/static/playground/random.js");
+        return [...dropoutMask(5 * 4, 0.3, 7, 12, 1)]; }"""
+    )
+    masks = step_masks(5, [(9, 0.3), (4, 0.3)], 7, 12, "float64")
+    assert masks is not None
+    np.testing.assert_array_equal(found, masks[1].ravel())
