@@ -13,6 +13,7 @@ bench_plan        the options of `groundup bench` as a plan
 profiling         what `groundup profile` measures, and the run
 look, inside, inside_layers
                   a look inside a trained network; what it has learned
+trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
 gpu_report        everything that is to be known of stage 4 on a GPU; gpu_parts are its parts, and gpu_networks those
                   about convolutional networks

@@ -32,10 +32,6 @@ class Layered:
         self._parts = load_part("numpy", "parts")
         self._memory = load_part("numpy", "arrays").Scratch()
 
-    def scores(self, x: np.ndarray) -> np.ndarray:
-        """(batch, classes): the output of `Network.forward`."""
-        return np.concatenate([np.asarray(self._network.forward(part)) for part in self._in_parts(x)])
-
     def outputs(self, x: np.ndarray) -> list[np.ndarray]:
         """The output of every top-level layer."""
         network = self._network

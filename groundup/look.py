@@ -15,23 +15,16 @@ import numpy as np
 
 from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
+from groundup.trained import NAMES, as_learned, beliefs, check_fit, open_checkpoint, settings_of
 from shared.architectures import Architecture
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import SIDE, Dataset, Split, load_dataset
-from shared.data.normalisation import Normalisation
 from shared.numbers import percent, plural
-from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
+from shared.training.checkpoints import Checkpoint, build_network
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
-from shared.training.runs import LAST, METRICS
-
-DIGITS = tuple("0123456789")
-CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
-NAMES = {"mnist": DIGITS, "mnist-subset": DIGITS, "fashion-mnist": CLOTHES}
-
-AT_A_TIME = 1000
-"""Images in one forward pass; this bounds the memory."""
+from shared.training.runs import METRICS
 
 
 def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tuple[dict[str, Any], Findings]:
@@ -41,24 +34,18 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     count: number of mistakes to show; data_dir: folder of the data set, None for the one that was trained on
     Raises CheckpointError, a ValueError, if there is no checkpoint of `groundup train` for images.
     """
-    checkpoint = _checkpoint(run)
-    settings = _settings(checkpoint)
+    checkpoint = open_checkpoint(run)
+    settings = settings_of(checkpoint)
     data = load_dataset(settings["dataset"], data_dir or settings["data_dir"])
-    _check_fit(checkpoint, data)
+    check_fit(checkpoint, data.name, data.classes)
     records = _records(checkpoint.path.parent / METRICS)
-    learned = _as_learned(checkpoint, data)
+    learned = as_learned(checkpoint, data)
     found = findings(checkpoint, data, records, count, learned)
     stage = load_stage("numpy")
     loss, _, _ = evaluate(stage, build_network(stage, checkpoint), learned.test)
     folder = out or checkpoint.path.parent / "look"
     files = save_all(found, folder)
     return _document(checkpoint, found, loss, folder, files), found
-
-
-def _as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:
-    """The data set as the network learned from it: normalised, if the run did that."""
-    normalisation = Normalisation.from_notes(_settings(checkpoint))
-    return data if normalisation is None else normalisation.dataset(data)
 
 
 def findings(
@@ -73,8 +60,8 @@ def findings(
         return _layered_findings(checkpoint, checkpoint.architecture, data, learned.test, records, count)
     parameters, activation, test = checkpoint.parameters, checkpoint.activation, learned.test
     dtype = parameters[0].dtype
-    predictions, beliefs = _answers(parameters, activation, test, dtype)
-    wrong = inside.most_wrong(beliefs, test.y, count)
+    answers = beliefs(checkpoint, test.x)
+    predictions, wrong = answers.argmax(axis=1), inside.most_wrong(answers, test.y, count)
     seen = test.x[wrong].astype(dtype)
     labels, taken_for = test.y[wrong], predictions[wrong]
     pull = np.zeros_like(seen)
@@ -95,7 +82,7 @@ def findings(
         images=data.test.x[wrong].reshape(-1, *shape),
         labels=labels,
         predictions=taken_for,
-        confidence=beliefs[wrong, taken_for],
+        confidence=answers[wrong, taken_for],
         pull=pull.reshape(-1, *shape),
         activity=_activity(parameters, test, dtype) if activation == "relu" else [],
         records=records,
@@ -112,9 +99,8 @@ def _layered_findings(
 ) -> Findings:
     """The same for a convolutional network. test: the test images as the network learned from them."""
     network = Layered(checkpoint, architecture)
-    beliefs = inside.probabilities(network.scores(test.x))
-    predictions = beliefs.argmax(axis=1)
-    wrong = inside.most_wrong(beliefs, test.y, count)
+    answers = beliefs(checkpoint, test.x)
+    predictions, wrong = answers.argmax(axis=1), inside.most_wrong(answers, test.y, count)
     labels, taken_for = test.y[wrong], predictions[wrong]
     pull = network.saliency(test.x[wrong], taken_for, labels) if len(wrong) else np.zeros((0, SIDE * SIDE))
     weights, shape = checkpoint.parameters[0], (SIDE, SIDE)
@@ -134,21 +120,14 @@ def _layered_findings(
         images=data.test.x[wrong].reshape(-1, *shape),
         labels=labels,
         predictions=taken_for,
-        confidence=beliefs[wrong, taken_for],
+        confidence=answers[wrong, taken_for],
         pull=pull.reshape(-1, *shape),
         activity=network.activity(test.x),
         records=records,
         what="filter" if convolves else "unit",
         maps=layer_maps(network, test.x[shown], data.test.x[shown].reshape(shape)),
-        mapped=(int(test.y[shown]), beliefs[shown].tolist()),
+        mapped=(int(test.y[shown]), answers[shown].tolist()),
     )
-
-
-def _answers(parameters: list[np.ndarray], activation: str, test: Split, dtype: Any) -> tuple[np.ndarray, np.ndarray]:
-    """(predictions (n,), probabilities (n, classes)) for all test images."""
-    parts = [test.x[start : start + AT_A_TIME].astype(dtype) for start in range(0, len(test), AT_A_TIME)]
-    beliefs = np.concatenate([inside.probabilities(inside.scores(parameters, activation, part)) for part in parts])
-    return beliefs.argmax(axis=1), beliefs
 
 
 def _activity(parameters: list[np.ndarray], test: Split, dtype: Any) -> list[np.ndarray]:
@@ -157,37 +136,6 @@ def _activity(parameters: list[np.ndarray], test: Split, dtype: Any) -> list[np.
         inside.active_shares(outputs)
         for outputs in inside.hidden_activations(parameters, "relu", test.x.astype(dtype, copy=False))
     ]
-
-
-def _checkpoint(run: Path) -> Checkpoint:
-    """The last checkpoint of a folder, or the checkpoint that is this file."""
-    if not run.exists():
-        raise CheckpointError(f"there is no {run}; name the folder of a run, such as runs/stage2_numpy")
-    if run.is_dir() and not (run / LAST).is_file():
-        raise CheckpointError(
-            f"{run} holds no run: there is no {LAST} in it. `groundup train numpy --run-dir {run}` would make one"
-        )
-    return load_checkpoint(run / LAST if run.is_dir() else run)
-
-
-def _settings(checkpoint: Checkpoint) -> Mapping[str, Any]:
-    """The settings of the run that wrote the checkpoint, which name the data set."""
-    settings: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
-    if settings.get("dataset") not in NAMES or "data_dir" not in settings:
-        raise CheckpointError(
-            f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on. "
-            'A run from Python says so by Saving(..., notes={"dataset": "mnist-subset", "data_dir": None})'
-        )
-    return settings
-
-
-def _check_fit(checkpoint: Checkpoint, data: Dataset) -> None:
-    sizes = checkpoint.layer_sizes
-    if sizes[0] != SIDE * SIDE or sizes[-1] != data.classes:
-        raise CheckpointError(
-            f"{checkpoint.path} holds a network from {sizes[0]} inputs to {sizes[-1]} outputs, but {data.name} has "
-            f"images of {SIDE} by {SIDE} pixels in {data.classes} classes"
-        )
 
 
 def _records(path: Path) -> list[EpochRecord]:

@@ -14,4 +14,5 @@ A folder for each page, with its routes, the model behind it, and its own JavaSc
 playground/ a small network that learns while its reader watches
 floors/     a room on four floors side by side, with recorded speeds
 benchmarks/ a results file with hovering and filtering, and two files compared
+runs/       the runs, their curves over each other, their layers and their mistakes
 """

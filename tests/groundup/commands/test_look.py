@@ -13,6 +13,7 @@ import typer
 from groundup import look as looking
 from groundup.commands import look as command
 from groundup.train import DEFAULTS
+from groundup.trained import CLOTHES
 from shared import contract
 from shared.architectures import Architecture, named
 from shared.charts.drawing.style import Chart
@@ -191,7 +192,7 @@ def layered(tmp_path_factory: pytest.TempPathFactory) -> charts.Findings:
         hooks=QUIET,
     )
     checkpoint = load_checkpoint(folder / "last.safetensors")
-    return looking.findings(checkpoint, FEW, [], 3, looking._as_learned(checkpoint, FEW))
+    return looking.findings(checkpoint, FEW, [], 3, looking.as_learned(checkpoint, FEW))
 
 
 def test_a_convolutional_network_is_asked_about_normalised_images_and_shown_with_plain_ones(
@@ -238,7 +239,7 @@ def test_the_curves_of_a_single_epoch_have_that_epoch_alone_on_their_axis(found:
 
 
 def test_clothes_have_long_names_that_fit(layered: charts.Findings) -> None:
-    chart = charts.layers(replace(layered, names=looking.CLOTHES))
+    chart = charts.layers(replace(layered, names=CLOTHES))
     assert chart is not None
     assert chart_checks.overlapping(chart.figure) == []
     assert chart_checks.cut_off(chart.figure) == []
@@ -281,7 +282,7 @@ def shown(chart: Chart | None) -> Chart:
 
 @pytest.mark.parametrize("figure", charts.FIGURES, ids=lambda each: each.__name__)
 def test_every_text_of_every_figure_can_be_read(found: charts.Findings, figure: Any) -> None:
-    clothes = replace(found, names=looking.CLOTHES, dataset="fashion-mnist")
+    clothes = replace(found, names=CLOTHES, dataset="fashion-mnist")
     for each in (found, clothes):
         if figure is charts.layers:
             assert figure(each) is None  # of dense layers there are no images

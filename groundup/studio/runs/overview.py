@@ -1,0 +1,292 @@
+"""A run in the list: what it trains, how far it is, whether it runs, and what of it cannot be read."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from groundup.studio.runs import curves
+from groundup.studio.runs.command import command
+from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunFolder
+from shared.contract import STAGE_TITLES, STAGES
+from shared.numbers import plural
+from shared.training.run_facts import DONE, RUNNING, UNKNOWN, RunFacts, read_facts, state_of
+
+MOST_HEADER = 16_000_000
+"""Bytes of a checkpoint's header; a longer one is not read."""
+
+UNSAID = "this run did not write down which GPUs there were"
+
+LONGEST = 300
+"""Characters of a text from a file that a page shows."""
+
+
+def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
+    """What the page tells about a run, as JSON values. Whatever cannot be read is a sentence in "trouble"."""
+    trouble: list[str] = []
+    about = _checkpoint(run, trouble)
+    facts = _facts(run, trouble)
+    epochs = _epochs(run, trouble)
+    steps_file = run.file(STEPS)
+    last = curves.tail(steps_file) if steps_file else []
+    changed = run.changed()
+    notes, settings, position = (_dict(about, "progress", name) for name in ("notes", "settings", "position"))
+    total_epochs = facts.epochs if facts else _whole(settings.get("epochs"))
+    per_epoch = facts.steps_per_epoch if facts else _steps_per_epoch(settings, epochs)
+    if facts:
+        state, reason = state_of(facts, changed, now)
+    else:
+        state, reason = _old_state(position, settings, notes, total_epochs)
+        if state == UNKNOWN and run.file(FACTS):
+            reason = f"its {FACTS} is damaged"
+    done = _steps_done(position, per_epoch, last)
+    total = total_epochs * per_epoch if total_epochs and per_epoch else None
+    stage = facts.stage if facts else about.get("stage")
+    best = _whole(position.get("best_epoch"))
+    return {
+        "code": run.code,
+        "name": run.name,
+        "folder": str(run.path).encode(errors="replace").decode(),
+        "changed": changed,
+        "state": state,
+        "reason": _short(reason),
+        "trouble": [_short(each) for each in trouble],
+        "stage": stage if stage in STAGES else None,
+        "stage_title": STAGE_TITLES.get(str(stage), "unknown"),
+        "network": _network(about, notes),
+        "loss": _text(about.get("loss")),
+        "dataset": _text(notes.get("dataset")),
+        "optimizer": _optimizer(about),
+        "epochs_done": epochs[-1]["epoch"] if epochs else _whole(position.get("epoch")) or 0,
+        "epochs": total_epochs,
+        "steps_done": done,
+        "steps": total,
+        "left": curves.seconds_left(last, total) if state == RUNNING and total else None,
+        "monitor": _text(settings.get("monitor")),
+        "best_epoch": best,
+        "best_value": curves.finite(position.get("best_value")),
+        "accuracy": next((a for a in map(_accuracy, reversed(epochs)) if a is not None), None),
+        "train_loss": last[-1].loss if last else epochs[-1]["train_loss"] if epochs else None,
+        "images_per_second": last[-1].images_per_second
+        if last
+        else epochs[-1]["samples_per_second"]
+        if epochs
+        else None,
+        "memory": last[-1].memory if last else None,
+        "cores": last[-1].cores if last else None,
+        "gpu": [list(each) for each in last[-1].gpu] if last else [],
+        "gpus": [_short(each) for each in facts.gpus[:16]] if facts else [],
+        "no_gpus": _short(facts.no_gpus) if facts else UNSAID,
+        "layers": [_short(each) for each in facts.layers] if facts else [],
+        "seconds": last[-1].seconds if last else sum(epoch["seconds"] or 0.0 for epoch in epochs),
+        "sessions": _sessions(facts),
+        "command": _command(stage, notes, run, bool(about)),
+        "has_network": bool(run.file(BEST) or run.file(LAST)),
+        "dense": about.get("format") == 1,
+        "best_changed": _changed(run.file(BEST)),
+    }
+
+
+def details(run: RunFolder, steps: curves.Steps | None) -> dict[str, Any]:
+    """The columns of a run's charts: "steps", "epochs", and in "trouble" what could not be read."""
+    trouble: list[str] = []
+    columns: dict[str, Any] = {}
+    if steps is not None:
+        steps.read()
+        columns = steps.columns()
+        if steps.sampled:
+            trouble.append("steps.jsonl is very long: only some of its lines, at equal distances, are shown")
+        elif steps.skipped:
+            trouble.append(left_out(steps.skipped, STEPS))
+    path = run.file(METRICS)
+    per_epoch = None
+    if path is not None:
+        facts = _facts(run, [])
+        settings = _dict(_checkpoint(run, []), "progress", "settings")
+        epochs, _ = curves.read_epochs(path)
+        per_epoch = facts.steps_per_epoch if facts else _steps_per_epoch(settings, epochs)
+    rows = curves.epoch_columns(path, columns, per_epoch) if path is not None else {}
+    if rows.get("skipped"):
+        trouble.append(left_out(rows["skipped"], METRICS))
+    return {"steps": columns, "epochs": rows, "trouble": trouble}
+
+
+def left_out(lines: int, name: str) -> str:
+    """The sentence for lines of a file that are damaged."""
+    return f"{plural(lines, 'line')} of {name} cannot be read and {'is' if lines == 1 else 'are'} left out"
+
+
+def _checkpoint(run: RunFolder, trouble: list[str]) -> dict[str, Any]:
+    """The document in the header of the last checkpoint, or of the best one; {} if neither can be read."""
+    sentences = []
+    for name in (LAST, BEST):
+        path = run.file(name)
+        if path is None:
+            continue
+        try:
+            return read_about(path)
+        except (ValueError, OSError) as error:
+            sentences.append(f"{name} cannot be read: {error}")
+    trouble += sentences or ["there is no checkpoint in this folder"]
+    return {}
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """The document in a checkpoint's header, without its tensors and so without a test of its checksum.
+
+    Raises ValueError with the end of a sentence if there is none, OSError if the file cannot be read.
+    """
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > min(size - 8, MOST_HEADER):
+            raise ValueError("it is no safetensors file, or is cut off")
+        header = file.read(length)
+    try:
+        text = json.loads(header)["__metadata__"]["groundup"]
+        about = json.loads(text)
+    except (ValueError, TypeError, KeyError, RecursionError):
+        raise ValueError("its header is damaged, or it is none of groundup's checkpoints") from None
+    if not isinstance(about, dict):
+        raise ValueError("its header is damaged")
+    return about
+
+
+def _facts(run: RunFolder, trouble: list[str]) -> RunFacts | None:
+    path = run.file(FACTS)
+    if path is None:
+        return None
+    try:
+        return read_facts(path)
+    except (ValueError, OSError) as error:
+        trouble.append(str(error))
+        return None
+
+
+def _epochs(run: RunFolder, trouble: list[str]) -> list[dict[str, Any]]:
+    path = run.file(METRICS)
+    if path is None:
+        return []
+    try:
+        epochs, skipped = curves.read_epochs(path)
+    except OSError as error:
+        trouble.append(f"metrics.jsonl cannot be read: {error}")
+        return []
+    if skipped:
+        trouble.append(left_out(skipped, METRICS))
+    return epochs
+
+
+def _old_state(
+    position: Mapping[str, Any], settings: Mapping[str, Any], notes: Mapping[str, Any], epochs: int | None
+) -> tuple[str, str]:
+    """The state of a run without a run.json, by its last checkpoint."""
+    finished, since, patience = (
+        _whole(position.get("epoch")),
+        _whole(position.get("epochs_since_best")),
+        notes.get("patience"),
+    )
+    if finished is not None and epochs is not None and finished >= epochs:
+        return DONE, ""
+    if isinstance(patience, int) and since is not None and since >= patience > 0:
+        return DONE, f"it stopped early: {patience} epochs without a better one"
+    return UNKNOWN, "it was made by an earlier version, which does not write down whether the training still runs"
+
+
+def _steps_per_epoch(settings: Mapping[str, Any], epochs: list[dict[str, Any]]) -> int | None:
+    """Of a run without a run.json: from the samples that its first epoch says it had."""
+    size = _whole(settings.get("batch_size"))
+    for epoch in epochs[:1]:
+        if size and epoch["seconds"] and epoch["samples_per_second"]:
+            return max(1, math.ceil(round(epoch["seconds"] * epoch["samples_per_second"]) / size))
+    return None
+
+
+def _steps_done(position: Mapping[str, Any], per_epoch: int | None, last: list[Any]) -> int | None:
+    saved = None
+    if per_epoch:
+        saved = (_whole(position.get("epoch")) or 0) * per_epoch + (_whole(position.get("step")) or 0)
+    known = [each for each in (saved, last[-1].step if last else None) if each is not None]
+    return max(known, default=None)
+
+
+def _network(about: Mapping[str, Any], notes: Mapping[str, Any]) -> str:
+    """'784-128-10 relu', or the name of a known network."""
+    model, sizes = notes.get("model"), about.get("layer_sizes")
+    if isinstance(model, str):
+        return _short(model)
+    if about.get("format") == 1 and isinstance(sizes, list):
+        return _short(f"{'-'.join(map(str, sizes))} {about.get('activation', '')}")
+    layers = _dict(about, "architecture").get("layers")
+    return f"{len(layers)} layers" if isinstance(layers, list) else "unknown"
+
+
+def _optimizer(about: Mapping[str, Any]) -> str:
+    """'SGD, learning_rate 0.1, momentum 0.9': what is not zero."""
+    saved = _dict(about, "optimizer")
+    numbers = _dict(saved, "hyperparameters")
+    parts = [f"{name} {value}" for name, value in numbers.items() if isinstance(value, int | float) and value]
+    return _short(", ".join([_text(saved.get("name")), *parts])) if saved.get("name") else ""
+
+
+def _sessions(facts: RunFacts | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "command": _short(shlex.join(each.command), 2000),
+            "folder": _short(each.folder),
+            "began": each.began if math.isfinite(each.began) else None,
+            "ended": each.ended,
+            "first_step": each.first_step,
+        }
+        for each in (facts.sessions[-20:] if facts else ())
+    ]
+
+
+def _command(stage: Any, notes: Mapping[str, Any], run: RunFolder, readable: bool) -> dict[str, str]:
+    """The command that trains the run again, or the reason why there is none."""
+    if not readable or stage not in STAGES:
+        return {"text": "", "reason": "its checkpoint cannot be read, so its settings are not known"}
+    try:
+        return {"text": command(stage, notes, f"{run.path}-again"), "reason": ""}
+    except (ValueError, TypeError) as error:
+        return {"text": "", "reason": _short(str(error))}
+
+
+def _accuracy(epoch: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The best proof that an epoch has: on validation data, else on test data, else on training data."""
+    for part in ("validation", "test", "train"):
+        value = epoch[f"{part}_accuracy"]
+        if value is not None:
+            return {"part": part, "value": value, "epoch": epoch["epoch"]}
+    return None
+
+
+def _changed(path: Path | None) -> float:
+    """When a file was written, in seconds since 1970; 0 if there is none."""
+    return path.stat().st_mtime if path else 0.0
+
+
+def _dict(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """The object under these names; {} where there is none."""
+    found: Any = value
+    for name in names:
+        found = found.get(name) if isinstance(found, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+
+
+def _text(value: Any) -> str:
+    return _short(value) if isinstance(value, str) else ""
+
+
+def _short(text: str, longest: int = LONGEST) -> str:
+    """A text for the page: whole characters only, and not too many."""
+    text = text.encode(errors="replace").decode()
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

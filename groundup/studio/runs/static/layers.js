@@ -1,0 +1,49 @@
+// The layers of one run: how large their gradients and weights are over time, and how large one is beside the other.
+
+import { chart } from "/static/common/chart.js";
+import { colour, html, number } from "/static/common/draw.js";
+import { any, ratios, stepPlaces, timeUnit } from "/static/runs/numbers.js";
+
+const COLOURS = ["blue", "orange", "stage3", "stage4", "accent", "bad", "good", "quiet"];
+const CHARTS = [
+  { id: "gradients", title: "Gradients", note: "‖dL/dW‖: the root of the sum of all squares of a layer's gradient." },
+  { id: "weights", title: "Weights", note: "‖W‖, the same of its weights." },
+  { id: "ratio", title: "Gradients beside weights", note: "‖dL/dW‖ / ‖W‖. Times the learning rate, it is the share by which a step of plain SGD changes the weights." },
+];
+
+/** Make the places for the charts within a node. */
+export function places(node) {
+  node.replaceChildren(...CHARTS.map(({ id, title, note }) => html("figure", { id: `layers-${id}`, hidden: true },
+    html("h3", {}, title), html("div", { class: "chart" }), html("figcaption", {}, note))));
+}
+
+/** Draw the layers of a run across an axis. Returns the sentence to show instead where nothing was recorded, or "". */
+export async function draw(run, columns, axis) {
+  const { weights = [], gradients = [] } = columns.steps;
+  const of = { gradients, weights, ratio: gradients.map((each, layer) => ratios(each, weights[layer] ?? [])) };
+  const [unit, divisor] = timeUnit(Math.max(0, ...(columns.steps.seconds ?? [])));
+  for (const { id, title } of CHARTS) {
+    const node = document.getElementById(`layers-${id}`);
+    const lines = of[id].map((y, layer) => ({ y, layer })).filter(({ y }) => any(y));
+    node.hidden = lines.length === 0;
+    if (node.hidden) continue;
+    const x = stepPlaces(run, columns, axis, divisor);
+    const made = () => ({
+      data: lines.map(({ y, layer }) => ({
+        x, y, name: run.layers[layer] ?? `${layer + 1}`, type: "scatter", mode: "lines",
+        line: { color: colour(COLOURS[layer % COLOURS.length]), dash: layer < COLOURS.length ? "solid" : "dash", width: 2 },
+        hovertemplate: "%{y:.4~g}, at %{x:,.5~r}<extra>layer %{fullData.name}</extra>",
+      })),
+      layout: {
+        height: 280, margin: { l: 60, r: 10, t: 8, b: 42 }, uirevision: `${run.code} ${axis}`, hovermode: "closest",
+        showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, title: { text: "layer " } },
+        xaxis: { title: { text: axis === "time" ? `time in ${unit}` : `${axis}s` } }, yaxis: { type: id === "weights" ? "linear" : "log" },
+      },
+    });
+    const last = lines.map(({ y, layer }) => `layer ${run.layers[layer] ?? layer + 1}: ${number(y.findLast((each) => each !== null))}`);
+    await chart(node.querySelector(".chart"), made, `${title}, at the end: ${last.join("; ")}`);
+  }
+  if (any(weights[0])) return "";
+  return columns.steps.step?.length ? "The network of this run has no layers with weights." :
+    "This run has no steps.jsonl: it was made by an earlier version of groundup, which did not write its layers down.";
+}

@@ -1,0 +1,153 @@
+// The page Runs: which runs are drawn over each other, which one is looked into, and what changes while one is trained.
+
+import { fail, get, listen, say, settle } from "/static/common/api.js";
+import { html, replace } from "/static/common/draw.js";
+import * as curves from "/static/runs/curves.js";
+import { epochTable, facts } from "/static/runs/facts.js";
+import * as layers from "/static/runs/layers.js";
+import { chosen, table } from "/static/runs/list.js";
+import * as matrix from "/static/runs/matrix.js";
+import { looks } from "/static/runs/numbers.js";
+
+const FIRST = 3; // runs that are drawn at first
+const PAUSE = 1000; // milliseconds between two drawings of a run that is trained
+
+const at = (id) => document.getElementById(id);
+const state = { runs: [], drawn: [], selected: "", columns: new Map(), states: new Map() };
+
+const run = (code) => state.runs.find((each) => each.code === code);
+
+/** Ask for the list of runs. */
+async function load() {
+  const { runs, folders } = await get("/api/runs/list");
+  state.runs = runs;
+  at("shown").hidden = runs.length === 0;
+  at("empty").hidden = runs.length > 0;
+  replace(at("empty"), "There is no run yet in ", folders.map((each, i) => [i ? ", " : "", html("code", {}, each)]), ". ",
+    html("code", {}, "groundup train numpy"), " makes one; it appears here as soon as it begins.");
+  for (const each of runs) {
+    const before = state.states.get(each.code);
+    if (before && before !== each.state) say(`${each.name}: ${each.state}`);
+    state.states.set(each.code, each.state);
+  }
+  state.drawn = state.drawn.filter(run);
+  if (!run(state.selected)) await select(wanted() ?? best()?.code ?? "", true);
+}
+
+/** The run that the address names. */
+function wanted() {
+  return state.runs.find((each) => each.code === location.hash.slice(1))?.code;
+}
+
+/** The run to look into at first: the newest that runs, else the newest that can be read. */
+function best() {
+  const sound = state.runs.filter((each) => !each.trouble.length);
+  return sound.find((each) => each.state === "running") ?? sound[0] ?? state.runs[0];
+}
+
+/** Look into a run. first: whether nothing was chosen before, so that the newest runs are drawn with it. */
+async function select(code, first = false) {
+  state.selected = code;
+  if (!code) return;
+  if (first && !state.drawn.length) state.drawn = state.runs.filter((each) => !each.trouble.length).slice(0, FIRST).map((each) => each.code);
+  if (!state.drawn.includes(code)) state.drawn = [...state.drawn, code];
+  history.replaceState(null, "", `#${code}`);
+  matrix.begin(at("mistakes"), run(code));
+  await show();
+}
+
+async function toggle(code, on) {
+  state.drawn = on ? [...state.drawn, code] : state.drawn.filter((each) => each !== code);
+  await show();
+}
+
+/** Ask for the columns of the runs that are drawn. stale: codes of runs that have changed since. */
+async function fetchColumns(stale = []) {
+  const needed = new Set([...state.drawn, state.selected].filter(Boolean));
+  for (const code of [...state.columns.keys()]) if (!needed.has(code) || stale.includes(code)) state.columns.delete(code);
+  await Promise.all([...needed].filter((code) => !state.columns.has(code)).map(async (code) => {
+    state.columns.set(code, await get("/api/runs/curves", { run: code }));
+  }));
+}
+
+/** Bring the whole page up to date. */
+async function show(stale = []) {
+  try {
+    list();
+    await fetchColumns(stale);
+    const drawn = state.drawn.filter((code) => state.columns.has(code) && run(code));
+    const styles = looks(drawn.map(run));
+    await curves.draw(drawn.map((code, i) => ({ run: run(code), columns: state.columns.get(code), look: styles[i] })), options());
+    await inside();
+    settle();
+  } catch (error) {
+    fail(error);
+  }
+}
+
+function options() {
+  const limit = (id) => (at(id).value === "" ? null : Number(at(id).value));
+  return {
+    axis: at("axis").value, from: limit("from"), to: limit("to"), smoothing: Number(at("smoothing").value), logarithm: at("logarithm").checked,
+  };
+}
+
+/** The table of the runs. It is made anew, so the focus goes back to where it was. */
+function list() {
+  const focused = document.activeElement?.closest("#list") ? document.activeElement.id : "";
+  const left = chosen(state.runs, at("find").value, at("order").value);
+  const styles = looks(state.drawn.map(run));
+  const shown = new Map(state.drawn.map((code, i) => [code, styles[i]]));
+  replace(at("list"), table(left, { shown, selected: state.selected, ontoggle: toggle, onselect: (code) => select(code) }));
+  if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
+  const one = state.runs.length === 1 ? "1 run" : `${state.runs.length} runs`;
+  replace(at("list-note"), left.length < state.runs.length ? `${left.length} of ${one}.` : `${one}.`,
+    " The name shows what is inside a run; the box draws it over the others.");
+}
+
+/** What is known about the run that is looked into. */
+async function inside() {
+  const selected = run(state.selected);
+  const columns = state.columns.get(state.selected);
+  if (!selected || !columns) return;
+  at("run-title").textContent = selected.name;
+  const open = at("facts").querySelector("details")?.open;
+  replace(at("facts"), facts(selected, [...new Set([...selected.trouble, ...columns.trouble])]));
+  const details = at("facts").querySelector("details");
+  if (details && open) details.open = true;
+  at("layers-note").textContent = await layers.draw(selected, columns, options().axis);
+  replace(at("epochs"), epochTable(columns.epochs));
+}
+
+/** Follow the runs: ask again when something has changed, but not more often than once in a PAUSE. */
+function follow() {
+  let [changed, waiting, last] = [new Set(), null, 0];
+  const again = async () => {
+    last = Date.now();
+    const stale = [...changed];
+    changed = new Set();
+    try {
+      await load();
+      if (stale.includes(state.selected)) matrix.outdated(run(state.selected));
+      await show(stale);
+    } catch (error) {
+      fail(error);
+    }
+    waiting = changed.size ? setTimeout(again, PAUSE) : null;
+  };
+  listen("/api/runs/watch", (news) => {
+    news.changed.forEach((code) => changed.add(code));
+    if (!(news.changed.length || news.all) || waiting !== null) return;
+    waiting = setTimeout(again, Math.max(0, last + (document.hidden ? 5 : 1) * PAUSE - Date.now()));
+  });
+}
+
+for (const id of ["find", "order"]) at(id).addEventListener("input", list);
+for (const id of ["axis", "from", "to", "smoothing", "logarithm"]) at(id).addEventListener("input", () => {
+  at("smoothing-text").textContent = at("smoothing").value;
+  if (id === "axis") at("from").value = at("to").value = "";
+  show();
+});
+curves.places(at("curves"));
+layers.places(at("layers"));
+load().then(follow, fail);

@@ -1,0 +1,110 @@
+"""A trained network of a run, and its answers to the test images of the data that it learned from.
+
+open_checkpoint    the checkpoint of a run's folder
+settings_of        what it was trained with; it names the data set
+as_learned         the images as the network saw them
+beliefs            the network's probabilities for every class
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from groundup import inside
+from shared.contract import load_stage
+from shared.data.datasets import SIDE, Dataset
+from shared.data.normalisation import Normalisation
+from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
+from shared.training.runs import LAST
+
+DIGITS = tuple("0123456789")
+CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
+NAMES = {"mnist": DIGITS, "mnist-subset": DIGITS, "fashion-mnist": CLOTHES}
+"""The names of the classes of each data set."""
+
+AT_A_TIME = 1000
+"""Images in one forward pass of dense layers; this bounds the memory."""
+
+LAYERED_AT_A_TIME = 100
+"""The same for other networks, whose images grow to many channels on their way."""
+
+
+def open_checkpoint(run: Path) -> Checkpoint:
+    """The last checkpoint of a folder, or the checkpoint that is this file.
+
+    Raises CheckpointError, a ValueError, if there is none.
+    """
+    if not run.exists():
+        raise CheckpointError(f"there is no {run}; name the folder of a run, such as runs/stage2_numpy")
+    if run.is_dir() and not (run / LAST).is_file():
+        raise CheckpointError(
+            f"{run} holds no run: there is no {LAST} in it. `groundup train numpy --run-dir {run}` would make one"
+        )
+    return load_checkpoint(run / LAST if run.is_dir() else run)
+
+
+def settings_of(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    """The settings of the run that wrote the checkpoint, which name the data set.
+
+    Raises CheckpointError if they do not.
+    """
+    settings: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
+    if settings.get("dataset") not in NAMES or "data_dir" not in settings:
+        raise CheckpointError(
+            f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on. "
+            'A run from Python says so by Saving(..., notes={"dataset": "mnist-subset", "data_dir": None})'
+        )
+    return settings
+
+
+def check_fit(checkpoint: Checkpoint, name: str, classes: int) -> None:
+    """Raise CheckpointError if the network is not one for the images of the data set of this name."""
+    sizes = checkpoint.layer_sizes
+    if sizes[0] != SIDE * SIDE or sizes[-1] != classes:
+        raise CheckpointError(
+            f"{checkpoint.path} holds a network from {sizes[0]} inputs to {sizes[-1]} outputs, but {name} has "
+            f"images of {SIDE} by {SIDE} pixels in {classes} classes"
+        )
+
+
+def as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:
+    """The data set as the network learned from it: normalised, if the run did that."""
+    normalisation = Normalisation.from_notes(settings_of(checkpoint))
+    return data if normalisation is None else normalisation.dataset(data)
+
+
+def beliefs(
+    checkpoint: Checkpoint, x: np.ndarray, stage: str = "numpy", told: Callable[[int], None] | None = None
+) -> np.ndarray:
+    """The probabilities (n, classes) that the checkpoint's network gives x (n, features), as it learned from them.
+
+    The formulas of groundup/inside.py answer for a stack of dense layers. Any other network is built on `stage`.
+    told: called after each part with the number of images that are done
+    """
+    if checkpoint.architecture is None:
+        parameters, size = checkpoint.parameters, AT_A_TIME
+
+        def scores(part: np.ndarray) -> np.ndarray:
+            return inside.scores(parameters, checkpoint.activation, part.astype(parameters[0].dtype))
+    else:
+        size, floor = LAYERED_AT_A_TIME, load_stage(stage)
+        network = build_network(floor, checkpoint)
+
+        def scores(part: np.ndarray) -> np.ndarray:
+            outputs = network.forward(floor.arrays.asarray(part.astype(checkpoint.dtype), checkpoint.dtype))
+            return np.array(floor.arrays.to_host(outputs))
+
+    found = []
+    for start, part in _parts(x, size):
+        found.append(inside.probabilities(scores(part)))
+        if told is not None:
+            told(start + len(part))
+    return np.concatenate(found)
+
+
+def _parts(x: np.ndarray, size: int) -> Iterator[tuple[int, np.ndarray]]:
+    return ((start, x[start : start + size]) for start in range(0, len(x), size))

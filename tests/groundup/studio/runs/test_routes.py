@@ -1,0 +1,93 @@
+"""The addresses of the page Runs, through a real server."""
+
+import json
+import shutil
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from tests.studio_server import RunningStudio
+
+
+def code(server: RunningStudio, name: str = "small") -> str:
+    [found] = [each["code"] for each in server.get("/api/runs/list")["runs"] if each["name"] == name]
+    return found
+
+
+def test_a_run_is_listed_with_its_columns_and_its_mistakes(small: Path, studio_server: RunningStudio) -> None:
+    listed = studio_server.get("/api/runs/list")
+    assert [each["name"] for each in listed["runs"]] == ["small"]
+    assert listed["folders"] == [str(small.parent)]
+    run = code(studio_server)
+    columns = studio_server.get(f"/api/runs/curves?run={run}")
+    assert columns["trouble"] == []
+    assert columns["steps"]["step"][-1] == 170
+    assert columns["epochs"]["step"] == [85, 170]
+    for _ in range(200):
+        matrix = studio_server.get(f"/api/runs/mistakes?run={run}")
+        if matrix["state"] == "ready":
+            break
+        time.sleep(0.05)
+    counts = matrix["counts"]
+    cell = studio_server.get(f"/api/runs/cell?run={run}&label=3&prediction=5")
+    assert cell["count"] == counts[3][5]
+    surest = studio_server.get(f"/api/runs/surest?run={run}&count=3")
+    assert len(surest["images"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("curves", "there is no such run"),
+        ("curves?run=..%2F..%2Fetc", "there is no such run"),
+        ("mistakes?run=%00", "there is no such run"),
+        ("cell?run={code}&label=x&prediction=1", "label: expected a whole number, got 'x'"),
+        ("cell?run={code}&label=1&prediction=-1", "prediction: expected a whole number"),
+        ("cell?run={code}&label=10&prediction=1", "the classes are 0 to 9"),
+        ("surest?run={code}&count=1e9", "count: expected a whole number"),
+    ],
+)
+def test_wrong_questions_are_refused_with_a_sentence(
+    small: Path, studio_server: RunningStudio, path: str, sentence: str
+) -> None:
+    run = code(studio_server)
+    for _ in range(200):
+        if "cell" not in path or studio_server.get(f"/api/runs/mistakes?run={run}")["state"] == "ready":
+            break
+        time.sleep(0.05)
+    assert sentence in studio_server.refused(f"/api/runs/{path.format(code=run)}")
+
+
+def test_a_run_that_grows_or_comes_or_goes_is_told(small: Path, studio_server: RunningStudio) -> None:
+    run = code(studio_server)
+
+    def change() -> None:
+        time.sleep(0.7)
+        with open(small / "steps.jsonl", "a") as file:
+            file.write("\n")
+        time.sleep(0.7)
+        shutil.copytree(small, small.parent / "another")
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    first, second, third = studio_server.events("/api/runs/watch", 3)
+    thread.join()
+    assert first == {"changed": [], "all": False}
+    assert second == {"changed": [run], "all": False}
+    assert third["all"]
+    assert len(third["changed"]) == 1
+
+
+def test_a_name_from_the_disk_is_data(small: Path, studio_server: RunningStudio) -> None:
+    name = "<img src=x onerror=alert(1)>"
+    small.rename(small.parent / name)
+    assert code(studio_server, name)
+    page: Any = studio_server.ask("GET", "/runs")
+    assert page.status == 200
+    assert b"onerror" not in page.body
+    assert quote(name).encode() not in page.body
+    json.dumps(studio_server.get("/api/runs/list"), allow_nan=False)
