@@ -1,6 +1,7 @@
 """Data sets: reading, fetching and making them, and the batches that a training takes from them.
 
 idx            the IDX files of MNIST
+inflating      gzip files, read in pieces
 datasets       MNIST, Fashion-MNIST and the bundled subset, by name
 download       fetches and checks the full sets
 synthetic      XOR, two clouds, circles, spirals

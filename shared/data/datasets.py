@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shared.data.download import SOURCES, download
+from shared.data.download import FULL_SIZES, SOURCES, download
 from shared.data.idx import DataError, content_sha256, read_idx
 from shared.machine import caches
 
@@ -152,7 +152,7 @@ def _missing(name: str, root: Path, found: dict[str, Path]) -> DataError:
 
 def _refuse_other_set(name: str, train_labels: Path) -> None:
     """All sets use the same file names: a folder of one would otherwise pass, silently, for another."""
-    digest = content_sha256(train_labels)
+    digest = content_sha256(train_labels, _most(train_labels))
     for other, source in SOURCES.items():
         if other != name and digest == source.sha256[TRAIN_FILES[1]]:
             raise DataError(
@@ -161,13 +161,18 @@ def _refuse_other_set(name: str, train_labels: Path) -> None:
             )
 
 
+def _most(path: Path) -> int:
+    """The most bytes that the content of this file may have: those of the full sets, which are the largest."""
+    return FULL_SIZES[path.name.removesuffix(".gz")]
+
+
 def _read(name: str, paths: dict[str, Path]) -> Dataset:
     train, test = (_read_split(paths[images], paths[labels]) for images, labels in (TRAIN_FILES, TEST_FILES))
     return Dataset(name, train, test, CLASSES)
 
 
 def _read_split(images_path: Path, labels_path: Path) -> Split:
-    images, labels = read_idx(images_path), read_idx(labels_path)
+    images, labels = read_idx(images_path, _most(images_path)), read_idx(labels_path, _most(labels_path))
     if images.dtype != np.uint8 or images.shape[1:] != (SIDE, SIDE):
         raise DataError(
             f"{images_path}: expected images, uint8 of shape (n, {SIDE}, {SIDE}), "

@@ -8,17 +8,20 @@ differently, and some servers send it unpacked.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-from shared.data.idx import DataError, content_sha256
+from shared.data.idx import MOST_BYTES, DataError, content_sha256
 
 TIMEOUT_SECONDS = 30
 """How long a mirror may stay silent before the next is tried."""
+
+PACKING = 4096
+"""Bytes by which a gzip file can be longer than its content, besides a thousandth of it."""
 
 
 @dataclass(frozen=True)
@@ -27,10 +30,25 @@ class Source:
 
     mirrors: addresses of folders, ending in a slash, tried in this order.
     sha256: IDX file name (without .gz) -> SHA-256 of the uncompressed content, in hex.
+    sizes: IDX file name -> bytes of that content; more are neither downloaded nor read.
     """
 
     mirrors: Sequence[str]
     sha256: Mapping[str, str]
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    def most(self, file: str) -> int:
+        """The most bytes that the content of an IDX file may have."""
+        return self.sizes.get(file, MOST_BYTES)
+
+
+FULL_SIZES = {
+    "train-images-idx3-ubyte": 16 + 60_000 * 28 * 28,
+    "train-labels-idx1-ubyte": 8 + 60_000,
+    "t10k-images-idx3-ubyte": 16 + 10_000 * 28 * 28,
+    "t10k-labels-idx1-ubyte": 8 + 10_000,
+}
+"""The files of both sets, and the bytes of their contents: a header, then a byte for each pixel or label."""
 
 
 SOURCES = {
@@ -45,6 +63,7 @@ SOURCES = {
             "t10k-images-idx3-ubyte": "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
             "t10k-labels-idx1-ubyte": "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
         },
+        sizes=FULL_SIZES,
     ),
     "fashion-mnist": Source(
         mirrors=(
@@ -57,6 +76,7 @@ SOURCES = {
             "t10k-images-idx3-ubyte": "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
             "t10k-labels-idx1-ubyte": "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
         },
+        sizes=FULL_SIZES,
     ),
 }
 
@@ -82,13 +102,13 @@ def _download_one(file: str, folder: Path, source: Source) -> None:
 
         def fetch_checked(url: str, output_file: str, caller: Any) -> None:
             # pooch calls this with a temporary name and renames it only if nothing is raised.
-            _fetch(url, output_file)
-            _check(Path(output_file), source.sha256[file])
+            _fetch(url, output_file, source.most(file))
+            _check(Path(output_file), source.sha256[file], source.most(file))
 
         try:
             pooch.retrieve(url, known_hash=None, fname=f"{file}.gz", path=folder, downloader=fetch_checked)
             return
-        except (OSError, DataError) as error:  # requests' errors are OSErrors
+        except (OSError, ValueError) as error:  # requests' errors are OSErrors; a DataError is a ValueError
             failures.append(f"{url}: {error}")
     raise DataError(
         f"could not download {file}.gz into {folder}; tried {len(failures)} mirror(s): {'; '.join(failures)}. "
@@ -96,9 +116,9 @@ def _download_one(file: str, folder: Path, source: Source) -> None:
     )
 
 
-def _check(path: Path, sha256: str) -> None:
+def _check(path: Path, sha256: str, most: int) -> None:
     try:
-        came = content_sha256(path)
+        came = content_sha256(path, most)
     except DataError as error:
         # Without the temporary file's name, which means nothing to the reader and is gone by then.
         raise DataError(str(error).removeprefix(f"{path}: ")) from error
@@ -106,14 +126,53 @@ def _check(path: Path, sha256: str) -> None:
         raise DataError(f"expected content with SHA-256 {sha256}, but {came} came")
 
 
-def _fetch(url: str, output_file: str) -> None:
+def _fetch(url: str, output_file: str, most: int) -> None:
+    """Download into a file. Raises DataError as soon as more comes than content of `most` bytes can need."""
     import pooch
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    options: dict[str, Any] = {
+        "headers": {"Accept-Encoding": "identity"},  # the .gz as it is: a second packing on the way would save nothing
+        "hooks": {"response": _refuse_packed},
+    }
+    with (
+        Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress,
+        _Limited(output_file, most + most // 1000 + PACKING) as output,
+    ):
         bar = _Bar(progress, url.rpartition("/")[2])
-        pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT_SECONDS)(url, output_file, None)
+        fetch = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT_SECONDS, **options)
+        fetch(url, output, None)
+
+
+def _refuse_packed(response: Any, *args: Any, **options: Any) -> None:
+    """Raise DataError for an answer that is packed several times over: a few bytes of it fill the memory."""
+    packed = response.headers.get("Content-Encoding", "")
+    if "," in packed:
+        raise DataError(f"expected a file as it is, or packed once on the way, but it was packed as {packed[:60]!r}")
+
+
+class _Limited:
+    """A new file that takes only so many bytes. Raises DataError for more."""
+
+    def __init__(self, path: str, most: int) -> None:
+        self._path, self._left, self._most = path, most, most
+
+    def __enter__(self) -> _Limited:
+        self._file = open(self._path, "wb")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def write(self, data: bytes) -> int:
+        self._left -= len(data)
+        if self._left < 0:
+            raise DataError(f"expected at most {self._most:,} bytes, but more came")
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
 
 
 class _Bar:

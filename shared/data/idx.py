@@ -10,22 +10,25 @@ An IDX file is one array, big-endian throughout:
 
 The format is described at http://yann.lecun.com/exdb/mnist/. Files usually come gzipped; gzip adds a
 checksum of the content, so that a flipped bit is noticed. A header can claim any size at all, so memory
-is only ever taken for bytes that have arrived.
+is only ever taken for bytes that have arrived, and a limit says how many may arrive: a small .gz can hold gigabytes.
 """
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import math
+import os
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import Any, Protocol
 
 import numpy as np
+
+from shared.data.inflating import Inflated
+from shared.machine import regular
 
 ELEMENT_TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 """The format's type byte -> NumPy's name for the same thing, big-endian."""
@@ -36,22 +39,36 @@ MAX_DIMENSIONS = 32
 GZIP_MAGIC = b"\x1f\x8b"
 CHUNK = 1 << 20
 
+MOST_BYTES = 1 << 28
+"""Of the content of a file of which it is not known how long it should be: five times the largest file of MNIST."""
+
+
+class Stream(Protocol):
+    """What a file's content is read from."""
+
+    def read(self, count: int, /) -> bytes:
+        """Between 1 and `count` bytes, or none at the end."""
+
 
 class DataError(ValueError):
     """A data file is missing, damaged or not what it should be; the message names it and says what to do."""
 
 
-def read_idx(path: str | PathLike[str]) -> np.ndarray:
+def read_idx(path: str | PathLike[str], most: int = MOST_BYTES) -> np.ndarray:
     """The array in an IDX file, gzipped or not (told apart by content, not by name).
 
+    most: bytes of content that are read; the environment variable GROUNDUP_LARGEST_FILE raises it
     Returns an array of the file's shape and element type, in this machine's byte order, writable.
     Raises DataError, naming the file, where it is missing or unreadable, is not IDX, is shorter or longer
-    than its header says, has a dimension of zero, or fails gzip's checksum.
+    than its header says, has a dimension of zero, fails gzip's checksum, or has more than `most` bytes.
     """
     path = Path(path)
+    most = regular.largest(most)
     with open_content(path) as stream:
         dtype, shape = _read_header(stream, path)
         expected = math.prod(shape) * dtype.itemsize
+        if 4 + 4 * len(shape) + expected > most:
+            raise _too_long(path, f"its header says {_times(shape)} elements of {dtype.name}, {expected:,} bytes", most)
         # One byte more than expected: it shows surplus, and reaching the end is what makes gzip verify its checksum.
         data = _read_up_to(stream, expected + 1)
     if len(data) != expected:
@@ -63,39 +80,49 @@ def read_idx(path: str | PathLike[str]) -> np.ndarray:
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 
-def content_sha256(path: str | PathLike[str]) -> str:
+def content_sha256(path: str | PathLike[str], most: int = MOST_BYTES) -> str:
     """The SHA-256, in hex, of the file's content: of what is inside, where the file is gzipped.
 
-    The same data gzipped by two programs differs as a file and agrees in content.
-    Raises DataError as `read_idx` does for a file that is missing, unreadable or damaged gzip.
+    The same data gzipped by two programs differs as a file and agrees in content. most: as for `read_idx`
+    Raises DataError as `read_idx` does for a file that is missing, unreadable, damaged gzip or too long.
     """
-    with open_content(Path(path)) as stream:
-        # A GzipFile reads as any binary file does; the type stubs are narrower than file_digest's needs.
-        return hashlib.file_digest(cast(Any, stream), "sha256").hexdigest()
+    path, most = Path(path), regular.largest(most)
+    digest, came = hashlib.sha256(), 0
+    with open_content(path) as stream:
+        while chunk := stream.read(CHUNK):
+            digest.update(chunk)
+            came += len(chunk)
+            if came > most:
+                raise _too_long(path, "its content has more", most)
+    return digest.hexdigest()
 
 
 @contextmanager
-def open_content(path: Path) -> Iterator[IO[bytes]]:
+def open_content(path: Path) -> Iterator[Stream]:
     """The file opened for reading bytes, inflated on the way where it is gzipped.
 
     Errors while opening and while reading inside the `with` block become DataError.
     """
     try:
-        with open(path, "rb") as file:
-            if file.peek(2)[:2] == GZIP_MAGIC:
-                with gzip.GzipFile(fileobj=file) as inflated:
-                    yield cast(IO[bytes], inflated)
-            else:
-                yield file
+        with regular.opened(path) as file:
+            magic = file.read(2)
+            file.seek(0, os.SEEK_SET)
+            yield Inflated(file) if magic == GZIP_MAGIC else file
     except FileNotFoundError:
         raise DataError(f"{path}: expected an IDX file, but there is no such file") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, zlib.error) as error:
         raise DataError(f"{path}: the gzip data is damaged ({error}); get a fresh copy") from error
+    except regular.NoRegularFile as error:
+        raise DataError(str(error)) from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
 
 
-def _read_header(stream: IO[bytes], path: Path) -> tuple[np.dtype[Any], tuple[int, ...]]:
+def _too_long(path: Path, why: str, most: int) -> DataError:
+    return DataError(f"{path}: expected at most {most:,} bytes, but {why}; get a fresh copy, or {regular.remedy()}")
+
+
+def _read_header(stream: Stream, path: Path) -> tuple[np.dtype[Any], tuple[int, ...]]:
     magic = _read_up_to(stream, 4)
     if len(magic) < 4:
         raise DataError(f"{path}: expected an IDX file, which starts with 4 bytes, but it holds {len(magic)}")
@@ -117,7 +144,7 @@ def _read_header(stream: IO[bytes], path: Path) -> tuple[np.dtype[Any], tuple[in
     return np.dtype(ELEMENT_TYPES[type_code]), shape
 
 
-def _read_up_to(stream: IO[bytes], count: int) -> bytearray:
+def _read_up_to(stream: Stream, count: int) -> bytearray:
     """At most count bytes, in chunks: a large count costs nothing where the bytes do not exist."""
     data = bytearray()
     while len(data) < count:

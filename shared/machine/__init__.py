@@ -11,6 +11,8 @@ own_process    this process: its memory, its processor time, and a mark to know 
 nvml           how busy the NVIDIA GPUs are
 processes      child processes with limits of time and output
 atomic         writes a file whole or not at all
+regular        opens regular files alone, and reads only so much of one
+strict_json    JSON of a stranger, read with limits
 
 All of them import without NumPy and without any other package, so that `groundup doctor` can use them everywhere.
 """

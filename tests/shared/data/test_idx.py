@@ -121,7 +121,7 @@ def test_a_header_that_claims_a_huge_array_takes_no_memory(tmp_path: Path, suffi
     path = write(tmp_path / f"array{suffix}", huge + bytes(100))
     tracemalloc.start()
     try:
-        with pytest.raises(DataError, match="but only 100 follow"):
+        with pytest.raises(DataError, match="expected at most 268,435,456 bytes, but its header says 4294967295 x"):
             read_idx(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -154,7 +154,7 @@ def test_a_missing_file_is_a_data_error_that_names_it(tmp_path: Path):
 
 
 def test_a_folder_in_a_files_place_is_a_data_error(tmp_path: Path):
-    with pytest.raises(DataError, match="cannot be read"):
+    with pytest.raises(DataError, match=f"{tmp_path} is a folder, expected a regular file"):
         read_idx(tmp_path)
 
 

@@ -1,0 +1,156 @@
+"""Data files of strangers: small ones that claim or hold gigabytes, and names that stand for something else."""
+
+import gzip
+import hashlib
+import os
+import struct
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shared.data.datasets import FILES, load_dataset
+from shared.data.download import Source, download
+from shared.data.idx import DataError, content_sha256, read_idx
+from tests.shared.data.idx_files import idx_bytes, small_mnist, write
+
+ZEROS = gzip.compress(bytes(64 << 20), 9)
+"""64 MB in 64 kB."""
+
+
+@contextmanager
+def small_and_quick() -> Iterator[None]:
+    """Fails for more than 8 MB or 5 seconds."""
+    tracemalloc.start()
+    began = time.perf_counter()
+    try:
+        yield
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+        assert time.perf_counter() - began < 5.0
+    finally:
+        tracemalloc.stop()
+
+
+def bomb(path: Path, header: bytes) -> Path:
+    """A file of 10 MB that holds 10 GB after its header."""
+    path.parent.mkdir(exist_ok=True)
+    with path.open("wb") as file:
+        file.write(gzip.compress(header))
+        for _ in range(160):
+            file.write(ZEROS)
+    return path
+
+
+def test_a_bomb_that_tells_its_size_honestly_is_refused_at_once(tmp_path: Path) -> None:
+    for name, count in (("train", 13_000_000), ("t10k", 5)):
+        bomb(tmp_path / f"{name}-images-idx3-ubyte.gz", struct.pack(">HBB3I", 0, 8, 3, count, 28, 28))
+        write(tmp_path / f"{name}-labels-idx1-ubyte.gz", idx_bytes(np.zeros(5, np.uint8)))
+    with (
+        small_and_quick(),
+        pytest.raises(DataError, match="at most 47,040,016 bytes, but its header says 13000000 x 28"),
+    ):
+        load_dataset("mnist", tmp_path)
+
+
+def test_a_bomb_among_the_labels_is_not_inflated_for_its_checksum(tmp_path: Path) -> None:
+    for name, array in small_mnist().items():
+        write(tmp_path / f"{name}.gz", idx_bytes(array))
+    bomb(tmp_path / f"{FILES[1]}.gz", struct.pack(">HBBI", 0, 8, 1, 12))
+    with small_and_quick(), pytest.raises(DataError, match="at most 60,008 bytes, but its content has more"):
+        load_dataset("mnist", tmp_path)
+
+
+def test_content_of_unknown_length_has_a_limit_that_can_be_raised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(tmp_path / "array.gz", idx_bytes(np.arange(2000, dtype=np.int16)))
+    with pytest.raises(DataError, match=r"at most 1,000 bytes, .* 4,000 bytes; .*GROUNDUP_LARGEST_FILE"):
+        read_idx(path, most=1000)
+    with pytest.raises(DataError, match="at most 1,000 bytes, but its content has more"):
+        content_sha256(path, most=1000)
+    monkeypatch.setenv("GROUNDUP_LARGEST_FILE", "5000")
+    assert len(read_idx(path, most=1000)) == 2000
+    assert content_sha256(path, most=1000) == hashlib.sha256(idx_bytes(np.arange(2000, dtype=np.int16))).hexdigest()
+    monkeypatch.setenv("GROUNDUP_LARGEST_FILE", "much")
+    with pytest.raises(ValueError, match="GROUNDUP_LARGEST_FILE: expected a number of bytes, got 'much'"):
+        read_idx(path)
+
+
+def test_a_gzip_header_without_an_end_and_parts_without_number_take_no_time(tmp_path: Path) -> None:
+    long_name = tmp_path / "long.gz"
+    long_name.write_bytes(b"\x1f\x8b\x08\x08\0\0\0\0\0\xff" + b"a" * (40 << 20))
+    many_parts = tmp_path / "many.gz"
+    many_parts.write_bytes(gzip.compress(b"") * 1_000_000)
+    with small_and_quick():
+        with pytest.raises(DataError, match=r"damaged \(it ends before its content does"):
+            read_idx(long_name)
+        with pytest.raises(DataError, match="more than 10,000 parts"):
+            read_idx(many_parts)
+
+
+def test_a_file_of_several_gzip_parts_with_padding_is_one(tmp_path: Path) -> None:
+    content = idx_bytes(np.arange(200, dtype=np.uint8))
+    path = tmp_path / "parts.gz"
+    parts = [gzip.compress(content[i : i + 50]) for i in range(0, len(content), 50)]
+    path.write_bytes(b"".join(parts) + gzip.compress(b"") + bytes(600_000))
+    np.testing.assert_array_equal(read_idx(path), np.arange(200))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_a_fifo_or_a_device_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(DataError, match=r"fifo is a FIFO \(a named pipe\), expected a regular file"):
+        read_idx(tmp_path / "fifo")
+    with pytest.raises(DataError, match="/dev/zero is a device, expected a regular file"):
+        read_idx("/dev/zero")
+
+
+@pytest.fixture(params=["endless", "announced", "packed twice", "a length that is none"])
+def hostile(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, str, list[int]]]:
+    """(kind, address of a server, [bytes sent]) of a server that sends what it should not."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    sent = [0]
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            if request.param == "announced":
+                self.send_header("Content-Length", str(10**15))
+            if request.param == "a length that is none":
+                self.send_header("Content-Length", "many")
+            if request.param == "packed twice":
+                self.send_header("Content-Encoding", "gzip, gzip")
+            self.end_headers()
+            try:
+                while True:
+                    self.wfile.write(bytes(1 << 16))
+                    sent[0] += 1 << 16
+            except OSError:
+                return
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Keep the test's output to itself."""
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield request.param, f"http://127.0.0.1:{http.server_port}/", sent
+    http.shutdown()
+    http.server_close()
+    thread.join()
+
+
+def test_a_download_stops_at_the_size_that_is_expected(hostile: tuple[str, str, list[int]], tmp_path: Path) -> None:
+    kind, address, sent = hostile
+    source = Source((address,), {FILES[1]: "0" * 64}, {FILES[1]: 60_008})
+    said = {"packed twice": "packed once on the way", "a length that is none": "invalid literal|many"}
+    with pytest.raises(DataError, match=said.get(kind, "expected at most 64,164 bytes, but more came")):
+        download([FILES[1]], tmp_path, source)
+    assert list(tmp_path.iterdir()) == []
+    assert sent[0] < 32 << 20  # what fits into the buffers of the connection
