@@ -7,7 +7,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
+from shared.terminal import TextConsole
+from shared.text import printable
 
 SELDOM = 2.0
 """Seconds between two lines of a log at the least, for work of hundreds of small steps."""
@@ -21,7 +22,7 @@ def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callab
     once; to stderr where standard output is kept for one JSON document.
     first: said before the first call, on a terminal alone; every: the least seconds between two lines
     """
-    to_terminal = Console(stderr=True)
+    to_terminal = TextConsole(stderr=True)
     lines = sys.stderr if json else sys.stdout
     before = float("-inf")
 
@@ -30,7 +31,7 @@ def as_it_goes(first: str, *, json: bool, every: float = 0.0) -> Iterator[Callab
         status.update(what)
         if not lines.isatty() and not (json and to_terminal.is_terminal) and time.monotonic() - before >= every:
             before = time.monotonic()
-            print(what, file=lines, flush=True)
+            print(printable(what), file=lines, flush=True)
 
     with to_terminal.status(first) as status:
         yield say

@@ -36,6 +36,7 @@ try:
     from groundup.course.judging.verdict import told_once
     from groundup.crash import crashed
     from shared.contract import StageUnavailable
+    from shared.text import printable
 
     if find_spec("matplotlib") is None:  # asked now, so that nothing is measured that cannot be drawn afterwards
         raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
@@ -135,5 +136,6 @@ def _folder_is_gone() -> bool:
 
 def fail(message: str, notes: Sequence[str] = ()) -> NoReturn:
     """Print the message as one line on stderr and the notes below it, and exit with code 2."""
-    print(f"error: {' '.join(message.split())}", *notes, sep="\n", file=sys.stderr)
+    said = [f"error: {' '.join(message.split())}", *notes]
+    print(*map(printable, said), sep="\n", file=sys.stderr)
     sys.exit(2)

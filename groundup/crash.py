@@ -14,6 +14,7 @@ import traceback
 from typing import NoReturn
 
 from groundup import __version__
+from shared.text import one_line
 
 SOFTWARE_ERROR = 70
 """The exit code of a mistake in the program itself: EX_SOFTWARE of sysexits.h."""
@@ -24,7 +25,7 @@ def crashed(error: BaseException) -> NoReturn:
     told = "".join(traceback.format_exception(error))
     if os.environ.get("GROUNDUP_TRACEBACK"):
         print(told, end="", file=sys.stderr)
-    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    what = one_line(f"{type(error).__name__}: {error}")
     print(f"error: groundup made a mistake of its own ({what}). {_kept(told)}", file=sys.stderr)
     sys.exit(SOFTWARE_ERROR)
 

@@ -31,6 +31,7 @@ from shared.contract import NetworkLike, Stage, layered_architecture
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
 from shared.layers import times
+from shared.terminal import TextConsole
 from shared.training.metrics import EpochRecord
 from shared.training.settings import Hooks, TrainingSettings
 
@@ -68,7 +69,7 @@ def watching(
     hooks: what the training would call without a view. The lines that on_start and on_epoch print stand above the view.
     console: None for stdout. If it cannot show the view, the block gets `hooks` as they are.
     """
-    console = console or Console()
+    console = console or TextConsole()
     if not can_show(console):
         yield hooks
         return

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
 from groundup.race import without_convolutions
@@ -33,6 +32,7 @@ from shared.profile.found import Profile
 from shared.profile.measure import Effort
 from shared.profile.roofs import Roofs
 from shared.profile.trace import trace
+from shared.terminal import TextConsole
 
 CLASSES = 10
 C_FLOOR = "stage3_c"
@@ -183,7 +183,7 @@ class _Bar:
     """A bar on standard error where that is a terminal. No thread draws it, which would disturb what is timed."""
 
     def __init__(self, parts: int) -> None:
-        console = Console(stderr=True)
+        console = TextConsole(stderr=True)
         columns = TextColumn("{task.description}"), BarColumn(bar_width=24), TaskProgressColumn()
         self._progress = Progress(
             *columns, console=console, disable=not console.is_terminal, transient=True, auto_refresh=False

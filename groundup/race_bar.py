@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shared.contract import Stage
+from shared.terminal import TextConsole
 
 REDRAW_EVERY = 0.2
 """Seconds between two drawings of the bar."""
@@ -18,7 +18,7 @@ class RaceBar:
     """A bar over all steps of each stage. steps: of one stage, in all epochs."""
 
     def __init__(self, epochs: int, steps_per_epoch: int) -> None:
-        console = Console(stderr=True)
+        console = TextConsole(stderr=True)
         columns = (
             TextColumn("{task.description:<24}"),
             BarColumn(),

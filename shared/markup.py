@@ -1,6 +1,7 @@
 """HTML and style sheets out of Python calls, for every page and picture that this project writes.
 
 tag, join           markup that is escaped by construction: a text is a text until it is an Html
+escape              the same for markup that is written by hand
 table, scrolling    boxes that scroll sideways where they do not fit, so that the page does not
 palettes            colours with names, each with a value for a light and one for a dark screen
 """
@@ -8,7 +9,9 @@ palettes            colours with names, each with a value for a light and one fo
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from html import escape
+from html import escape as _escape
+
+from shared.text import printable
 
 Palette = Mapping[str, tuple[str, str]]
 """Name of a colour -> what it is on a light and on a dark screen."""
@@ -35,6 +38,11 @@ def tag(name: str, /, *children: str, **attributes: str | int) -> Html:
 def join(*children: str) -> Html:
     """The children one after the other; what is not Html is escaped."""
     return Html("".join(each if isinstance(each, Html) else escape(each) for each in children))
+
+
+def escape(text: str) -> str:
+    """The text as markup shows it: no character of it is markup, and none does anything (shared/text.py)."""
+    return _escape(printable(text))
 
 
 def table(

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from groundup.bench_plan import plan_for
 from groundup.commands.bench_compare import bench_compare_command
@@ -23,6 +22,7 @@ from shared.bench.running.progress import Bar, Guessing
 from shared.bench.running.session import Session
 from shared.machine.environment import describe, emulation
 from shared.numbers import plural
+from shared.terminal import TextConsole, say
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
 
@@ -93,7 +93,7 @@ def bench(
     path = out / "results.json"
 
     if kernels := beforehand.kernels_of(plan):
-        typer.echo(beforehand.prepare(kernels).line(), err=True)
+        say(beforehand.prepare(kernels).line(), err=True)
 
     def keep(results: Results) -> None:
         write_json(path, as_document(results))
@@ -102,7 +102,7 @@ def bench(
         session = Session(plan, keep, bar, _command(), unavailable=unavailable)
         results = session.run(predict=predict)
     if not results.complete:
-        typer.echo(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
+        say(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
     from shared.charts import book  # here, as groundup/cli.py says
     from shared.charts.report import page  # here, as groundup/cli.py says
 
@@ -110,10 +110,10 @@ def bench(
     book.save_all(charts, out)
     report = page.write(results, charts, out / "report.html", saved=out)
     if as_json_:
-        typer.echo(as_json(as_document(results)), nl=False)
+        say(as_json(as_document(results)), nl=False)
     else:
         _show(results)
-        typer.echo(f"Written to {out}: {path.name}, {report.name} and {plural(len(charts), 'chart')} (PNG and SVG)")
+        say(f"Written to {out}: {path.name}, {report.name} and {plural(len(charts), 'chart')} (PNG and SVG)")
     if not results.complete:
         raise typer.Exit(2)
 
@@ -140,7 +140,7 @@ def _command() -> str:
 
 
 def _show(results: Results) -> None:
-    console = Console()
+    console = TextConsole()
 
     def say(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)

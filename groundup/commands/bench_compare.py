@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from shared.bench.measuring.rows import BenchRow
@@ -29,6 +27,7 @@ from shared.bench.records.document import Results, load
 from shared.bench.records.results import as_json
 from shared.machine.environment import describe
 from shared.numbers import duration, noise_text, size_of, three_digits
+from shared.terminal import TextConsole, say
 
 LISTED = 12
 """The largest number of rows of only one file that are named."""
@@ -38,32 +37,32 @@ def bench_compare_command(old: Path, new: Path, all_: bool, as_json: bool) -> No
     """Print the differences between two results files. all_: equal rows, too; as_json: print JSON instead of tables."""
     before, after = load(old), load(new)
     if as_json:
-        typer.echo(_json(before, after), nl=False)
+        say(_json(before, after), nl=False)
         return
-    console = Console()
+    console = TextConsole()
 
-    def say(text: str, **style: Any) -> None:
+    def tell(text: str, **style: Any) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True, **style)
 
-    say(f"old: {old}: {_origin(before)}")
-    say(f"new: {new}: {_origin(after)}")
+    tell(f"old: {old}: {_origin(before)}")
+    tell(f"new: {new}: {_origin(after)}")
     for warning in warnings(before, after):
-        say(f"warning: {warning}")
+        tell(f"warning: {warning}")
     if differing := machines(before, after):
-        say("\nWhat else differs", style="bold")
+        tell("\nWhat else differs", style="bold")
         console.print(_facts(differing))
     groups = by_verdict(compare(before, after))
     for (verdict, basis), heading in HEADINGS.items():
         mine = [each for each in groups[verdict] if basis in ("", each.basis)]
         if mine and (all_ or verdict != SAME):
-            say(f"\n{heading}", style="bold")
+            tell(f"\n{heading}", style="bold")
             console.print(_table(mine))
-    say("")
+    tell("")
     for text in _summary(groups, all_):
-        say(text)
+        tell(text)
     for rows, which in ((only_in(before, after), "old"), (only_in(after, before), "new")):
         if rows:
-            say(f"only in the {which} file: {_names(rows)}")
+            tell(f"only in the {which} file: {_names(rows)}")
 
 
 def _json(before: Results, after: Results) -> str:

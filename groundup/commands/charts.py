@@ -11,6 +11,7 @@ from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import load, read_json
 from shared.bench.records.results import results_folder
 from shared.numbers import plural
+from shared.terminal import say
 
 PAGE = "report.html"
 
@@ -49,11 +50,11 @@ def charts(
     book.save_all(drawn, folder)
     written = page.write(found, drawn, folder / PAGE, saved=folder)
     if not drawn:
-        typer.echo(f"too little was measured for a figure; the tables are in {written}")
+        say(f"too little was measured for a figure; the tables are in {written}")
         return
     names = ", ".join(chart.name for chart in drawn)
-    typer.echo(f"{plural(len(drawn), 'figure')} in {folder}, each as .png, .svg, -dark.png and -dark.svg: {names}")
-    typer.echo(f"all of them and the tables: {written}")
+    say(f"{plural(len(drawn), 'figure')} in {folder}, each as .png, .svg, -dark.png and -dark.svg: {names}")
+    say(f"all of them and the tables: {written}")
 
 
 def _gpu_charts(report: Path, out: Path | None) -> None:
@@ -63,6 +64,6 @@ def _gpu_charts(report: Path, out: Path | None) -> None:
 
     drawn = gpu_report.draw(document, folder)
     if not drawn:
-        typer.echo("too little was measured for a figure")
+        say("too little was measured for a figure")
         return
-    typer.echo(f"{plural(len(drawn), 'file')} in {folder}: {', '.join(chart['file'] for chart in drawn)}")
+    say(f"{plural(len(drawn), 'file')} in {folder}: {', '.join(chart['file'] for chart in drawn)}")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from shared.bench.records.results import as_json
 from shared.checks.gradients import LIMIT
 from shared.contract import STAGES, load_stage
 from shared.numbers import two_digits
+from shared.terminal import TextConsole, say
 
 
 def check(
@@ -73,14 +73,14 @@ def check(
         raise ValueError(f"{'--kernel' if kernel else '--arch'} belongs to --compile")
     chosen, left_out = (named_stages(stages), {}) if stages else all_stages()
     expected = load_stage(reference)
-    with as_it_goes("checking", json=as_json_) as say:
-        found = checking.check(chosen, expected, settings, left_out, lambda what: say(f"checking {what}"))
+    with as_it_goes("checking", json=as_json_) as tell:
+        found = checking.check(chosen, expected, settings, left_out, lambda what: tell(f"checking {what}"))
     if as_json_:
-        typer.echo(as_json(checking.document(found)), nl=False)
+        say(as_json(checking.document(found)), nl=False)
     else:
         _show(found)
     if not found.ok:
-        typer.echo(checking.failure_report(found), err=True)
+        say(checking.failure_report(found), err=True)
         raise typer.Exit(1)
 
 
@@ -91,7 +91,7 @@ def _compile(kernels: Sequence[str], architectures: Sequence[str], dtype: str | 
 
 
 def _show(found: Findings) -> None:
-    console = Console()
+    console = TextConsole()
     table = _table(f"Compared with {found.reference} in float64", ("stage", "level"), ("checks", "worst"))
     for report in found.reports:
         for i, level in enumerate(report.levels()):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.text import Text
 
 from groundup.doctor import Diagnosis, diagnose
 from groundup.doctor.report import FIX, lines, outcome
 from shared.bench.records.results import as_json
+from shared.terminal import TextConsole, say
 
 COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 """The colour of each status; the word is printed, too, because not every screen and reader shows colours."""
@@ -33,7 +33,7 @@ def doctor(
     """
     diagnosis = diagnose()
     if as_json_:
-        typer.echo(as_json(diagnosis.as_dict()), nl=False)
+        say(as_json(diagnosis.as_dict()), nl=False)
     else:
         _show(diagnosis)
     if not diagnosis.ok:
@@ -41,7 +41,7 @@ def doctor(
 
 
 def _show(diagnosis: Diagnosis) -> None:
-    console = Console()
+    console = TextConsole()
     width = max(len(about) for _, about, _ in lines(diagnosis))
     for status, about, text in lines(diagnosis):
         if status == "fix":

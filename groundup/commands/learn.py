@@ -44,6 +44,7 @@ from groundup.course.rules.solutions import difference, open_solution
 from groundup.course.rules.states import begun, states_of
 from groundup.course.rules.watching import watch as watch_files
 from shared.bench.records.results import as_json
+from shared.terminal import say
 
 TaskName = Annotated[
     str | None, typer.Argument(metavar="[TASK]", help="Such as 1.2, or a function's name.", show_default="the current")
@@ -106,15 +107,15 @@ def start(
     weeks = course().weeks
     if new:
         git = commit_first(workspace.folder)
-        typer.echo(f"{workspace.folder}: {len(course().tasks)} tasks in {len(weeks)} weeks{'; ' if git else ''}{git}")
+        say(f"{workspace.folder}: {len(course().tasks)} tasks in {len(weeks)} weeks{'; ' if git else ''}{git}")
     else:
         whole = had_cases and not repaired and not written
         said = "; written: nothing, for nothing was missing" if whole else ""
-        typer.echo(f"{workspace.folder} is there{'; written: ' + ', '.join(written) if written else said}")
+        say(f"{workspace.folder} is there{'; written: ' + ', '.join(written) if written else said}")
         if not had_cases:
-            typer.echo(f"new in {CASES}/: {len(course().cases)} detective exercises; groundup learn cases lists them")
+            say(f"new in {CASES}/: {len(course().cases)} detective exercises; groundup learn cases lists them")
     if repaired:
-        typer.echo(f"{repaired}; what you have written is graded again:")
+        say(f"{repaired}; what you have written is graded again:")
         grade_again(workspace, show_passing)
     show_where(workspace)
 
@@ -148,10 +149,10 @@ def check(
         workspace.save()
     if as_json_:
         told = {name: verdict.document() for name, verdict in verdicts.items()}
-        typer.echo(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": told}), nl=False)
+        say(as_json({"schema": 1, "kind": "groundup learn check", "verdicts": told}), nl=False)
     elif all_:
         passed = sum(verdict.passed for verdict in verdicts.values())
-        typer.echo(f"{passed} of {len(tasks)} written tasks pass" if tasks else "no task has been written yet")
+        say(f"{passed} of {len(tasks)} written tasks pass" if tasks else "no task has been written yet")
     if not all(verdict.passed for verdict in verdicts.values()):
         raise typer.Exit(1)
 
@@ -184,17 +185,17 @@ def watch(
             raise typer.Exit(0 if _graded(workspace, current).passed else 1)
         if is_interactive():
             watch_on_terminal(workspace, current)
-            typer.echo("not watching any more")
+            say("not watching any more")
             return
         watch_files(
             workspace,
             current,
             grade=lambda each: _graded(workspace, each),
             unreadable=typer.echo,
-            waiting=lambda each: typer.echo(f"watching {place_of(workspace, each)} for {each.id}; Ctrl-C ends it\n"),
+            waiting=lambda each: say(f"watching {place_of(workspace, each)} for {each.id}; Ctrl-C ends it\n"),
         )
     except KeyboardInterrupt:
-        typer.echo("not watching any more")
+        say("not watching any more")
 
 
 @app.command()
@@ -261,13 +262,13 @@ def show_solution(
     workspace = locate(context.obj, course())
     chosen = order.chosen_task(workspace, task)
     if not open_solution(workspace, chosen, reveal):
-        typer.echo(f"{chosen.id} has not passed yet: groundup learn hint {chosen.id} helps, --reveal opens it now")
+        say(f"{chosen.id} has not passed yet: groundup learn hint {chosen.id} helps, --reveal opens it now")
         raise typer.Exit(1)
     lines = difference(workspace, chosen)
     if lines:
         show_difference(lines)
     else:
-        typer.echo(f"{chosen.id}: yours is the project's own, letter for letter")
+        say(f"{chosen.id}: yours is the project's own, letter for letter")
 
 
 @app.command(name="next")
@@ -280,7 +281,7 @@ def next_task(context: typer.Context) -> None:
     """
     workspace = locate(context.obj, course())
     if order.next_task(workspace, order.chosen_task(workspace, None), itself=True) is None:
-        typer.echo("every task has passed or was skipped: groundup learn status --all shows which")
+        say("every task has passed or was skipped: groundup learn status --all shows which")
     else:
         show_where(workspace)
 
@@ -297,9 +298,9 @@ def skip(context: typer.Context, task: TaskName = None) -> None:
     workspace = locate(context.obj, course())
     chosen = order.chosen_task(workspace, task)
     if not order.skip(workspace, chosen):
-        typer.echo(f"{chosen.id} has passed, so there is nothing to skip")
+        say(f"{chosen.id} has passed, so there is nothing to skip")
         return
-    typer.echo(f"{chosen.id} skipped; groundup learn check {chosen.id} takes it up again")
+    say(f"{chosen.id} skipped; groundup learn check {chosen.id} takes it up again")
     if order.next_task(workspace, chosen) is not None:
         show_where(workspace)
 
@@ -324,7 +325,7 @@ def reset(
     kept = resetting.reset(workspace, chosen, whole_file=file)
     copy = f"; the file as it was: {kept}" if kept else ""
     what = ": the program is as it came again" if chosen.fault else " is a stub again"
-    typer.echo(f"{place_of(workspace, chosen)}{what}{copy}")
+    say(f"{place_of(workspace, chosen)}{what}{copy}")
 
 
 @app.command()
@@ -343,7 +344,7 @@ def status(
     workspace = locate(context.obj, course())
     if as_json_:
         document = {"schema": 1, "kind": "groundup learn status", "current": workspace.record.current}
-        typer.echo(as_json({**document, "tasks": states_of(workspace)}), nl=False)
+        say(as_json({**document, "tasks": states_of(workspace)}), nl=False)
         return
     show_status(workspace, all_)
 
@@ -364,14 +365,14 @@ def checkpoint(
     workspace = locate(context.obj, course())
     chosen = course().phase(phase) if phase is not None else course().phase_of(order.chosen_task(workspace, None))
     own, there = checkpoints.own_functions(workspace, chosen), sum(len(week.tasks) for week in chosen.weeks)
-    typer.echo(f"checkpoint {chosen.number}: {chosen.checkpoint}")
-    typer.echo(f"{len(own)} of the phase's {there} functions are yours, the others the project's\n")
+    say(f"checkpoint {chosen.number}: {chosen.checkpoint}")
+    say(f"{len(own)} of the phase's {there} functions are yours, the others the project's\n")
     verdict, counts = checkpoints.grade_checkpoint(workspace, chosen, own)
     show_verdict(verdict, workspace, None)
     if not verdict.passed:
         raise typer.Exit(1)
     if not counts:
-        typer.echo("reached; it counts as yours once all of the phase's functions are")
+        say("reached; it counts as yours once all of the phase's functions are")
 
 
 def _graded(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:

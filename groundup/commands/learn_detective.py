@@ -15,6 +15,7 @@ from groundup.course.rules.detecting import Answered
 from groundup.course.rules.detecting import answer as judge_answer
 from groundup.course.rules.states import state
 from shared.bench.records.results import as_json
+from shared.terminal import say
 
 KINDS_HELP = "\n".join(f"  {name:<18} {meaning}" for name, meaning in KINDS.items())
 
@@ -70,14 +71,12 @@ def cases(
     workspace = locate(context.obj, course())
     states = {case.id: state(workspace, case) for case in course().cases}
     if as_json_:
-        typer.echo(as_json({"schema": 1, "kind": "groundup learn cases", "cases": states}), nl=False)
+        say(as_json({"schema": 1, "kind": "groundup learn cases", "cases": states}), nl=False)
         return
     for case in course().cases:
-        typer.echo(f"  {case.id:<5} {case.title:<50} {case.file:<40} {states[case.id]}".rstrip())
-    typer.echo(
-        "\nOpen a file: its first lines say what the program should do, and which command shows what goes wrong."
-    )
-    typer.echo("Found it? groundup learn answer TASK LINE KIND. Mended it? groundup learn check TASK.")
+        say(f"  {case.id:<5} {case.title:<50} {case.file:<40} {states[case.id]}".rstrip())
+    say("\nOpen a file: its first lines say what the program should do, and which command shows what goes wrong.")
+    say("Found it? groundup learn answer TASK LINE KIND. Mended it? groundup learn check TASK.")
 
 
 def show_answered(workspace: Workspace, case: Task, answered: Answered) -> None:
@@ -87,19 +86,19 @@ def show_answered(workspace: Workspace, case: Task, answered: Answered) -> None:
     where = f"line {first}" if first == last else f"lines {first} and {last}"
     shown = f": {answered.source}" if answered.source else ""
     if answered.right:
-        typer.echo(f"{case.id}: right, {where}, {answered.kind}{shown}\n")
+        say(f"{case.id}: right, {where}, {answered.kind}{shown}\n")
         because = " ".join(case.fault.because.split())
         show_text(because[0].upper() + because[1:])
         if answered.passed:
-            typer.echo(f"\nYou have mended it already: {case.id} has passed.")
+            say(f"\nYou have mended it already: {case.id} has passed.")
         else:
-            typer.echo(f"\nNow mend it: {place_of(workspace, case)}\nthen: groundup learn check {case.id}")
+            say(f"\nNow mend it: {place_of(workspace, case)}\nthen: groundup learn check {case.id}")
         return
-    typer.echo(f"{case.id}: the line is {'right' if answered.line_right else 'not right'}{shown}")
-    typer.echo(f"{' ' * len(case.id)}  the kind is {'right' if answered.kind_right else 'not right'}: {answered.kind}")
+    say(f"{case.id}: the line is {'right' if answered.line_right else 'not right'}{shown}")
+    say(f"{' ' * len(case.id)}  the kind is {'right' if answered.kind_right else 'not right'}: {answered.kind}")
     for sentence in answered.help:
         show_text(sentence)
     if not answered.kind_right:
         show_text(f"{answered.kind} means that {KINDS[answered.kind]}.")
-        typer.echo("All kinds and what they mean: groundup learn answer --help")
-    typer.echo(f"A hint: groundup learn hint {case.id}")
+        say("All kinds and what they mean: groundup learn answer --help")
+    say(f"A hint: groundup learn hint {case.id}")

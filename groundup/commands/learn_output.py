@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
@@ -19,6 +18,7 @@ from groundup.course.rules.order import chosen_task
 from groundup.course.rules.passing import Graded, ends_a_phase
 from groundup.course.rules.states import count, state, states_of
 from shared.contract import STAGES
+from shared.terminal import TextConsole, say
 
 WIDTH = 100
 """The most columns of running text; a narrower terminal has fewer."""
@@ -71,7 +71,7 @@ def show_verdict(verdict: Verdict, workspace: Workspace, task: Task | None) -> N
 
 def show_task(workspace: Workspace, task: Task) -> None:
     """What is graded now, before the verdict on it."""
-    typer.echo(f"{task.id} {task.title}\n{place_of(workspace, task)}: {task.function}")
+    say(f"{task.id} {task.title}\n{place_of(workspace, task)}: {task.function}")
 
 
 def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
@@ -80,19 +80,19 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
     if not graded.verdict.passed:
         return
     if graded.changed:
-        typer.echo("the function was saved again while it was graded: groundup learn check grades what is there now")
+        say("the function was saved again while it was graded: groundup learn check grades what is there now")
         return
     if task.fault:
         _show_mended(workspace, task)
         return
     if ends_a_phase(workspace, task):
         phase = workspace.course.phase_of(task)
-        typer.echo(f"That was the last of the phase: groundup learn checkpoint {phase.number}")
+        say(f"That was the last of the phase: groundup learn checkpoint {phase.number}")
     if graded.following is None:
-        typer.echo("Every task has passed or was skipped.")
+        say("Every task has passed or was skipped.")
     else:
         following = graded.following
-        typer.echo(f"next: {following.id} {following.title}\n      {place_of(workspace, following)}")
+        say(f"next: {following.id} {following.title}\n      {place_of(workspace, following)}")
 
 
 def show_passing(task: Task, verdict: Verdict) -> None:
@@ -104,31 +104,31 @@ def show_passing(task: Task, verdict: Verdict) -> None:
 def _show_mended(workspace: Workspace, case: Task) -> None:
     """What to do after the program of a detective exercise is mended."""
     if workspace.record.of(case.id).found:
-        typer.echo(f"{case.id} has passed: found and mended. groundup learn cases lists the others.")
+        say(f"{case.id} has passed: found and mended. groundup learn cases lists the others.")
     else:
-        typer.echo(f"mended; now say what was wrong: groundup learn answer {case.id} LINE KIND, where LINE is the line")
-        typer.echo("that you have changed. groundup learn answer --help lists the kinds.")
+        say(f"mended; now say what was wrong: groundup learn answer {case.id} LINE KIND, where LINE is the line")
+        say("that you have changed. groundup learn answer --help lists the kinds.")
 
 
 def show_where(workspace: Workspace) -> None:
     """The current week's tasks, and what to do now."""
     show_status(workspace, False)
     current = chosen_task(workspace, None)
-    typer.echo(f"\nnow: {current.id} {current.title}\n     {place_of(workspace, current)}: {current.function}")
-    typer.echo("     write it, then: groundup learn check")
+    say(f"\nnow: {current.id} {current.title}\n     {place_of(workspace, current)}: {current.function}")
+    say("     write it, then: groundup learn check")
 
 
 def show_text(text: str) -> None:
     """One paragraph of running text, its lines broken anew for the width of the terminal."""
-    typer.echo(textwrap.fill(text.strip(), min(WIDTH, _console().width), break_long_words=False))
+    say(textwrap.fill(text.strip(), min(WIDTH, _console().width), break_long_words=False))
 
 
 def show_hint(task: Task, level: int) -> None:
     """A hint of a task, and how to get the next one."""
-    typer.echo(f"{task.id}, hint {level} of {hints.LAST}, {hints.NAMES[level - 1]}:\n")
+    say(f"{task.id}, hint {level} of {hints.LAST}, {hints.NAMES[level - 1]}:\n")
     show_text(task.hints[level - 1])
     if level < hints.LAST:
-        typer.echo(f"\nthe next one: groundup learn hint {task.id}")
+        say(f"\nthe next one: groundup learn hint {task.id}")
 
 
 def show_status(workspace: Workspace, every: bool) -> None:
@@ -199,4 +199,4 @@ def _relative(path: Path) -> str:
 
 
 def _console() -> Console:
-    return Console(highlight=False)
+    return TextConsole(highlight=False)

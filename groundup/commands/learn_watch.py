@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import IO
 
 import typer
-from rich.console import Console
 
 from groundup.commands.keyboard import Pressed, keys, lines
 from groundup.commands.learn_output import place_of, show_hint, show_status
@@ -29,6 +28,7 @@ from groundup.course.rules.hints import take_hint
 from groundup.course.rules.order import next_task
 from groundup.course.rules.watching import LOOK_EVERY
 from shared.machine import processes
+from shared.terminal import TextConsole, say
 
 KEYS = "h hint   n next task   l list   e editor   c check again   q quit"
 
@@ -65,7 +65,7 @@ def start_check(workspace: Workspace, task: Task) -> RunningCheck:
     arguments = ["learn", "--folder", str(workspace.folder), "check", task.id]
     command = [sys.executable, "-P", "-c", "from groundup.cli import main; main()", *arguments]
     variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
-    if Console().color_system:
+    if TextConsole().color_system:
         variables["FORCE_COLOR"] = "1"
     output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by RunningCheck.end
     child = processes.start(
@@ -155,7 +155,7 @@ class Screen:
     def show_list(self) -> None:
         """The state of the current week, and the command that shows every week."""
         show_status(self.workspace, False)
-        typer.echo("\nevery task: groundup learn status --all")
+        say("\nevery task: groundup learn status --all")
 
     def editor(self) -> None:
         """Open the task's function in the learner's editor."""
@@ -189,12 +189,12 @@ class Screen:
 
     def say(self, text: str, shown: str = "") -> None:
         """Show a text in place of the verdict."""
-        self.draw(lambda: typer.echo(text), shown)
+        self.draw(lambda: say(text), shown)
 
     def draw_verdict(self) -> None:
         """The last verdict; while a check runs, that it does."""
         running = "checking ...\n" if self.check is not None else ""
-        self.draw(lambda: typer.echo(self.verdict + running, nl=False))
+        self.draw(lambda: say(self.verdict + running, nl=False))
 
     def draw(self, content: Callable[[], None], shown: str = "") -> None:
         """Clear the screen; the line of progress, the content, and the keys."""
@@ -203,7 +203,7 @@ class Screen:
             self.workspace.record = record_file.load(self.workspace.folder / record_file.NAME)
         typer.echo(CLEAR + progress(self.workspace, self.task) + "\n")
         content()
-        typer.echo(f"\n{KEYS}")
+        say(f"\n{KEYS}")
 
 
 def progress(workspace: Workspace, task: Task) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json as json_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from shared.bench.records.results import as_json
+from shared.terminal import say
 
 
 def look(
@@ -49,18 +51,18 @@ def look(
     if count < 1:
         raise ValueError(f"--count: expected at least 1, got {count}")
     document, found = looking.look(run, out, count, data_dir)
-    typer.echo(json_module.dumps(document, indent=2) if json else "\n".join(looking.lines(document, found)))
+    say(as_json(document).rstrip() if json else "\n".join(looking.lines(document, found)))
 
 
 def _draw(name: str, out: Path | None, json: bool) -> None:
     from shared.architectures import named  # here, as groundup/cli.py says
 
     network = named(name)
-    typer.echo(json_module.dumps(network.to_json(), indent=2) if json else network.drawing())
+    say(as_json(network.to_json()).rstrip() if json else network.drawing())
     if out is not None:
         from shared.charts.drawing.save import save
         from shared.charts.figures.architecture import TITLES, drawing
 
         files = save(drawing(network, TITLES[name]).figure, out / name, dark=True)
         if not json:
-            typer.echo(f"figure in {out}: {', '.join(path.name for path in files)}")
+            say(f"figure in {out}: {', '.join(path.name for path in files)}")

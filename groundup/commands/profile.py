@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from groundup import profiling
 from groundup.profiling import Settings
@@ -18,6 +17,7 @@ from shared.machine.environment import describe
 from shared.numbers import plural
 from shared.profile.document import Results, as_document
 from shared.profile.table import NARROW, sentences, table, title
+from shared.terminal import TextConsole, say
 
 WIDE = 180
 """Columns of a table that is written into a file or a pipe."""
@@ -67,32 +67,32 @@ def profile(
     try:
         results = profiling.run(chosen, unavailable, settings, shlex.join(["groundup", *sys.argv[1:]]))
     except KeyboardInterrupt:
-        typer.echo("interrupted: nothing was written; start it again to profile", err=True)
+        say("interrupted: nothing was written; start it again to profile", err=True)
         raise typer.Exit(2) from None
     paths = profiling.write(results, out)
     if as_json_:
-        typer.echo(as_json(as_document(results)), nl=False)
+        say(as_json(as_document(results)), nl=False)
     else:
         _show(results)
         charts = sum(path.suffix == ".svg" for path in paths)
-        typer.echo(f"Written to {out}: profile.json, trace.json and {plural(charts, 'chart')} (PNG and SVG)")
+        say(f"Written to {out}: profile.json, trace.json and {plural(charts, 'chart')} (PNG and SVG)")
 
 
 def _show(results: Results) -> None:
-    console = Console() if sys.stdout.isatty() else Console(width=WIDE)
+    console = TextConsole() if sys.stdout.isatty() else TextConsole(width=WIDE)
 
-    def say(text: str) -> None:
+    def tell(text: str) -> None:
         console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     for each in results.profiles:
         console.print(title(each), style="bold", highlight=False, markup=False)
         console.print(table(each, console.width))
         for sentence in sentences(each):
-            say(sentence)
-        say("")
+            tell(sentence)
+        tell("")
     if console.width < NARROW:
-        say(f"A terminal of {NARROW} columns shows shapes, operations and bytes, too; profile.json has everything.")
+        tell(f"A terminal of {NARROW} columns shows shapes, operations and bytes, too; profile.json has everything.")
     for reason in results.unavailable.values():
-        say(f"not profiled: {reason}")
+        tell(f"not profiled: {reason}")
     facts = results.environment
-    say(f"{describe(facts)}; {plural(facts['threads'], 'thread')}")
+    tell(f"{describe(facts)}; {plural(facts['threads'], 'thread')}")

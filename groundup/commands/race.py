@@ -21,6 +21,7 @@ from shared.bench.records.results import as_json, results_folder, write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, limited, load_dataset
 from shared.machine.environment import environment
+from shared.terminal import say
 
 LADDER_SIZE = 128
 """Rows and columns of the product that the ladder chart compares: large enough for BLAS, bearable for three loops."""
@@ -108,14 +109,14 @@ def race(
     try:
         document = _run(chosen, unavailable, data, settings, out)
     except KeyboardInterrupt:
-        typer.echo("interrupted: the race was not finished and nothing was written; start it again to race", err=True)
+        say("interrupted: the race was not finished and nothing was written; start it again to race", err=True)
         raise typer.Exit(2) from None
     if as_json_:
-        typer.echo(as_json(document), nl=False)
+        say(as_json(document), nl=False)
     else:
         show(document, time.perf_counter() - begin, out)
     if not document["agree"]:
-        typer.echo(disagreements(document), err=True)
+        say(disagreements(document), err=True)
         raise typer.Exit(1)
 
 

@@ -9,13 +9,13 @@ from shutil import which
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from groundup.commands.studio import INSTALL, missing
 from shared.contract import short_title
 from shared.machine.environment import busy, describe, emulation, slowed
 from shared.numbers import digits, plural, three_digits
+from shared.terminal import TextConsole
 
 WORTH_SAYING = 1.0
 """Seconds of warm-up above which the summary tells them."""
@@ -44,7 +44,7 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
             str(stage["other_predictions"]) if compared else "-",
             digits(stage["worst"]["tolerances"], 1) if compared else "-",
         )
-    console = Console()
+    console = TextConsole()
     console.print(table)
     console.print(
         f"Compared with {document['stages'][0]['title']}. speed: of training, 1x is that stage's.\n"

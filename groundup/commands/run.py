@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shared.terminal import say
+
 #: Arguments after the script's name belong to the script, even if they look like options of groundup.
 CONTEXT_SETTINGS = {"allow_interspersed_args": False}
 
@@ -60,7 +62,7 @@ def run(
 
     def told() -> None:
         if settings.check:
-            typer.echo(check_report.report(), err=True)
+            say(check_report.report(), err=True)
 
     require_script(script)
     emulator.settings.set_defaults(settings)

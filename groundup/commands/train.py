@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_module
 import shlex
 from collections.abc import Mapping
 from functools import partial
@@ -16,8 +15,10 @@ from groundup import train as training
 from groundup.commands import train_options as options
 from groundup.course.learners_stage import place_in, prepare, put_in_place, told
 from shared import contract
+from shared.bench.records.results import as_json
 from shared.data.datasets import Dataset
 from shared.machine.environment import environment
+from shared.terminal import say
 from shared.training.loop import TrainingInterrupted, TrainingResult
 from shared.training.metrics import EpochRecord
 from shared.training.runs import LAST
@@ -97,21 +98,21 @@ def train(
     try:
         chosen = contract.load_stage(stage)
         if learner:
-            typer.echo(told(learner, prepare(chosen, learner)), err=True)
+            say(told(learner, prepare(chosen, learner)), err=True)
         result = training.run(chosen, asked, partial(_lines, chosen, settings, quiet or json), live)
     except KeyboardInterrupt as interrupt:
-        typer.echo(_how_to_resume(interrupt, name, folder), err=True)
+        say(_how_to_resume(interrupt, name, folder), err=True)
         raise typer.Exit(2) from None
     except Exception as error:  # an error in the learner's own code is shown with its place and without our traceback
         place = place_in(assembled, error) if assembled else ""
         if not place or assembled is None:
             raise
         what = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
-        typer.echo(f"error: {type(error).__name__}: {what}, at {place}, which is yours", err=True)
+        say(f"error: {type(error).__name__}: {what}, at {place}, which is yours", err=True)
         raise typer.Exit(1) from None
     summary = _summary(chosen.name, settings, folder, result)
     summary["mine"] = [task.id for task in learner]
-    typer.echo(json_module.dumps(summary, indent=2) if json else _last_line(summary, result, settings))
+    say(as_json(summary).rstrip() if json else _last_line(summary, result, settings))
 
 
 def _lines(
@@ -126,13 +127,13 @@ def _lines(
 def _print_heading(
     stage: contract.Stage, network: contract.NetworkLike, settings: Mapping[str, Any], data: Dataset
 ) -> None:
-    typer.echo(
+    say(
         f"{stage.title}, {_named(network, settings)}, {network.loss_name}, {settings['optimizer']}; "
         f"{data.name}: {len(data.train)} training and {len(data.test)} test samples"
     )
     if told := getattr(network, "told", ""):  # a stage with a choice between ways to take a step
-        typer.echo(told)
-    typer.echo("epoch      loss   train %   valid %    test %   seconds   samples/s")
+        say(told)
+    say("epoch      loss   train %   valid %    test %   seconds   samples/s")
 
 
 def _named(network: contract.NetworkLike, settings: Mapping[str, Any]) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +17,7 @@ from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, arch
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
 from shared.bench.records.results import as_json
+from shared.terminal import TextConsole
 
 SASS = "pip install 'groundup[sass]'"
 NARROWEST = 100
@@ -67,7 +67,7 @@ def _capabilities(architectures: Sequence[str]) -> list[Capability]:
 
 
 def _show(entries: Sequence[Entry], capabilities: Sequence[Capability], measurements: Sequence[Measurement]) -> None:
-    console = Console()
+    console = TextConsole()
     console.width = max(console.width, NARROWEST)  # where a terminal is narrower, it wraps the lines itself
     table = Table(
         title="Stage 4's kernels, compiled",

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from rich.console import Console
 
 from cuda_emulator import KernelError
 from groundup.kernels.launches import Launch
@@ -23,6 +22,7 @@ from groundup.lens.profiling import profile
 from groundup.lens.targets import Wanted, launch_of
 from groundup.scripts import ScriptFailed, with_lines_as_notes
 from shared.bench.records.results import as_json
+from shared.terminal import TextConsole
 
 BACKEND = "GROUNDUP_CUDA"
 
@@ -72,7 +72,7 @@ def show(profiles: Sequence[Profile], html: Path | None = None, json: bool = Fal
 
 
 def _profiled(launch: Launch, blocks: int | Sequence[int] | None, device: str) -> Profile:
-    console = Console(stderr=True)
+    console = TextConsole(stderr=True)
     with console.status(f"tracing {launch.name}"):  # an animated line on a terminal, nothing elsewhere
         found: Profile = profile(
             launch.kernel,
@@ -88,7 +88,7 @@ def _profiled(launch: Launch, blocks: int | Sequence[int] | None, device: str) -
 
 
 def _show(profiles: Sequence[Profile]) -> None:
-    console = Console()
+    console = TextConsole()
     for number, each in enumerate(profiles):
         if number:
             console.rule()

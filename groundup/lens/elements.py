@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from html import escape
 from itertools import pairwise
 
 from groundup.lens.profile import Request
 from groundup.lens.svg import box, label, svg
 from groundup.lens.wording import element, lanes, thread
+from shared.markup import escape
 from shared.numbers import count, plural
 
 GROUP = 8

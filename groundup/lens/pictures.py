@@ -10,12 +10,12 @@ timeline(profile)            a column for each phase between barriers, a row for
 from __future__ import annotations
 
 from collections import defaultdict
-from html import escape
 
 from groundup.lens.profile import BANKS, SECTOR, Request
 from groundup.lens.svg import box, label, svg
 from groundup.lens.timelines import timeline
 from groundup.lens.wording import element, lanes
+from shared.markup import escape
 from shared.numbers import count, counted_share, plural, size_of
 
 MOST_SECTORS = 32

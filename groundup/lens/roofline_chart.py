@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from html import escape
 
 from groundup.lens.devices import device as find_device
 from groundup.lens.profile import Profile
 from groundup.lens.roofline import compulsory_bytes
 from groundup.lens.svg import label, svg
+from shared.markup import escape
 from shared.numbers import quantity, three_digits
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 360, 86, 24, 700, 310

@@ -8,9 +8,8 @@ are Okabe and Ito's (https://jfly.uni-koeln.de/color/), lightened for dark scree
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
 
-from shared.markup import palettes
+from shared.markup import escape, palettes
 
 COLOURS = {
     "used": ("#0072B2", "#56B4E9"),  # bytes that a lane asks for

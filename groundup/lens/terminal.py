@@ -13,7 +13,7 @@ import io
 import textwrap
 from collections.abc import Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +24,7 @@ from groundup.lens.profile import Access, Profile
 from groundup.lens.summary import figures, ratio, roofline_text, static_text, unlike, verdict
 from groundup.lens.wording import caveats, file_name, launch, traced_text
 from shared.numbers import count, counted_share
+from shared.terminal import TextConsole
 
 WIDTH = 100
 """Columns of the plain text."""
@@ -40,7 +41,7 @@ def text(profile: Profile) -> str:
 def plain(renderable: RenderableType, width: int = WIDTH) -> str:
     """The text that rich prints, without colours and without spaces at the ends of lines."""
     written = io.StringIO()
-    console = Console(file=written, width=width, no_color=True, force_terminal=False, highlight=False)
+    console = TextConsole(file=written, width=width, no_color=True, force_terminal=False, highlight=False)
     console.print(renderable)
     return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines()) + "\n"
 

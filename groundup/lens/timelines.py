@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from html import escape
 
 from groundup.lens.profile import Access, Phase, Profile
 from groundup.lens.svg import box, label, svg
+from shared.markup import escape
 from shared.numbers import count, plural
 
 MOST_COLUMNS = 14

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
 from shared.data.idx import MOST_BYTES, DataError, content_sha256
+from shared.terminal import TextConsole
 
 TIMEOUT_SECONDS = 30
 """How long a mirror may stay silent before the next is tried."""
@@ -130,7 +130,7 @@ def _fetch(url: str, output_file: str, most: int) -> None:
     """Download into a file. Raises DataError as soon as more comes than content of `most` bytes can need."""
     import pooch
 
-    console = Console(stderr=True)
+    console = TextConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     options: dict[str, Any] = {
         "headers": {"Accept-Encoding": "identity"},  # the .gz as it is: a second packing on the way would save nothing

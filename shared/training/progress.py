@@ -2,9 +2,9 @@
 
 import sys
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from shared.terminal import TextConsole
 from shared.training.metrics import EpochRecord
 
 
@@ -16,7 +16,7 @@ class TrainingBar:
     """
 
     def __init__(self, epochs: int, steps_per_epoch: int, done: int = 0, visible: bool | None = None) -> None:
-        console = Console(stderr=True, force_terminal=visible or None)
+        console = TextConsole(stderr=True, force_terminal=visible or None)
         self._epochs = epochs
         self._accuracy = ""
         self._progress = Progress(

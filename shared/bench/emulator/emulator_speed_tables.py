@@ -8,12 +8,12 @@ from typing import Any
 
 import numba
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from shared.bench.measuring.timing import Measurement
 from shared.machine.environment import busy, describe
 from shared.numbers import duration, quantity, three_digits
+from shared.terminal import TextConsole
 
 LABEL = "CPU times of an emulator; they say nothing about a GPU"
 
@@ -106,7 +106,7 @@ def rate_text(rate: float | None) -> str:
 
 def show(rows: Sequence[Row], sizes: Sizes, facts: dict[str, Any]) -> None:
     """The tables, and what to know when reading them."""
-    console = Console()
+    console = TextConsole()
     for title, table in tables(rows, sizes):
         console.print(title, style="bold", highlight=False)
         console.print(table)

@@ -17,6 +17,7 @@ from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.running import predict
 from shared.bench.running.plan import Job, Plan, jobs
 from shared.bench.running.session import Watcher
+from shared.terminal import TextConsole
 
 REDRAW_EVERY = 0.2
 """Seconds between two drawings of the bar."""
@@ -32,7 +33,7 @@ class Bar(Watcher):
 
     def __init__(self, plan: Plan, console: Console | None = None) -> None:
         self.plan = plan
-        self.console = console or Console(stderr=True)
+        self.console = console or TextConsole(stderr=True)
         self.progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),

@@ -29,6 +29,7 @@ def save(figure: Figure, stem: Path, *, dark: bool = False) -> list[Path]:
     """
     stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_name(f"{stem.name}{end}") for end in (".png", ".svg", "-dark.png", "-dark.svg")]
+    svg.make_printable(figure)
     with house_style():
         figure.savefig(paths[0], dpi=DPI)
         figure.set_layout_engine("none")  # everything has its place now, and finding it takes longer than drawing

@@ -14,10 +14,12 @@ from io import StringIO
 from xml.etree import ElementTree
 
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from shared.charts.drawing.colours import PALETTE, on_dark
 from shared.charts.drawing.style import house_style
 from shared.markup import Html, palettes
+from shared.text import printable
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -34,10 +36,17 @@ _SHIFT = re.compile(r"translate\((-?[\d.]+)(?: 0)?\)")
 
 def of(figure: Figure) -> str:
     """The figure as matplotlib writes it. The same figure gives the same text."""
+    make_printable(figure)
     buffer = StringIO()
     with house_style():
         figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
+
+
+def make_printable(figure: Figure) -> None:
+    """Replace the characters of the figure's texts that XML forbids or that do something (shared/text.py)."""
+    for text in figure.findobj(Text):
+        text.set_text(printable(text.get_text()))
 
 
 def with_palettes(svg: str) -> str:
