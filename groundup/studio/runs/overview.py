@@ -122,16 +122,14 @@ def left_out(lines: int, name: str) -> str:
 
 def _checkpoint(run: RunFolder, trouble: list[str]) -> dict[str, Any]:
     """The document in the header of the last checkpoint, or of the best one; {} if neither can be read."""
-    sentences = []
-    for name in (LAST, BEST):
-        path = run.file(name)
-        if path is None:
-            continue
+    paths = [path for path in (run.file(LAST), run.file(BEST)) if path is not None]
+    for path in paths:
         try:
             return read_about(path)
         except (ValueError, OSError) as error:
-            sentences.append(f"{name} cannot be read: {error}")
-    trouble += sentences or ["there is no checkpoint in this folder"]
+            trouble.append(f"{path.name} cannot be read: {error}")
+    if not paths:
+        trouble.append("there is no checkpoint in this folder")
     return {}
 
 

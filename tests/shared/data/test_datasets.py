@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from shared.data.datasets import DataError, Dataset, limited, load_dataset
+from shared.data.datasets import DataError, Dataset, Split, limited, load_dataset, load_test
 from shared.data.download import SOURCES, Source
 from shared.data.idx import content_sha256, read_idx
 from shared.machine import caches
@@ -233,6 +233,24 @@ class TestFullSets:
             np.testing.assert_array_equal(
                 read_idx(tmp_path / f"{file}.gz"), read_idx(ROOT / "shared" / "data" / "mnist_subset" / f"{file}.gz")
             )
+
+
+def assert_same(one: Split, other: Split) -> None:
+    np.testing.assert_array_equal(one.x, other.x)
+    np.testing.assert_array_equal(one.y, other.y)
+
+
+def test_the_test_samples_alone_are_those_of_the_data_set(tmp_path: Path) -> None:
+    assert_same(load_test(), load_dataset().test)
+    put(tmp_path / "mnist")
+    assert_same(load_test("mnist", tmp_path), load_dataset("mnist", tmp_path).test)
+
+
+def test_the_test_samples_alone_are_refused_as_the_data_set_is(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="unknown data set 'letters'; choose one of"):
+        load_test("letters")
+    with pytest.raises(DataError, match="mnist: missing"):
+        load_test("mnist", tmp_path)
 
 
 def test_limited_takes_the_first_samples_of_both_splits() -> None:

@@ -112,6 +112,7 @@ def test_no_damage_to_a_file_breaks_the_list(small: Path, tmp_path: Path, name: 
         assert any("run.json" in each for each in about["trouble"])
     if name == "last.safetensors" and content not in ("folder", None):
         assert about["network"] == "784-16-10 relu"  # the best checkpoint says so, too
+        assert about["trouble"][0].startswith("last.safetensors cannot be read: ")
 
 
 def test_strange_values_in_a_header_are_shown_as_what_they_are(small: Path, tmp_path: Path) -> None:

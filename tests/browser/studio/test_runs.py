@@ -1,0 +1,191 @@
+"""The page Runs in a real browser: runs over each other, one looked into, one followed live and killed, one damaged."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from groundup import inside
+from groundup.train import Training, new_settings, run
+from groundup.trained import beliefs
+from shared.contract import load_stage
+from shared.data.datasets import load_test
+from shared.machine.processes import finding_our_packages
+from shared.training.checkpoints import load_checkpoint
+from shared.training.metrics import read_metrics
+from shared.training.settings import QUIET
+from shared.training.step_records import read_line
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+
+NAME = "<img src=x onerror=alert(1)>"
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of runs: two sound ones of two stages, an old one, and a damaged one with a name that is a trap."""
+    runs = tmp_path_factory.mktemp("studio") / "runs"
+    for name, stage, given in (
+        ("first", "numpy", {"hidden": "16", "epochs": 3}),
+        ("second", "c", {"hidden": "16", "epochs": 3, "validation": 0.1, "optimizer": "adam"}),
+    ):
+        floor = load_stage(stage)
+        asked = Training.of(new_settings(floor.name, given), runs / name, resume=False, overwrite=False)
+        run(floor, asked, lambda network, data: QUIET, live=False)
+    shutil.copytree(runs / "first", runs / "old")
+    for name in ("steps.jsonl", "run.json"):
+        (runs / "old" / name).unlink()
+    shutil.copytree(runs / "first", runs / NAME)
+    (runs / NAME / "last.safetensors").write_bytes(b"nothing")
+    for path in runs.glob("*/*"):  # the page's order is that of the last change
+        os.utime(path, (1e9 + 1000 * (path.parent.name == "second"),) * 2)
+    return runs
+
+
+@pytest.fixture
+def studio_folder(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "runs"))
+
+
+def ready(page: Any) -> None:
+    page.wait_for_selector("#chart-loss .main-svg")
+    page.wait_for_selector("#mistakes .matrix button")
+    page.wait_for_selector("#mistakes canvas")
+
+
+def lines(page: Any, place: str) -> list[dict[str, Any]]:
+    """The lines that plotly draws: name, x and y of each."""
+    script = "node => node.data.map(({name, x, y, mode}) => ({name, mode, x: Array.from(x), y: Array.from(y)}))"
+    return page.locator(f"{place} .chart").evaluate(script)
+
+
+@pytest.mark.parametrize(("width", "look"), LOOKS)
+def test_runs_are_compared_and_looked_into_with_the_keyboard(
+    studio_folder: Path, browser_page: Any, width: int, look: str
+) -> None:
+    page = browser_page("runs", width=width, look=look)
+    ready(page)
+    assert page.inner_text("#run-title") == "second"
+    page.focus("#find")
+    page.keyboard.type("numpy 16")
+    assert page.locator("#list tbody tr").count() == 3
+    page.keyboard.press("Control+A")
+    page.keyboard.press("Delete")
+    assert page.locator("#list tbody tr").count() == 4
+
+    row = page.locator("#list tbody tr", has_text="first")
+    code = row.locator("input").get_attribute("id").removeprefix("draw-")
+    for _ in range(200):  # Tab alone leads there
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == f"select-{code}":
+            break
+    page.keyboard.press("Enter")
+    page.locator("#run-title", has_text="first").wait_for()
+    ready(page)
+
+    records = read_metrics(studio_folder / "first" / "metrics.jsonl")
+    assert f"{100 * records[-1].test_accuracy:.2f} % test" in row.inner_text()
+    steps = [read_line(line) for line in (studio_folder / "first" / "steps.jsonl").read_text().splitlines()]
+    drawn = next(each for each in lines(page, "#chart-loss") if each["name"] == "first" and each["mode"] == "lines")
+    assert drawn["x"] == [each.step for each in steps]
+    assert drawn["y"] == pytest.approx([each.loss for each in steps])
+    gradients = lines(page, "#layers-gradients")
+    assert [each["name"] for each in gradients] == ["1: 784 x 16", "2: 16 x 10"]
+    assert gradients[1]["y"] == pytest.approx([each.gradients[1] for each in steps])
+
+    page.focus("#axis")
+    page.keyboard.type("epochs")
+    page.wait_for_timeout(300)
+    points = next(each for each in lines(page, "#chart-accuracy") if each["name"] == "first, test")
+    assert points["x"] == [1, 2, 3]
+    assert points["y"] == pytest.approx([each.test_accuracy for each in records])
+
+    test, checkpoint = load_test(), load_checkpoint(studio_folder / "first" / "best.safetensors")
+    answers = beliefs(checkpoint, test.x)
+    counts = inside.confusion_matrix(test.y, answers.argmax(axis=1), 10)
+    shown = [int(text) for text in page.locator(".matrix button").all_inner_texts()]
+    assert shown == counts.ravel().tolist()
+    page.focus("#cell-0-0")
+    worst = np.unravel_index(np.argmax(counts - np.diag(np.diag(counts))), counts.shape)
+    for key, times in (("ArrowDown", worst[0]), ("ArrowRight", worst[1])):
+        for _ in range(times):
+            page.keyboard.press(key)
+    page.keyboard.press("Enter")
+    title = f"{worst[0]} taken for {worst[1]}: {counts[worst]}"
+    page.locator("#mistakes h3", has_text=title).wait_for()
+    assert page.locator("#mistakes canvas").count() == counts[worst]
+
+    assert "groundup train numpy --hidden 16 --epochs 3" in page.inner_text("#facts pre >> nth=0")
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
+
+
+def test_a_damaged_run_is_a_sentence_and_its_name_is_text(studio_folder: Path, browser_page: Any) -> None:
+    page = browser_page("runs")
+    ready(page)
+    page.locator("#list button", has_text=NAME).click()
+    page.locator("#run-title", has_text=NAME).wait_for()
+    page.locator(".trouble", has_text="last.safetensors cannot be read").wait_for()
+    assert page.locator("img").count() == 0
+    assert lines(page, "#chart-loss")
+
+
+def test_an_old_run_has_its_epochs_and_says_what_it_lacks(studio_folder: Path, browser_page: Any) -> None:
+    page = browser_page("runs")
+    ready(page)
+    page.locator("#list button", has_text="old").click()
+    page.locator("#layers-note", has_text="This run has no steps.jsonl").wait_for()
+    page.locator("#epochs-details summary").click()
+    assert page.locator("#epochs tbody tr").count() == 3
+
+
+def test_without_a_run_the_page_says_how_to_make_one(browser_page: Any) -> None:
+    page = browser_page("runs")
+    page.locator("#empty", has_text="There is no run yet").wait_for()
+    assert "groundup train numpy" in page.inner_text("#empty")
+
+
+LIVE = """
+import sys, time
+from groundup.train import Training, new_settings, run
+from shared.contract import load_stage
+from shared.training.settings import Hooks
+settings = new_settings("stage2_numpy", {"hidden": "8", "epochs": 500})
+asked = Training.of(settings, sys.argv[1], resume=False, overwrite=False)
+wait = Hooks(on_batch=lambda *step: time.sleep(0.002), progress_bar=False)
+run(load_stage("numpy"), asked, lambda network, data: wait, live=False)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows gives no mark to a process")
+def test_a_training_is_followed_while_it_runs_and_called_stopped_when_it_was_killed(
+    tmp_path: Path, browser_page: Any
+) -> None:
+    page = browser_page("runs")
+    page.locator("#empty", has_text="There is no run yet").wait_for()
+    command = [sys.executable, "-c", LIVE, str(tmp_path / "runs" / "live")]
+    child = subprocess.Popen(command, env=finding_our_packages(os.environ))
+    try:
+        page.locator("#list td", has_text="running").wait_for(timeout=60_000)
+        page.wait_for_selector("#chart-loss .main-svg")
+        before = lines(page, "#chart-loss")[-1]["x"][-1]
+        page.locator("#facts dd", has_text=" left").wait_for(timeout=60_000)
+        for _ in range(100):
+            if lines(page, "#chart-loss")[-1]["x"][-1] > before:
+                break
+            page.wait_for_timeout(200)
+        assert lines(page, "#chart-loss")[-1]["x"][-1] > before
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        page.locator("#list td", has_text="stopped").wait_for(timeout=30_000)
+        assert "it was killed" in page.inner_text("#facts")
+    finally:
+        child.kill()
+        child.communicate()
