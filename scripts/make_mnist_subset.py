@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from shared.data.datasets import CLASSES, TEST_FILES, TRAIN_FILES
-from shared.data.idx import read_idx
+from shared.data.idx import idx_bytes, read_idx
 
 SEED = 0
 TRAIN_PER_CLASS = 600
@@ -43,10 +43,9 @@ def choose(labels: np.ndarray, per_class: int, seed: int) -> list[int]:
 
 def write_idx_gz(path: Path, array: np.ndarray) -> None:
     """uint8 of any shape, as a gzipped IDX file."""
-    header = bytes([0, 0, 0x08, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
     # GzipFile rather than gzip.compress: the latter's header differs between Python versions.
     with open(path, "wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as compressed:
-        compressed.write(header + array.tobytes())
+        compressed.write(idx_bytes(array))
 
 
 def main() -> None:

@@ -63,9 +63,9 @@ def facts() -> dict[str, Any]:
     """What a measurement must be read with: backend, device, whether its times are emulated, and whether networks round
     their factors (precision.py); {} before `prepare`."""
     backend = sys.modules.get("stage4_numba_cuda.backend")
-    if backend is None:
+    chosen = getattr(backend, "BACKEND", None)  # another thread may be in the middle of importing it
+    if chosen is None:
         return {}
-    chosen = backend.BACKEND
     found = {"backend": chosen.name, "device": chosen.reason, "emulated": chosen.emulated}
     rounded = os.environ.get("GROUNDUP_TENSOR_CORES", "0")
     return found if rounded in ("", "0") else found | {"tensor_cores": rounded}

@@ -80,6 +80,17 @@ def read_idx(path: str | PathLike[str], most: int = MOST_BYTES) -> np.ndarray:
     return np.frombuffer(data, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
 
 
+def idx_bytes(array: np.ndarray) -> bytes:
+    """The content of an IDX file that holds this array: what `read_idx` reads again.
+
+    array: uint8 of any shape without a 0 in it. Raises ValueError for another one.
+    """
+    if array.dtype != np.uint8 or array.ndim == 0 or array.size == 0:
+        raise ValueError(f"idx_bytes: expected an array of uint8 with something in it, got {array.dtype} {array.shape}")
+    header = bytes([0, 0, 0x08, array.ndim]) + b"".join(size.to_bytes(4, "big") for size in array.shape)
+    return header + array.tobytes()
+
+
 def content_sha256(path: str | PathLike[str], most: int = MOST_BYTES) -> str:
     """The SHA-256, in hex, of the file's content: of what is inside, where the file is gzipped.
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from shared.data import idx
 from shared.data.idx import DataError, content_sha256, read_idx
 from tests.shared.data.idx_files import TYPE_CODES, idx_bytes, write
 
@@ -33,6 +34,13 @@ def test_every_element_type_and_shape_comes_back_as_written(tmp_path: Path, arra
     assert came.dtype.isnative
     assert came.flags.writeable
     np.testing.assert_array_equal(came, array)
+
+
+def test_the_projects_own_writer_writes_what_the_tests_writer_does():
+    assert idx.idx_bytes(SAMPLE) == idx_bytes(SAMPLE)
+    for wrong in (SAMPLE.astype(np.int64), SAMPLE[:0], np.uint8(1)):
+        with pytest.raises(ValueError, match="idx_bytes: expected an array of uint8 with something in it, got"):
+            idx.idx_bytes(np.asarray(wrong))
 
 
 def test_gzip_is_told_by_content_and_not_by_name(tmp_path: Path):

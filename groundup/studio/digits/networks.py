@@ -1,0 +1,183 @@
+"""The networks that can answer: the one that ships with groundup, and the runs in the folder runs of the studio.
+
+A run can answer if its network takes images of 28 by 28 pixels and tells ten classes apart; dense layers and
+convolutions both can. Of a run's checkpoints the best answers, or the last while there is no best one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors
+
+from groundup.trained import DIGITS, NAMES
+from shared.contract import STAGE_TITLES
+from shared.data.datasets import CLASSES, SIDE
+from shared.data.normalisation import Normalisation
+from shared.layers import shortened
+from shared.numbers import percent, plural
+from shared.training.checkpoints import Checkpoint, load_checkpoint
+from shared.training.runs import BEST, LAST
+
+DEFAULT = "default"
+"""The name of the network that ships."""
+
+SHIPPED = Path(__file__).with_name("network.safetensors")
+
+DEPTH = 4
+"""Folders below runs/ in which a run may lie."""
+
+MOST = 200
+"""Runs that are listed, the newest ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A network that can answer.
+
+    name: DEFAULT or the run's folder, counted from runs/; title: its layers
+    about: how it was trained, and how well, in words; classes: the names of its ten classes
+    certain: whether softmax of its scores are probabilities; another loss than cross-entropy only ranks the classes
+    """
+
+    name: str
+    title: str
+    about: str
+    classes: tuple[str, ...]
+    certain: bool
+    checkpoint: Checkpoint
+    normalisation: Normalisation | None
+
+    def learned(self, x: np.ndarray) -> np.ndarray:
+        """Images (n, 784) as the network learned from them: in its dtype, normalised if its run did that."""
+        x = x.astype(self.checkpoint.dtype)
+        return x if self.normalisation is None else self.normalisation.normalised(x)
+
+
+def listed(runs: Path) -> list[dict[str, str]]:
+    """The networks that can answer: {"name", "title", "about"}, the one that ships first, then the newest run first.
+
+    Only the headers of the checkpoints are read. What is no checkpoint, or cannot answer, is left out.
+    """
+    found = [(DEFAULT, SHIPPED), *sorted(_runs(runs).items(), key=lambda item: -item[1].stat().st_mtime)[:MOST]]
+    networks = []
+    for name, path in found:
+        about = _header(path)
+        if about is not None and _fits(about):
+            words = {"title": _title(about), "about": _about(about)}
+            networks.append({"name": name, **words})
+    return networks
+
+
+def load(runs: Path, name: str) -> Trained:
+    """The network of this name.
+
+    Raises ValueError for a name that is not listed, CheckpointError for a damaged file.
+    """
+    path = _path(runs, name)
+    checkpoint = load_checkpoint(path)
+    notes = checkpoint.about_run.get("notes")
+    notes = notes if isinstance(notes, Mapping) else {}
+    layered = checkpoint.architecture
+    about = {
+        "layer_sizes": checkpoint.layer_sizes,
+        "activation": checkpoint.activation,
+        "stage": checkpoint.stage,
+        "architecture": None if layered is None else layered.to_json(),
+        "progress": checkpoint.about_run,
+    }
+    if not _fits(about):
+        raise ValueError(f"network: {name} does not take images of {SIDE} by {SIDE} pixels in {CLASSES} classes")
+    return Trained(
+        name=name,
+        title=_title(about),
+        about=_about(about),
+        classes=NAMES.get(str(notes.get("dataset")), DIGITS),
+        certain=checkpoint.loss == "softmax_cross_entropy",
+        checkpoint=checkpoint,
+        normalisation=Normalisation.from_notes(notes),
+    )
+
+
+def version(runs: Path, name: str) -> tuple[str, int]:
+    """The name and when its file was written last: a run that is still training gets a new version each epoch."""
+    return name, _path(runs, name).stat().st_mtime_ns
+
+
+def _path(runs: Path, name: Any) -> Path:
+    """The checkpoint of a network. Only names that were found are known, so that no name leads out of the folder."""
+    found = {DEFAULT: SHIPPED, **_runs(runs)}
+    if not isinstance(name, str) or name not in found:
+        raise ValueError(f"network: there is no run {shortened(name)} in {runs}")
+    return found[name]
+
+
+def _runs(runs: Path) -> dict[str, Path]:
+    """Name -> checkpoint of every run; a link that leads out of the folder is left out."""
+    inside = runs.resolve()
+    found = {}
+    for depth in range(1, DEPTH + 1):
+        for last in runs.glob("/".join(["*"] * depth) + f"/{LAST}"):
+            best = last.with_name(BEST)
+            path = best if best.is_file() else last
+            if path.resolve().is_relative_to(inside):
+                found[last.parent.relative_to(runs).as_posix()] = path
+    return found
+
+
+def _header(path: Path) -> Mapping[str, Any] | None:
+    """What a checkpoint says about itself; None where it is none, or damaged."""
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            about = json.loads((file.metadata() or {})["groundup"])
+    except Exception:  # the reader raises many kinds of errors, and a listing names no damaged file
+        return None
+    return about if isinstance(about, dict) else None
+
+
+def _fits(about: Mapping[str, Any]) -> bool:
+    sizes, architecture = about.get("layer_sizes"), about.get("architecture")
+    if not isinstance(sizes, list) or len(sizes) < 2 or sizes[0] != SIDE * SIDE or sizes[-1] != CLASSES:
+        return False
+    return architecture is None or (
+        isinstance(architecture, dict) and architecture.get("input_shape") in ([1, SIDE, SIDE], [SIDE * SIDE])
+    )
+
+
+def _title(about: Mapping[str, Any]) -> str:
+    """'784-128-10 relu', or the name of a known architecture."""
+    if about.get("architecture") is None:
+        return f"{'-'.join(map(str, about['layer_sizes']))} {about.get('activation')}"
+    model = _notes(about).get("model")
+    layers = about["architecture"].get("layers")
+    return model if isinstance(model, str) else plural(len(layers) if isinstance(layers, list) else 0, "layer")
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    """'40 epochs of mnist-subset by stage 3: C; 97.1 % of the test images right', as far as the file says it."""
+    record, stage = _part(about, "record"), about.get("stage")
+    epochs = record.get("epoch") or _part(about, "position").get("epoch")
+    words = plural(epochs, "epoch") if isinstance(epochs, int) else "trained"
+    dataset, accuracy = _notes(about).get("dataset"), record.get("test_accuracy")
+    if isinstance(dataset, str):
+        words += f" of {dataset}"
+    if stage in STAGE_TITLES:
+        words += f" by {STAGE_TITLES[stage]}"
+    if isinstance(accuracy, int | float):
+        words += f"; {percent(accuracy)} of the test images right"
+    return words
+
+
+def _notes(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    return _part(about, "notes")
+
+
+def _part(about: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    progress = about.get("progress")
+    part = progress.get(name) if isinstance(progress, Mapping) else None
+    return part if isinstance(part, Mapping) else {}

@@ -1,0 +1,67 @@
+"""The addresses of the page Digits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
+
+from groundup.studio.answers import action, question
+from groundup.studio.app import Studio
+
+NEAREST = 8
+
+
+def routes(studio: Studio) -> list[BaseRoute]:
+    """Questions about networks, answers to drawings, and the learner's own set."""
+    from groundup.studio.digits import embedded, networks
+    from groundup.studio.digits.answering import Answers
+    from groundup.studio.digits.nearest import TrainingImages
+    from groundup.studio.digits.own_set import OwnSet
+    from groundup.studio.digits.pixels import drawing
+    from groundup.studio.digits.reasons import reasons
+
+    runs = studio.folder / "runs"
+    answers, images, own = Answers(runs), TrainingImages(), OwnSet(studio.folder)
+
+    def listed(request: Request) -> Any:
+        return {"networks": networks.listed(runs)}
+
+    def network(request: Request) -> Any:
+        return embedded.network(answers.trained(_name(request)))
+
+    def floors(request: Request) -> Any:
+        return {"floors": answers.floors(_name(request))}
+
+    def answer(request: Request, body: dict[str, Any]) -> Any:
+        asked = body.get("floors")
+        if not isinstance(asked, list):
+            raise ValueError(f"floors: expected a list of numbers, got {type(asked).__name__}")
+        pixels = drawing(body.get("pixels"))
+        return {"answers": [answers.answer(body.get("network", ""), each, pixels) for each in asked[:4]]}
+
+    def why(request: Request, body: dict[str, Any]) -> Any:
+        return reasons(answers.trained(body.get("network", "")), drawing(body.get("pixels")))
+
+    def nearest(request: Request, body: dict[str, Any]) -> Any:
+        return {"nearest": images.nearest(drawing(body.get("pixels")), NEAREST), "of": len(images.split)}
+
+    def tell(request: Request, body: dict[str, Any]) -> Any:
+        return own.add(drawing(body.get("pixels")), body.get("label"))
+
+    return [
+        Route("/api/digits/networks", question(listed)),
+        Route("/api/digits/network", question(network)),
+        Route("/api/digits/floors", question(floors)),
+        Route("/api/digits/answer", action(answer), methods=["POST"]),
+        Route("/api/digits/reasons", action(why), methods=["POST"]),
+        Route("/api/digits/nearest", action(nearest), methods=["POST"]),
+        Route("/api/digits/own", question(lambda request: own.about())),
+        Route("/api/digits/tell", action(tell), methods=["POST"]),
+        Route("/api/digits/take-back", action(lambda request, body: own.take_back()), methods=["POST"]),
+    ]
+
+
+def _name(request: Request) -> str:
+    return request.query_params.get("name", "default")

@@ -1,0 +1,37 @@
+// Small pictures: 28 by 28 pixels of ink, or of numbers from blue, below 0, to orange, above 0.
+
+import { html, pixels } from "/static/common/draw.js";
+
+/**
+ * Ink on paper in the reader's colours. values: rows * columns numbers from 0 to 255.
+ * name: what is seen, for a reader who listens; without it the picture is decoration of the text beside it.
+ */
+export function inkTile(values, name, rows = 28, columns = 28) {
+  const tile = html("canvas", { width: columns, height: rows, class: "tile", ...named(name) });
+  const context = tile.getContext("2d");
+  const image = context.createImageData(columns, rows);
+  const [red, green, blue] = inkColour();
+  for (let i = 0; i < rows * columns; i++) image.data.set([red, green, blue, values[i]], 4 * i);
+  context.putImageData(image, 0, 0);
+  return tile;
+}
+
+/** Numbers of either sign, as shares of the largest: their own, or that of several tiles beside each other. */
+export function signedTile(values, name, rows = 28, columns = 28, largest = largestOf(values)) {
+  return pixels(values.map((each) => each / largest), rows, columns, { class: "tile", ...named(name) });
+}
+
+/** The largest size of these numbers; 1 if all are 0, so that one can divide by it. */
+export function largestOf(values) {
+  let largest = 0;
+  for (const each of values) largest = Math.max(largest, Math.abs(each));
+  return largest || 1;
+}
+
+function named(name) {
+  return name ? { role: "img", "aria-label": name } : { "aria-hidden": "true" };
+}
+
+function inkColour() {
+  return getComputedStyle(document.body).color.match(/[\d.]+/g).map(Number);
+}

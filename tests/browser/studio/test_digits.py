@@ -1,0 +1,148 @@
+"""The page Digits in a real browser: drawn by mouse and by keyboard, its numbers compared with the library's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from groundup import inside
+from groundup.studio.digits import networks
+from shared.data.datasets import load_dataset
+from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+
+THREE = [(0.3, 0.2), (0.45, 0.12), (0.6, 0.18), (0.64, 0.3), (0.55, 0.42), (0.42, 0.47)]
+THREE += [(0.56, 0.5), (0.66, 0.6), (0.66, 0.74), (0.55, 0.85), (0.4, 0.86), (0.28, 0.78)]
+"""A 3 on the pad, in shares of its side."""
+
+SEEN = """async () => {
+  const canvas = document.querySelector("#input canvas");
+  const { data } = canvas.getContext("2d").getImageData(0, 0, 28, 28);
+  return Array.from({ length: 784 }, (_, i) => data[4 * i + 3]);
+}"""
+"""The pixels that the page shows as the network's input: the ink is in the picture's alpha."""
+
+
+def draw(page, points):
+    box = page.locator("#pad canvas").bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in points]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=3)
+    page.mouse.up()
+
+
+def opened(browser_page, **how):
+    page = browser_page("digits", **how)
+    page.wait_for_selector("#floors:not(:has-text('being prepared'))", timeout=120_000)
+    return page
+
+
+def answered(page):
+    page.wait_for_selector("body[data-done]", timeout=30_000)
+    return page.locator("#floors tr").all_inner_texts()
+
+
+def as_library(pixels):
+    """(scores, gradient of the winner's lead) of the shipped network."""
+    checkpoint = networks.load(networks.SHIPPED, networks.DEFAULT).checkpoint
+    x = np.array([pixels], np.float32) / np.float32(255)
+    scores = inside.scores(checkpoint.parameters, "relu", x)
+    winner, rival = np.argsort(-scores[0])[:2]
+    slopes = [inside.saliency(checkpoint.parameters, "relu", x, np.array([each]))[0] for each in (winner, rival)]
+    return scores, slopes[0] - slopes[1]
+
+
+@pytest.mark.parametrize(("width", "look"), LOOKS)
+def test_a_drawn_digit_is_answered_on_every_floor_with_the_librarys_numbers(browser_page, width, look):
+    page = opened(browser_page, width=width, look=look)
+    draw(page, THREE)
+    rows = answered(page)
+    assert page.inner_text("#answer").startswith("It is a 3, with a probability of")
+    assert [row.split("\t")[1] for row in rows if "\t" in row] == ["3"] * len(rows)
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
+    scores, _ = as_library(page.evaluate(SEEN))
+    probabilities = inside.probabilities(scores)[0]
+    shown = page.locator("#bars li .number").all_inner_texts()
+    for share, text in zip(probabilities, shown, strict=True):
+        assert text == ("> 99.9 %" if share > 0.9995 else "< 0.1 %" if share < 0.0005 else f"{100 * share:.1f} %")
+    assert f"The score of 3 is {scores.max():.4g}" in page.inner_text("#winner")
+
+
+def test_by_keyboard_alone_a_one_is_drawn_told_and_taken_back(browser_page, studio_server):
+    page = opened(browser_page)
+    pad = page.locator("#pad canvas")
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        if pad.evaluate("each => each === document.activeElement"):
+            break
+    for key in ["ArrowUp"] * 9 + [" "] + ["ArrowDown"] * 18 + [" "]:
+        page.keyboard.press(key)
+    answered(page)
+    assert page.inner_text("#answer").startswith("It is a 1")
+    told = page.get_by_role("button", name="1", exact=True)
+    told.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#own-count")
+    assert page.inner_text("#own-count").startswith("Your set holds 1 drawing, in ")
+    data = load_dataset("mnist", studio_server.studio.folder / "my-digits")
+    assert data.train.y[-1] == 1
+    np.testing.assert_array_equal(data.train.x[-1], np.array(page.evaluate(SEEN), np.float32) / np.float32(255))
+    page.get_by_role("button", name="Take the newest one back").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Your set holds no drawing yet.")
+    pad.focus()
+    page.keyboard.press("Delete")
+    assert page.inner_text("#answer") == "Draw something."
+
+
+def test_a_neuron_is_chosen_by_keyboard(browser_page):
+    page = opened(browser_page)
+    draw(page, THREE)
+    answered(page)
+    page.locator("svg.layers").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft"):
+        page.keyboard.press(key)
+    assert page.inner_text("#neuron").startswith("Neuron 0 of hidden layer 1")
+    x = np.array([page.evaluate(SEEN)], np.float32) / np.float32(255)
+    parameters = networks.load(networks.SHIPPED, networks.DEFAULT).checkpoint.parameters
+    output = float(inside.hidden_activations(parameters, "relu", x)[0][0, 0])
+    said = float(page.inner_text("#neuron").split("Its output is ")[1].split(". ")[0])
+    assert said == pytest.approx(output, rel=0.01)
+
+
+CENTRED = """async ([images, size]) => {
+  const { centred } = await import("/static/digits/centre.js");
+  return images.map(ink => centred(ink, size)).map(found => found && { ...found, pixels: [...found.pixels] });
+}"""
+
+
+def test_mnists_own_digits_are_left_where_they_are(browser_page):
+    """They have been centred in the same way: most come back pixel by pixel, and none moves by more than one pixel."""
+    page = browser_page("digits")
+    images = np.rint(load_dataset().test.x[:100] * 255).astype(int)
+    found = page.evaluate(CENTRED, [images.tolist(), 28])
+    same = sum(np.array_equal(each["pixels"], image) for each, image in zip(found, images, strict=True))
+    assert same >= 80
+    assert all(abs(each["down"]) <= 1.5 and abs(each["right"]) <= 1.5 for each in found)
+
+
+@pytest.mark.parametrize("shift", [(0, 0), (5, -7)])
+def test_a_drawing_is_scaled_into_the_box_and_centred_by_its_mass(browser_page, shift):
+    """A bar of 60 by 20 points on a pad of 280, with a heavier end: 20 by 7 pixels, its centre of mass at (14, 14)."""
+    page = browser_page("digits")
+    ink = np.zeros((280, 280), int)
+    down, right = shift
+    ink[100 + down : 160 + down, 50 + right : 70 + right] = 255
+    ink[100 + down : 120 + down, 50 + right : 70 + right] = 128
+    found, nothing = page.evaluate(CENTRED, [[ink.ravel().tolist(), [0] * 280**2], 280])
+    assert nothing is None
+    pixels = np.array(found["pixels"]).reshape(28, 28)
+    rows, columns = np.flatnonzero(pixels.any(1)), np.flatnonzero(pixels.any(0))
+    assert (np.ptp(rows) + 1, np.ptp(columns) + 1) == (20, 7)
+    mass = pixels.sum()
+    assert abs((pixels.sum(1) * np.arange(28)).sum() / mass - 14) <= 0.5
+    assert abs((pixels.sum(0) * np.arange(28)).sum() / mass - 14) <= 0.5
+    assert found["scale"] == pytest.approx(20 / 6)
+    assert "scaled by 3.33" in found["words"]
