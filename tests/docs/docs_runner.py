@@ -80,6 +80,8 @@ def command(words: Sequence[str]) -> None:
     if program == "groundup":
         from groundup.cli import main
 
+        if arguments[0] == "studio" and "--export" not in arguments:
+            end_as_soon_as_it_answers()
         sys.argv = [program, *arguments]
         main(arguments)
     elif arguments[0] == "-m":
@@ -89,6 +91,20 @@ def command(words: Sequence[str]) -> None:
         sys.argv = arguments
         sys.path.insert(0, str(Path(arguments[0]).parent))
         runpy.run_path(arguments[0], run_name="__main__")
+
+
+def end_as_soon_as_it_answers() -> None:
+    """Let the studio end after it has told its address, as Ctrl-C would."""
+    from groundup.studio import server
+
+    begin = server.Server.startup
+
+    async def begun(self: Any, sockets: Any = None) -> None:
+        await begin(self, sockets)
+        assert self.started
+        self.should_exit = True
+
+    server.Server.startup = begun  # type: ignore[method-assign]
 
 
 def python_page(programs: Sequence[tuple[str, int, str, str | None]]) -> None:

@@ -24,6 +24,7 @@ SHORTER = {
     "bench": ["--quick", "--stages", "2", "--only", "memory", "--passes", "1"],
     "profile": ["--repeat", "1", "--batch", "2"],
     "learn watch": ["--once"],
+    "studio": ["--no-browser", "--port", "0"],
 }
 """What makes a command quick enough for a test; test_race runs the race as it stands, test_bench_command the rest."""
 
