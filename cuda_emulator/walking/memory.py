@@ -18,6 +18,9 @@ from .threads import WalkThread
 LINE = 64
 """Bytes: each shared array of a block starts at a multiple of this, as in the compiled kernel."""
 
+ALIGNED = 256
+"""Bytes: an allocation on a device starts at a multiple of this, and so does the copy of an argument."""
+
 
 class Memory:
     """All arrays that a block's threads can access.
@@ -39,7 +42,8 @@ class Memory:
             for place, part in enumerate(value):
                 self._argument(f"{name}[{place}]", part)
         elif isinstance(value, np.ndarray) and value.size:
-            self._add(name, "global", value, 0)
+            low, _ = np.lib.array_utils.byte_bounds(value)
+            self._add(name, "global", value, int(low) % ALIGNED)
 
     def _add(self, name: str, space: Space, array: np.ndarray, offset: int) -> int:
         low, high = np.lib.array_utils.byte_bounds(array)

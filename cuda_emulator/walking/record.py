@@ -80,6 +80,7 @@ class Walk:
     marks, arrays, steps: the marks are in the order of the source, the steps in that of time
     fault: the sentence of the error that ended it, and its line; cut: whether it was ended because it is too long
     barriers: (file, line) of the barriers that the block waited at
+    sources: (file, first line, lines) of the kernel and of the device functions that were called
     """
 
     kernel: str
@@ -94,6 +95,7 @@ class Walk:
     fault_line: int = 0
     cut: bool = False
     barriers: list[tuple[str, int]] = field(default_factory=list)
+    sources: list[tuple[str, int, list[str]]] = field(default_factory=list)
 
     @property
     def threads(self) -> int:

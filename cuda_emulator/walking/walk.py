@@ -155,7 +155,7 @@ class _Walker:
         self.walk = Walk(
             source.name, block.grid, block.block, block.number, (place.x, place.y, place.z), self.plan.marks, infos
         )
-        function = _loader(self.cuda, self.plan)(source, True)
+        function = _loader(self.cuda, self.plan, self.walk)(source, True)
         values = [plain(argument) for argument in arguments]
         self.threads = [
             WalkThread(i, _place(i, block.block), place, generator=function(*values)) for i in range(block.threads)
@@ -346,7 +346,7 @@ def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
     return Dim3(linear % x, linear // x % y, linear // (x * y))
 
 
-def _loader(cuda: WalkNamespace, plan: Plan) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
+def _loader(cuda: WalkNamespace, plan: Plan, walk: Walk) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
     """A function (source, whether it is the kernel) -> rewritten function for this walk."""
     loaded: dict[FunctionSource, Callable[..., Any]] = {}
 
@@ -357,6 +357,7 @@ def _loader(cuda: WalkNamespace, plan: Plan) -> Callable[[FunctionSource, bool],
             names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
             code: CodeType = compile_walk(source, is_kernel, plan)
             exec(code, names)
+            walk.sources.append((source.filename, source.first_line, source.text.rstrip("\n").split("\n")))
             loaded[source] = names[source.tree.name]
         return loaded[source]
 

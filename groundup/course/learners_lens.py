@@ -17,6 +17,7 @@ from groundup.course import assembly, grading
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task
+from groundup.kernels.launches import Launch
 from groundup.lens.devices import device as device_named
 from groundup.lens.profile import Profile
 from groundup.lens.profiling import profile_of_trace
@@ -44,6 +45,13 @@ def look(workspace: Workspace, task: Task, device: str) -> Profile:
     compiled, as it stands in the learner's file. An error while the kernel runs is in the profile.
     """
     chosen = device_named(device)
+    launch, assembled = launch_of(workspace, task)
+    trace = trace_launch(launch.kernel, launch.grid, launch.block, launch.arguments)
+    return profile_of_trace(_in_the_learners_file(trace, assembled, task), launch.kernel, launch.arguments, chosen)
+
+
+def launch_of(workspace: Workspace, task: Task) -> tuple[Launch, assembly.Assembly]:
+    """The launch of the learner's kernel, and the files that it was taken from. Raises what look raises."""
     if task.stage != STAGES[3] and not (task.fault and task.file.endswith(".py")):
         raise ValueError(f"learn lens: {task.id} is no kernel; the lens shows what kernels do to memory, from 9.1 on")
     if workspace.is_stub(task) and not task.fault:
@@ -55,9 +63,7 @@ def look(workspace: Workspace, task: Task, device: str) -> Profile:
         assembled = assembly.assemble(workspace, [task], folder)
     assembly.use(assembled)
     found = _launch(task)
-    launch, arguments = found.launch, tuple(found.arguments)
-    trace = _in_the_learners_file(trace_launch(found.kernel, launch.grid, launch.block, arguments), assembled, task)
-    return profile_of_trace(trace, found.kernel, arguments, chosen)
+    return Launch(task.id, found.kernel, found.launch.grid, found.launch.block, tuple(found.arguments)), assembled
 
 
 def _launch(task: Task) -> _Found:
@@ -75,12 +81,17 @@ def _launch(task: Task) -> _Found:
     raise ValueError(f"learn lens: {task.id} is graded without a look at the memory of a launch")
 
 
+def shown_place(assembled: assembly.Assembly, task: Task, file: str, line: int) -> tuple[str, int]:
+    """The place of a line in the learner's file, or in the project's for a line of the project's."""
+    projects = assembled.projects_line(file, line)
+    return assembled.place(file, line) or ((str(ROOT / task.file), projects) if projects else (file, line))
+
+
 def _in_the_learners_file(trace: Trace, assembled: assembly.Assembly, task: Task) -> Trace:
     """The trace with the place of every line in the learner's file, or in the project's for a line of the project's."""
 
     def place(file: str, line: int) -> tuple[str, int]:
-        projects = assembled.projects_line(file, line)
-        return assembled.place(file, line) or ((str(ROOT / task.file), projects) if projects else (file, line))
+        return shown_place(assembled, task, file, line)
 
     def moved(found: Any) -> Any:
         file, line = place(found.file, found.line)

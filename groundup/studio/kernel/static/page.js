@@ -1,0 +1,263 @@
+// The page Kernel: opens a kernel and walks through it. In an exported file the walk comes with the file.
+
+import { fail, get, listen, post, say, settle } from "/static/common/api.js";
+import { html, oncolours, replace } from "/static/common/draw.js";
+import { embedded } from "/static/common/embedded.js";
+import { keys } from "/static/common/keys.js";
+import { arrayPictures } from "/static/kernel/arrays.js";
+import { Chooser } from "/static/kernel/chooser.js";
+import { mapPictures } from "/static/kernel/maps.js";
+import { racePanel } from "/static/kernel/race.js";
+import { plural, requestPictures, shown } from "/static/kernel/requests.js";
+import { Source } from "/static/kernel/source.js";
+import { variablesTable } from "/static/kernel/variables.js";
+import { WARP, Walk, elementName } from "/static/kernel/walk.js";
+
+const $ = (name) => document.getElementById(name);
+const carried = embedded();
+const source = new Source($("source"), toggleBarrier);
+let session = null;
+let walk = null; // the one that is shown
+let right = null; // the walk with all barriers, while a race is shown
+let race = null;
+let step = 0;
+let thread = 0;
+let asked = 0; // of the latest question: an older answer is not shown
+
+if (carried) {
+  $("chooser").hidden = true;
+  show(carried, carried.title);
+  if (carried.race) {
+    right = walk;
+    showRace(carried.race);
+  }
+} else {
+  begin().catch(fail);
+}
+
+async function begin() {
+  const chooser = new Chooser(open);
+  ({ session } = await post("/api/kernel/begin"));
+  listen(`/api/kernel/watch?session=${encodeURIComponent(session)}`, () => {});
+  chooser.offer(await get("/api/kernel/choices"));
+  await open(chooser.target());
+}
+
+async function open(target) {
+  $("waiting").textContent = `Walking through ${target.name ?? target.kernel ?? target.id} …`;
+  const mine = ++asked;
+  try {
+    const answer = await post("/api/kernel/open", { session, target });
+    if (mine !== asked) return;
+    settle();
+    show(answer, null);
+    $("waiting").textContent = "";
+    replace($("found"), printed(answer.printed));
+    askVerdicts(mine);
+  } catch (error) {
+    if (mine === asked) $("waiting").textContent = "";
+    fail(error);
+  }
+}
+
+function show(answer, title) {
+  race = right = null;
+  step = thread = 0;
+  const { about } = answer;
+  $("title").textContent = title ?? about.name;
+  $("about").textContent = `${about.name}: ${about.grid.join(" × ")} blocks of ${about.block.join(" × ")} threads; ${about.arguments.map(([name, given]) => `${name} is ${given}`).join(", ")}`;
+  source.note([]);
+  take(new Walk(answer.walk));
+  thread = walk.first;
+  $("walk").hidden = false;
+  $("further").hidden = carried !== null;
+  draw();
+}
+
+/** Show a walk: its source, slider and controls. */
+function take(another) {
+  walk = another;
+  step = Math.min(step, walk.length - 1);
+  const [x, y, z] = walk.data.grid;
+  $("slider").max = walk.length - 1;
+  $("block-number").max = x * y * z - 1;
+  $("thread-number").max = walk.threads - 1;
+  $("block-number").disabled = carried !== null || race !== null;
+  source.draw((right ?? walk).data, race?.found ? race.barriers : [], carried === null);
+  replace($("phases"), walk.barrierSteps().map((at) => stripe(at, "")), race?.found ? stripe(race.step, "wrong") : []);
+  drawRace();
+}
+
+function stripe(at, kind) {
+  return html("span", { class: kind, style: { left: `${(100 * at) / Math.max(1, walk.length - 1)}%` } });
+}
+
+async function askVerdicts(mine) {
+  try {
+    const { verdicts } = await post("/api/kernel/verdicts", { session });
+    if (mine !== asked) return;
+    source.note(verdicts.lines);
+    $("found").prepend(html("h3", {}, "The lens"), verdicts.summary.length
+      ? html("ul", {}, ...verdicts.summary.map(([level, text]) => html("li", { class: level === "error" ? "bad" : null }, text)))
+      : html("p", {}, "Nothing to find fault with in the blocks that were traced."));
+  } catch (error) {
+    if (mine === asked) $("found").prepend(html("p", {}, `The lens has no verdict: ${error.message}`));
+  }
+}
+
+function printed(text) {
+  return text ? [html("h3", {}, "Printed by the script"), html("pre", {}, text)] : [];
+}
+
+// ---- going on
+
+function go(to) {
+  const wanted = Math.max(0, Math.min(walk.length - 1, to));
+  if (wanted === step) return;
+  step = wanted;
+  draw();
+}
+
+/** Select a thread; one of another warp needs the walk of that warp. */
+async function select(number) {
+  const wanted = Math.max(0, Math.min(walk.threads - 1, number));
+  const warp = Math.floor(wanted / WARP);
+  if (warp === walk.data.warp) {
+    thread = wanted;
+    draw();
+  } else if (carried || race) {
+    thread = Math.max(walk.first, Math.min(walk.first + WARP - 1, walk.threads - 1, wanted));
+    say(carried ? "This file has one warp." : "A race shows the warp that reads the wrong value.");
+    draw();
+  } else {
+    await other(walk.data.number, warp, wanted);
+  }
+}
+
+async function other(block, warp, wanted) {
+  const mine = ++asked;
+  try {
+    const answer = await post("/api/kernel/walk", { session, block, warp });
+    if (mine !== asked) return;
+    settle();
+    thread = wanted;
+    take(new Walk(answer.walk));
+    draw();
+  } catch (error) {
+    fail(error);
+    draw();
+  }
+}
+
+async function toggleBarrier(number) {
+  const barriers = race?.barriers ?? [];
+  if (barriers.includes(number)) {
+    backToRight();
+    return;
+  }
+  $("waiting").textContent = "Looking for an order of the warps that gives a wrong number …";
+  say($("waiting").textContent);
+  const mine = ++asked;
+  const data = (right ?? walk).data;
+  try {
+    const answer = await post("/api/kernel/race", { session, block: data.number, warp: data.warp, barriers: [number] });
+    if (mine !== asked) return;
+    settle();
+    right ??= walk;
+    showRace({ ...answer.race, barriers: [number] });
+  } catch (error) {
+    fail(error);
+  }
+  $("waiting").textContent = "";
+}
+
+function showRace(found) {
+  race = found;
+  if (race.found) {
+    thread = race.thread;
+    step = race.step;
+    take(new Walk(race.walk));
+  } else {
+    take(right);
+  }
+  draw();
+  say(race.text);
+}
+
+function backToRight() {
+  race = null;
+  const back = right ?? walk;
+  right = null;
+  thread = back.first;
+  take(back);
+  draw();
+  say("The barrier is back.");
+}
+
+function drawRace() {
+  $("race").hidden = race === null;
+  if (race === null) return;
+  $("race").classList.toggle("none", !race.found);
+  replace($("race"), racePanel(race, walk, (at, who) => { if (who !== null) thread = who; step = at; draw(); }, carried ? null : backToRight));
+}
+
+// ---- drawing
+
+function draw() {
+  const at = walk.at(step);
+  $("slider").value = step;
+  $("slider").setAttribute("aria-valuetext", `step ${step + 1} of ${walk.length}, line ${at.line}`);
+  $("block-number").value = walk.data.number;
+  $("thread-number").value = thread;
+  replace($("now"), sentence(at));
+  source.mark(at);
+  const wrong = race?.found ? race.cell : null;
+  replace($("variables"), html("h2", {}, "Variables"), variablesTable(walk, step, thread));
+  replace($("requests"), html("h2", {}, `What warp ${walk.data.warp} asks for`), requestPictures(walk, step, thread));
+  const arrays = arrayPictures(walk, step, thread, "shared");
+  $("shared").hidden = arrays.length === 0;
+  replace($("shared"), html("h2", {}, "Shared memory"), html("div", { class: "side" }, ...arrays));
+  replace($("maps"), html("h2", {}, "Blocks and threads"), mapPictures(walk, step, thread,
+    carried || race ? null : (number) => other(number, walk.data.warp, walk.first), (number) => { select(number); }));
+  replace($("global"), html("h2", {}, "Global memory"),
+    html("p", { class: "quiet" }, "Light blue: what the warp has touched so far; with a frame, in this step. Thick frame: this thread. A dot: written by this thread."),
+    html("div", { class: "side" }, ...arrayPictures(walk, step, thread, "global", wrong)));
+}
+
+function sentence(at) {
+  const { data } = walk;
+  const count = walk.count(step);
+  const parts = [`Step ${step + 1} of ${walk.length}, line ${at.line}: ${count === walk.threads ? `all ${plural(count, "thread")}` : `${count} of ${plural(walk.threads, "thread")}`} of the block.`];
+  if (!walk.takes(step, thread)) parts.push(`Thread ${walk.threadName(thread)} does not take this step.`);
+  for (const access of walk.accesses(step)) {
+    const own = access.lanes.indexOf(thread - walk.first);
+    if (own >= 0) parts.push(`Thread ${walk.threadName(thread)} ${access.kind === "read" ? "reads" : "writes"} ${elementName(access.array, access.places[own])} = ${shown(access.values[own])}.`);
+  }
+  const waits = walk.steps[step].o ?? "";
+  if (waits.startsWith("syncthreads")) parts.push("Here every thread waits until all of the block have come.");
+  if (race?.found && step === race.step) parts.push(`It should be ${shown(race.expected)}.`);
+  if (step === walk.length - 1 && data.fault) parts.push(`Here the walk ends with an error: ${data.fault}`);
+  if (step === walk.length - 1 && data.cut) parts.push("The walk is cut here, because it is too long to be shown; choose a smaller size.");
+  return parts.join(" ");
+}
+
+// ---- controls
+
+$("first").onclick = () => go(0);
+$("back").onclick = () => go(step - 1);
+$("next").onclick = () => go(step + 1);
+$("barrier").onclick = () => go(walk.nextBarrier(step));
+$("last").onclick = () => go(walk.length - 1);
+$("slider").oninput = () => go(Number($("slider").value));
+$("thread-number").onchange = () => select(Number($("thread-number").value));
+$("block-number").onchange = () => other(Number($("block-number").value), walk.data.warp, walk.first);
+keys(document, {
+  ArrowRight: () => walk && go(step + 1),
+  ArrowLeft: () => walk && go(step - 1),
+  ArrowDown: () => walk && select(thread + 1),
+  ArrowUp: () => walk && select(thread - 1),
+  b: () => walk && go(walk.nextBarrier(step)),
+  Home: () => walk && go(0),
+  End: () => walk && go(walk.length - 1),
+});
+oncolours(() => walk && draw());
