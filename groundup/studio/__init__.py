@@ -14,6 +14,7 @@ A folder for each page, with its routes, the model behind it, and its own JavaSc
 playground/ a small network that learns while its reader watches
 digits/     a drawing, and how the network reads it on every floor
 floors/     a room on four floors side by side, with recorded speeds
+kernel/     a kernel walked through, thread by thread
 benchmarks/ a results file with hovering and filtering, and two files compared
 runs/       the runs, their curves over each other, their layers and their mistakes
 """

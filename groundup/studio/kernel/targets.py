@@ -1,8 +1,8 @@
 """Open what the page asks for: a kernel of the project, of a script, or the learner's own. It runs in a child process.
 
 {"kind": "project", "name": "tiled_16", "size": [64, 64, 64], "dtype": "float32"}
-{"kind": "script", "path": "mine.py", "kernel": "scale", "number": 1}
-{"kind": "script", "path": "mine.py", "kernel": "scale", "args": "x=float32[64]", "grid": [2], "block": [32]}
+{"kind": "script", "path": SCRIPT, "kernel": "scale", "number": 1}
+{"kind": "script", "path": SCRIPT, "kernel": "scale", "args": "x=float32[64]", "grid": [2], "block": [32]}
 {"kind": "task", "folder": "groundup-course", "id": "11.1"}
 """
 
