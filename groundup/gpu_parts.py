@@ -1,7 +1,8 @@
 """The parts of the GPU report: each in a process of its own, its rows in a file that is written after every row.
 
     device         the GPU, its driver and the versions; begins with a trial kernel
-    correctness    every rung against float64, and on a GPU all operations against stage 2
+    correctness    every rung against float64, those of convolutional networks, too; on a GPU all operations against
+                   stage 2
     ladder, launches, steps, training
                    measured by shared/bench; shared/bench/on_gpu/gpu_plan.py says at which sizes
     sanitizer      compute-sanitizer over every kernel
@@ -34,6 +35,7 @@ from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
 from shared.bench.records.results import write_json
 from shared.checks.equivalence import check_stage
+from shared.checks.image_rungs import image_rung_checks
 from shared.checks.rungs import SIZES, SMALL_SIZES, RungCheck, rung_checks
 from shared.checks.tolerance import describe_tolerances
 from shared.contract import STAGES, load_part, load_stage
@@ -68,6 +70,8 @@ MOST_WORKERS = 8
 
 MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 OURS = ("shared", "groundup", "cuda_emulator", "tests", *STAGES)
+STEPS = ("step", "network step")
+"""Of the correctness part, what also a tiny or a quick one has in float64."""
 SHOWN = 40
 """Lines of a program's output that are kept where something failed."""
 
@@ -141,15 +145,29 @@ def versions() -> dict[str, str]:
     return found
 
 
+def compile_beforehand(part: Part, name: str) -> None:
+    """Have what that part launches compiled several at a time, by processes of their own, as a quick bench does. One
+    kernel after another, as they are launched, would take most of the part's time."""
+    if BACKEND.emulated or part.plan.tiny:
+        return
+    command = [sys.executable, "-m", "groundup.compiling.beforehand", name]
+    done = processes.run(command, part.plan.left / 2, folder=processes.ROOT, together=True)
+    said = (done.output.strip().splitlines() or ["nothing was compiled beforehand"])[-1]
+    part.facts["beforehand"] = said
+    print(f"  {said}", flush=True)
+
+
 def correctness(part: Part) -> None:
     """A row for each rung and dtype: how many comparisons, and the worst in units of the tolerance."""
+    compile_beforehand(part, "correctness")
     stage, reference = load_stage(STAGES[3]), load_stage(STAGES[1])
     tiny, quick = part.plan.tiny, part.plan.quick
     sizes = SMALL_SIZES if tiny else SIZES
     for dtype in ("float32", "float64"):
-        for check in rung_checks(stage, reference, dtype, sizes):
+        images = image_rung_checks(stage, reference, dtype, tiny)
+        for check in (*rung_checks(stage, reference, dtype, sizes), *images):
             few = tiny and check.rung.startswith("in use")
-            if few or (dtype == "float64" and (tiny or quick) and check.what != "step"):
+            if few or (dtype == "float64" and (tiny or quick) and check.what not in STEPS):
                 continue
             _compared(part, check)
     if tiny:
@@ -180,6 +198,8 @@ def measured(name: str, parts: Mapping[str, Callable[[GpuPlan], Any]] = gpu_plan
     """The part of that name, which yields what it finds."""
 
     def run(part: Part) -> None:
+        if name in gpu_networks.PARTS:
+            compile_beforehand(part, name)
         wrong = []
         for found in parts[name](part.plan):
             if isinstance(found, gpu_plan.LeftOut):

@@ -237,6 +237,27 @@ def plain_backward_into(
             apply_backward(list(ACTIVATIONS)[through], grad_input, x, grad_input)
 
 
+def _by(by: int) -> Callable[..., None]:
+    """All gradients, with a tile of this side for all of them; see `weights_parts`."""
+
+    def backward(
+        grad: Array, x: Array, weights: Array, g: Geometry, grad_input: Array, grad_weights: Array, grad_bias: Array
+    ) -> None:
+        parts = empty(parts_shape(g, len(x)), x.dtype)
+        weights_parts(grad, x, g, parts, by)
+        _add_parts(parts, grad_weights, grad_bias)
+        _correlate(grad, weights, gather.BACKWARD, x, IDENTITY, backward_tables(g), grad_input, by)
+
+    return backward
+
+
+def _naive_backward(
+    grad: Array, x: Array, weights: Array, g: Geometry, grad_input: Array, grad_weights: Array, grad_bias: Array
+) -> None:
+    parts = empty(parts_shape(g, len(x)), x.dtype)
+    plain_backward_into(grad, x, weights, g, grad_input, grad_weights, grad_bias, parts)
+
+
 COLUMNS_BYTES = 2**24 if BACKEND.name == "gpu" else 2**20
 """How large the columns, or Winograd's transforms, of a part of the batch may become: what the cache of the device
 holds, so that the product finds it there."""
@@ -250,6 +271,15 @@ LEAST_PLACES = 128
 
 ONE_NUMBER = 0
 """In the place of a register tile's side: the kernels with one number to a thread."""
+
+
+BACKWARD: dict[str, Callable[..., None]] = {
+    "naive": _naive_backward,
+    "implicit_tile": _by(ONE_NUMBER),
+    "implicit_blocked 32": _by(32),
+    "implicit_blocked 64": _by(64),
+}
+"""Each way to all gradients by itself, of fewer numbers than 32 bits count; `backward_into` takes what suits."""
 
 
 def parts_shape(g: Geometry, batch: int, precision: str | None = None) -> tuple[int, int]:

@@ -1,6 +1,7 @@
-"""The kernels of `groundup bench` on a GPU, compiled before anything is measured, several at a time.
+"""The kernels of `groundup bench` and of the GPU report, compiled before anything is measured, several at a time.
 
-    python -m groundup.compiling.beforehand     the process that compiles: one JSON object a line, in and out
+    python -m groundup.compiling.beforehand           the process that compiles: one JSON object a line, in and out
+    python -m groundup.compiling.beforehand PART      compile what this part of the GPU report launches (REPORT)
 
 Compiling one kernel after another, when a measurement first launches it, took the GPU's quick run longer than all it
 measured. Compiled kernels are kept on disk (stage4_numba_cuda/kernel_cache.py), where each pass finds them. So this is
@@ -18,12 +19,14 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from groundup.compiling.check import CompilerMissing, Worker
 from groundup.kernels.entries import PACKAGE, argument_types
+from groundup.kernels.images import CONVOLUTION, IMAGES
+from groundup.kernels.networks import NETWORKS
 from groundup.kernels.quick_bench import KNOWN, QUICK
 from shared.bench.running.plan import Plan, jobs
 from shared.contract import STAGES, stage_facts
@@ -32,6 +35,19 @@ from shared.numbers import duration, plural
 
 STAGE = STAGES[3]
 BACKEND = "gpu"
+
+REPORT: dict[str, tuple[str, ...]] = {
+    **NETWORKS,
+    "correctness": tuple(f"{each.kernel} {dtype}" for each in (*CONVOLUTION, *IMAGES) for dtype in each.dtypes),
+}
+"""Part of the GPU report -> names of KNOWN that are compiled before it begins."""
+
+OF_A_MODEL = {
+    "machine": QUICK["machine"],
+    **dict.fromkeys(("convolutions", "steps", "inference"), NETWORKS["networks"]),
+    "training": NETWORKS["network_training"],
+}
+"""Part of `groundup bench --model` -> names of KNOWN."""
 
 MOST_PROCESSES = 8
 """Each of them holds some hundred MB of the device's memory."""
@@ -71,12 +87,26 @@ class DeviceWorker(Worker):
 
 
 def kernels_of(plan: Plan) -> list[Kernel]:
-    """What stage 4 launches in this plan on a GPU; none where it runs on none, or the plan is no quick one."""
-    if not plan.quick or STAGE not in plan.stages or stage_facts(STAGE).get("backend") != BACKEND:
+    """What stage 4 launches in this plan on a GPU; none where it runs on none, and none of a full run of dense
+    networks, in which compiling is a small part."""
+    wanted = plan.quick or plan.model
+    if not wanted or STAGE not in plan.stages or stage_facts(STAGE).get("backend") != BACKEND:
         return []
     parts = {job.part for job in jobs(plan)}
-    names = dict.fromkeys(name for part, names in QUICK.items() if part in parts for name in names)
-    lines = [KNOWN[name] for name in sorted(names, key=_registers, reverse=True)]
+    table = OF_A_MODEL if plan.model else QUICK
+    return _kernels(name for part, names in table.items() if part in parts for name in names)
+
+
+def of_report(part: str) -> list[Kernel]:
+    """What this part of the GPU report launches. Raises ValueError for a part that is not in REPORT."""
+    if part not in REPORT:
+        raise ValueError(f"part: expected one of {', '.join(REPORT)}, got {part!r}")
+    return _kernels(REPORT[part])
+
+
+def _kernels(names: Iterable[str]) -> list[Kernel]:
+    """Each of them once, the largest first."""
+    lines = [KNOWN[name] for name in sorted(dict.fromkeys(names), key=_registers, reverse=True)]
     return [Kernel(line.package, line.kernel, line.arguments, dtype) for line, dtype in lines]
 
 
@@ -142,7 +172,10 @@ def compiled(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until the questions end."""
+    """Compile for a part of the report; without one answer until the questions end."""
+    if len(sys.argv) > 1:
+        print(prepare(of_report(sys.argv[1])).line())
+        return
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
     warnings.simplefilter("ignore")

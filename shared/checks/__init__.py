@@ -13,5 +13,6 @@ images         what each of the four levels does with them: convolution_ops, poo
 layered_walk   a step of the reference through any architecture, and how far rounding moves its results
 layered_gradients
                their gradients against slopes
+image_rungs    every rung of the convolution ladder and of the step alone, for a device
 winograd       Winograd's transforms in fractions, proven exact, and what rounding they cost
 """

@@ -130,12 +130,18 @@ def _calls(training: bool) -> dict[str, Callable[[Any, Any, Any, Any], Any]]:
 
 
 def layered_trajectory(
-    pair: Pair, problem: LayeredProblem, optimizer: str, steps: int, share: float | None = None
+    pair: Pair,
+    problem: LayeredProblem,
+    optimizer: str,
+    steps: int,
+    share: float | None = None,
+    take: Callable[..., object] | None = None,
 ) -> list[Comparison]:
     """Both networks trained for `steps` steps with dropout: a comparison for each parameter and running statistic.
 
     As for dense networks, k is the number of steps times the longest sum of a step.
     share: of the largest number of each array, that two of them may differ by instead; None for that rule
+    take: a rung of the step ladder, (network, x, y, optimizer, masks); None: `train_step`
     """
     sides = LayeredSides(pair, problem)
     ours, theirs = (trajectory_optimizer(stage, optimizer) for stage in (pair.stage, pair.reference))
@@ -144,7 +150,8 @@ def layered_trajectory(
     for step in range(steps):
         batch = problem.batches[step % len(problem.batches)]
         try:
-            sides.ours.train_step(*sides.for_stage(*batch), ours, masks[0])
+            given = (*sides.for_stage(*batch), ours, masks[0])
+            take(sides.ours, *given) if take else sides.ours.train_step(*given)
         except Exception as error:
             note = f"raised {type(error).__name__} in step {step + 1}: {error}"
             return [failed("Network.train_step", note, **where)]

@@ -74,7 +74,7 @@ def rung_checks(
     sizes: (M, K, N); all but the products use M rows of N columns
     """
     pair = Pair(stage, reference, dtype)
-    rooms = (stage.matmul, stage.activations, _part(stage, "reductions"), stage.network)
+    rooms = (stage.matmul, stage.activations, part_of(stage, "reductions"), stage.network)
     matmul, activations, reductions, network = rooms
     in_use = {"nn": stage.matmul.matmul, "tn": stage.matmul.matmul_tn, "nt": stage.matmul.matmul_nt}
 
@@ -102,7 +102,7 @@ def rung_checks(
         yield RungCheck("resident", "in use", dtype, partial(resident_steps, pair))
 
 
-def _part(stage: Stage, name: str) -> Any:
+def part_of(stage: Stage, name: str) -> Any:
     """A module that only some stages have; None where this stage has none."""
     try:
         return load_part(stage.name, name)

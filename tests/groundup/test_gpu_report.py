@@ -73,12 +73,40 @@ def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.Mo
         RungCheck("matmul", "right", "float32", lambda: [compare("matmul", [1.0], [1.0], "float32", 1)]),
     ]
     monkeypatch.setattr(gpu_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = part()
     gpu_parts.correctness(found)
     assert found.status == "failed"
     assert [(row["rung"], row["ok"]) for row in found.rows] == [("wrong", False), ("right", True)]
     assert found.error == "matmul wrong: matmul: raised RuntimeError: no; no rounding explains that"
     assert found.skipped[0].startswith("equivalence: skipped: ")
+
+
+@pytest.mark.parametrize("name", ["correctness", "networks", "network_training"])
+def test_kernels_of_convolutional_networks_are_compiled_before_a_part_on_a_gpu(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+
+    def run(command: list[str], seconds: float, **settings: Any) -> Finished:
+        assert 10 < seconds <= 15  # half of what the part has
+        asked.append(command[-2:])
+        return Finished(0, "a warning\n5 kernels compiled or found on disk beforehand, in 2 s\n")
+
+    for module in ("rung_checks", "image_rung_checks"):
+        monkeypatch.setattr(gpu_parts, module, lambda *given: iter(()))
+    monkeypatch.setattr(gpu_parts, "check_stage", lambda *given, **more: SimpleNamespace(comparisons=[]))
+    monkeypatch.setitem(gpu_networks.PARTS, name, lambda plan: iter(()))
+    monkeypatch.setattr(gpu_parts.processes, "run", run)
+    gpu_parts.PARTS[name](part())
+    assert asked == []  # the emulator
+    monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
+    gpu_parts.PARTS[name](part())
+    assert asked == []  # under compute-sanitizer, after the part itself
+    found = part(tiny=False, quick=True)
+    gpu_parts.PARTS[name](found)
+    assert asked == [["groundup.compiling.beforehand", name]]
+    assert found.as_dict()["beforehand"] == "5 kernels compiled or found on disk beforehand, in 2 s"
 
 
 def test_a_wrong_result_fails_a_measuring_part(monkeypatch: pytest.MonkeyPatch) -> None:

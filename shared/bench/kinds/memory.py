@@ -204,7 +204,7 @@ def _contender(who: str, case: Case, threads: int, on_device: bool) -> tuple[Any
 
     def take(steps: int) -> list[float]:
         if not kept:
-            kept.append(stage.network.Network(case.network, dtype=case.dtype))
+            kept.append(gpu.in_precision(stage.network.Network(case.network, dtype=case.dtype), ""))
             kept.append(stage.optimizers.SGD(LEARNING_RATE))
         network, optimizer = kept
         own_x = stage.arrays.asarray(x, case.dtype)

@@ -20,7 +20,7 @@ from typing import Any
 from shared.bench.kinds.steps import Case, can_take, start_parameters
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import REST, Measurement, summarise, times_as_fast
-from shared.bench.on_gpu.gpu import NO_REFERENCE
+from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.bench.peers.pytorch import Trained
 from shared.contract import Stage, is_emulated
@@ -219,7 +219,7 @@ class _Run:
         """The opponent that the time is compared with, and the ratio; none where the kernels are emulated."""
         common = {"threads": self.threads_of(name), "emulated": name in self.emulated}
         if name in self.emulated:
-            return common | {"reference": NO_REFERENCE}
+            return common | {"reference": gpu.NO_REFERENCE}
         if name not in times or reference not in times:
             return common
         return common | {
@@ -250,7 +250,8 @@ class _Run:
 
 def _epochs(stage: Stage, recipe: Recipe, data: Dataset) -> Iterator[Trained]:
     """The epochs of `shared.training.loop.train`, one at a time; other contenders train between them."""
-    network = stage.network.Network(recipe.case(data).network, seed=recipe.seed, dtype=recipe.dtype)
+    made = stage.network.Network(recipe.case(data).network, seed=recipe.seed, dtype=recipe.dtype)
+    network = gpu.in_precision(made, "")
     optimizer = stage.optimizers.SGD(recipe.learning_rate, momentum=recipe.momentum)
     runner = EpochRunner(stage, network, optimizer, data.train, recipe.settings())
     for epoch in range(recipe.epochs):

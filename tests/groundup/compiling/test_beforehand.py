@@ -12,6 +12,8 @@ from groundup import bench_plan
 from groundup.compiling import beforehand
 from groundup.compiling.beforehand import DeviceWorker, Kernel, prepare
 from groundup.compiling.check import CompilerMissing
+from groundup.kernels.images import CONVOLUTION, IMAGES
+from groundup.kernels.networks import NETWORKS
 from groundup.kernels.quick_bench import KNOWN, QUICK
 from shared.bench.running import plan as planning
 from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
@@ -60,6 +62,36 @@ def test_each_kernel_is_compiled_once_and_the_largest_first(monkeypatch: pytest.
     assert len(found) == len(set(found)) == len({name for names in QUICK.values() for name in names})
     assert "persistent" in found[0].kernel
     assert found[-1].package == "shared.bench.on_gpu"
+
+
+@wide
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
+def test_the_list_of_the_known_networks_is_what_a_rehearsal_launches() -> None:
+    found: dict[str, set[str]] = {}
+    for multiprocessors in (40, 68, 108, 132, 144):
+        command = [sys.executable, "-m", "tests.groundup.compiling.model_rehearsal", str(multiprocessors)]
+        done = processes.run(command, 300)
+        assert done.code == 0, done.errors
+        for part, names in json.loads(done.output).items():
+            found.setdefault(part, set()).update(names)
+    assert found == {part: set(names) for part, names in NETWORKS.items()}
+
+
+def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend_gpu(monkeypatch)
+    steps, training = ({KNOWN[name][0].kernel for name in NETWORKS[part]} for part in NETWORKS)
+    for only, expected in ((("inference",), steps), (("training",), training), (("memory",), set())):
+        found = beforehand.kernels_of(Plan(tuple(STAGES), only, model="lenet5"))
+        assert {kernel.kernel for kernel in found} == expected
+        assert len(found) == len(set(found))
+
+
+def test_the_report_has_every_kernel_of_convolutional_networks_compiled_before_it_compares() -> None:
+    found = beforehand.of_report("correctness")
+    assert {kernel.kernel for kernel in found} == {each.kernel for each in (*CONVOLUTION, *IMAGES)}
+    assert {kernel.dtype for kernel in found} == {"float32", "float64"}
+    with pytest.raises(ValueError, match=r"part: expected one of networks, network_training, correctness, got 'steps'"):
+        beforehand.of_report("steps")
 
 
 def test_a_part_alone_compiles_what_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
