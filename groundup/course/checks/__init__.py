@@ -3,6 +3,7 @@
 check.py            what a check is, and what it reports
 exercise.py         how one function is graded, and the checks that follow from it
 results.py          the numbers of a result, and how they read in a message
+picture.py          the right result and the learner's as numbers to be drawn
 derivatives.py      the check of a derivative against central differences
 speed.py            the check of a time
 source.py           the check of what stands in a function: names that it must not use, loops

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.mistakes import Mistake, likely_cause
+from groundup.course.checks.picture import picture
 from groundup.course.checks.results import difference_shown, numbers, shown
-from shared.checks.tolerance import compare, failed
+from shared.checks.tolerance import compare, failed, in_tolerances, tolerance
 
 ORDER = ("shape", "values", "gradient", "agreement", "sizes", "memory", "types", "way", "speed")
 
@@ -34,6 +35,7 @@ class Wrong(Exception):
     called_from: (file, line) of the calls that led to the line, if it is in a function that the learner's calls; one of
         them in the learner's function is shown in its place
     by_hand: the arguments and both results as matrices, to be recomputed on paper; "" where they are too large
+    picture: both results as numbers to be drawn, as checks/picture.py has them; None where none are compared
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Wrong(Exception):
         self.what, self.expected, self.got, self.cause, self.line = what, expected, got, cause, line
         self.file = file
         self.by_hand = ""
+        self.picture: dict[str, Any] | None = None
         self.called_from: Sequence[tuple[str, int]] = ()
 
 
@@ -114,22 +117,29 @@ class Tally:
         except (TypeError, ValueError):
             raise Wrong(f"{of}: expected numbers", expected=shown(expected), got=shown(got)) from None
         if values.shape != expected.shape:
-            raise Wrong(
+            wrong = Wrong(
                 f"{of}: the shape is not right",
                 expected=str(expected.shape),
                 got=str(values.shape),
                 cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
             )
+            wrong.picture = picture(expected, values)
+            raise wrong
         found = compare(of, values, expected, dtype, max(terms, 1), scale=scale)
         if not found.ok:
             at = f" at index {list(found.index)}" if found.index else ""
             told, wanted, had = difference_shown(found)
-            raise Wrong(
+            wrong = Wrong(
                 f"{of}: wrong{at}{told}",
                 expected=wanted,
                 got=had,
                 cause=likely_cause(values, expected, name, mistakes, arguments, self.fresh),
             )
+            if scale is None:
+                scale = np.max(np.abs(expected), where=np.isfinite(expected), initial=0.0)
+            allowed = tolerance(dtype, max(terms, 1), scale)
+            wrong.picture = picture(expected, values, in_tolerances(values, expected, allowed))
+            raise wrong
 
 
 @dataclass(frozen=True)

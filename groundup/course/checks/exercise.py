@@ -24,6 +24,7 @@ import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong
 from groundup.course.checks.mistakes import Mistake, cause_of_ragged, likely_cause
+from groundup.course.checks.picture import picture
 from groundup.course.checks.results import Outputs, call_by_hand, numbers, outputs, shown
 from groundup.course.checks.speed import Speed, time_check
 
@@ -115,16 +116,20 @@ def checks_of(exercise: Exercise) -> list[Check]:
                     got=shown(given),
                     cause=cause_of_ragged(given) if ragged else "",
                 ) from None
-            tally.holds(
-                found == wanted,
-                f"{of}: the shape is not right",
-                expected=str(wanted),
-                got=str(found),
-                cause=exercise.shapes(*arguments).get(found, "")
-                or likely_cause(np.asarray(given), np.asarray(value), name, exercise.mistakes, arguments)
-                if found != wanted
-                else "",
-            )
+            try:
+                tally.holds(
+                    found == wanted,
+                    f"{of}: the shape is not right",
+                    expected=str(wanted),
+                    got=str(found),
+                    cause=exercise.shapes(*arguments).get(found, "")
+                    or likely_cause(np.asarray(given), np.asarray(value), name, exercise.mistakes, arguments)
+                    if found != wanted
+                    else "",
+                )
+            except Wrong as wrong:
+                wrong.picture = picture(value, numbers(given))
+                raise
 
     def values(tally: Tally) -> None:
         for arguments, expected in exercise.hand:

@@ -89,7 +89,8 @@ def check_order(made: list[Check]) -> None:
 
 def _told(wrong: Wrong, assembled: assembly.Assembly, lines: list[int]) -> dict[str, Any]:
     """A Wrong as an event. lines: as in `_raised`"""
-    told = {name: assembled.told(getattr(wrong, name)) for name in ("what", "expected", "got", "cause", "by_hand")}
+    words = ("what", "expected", "got", "cause", "by_hand")
+    told = {"picture": wrong.picture, **{name: assembled.told(getattr(wrong, name)) for name in words}}
     # Without a file it is the only one; it is not known which of several is meant.
     assembled_file = wrong.file or (next(iter(assembled.lines)) if len(assembled.lines) == 1 else "")
     at = [(assembled_file, wrong.line), *reversed(wrong.called_from)] if assembled_file and wrong.line else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -26,7 +26,7 @@ class Verdict:
     what: one sentence; expected, got, cause: as Wrong has them
     file, line: the place in the learner's file, "" and 0 if there is none; source: the text of that line
     more: the compiler's own words, or a traceback without a line of the learner's
-    by_hand: as Wrong has it
+    by_hand, picture: as Wrong has them
     notes: such as a measured time; printed: the end of what the learner's code printed
     """
 
@@ -46,11 +46,12 @@ class Verdict:
     printed: str = ""
     seconds: float = 0.0
     stub: bool = False
+    picture: Mapping[str, Any] | None = None
 
     def document(self) -> dict[str, Any]:
         """The verdict as `groundup learn check --json` prints it. Programs read these keys, so they do not change."""
         keys = {"failed_check": "rung", "passed_checks": "rungs", "cause": "likely"}
-        return {keys.get(name, name): value for name, value in asdict(self).items()}
+        return {keys.get(name, name): value for name, value in asdict(self).items() if name != "picture"}
 
 
 def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, limit: float, took: float) -> Verdict:

@@ -146,15 +146,15 @@ def commit_first(folder: Path) -> str:
     return "under git, with a first commit"
 
 
-def locate(given: Path | None, course: Course) -> Workspace:
-    """Find and open the learner's folder.
+def locate(given: Path | None, course: Course, here: Path | None = None) -> Workspace:
+    """Find and open the learner's folder. here: the folder to start from, None for the one that the process is in
 
     Tried in this order: the folder given, GROUNDUP_COURSE, this folder and those above it, groundup-course in this
     folder. Raises ValueError, with the command that helps, if none of them is a learner's folder, or the one that is
     lacks its progress.toml.
     """
     chosen = given or _of_variable()
-    folder = chosen or _nearest(course)
+    folder = chosen or _nearest(course, here)
     if folder is None:
         raise ValueError("there is no course folder here; groundup learn start makes one")
     if (folder / record_file.NAME).exists():
@@ -180,9 +180,9 @@ def _of_variable() -> Path | None:
     return Path(os.environ[VARIABLE]) if os.environ.get(VARIABLE) else None
 
 
-def _nearest(course: Course) -> Path | None:
+def _nearest(course: Course, here: Path | None = None) -> Path | None:
     """The learner's folder among this folder, those above it, and groundup-course in this folder."""
-    now = Path.cwd()
+    now = here or Path.cwd()
     return next((each for each in (now, *now.parents, now / DEFAULT) if _is_learners(each, course)), None)
 
 
