@@ -15,6 +15,7 @@ playground/ a small network that learns while its reader watches
 digits/     a drawing, and how the network reads it on every floor
 floors/     a room on four floors side by side, with recorded speeds
 kernel/     a kernel walked through, thread by thread
+course/     the learner's exercises, graded at every save
 benchmarks/ a results file with hovering and filtering, and two files compared
 runs/       the runs, their curves over each other, their layers and their mistakes
 """

@@ -1,0 +1,143 @@
+// The page Course: a task, its verdict at every save, and what helps with it.
+
+import { fail, get, listen, post, say, settle } from "/static/common/api.js";
+import { html, replace } from "/static/common/draw.js";
+import { keys } from "/static/common/keys.js";
+import { source, tasks } from "/static/course/lists.js";
+import { prose } from "/static/course/prose.js";
+import { sentence, verdict } from "/static/course/verdict.js";
+
+const at = (id) => document.getElementById(id);
+const state = { session: null, task: "", week: 0, progress: null, last: null };
+
+/** Show where the learner is. */
+function list() {
+  const { progress } = state;
+  at("bar").max = progress.tasks;
+  at("bar").value = progress.passed;
+  at("count").textContent = `${progress.passed} of ${progress.tasks} tasks passed`;
+  const open = new Set([...at("list").querySelectorAll(":scope > details[open] > summary")].map((each) => each.textContent[0]));
+  const focused = document.activeElement?.closest("#list button")?.textContent;
+  replace(at("list"), tasks(progress, state.task, (id) => choose(id).catch(fail)));
+  for (const each of at("list").querySelectorAll(":scope > details")) if (open.has(each.textContent[0])) each.open = true;
+  if (focused) [...at("list").querySelectorAll("button")].find((each) => each.textContent.slice(0, 4) === focused.slice(0, 4))?.focus();
+}
+
+/** Show a task's title, its week's page and its hints. */
+async function open(id) {
+  const task = await get("/api/course/task", id ? { task: id } : {});
+  state.task = task.id;
+  at("title").textContent = `${task.id} ${task.title}`;
+  at("week").textContent = `Week ${task.week.number}: ${task.week.title} · ${task.week.hours[0]} to ${task.week.hours[1]} hours`;
+  at("place").textContent = task.place;
+  replace(at("source"), source(task.source, 0));
+  hints(task.hints, task.last);
+  replace(at("compared"));
+  if (state.week !== task.week.number) {
+    state.week = task.week.number;
+    replace(at("text"), task.text.length ? prose(task.text)
+      : html("p", {}, "The weeks' pages are in the book, which this installation does not have. The docstring of the function says what it has to do."));
+  }
+  if (task.case) replace(at("compared"), html("p", {}, `${task.shows} shows what goes wrong. Found it? Name it in a terminal: `,
+    html("code", {}, `groundup learn answer ${task.id} LINE KIND`)));
+  list();
+}
+
+function hints(found, last) {
+  replace(at("hints"), found.map(({ level, name, text }) => html("div", {}, html("p", { class: "quiet" }, `Hint ${level} of ${last}: ${name}`), html("p", {}, text))));
+  at("hint").disabled = found.length >= last;
+}
+
+/** A value of the watch: everything that is shown of the task now. */
+function shown(value) {
+  if (value.task !== state.task) return;
+  state.progress = value.progress;
+  state.last = value;
+  at("place").textContent = value.place;
+  replace(at("source"), source(value.source, value.verdict && !value.verdict.passed && !value.verdict.stub ? value.verdict.line : 0));
+  replace(at("verdict"), verdict(value));
+  at("verdict").setAttribute("aria-busy", String(value.state === "checking"));
+  list();
+  say(sentence(value));
+}
+
+async function choose(id) {
+  if (id === state.task) return;
+  replace(at("verdict"), verdict({ state: "checking" }));
+  await open(id);
+  await post("/api/course/choose", { session: state.session, task: id });
+  settle();
+  history.replaceState(null, "", `?task=${encodeURIComponent(id)}`);
+  at("title").scrollIntoView({ block: "nearest" });
+}
+
+/** The task after this one that has neither passed nor been skipped; after the last one the search begins again. */
+function following() {
+  const all = state.progress.phases.flatMap((phase) => phase.weeks.flatMap((week) => week.tasks)).filter((task) => !task.id.endsWith(".d"));
+  const place = all.findIndex((task) => task.id === state.task);
+  const open = (task) => !task.state.startsWith("passed") && task.state !== "skipped" && task.id !== state.task;
+  return [...all.slice(place + 1), ...all.slice(0, place + 1)].find(open)?.id;
+}
+
+async function next() {
+  const id = state.last?.following ?? following();
+  if (id) await choose(id);
+  else say("Every other task has passed or was skipped.");
+}
+
+async function hint() {
+  const taken = await post("/api/course/hint", { task: state.task });
+  const task = await get("/api/course/task", { task: state.task });
+  hints(task.hints, task.last);
+  say(`Hint ${taken.level}, ${taken.name}: ${taken.text}`);
+}
+
+async function again() {
+  replace(at("verdict"), verdict({ state: "checking" }));
+  await post("/api/course/again", { session: state.session });
+}
+
+async function skip() {
+  const { following: id, progress } = await post("/api/course/skip", { task: state.task });
+  state.progress = progress;
+  if (id) await choose(id);
+  else list();
+}
+
+/** The project's function beside the learner's; before a pass only for who asks for it twice. */
+async function solution(reveal) {
+  const found = await post("/api/course/solution", { task: state.task, reveal });
+  if (!found.open) {
+    replace(at("compared"), html("p", {}, "The task has not passed yet. A hint helps; or ",
+      html("button", { type: "button", onclick: () => solution(true).catch(fail) }, "show the solution now"), ". It will be noted in your progress."));
+    return;
+  }
+  const kind = { "+": "plus", "-": "minus" };
+  replace(at("compared"), html("h3", {}, "The project's function, as the difference from yours"), found.lines.length
+    ? html("pre", {}, ...found.lines.slice(3).map((line) => html("span", { class: kind[line[0]] }, line)))
+    : html("p", {}, "Yours is the project's own, letter for letter."));
+}
+
+async function begin(found) {
+  at("none").hidden = Boolean(found.folder);
+  at("course").hidden = !found.folder;
+  if (!found.folder) {
+    at("none-said").textContent = `${found.said}.`;
+    at("none-where").textContent = `The studio looks from ${found.where}.`;
+    return;
+  }
+  state.progress = found.progress;
+  if (matchMedia("(max-width: 62rem)").matches) at("list-frame").open = false;
+  const wanted = new URLSearchParams(location.search).get("task");
+  await open(wanted ?? found.progress.current);
+  replace(at("verdict"), verdict({ state: "checking" }));
+  const { session } = await post("/api/course/watch", { task: state.task });
+  state.session = session;
+  listen(`/api/course/events?session=${encodeURIComponent(session)}`, shown, () => fail("This tab is watched no more. Load the page again."));
+}
+
+const actions = { hint, again, next, skip, solution: () => solution(false) };
+for (const [id, action] of Object.entries(actions)) at(id).addEventListener("click", () => action().catch(fail));
+at("start").addEventListener("click", () => post("/api/course/start").then(begin).catch(fail));
+keys(document, { h: () => hint().catch(fail), c: () => again().catch(fail), n: () => next().catch(fail) });
+get("/api/course/begin").then(begin).catch(fail);

@@ -1,0 +1,127 @@
+"""Looks at the file of a task, and has the task graded whenever the file is saved.
+
+Grading runs in a process, which is ended when the file is saved again or another task is chosen. `latest` holds what
+the page shows now: one dictionary with everything, so that a page that missed some of them is right again with the
+next.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from typing import IO, Any
+
+from groundup.course.learner.workspace import Workspace
+from groundup.course.manifest import Task
+from groundup.course.rules.watching import LOOK_EVERY
+from groundup.studio.course.desk import place, progress, source
+from groundup.studio.events import Latest
+from shared.machine import processes
+
+MOST_SAID = 2000
+"""Characters of what a grader that failed printed."""
+
+
+class Watch:
+    """The watch of one tab: a thread, and a process while something is graded."""
+
+    def __init__(self, workspace: Workspace, task: Task) -> None:
+        self.workspace, self.task = workspace, task
+        self.latest = Latest()
+        self._seen: str | None = None
+        self._unreadable = ""
+        self._child: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
+        self._number = 0
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="groundup-course-watch", daemon=True)
+        self._thread.start()
+
+    def choose(self, task: Task) -> None:
+        """Watch another task, and grade it now."""
+        with self._lock:
+            self._cancel()
+            self.task, self._seen, self._unreadable = task, None, ""
+
+    def again(self) -> None:
+        """Grade the task although its file was not saved."""
+        self.choose(self.task)
+
+    def close(self) -> None:
+        """End the thread and the process."""
+        self._ended.set()
+        self._thread.join()
+        with self._lock:
+            self._cancel()
+        self.latest.close()
+
+    def _run(self) -> None:
+        while not self._ended.is_set():
+            with self._lock:
+                self._look()
+            self._ended.wait(LOOK_EVERY)
+
+    def _look(self) -> None:
+        """Start a grading if the file was saved; tell its result if it has ended."""
+        try:
+            text = self.workspace.text(self.task.file)
+        except (ValueError, OSError) as error:  # an editor moves a file away for a moment while it saves
+            if str(error) != self._unreadable:
+                self._unreadable = str(error)
+                self._tell("unreadable", said=self._unreadable)
+            return
+        if text != self._seen or self._unreadable:
+            self._cancel()
+            self._seen, self._unreadable = text, ""
+            self._start()
+            self._tell("checking")
+        elif self._child is not None and self._child[0].poll() is not None:
+            self._finish(*self._child)
+
+    def _start(self) -> None:
+        command = [sys.executable, "-P", "-m", "groundup.studio.course.grading"]
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _cancel
+        variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
+        child = processes.start(
+            [*command, str(self.workspace.folder), self.task.id],
+            variables=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        self._child = child, output
+
+    def _finish(self, child: subprocess.Popen[bytes], output: IO[bytes]) -> None:
+        output.seek(0)
+        printed = output.read().decode(errors="replace").strip()
+        code = child.returncode
+        self._cancel()
+        if code == 0:
+            self._tell("done", **json.loads(printed.splitlines()[-1]))
+        else:
+            self._tell("failed", said=f"the grading ended with exit code {code}: {printed[-MOST_SAID:]}")
+
+    def _cancel(self) -> None:
+        if self._child is not None:
+            child, output = self._child
+            self._child = None
+            processes.end(child)
+            output.close()
+
+    def _tell(self, state: str, **more: Any) -> None:
+        self._number += 1
+        self.latest.put(
+            {
+                "number": self._number,
+                "state": state,
+                "task": self.task.id,
+                "place": place(self.workspace, self.task),
+                "source": source(self.workspace, self.task),
+                "progress": progress(self.workspace),
+                **more,
+            }
+        )
