@@ -2,7 +2,7 @@
 
     recorded    the project's own, from docs/benchmarks; none where groundup was installed without its documents
     yours       below the folder runs of the folder in which the studio was started
-    given       named on the command line
+    given       named on the command line, or in a folder that is
     uploaded    sent by the page, kept in memory
 
 The page names a file by a short code of its path and never by the path itself, so that no other file can be asked for.
@@ -119,7 +119,8 @@ class Shelf:
             yield from _entry(path, "recorded", path.relative_to(self.recorded).as_posix())
 
     def _given(self) -> Iterator[Entry]:
-        for path in self.paths:
+        inside = [path / name for path in self.paths for name in NAMES if (path / name).is_file()]
+        for path in [*self.paths, *inside]:
             if path.suffix == ".json":
                 yield Entry(_code(str(path.absolute())), "given", str(path), _kind(path)[0], path)
 

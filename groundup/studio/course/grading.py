@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from cuda_emulator.errors import KernelError
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.finding import opened
 from groundup.course.learner.workspace import Workspace
@@ -48,7 +47,8 @@ def concerns_memory(task: Task, verdict: Verdict) -> bool:
 
 def lens(workspace: Workspace, task: Task, line: int) -> dict[str, Any]:
     """What the lens says of the learner's kernel, the verdict's line first; or why it can say nothing."""
-    from groundup.course.learners_lens import look  # here, because stage 4 may not be imported before
+    from cuda_emulator.errors import KernelError  # here, because a verdict that is no kernel's need not wait for it
+    from groundup.course.learners_lens import look  # and because stage 4 may not be imported before
     from groundup.lens.command import emulator_for_stage_4
     from groundup.lens.devices import DEFAULT
     from groundup.studio.course import lens_pictures

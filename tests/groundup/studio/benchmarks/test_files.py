@@ -43,6 +43,16 @@ def test_runs_below_the_folder_and_files_of_the_command_line_are_offered(tmp_pat
     assert found == {"runs/a/results.json": "yours", str(given): "given"}
 
 
+def test_a_folder_of_the_command_line_gives_its_results_file(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_bytes(BENCH.read_bytes())
+    found = [each.name for each in Shelf(tmp_path / "elsewhere", [tmp_path], tmp_path / "no docs").entries()]
+    assert found == [str(tmp_path / "results.json")]
+
+
+def test_without_the_projects_documents_there_may_be_no_file(tmp_path: Path) -> None:
+    assert Shelf(tmp_path, (), tmp_path / "no docs").entries() == []
+
+
 def test_a_link_out_of_the_runs_is_not_followed(tmp_path: Path) -> None:
     outside = tmp_path / "secret" / "results.json"
     outside.parent.mkdir()

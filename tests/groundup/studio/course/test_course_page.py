@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,9 +24,15 @@ from tests.wide import wide
 FIRST = course().task("1.1")
 
 
+@pytest.fixture(scope="module")
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return new_folder(tmp_path_factory.mktemp("course") / DEFAULT).folder
+
+
 @pytest.fixture
-def learner(tmp_path: Path) -> Workspace:
-    return new_folder(tmp_path / DEFAULT)
+def learner(tmp_path: Path, template: Path) -> Workspace:
+    shutil.copytree(template, tmp_path / DEFAULT)
+    return opened(tmp_path / DEFAULT, course())
 
 
 def fresh(learner: Workspace) -> Workspace:
