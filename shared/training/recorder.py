@@ -105,6 +105,7 @@ class Recorder:
         self._zero = now - (self._file.last.seconds if self._file.last else 0.0)
         self._before = (now, cpu_seconds(), self._training_seconds(), self._images())
         self._next = self._next_gpu = -math.inf
+        self._cost = 0.0
         self._gpu: tuple[tuple[float, float], ...] = ()
 
     def step(self, loss: float) -> None:
@@ -149,9 +150,11 @@ class Recorder:
             )
         )
         self._loss_sum, self._losses = 0.0, 0
-        cost = time.perf_counter() - now
-        longest = FIRST_PAUSE if self._next == -math.inf else math.inf
-        self._next = now + min(max(LEAST_SECONDS * 2**self._file.stretch, cost / SHARE), longest)
+        first, cost = self._cost == 0.0, time.perf_counter() - now
+        # A line during which the system let another program run took long, but the next one will not.
+        self._cost = cost if first else min(cost, 2 * self._cost)
+        longest = FIRST_PAUSE if first else math.inf
+        self._next = now + min(max(LEAST_SECONDS * 2**self._file.stretch, self._cost / SHARE), longest)
 
     def _gradients(self) -> Sequence[Any]:
         """The gradients of the last step, or, if the network keeps none, those for the first samples of the data."""

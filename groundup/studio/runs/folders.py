@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +27,9 @@ DEPTH = 5
 
 MOST = 500
 """Runs that are listed, the newest ones."""
+
+RESTS = 1.0
+"""The least seconds between two walks through the folders."""
 
 MOST_FOLDERS = 20_000
 """Folders that are looked into: a root may be the whole disk."""
@@ -65,18 +70,28 @@ class Folders:
     def __init__(self, folder: Path, given: Sequence[Path]) -> None:
         places = [folder / "runs", *(path if path.is_dir() else path.parent for path in given)]
         self.roots = list(dict.fromkeys(place.resolve() for place in places))
+        self._found: dict[str, RunFolder] = {}
+        self._again = 0.0
+        self._lock = threading.Lock()
 
     def all(self) -> list[RunFolder]:
-        """Every run folder, the one that changed last first."""
-        found = {each.code: each for root in self.roots for each in _below(root)}
-        return sorted(found.values(), key=RunFolder.changed, reverse=True)[:MOST]
+        """Every run folder, the one that changed last first; a new one is seen after RESTS seconds or a little more."""
+        with self._lock:
+            begin = time.monotonic()
+            if begin >= self._again:
+                self._found = {each.code: each for root in self.roots for each in _below(root)}
+                now = time.monotonic()
+                self._again = now + max(RESTS, 20 * (now - begin))  # a root with many folders takes long
+            found = list(self._found.values())
+        return sorted(found, key=RunFolder.changed, reverse=True)[:MOST]
 
     def named(self, code: str) -> RunFolder:
         """The run folder with this code. Raises Refused if there is none."""
-        for each in self.all():
-            if each.code == code:
-                return each
-        raise Refused("there is no such run; its folder may have been moved or removed", 404)
+        if code not in self._found:
+            self.all()
+        if code not in self._found:
+            raise Refused("there is no such run; its folder may have been moved or removed", 404)
+        return self._found[code]
 
 
 def _below(root: Path) -> Iterator[RunFolder]:

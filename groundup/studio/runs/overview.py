@@ -84,6 +84,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
         "layers": [_short(each) for each in facts.layers] if facts else [],
         "seconds": last[-1].seconds if last else sum(epoch["seconds"] or 0.0 for epoch in epochs),
         "sessions": _sessions(facts),
+        "settings": _settings(notes, about),
         "command": _command(stage, notes, run, bool(about)),
         "has_network": bool(run.file(BEST) or run.file(LAST)),
         "dense": about.get("format") == 1,
@@ -242,6 +243,16 @@ def _sessions(facts: RunFacts | None) -> list[dict[str, Any]]:
         }
         for each in (facts.sessions[-20:] if facts else ())
     ]
+
+
+def _settings(notes: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, str]:
+    """The settings as texts, for a table of what differs between runs; those of the optimizer as it really had them."""
+    numbers = _dict(about, "optimizer", "hyperparameters")
+    found = {**notes, **numbers}
+    kinds = (str, int, float, bool, type(None))
+    return {
+        _short(name): _short(str(value), 60) for name, value in list(found.items())[:80] if isinstance(value, kinds)
+    }
 
 
 def _command(stage: Any, notes: Mapping[str, Any], run: RunFolder, readable: bool) -> dict[str, str]:

@@ -4,52 +4,51 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from itertools import count
 from typing import Any
 
 from groundup.studio.runs.folders import FACTS, Folders, RunFolder
-from shared.training.run_facts import RUNNING, read_facts, state_of
+from shared.training.run_facts import RUNNING, RunFacts, read_facts, state_of
 
 EVERY = 0.5
 """Seconds between two looks at the files of the runs."""
 
-LIST_EVERY = 2.0
-"""Seconds between two looks for new run folders."""
-
 Signature = dict[str, tuple[Any, ...]]
+Known = dict[str, tuple[Any, RunFacts | None]]
 
 
 async def changes(folders: Folders, every: float = EVERY) -> AsyncIterator[dict[str, Any]]:
     """Yields {"changed": [code, …], "all": whether runs came or went} whenever there is something to tell."""
-    runs: list[RunFolder] = await asyncio.to_thread(folders.all)
-    before = await asyncio.to_thread(look, runs)
+    known: Known = {}
+    before = await asyncio.to_thread(lambda: look(folders.all(), known))
     yield {"changed": [], "all": False}
-    for number in count(1):
+    while True:
         await asyncio.sleep(every)
-        if number % max(1, round(LIST_EVERY / every)) == 0:
-            runs = await asyncio.to_thread(folders.all)
-        now = await asyncio.to_thread(look, runs)
+        now = await asyncio.to_thread(lambda: look(folders.all(), known))
         changed = [code for code, signature in now.items() if before.get(code) != signature]
         if changed or before.keys() != now.keys():
             yield {"changed": changed, "all": before.keys() != now.keys()}
         before = now
 
 
-def look(runs: Sequence[RunFolder]) -> Signature:
-    """What changes when a run does: its files, and whether its process still runs, which no file says."""
-    return {each.code: (*_files(each), _state(each)) for each in runs}
+def look(runs: Sequence[RunFolder], known: Known) -> Signature:
+    """What changes when a run does: its files, and whether its process still runs, which no file says.
+
+    known: what run.json says of each run, so that it is read only when it has changed
+    """
+    found: Signature = {}
+    for run in runs:
+        files = [(name, stat.st_mtime_ns, stat.st_size) for name, stat in run.stats()]
+        own = [each for each in files if each[0] == FACTS]
+        if run.code not in known or known[run.code][0] != own:
+            known[run.code] = (own, _facts(run))
+        facts = known[run.code][1]
+        found[run.code] = (*files, state_of(facts, run.changed())[0] if facts and facts.state == RUNNING else "")
+    return found
 
 
-def _files(run: RunFolder) -> list[tuple[str, int, int]]:
-    return [(name, stat.st_mtime_ns, stat.st_size) for name, stat in run.stats()]
-
-
-def _state(run: RunFolder) -> str:
+def _facts(run: RunFolder) -> RunFacts | None:
     path = run.file(FACTS)
-    if path is None:
-        return ""
     try:
-        facts = read_facts(path)
-    except (OSError, ValueError):
-        return "damaged"
-    return facts.state if facts.state != RUNNING else state_of(facts, run.changed())[0]
+        return read_facts(path) if path is not None else None
+    except (OSError, ValueError):  # the list says so; here it has no process to watch
+        return None

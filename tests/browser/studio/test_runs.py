@@ -103,10 +103,24 @@ def test_runs_are_compared_and_looked_into_with_the_keyboard(
     page.focus("#axis")
     page.keyboard.type("epochs")
     page.wait_for_timeout(300)
+    page.focus("#to")
+    page.keyboard.type("2")
+    page.focus("#smoothing")
+    page.keyboard.press("End")
+    page.locator("#smoothing-text", has_text="0.99").wait_for()
+    page.wait_for_timeout(300)
+    assert page.locator("#chart-accuracy .chart").evaluate("node => node.layout.xaxis.range") == [0, 2]
+    smooth = [each for each in lines(page, "#chart-loss") if each["name"] == "first"][1]
+    assert smooth["y"][0] == pytest.approx(steps[0].loss)
+    assert np.ptp(smooth["y"]) < np.ptp([each.loss for each in steps])
+    page.keyboard.press("Home")
     points = next(each for each in lines(page, "#chart-accuracy") if each["name"] == "first, test")
     assert points["x"] == [1, 2, 3]
     assert points["y"] == pytest.approx([each.test_accuracy for each in records])
 
+    heads = page.locator("#differences thead th").all_inner_texts()
+    assert {"stage", "validation", "optimizer"} <= set(heads)
+    assert "epochs" not in heads  # equal in all of them
     test, checkpoint = load_test(), load_checkpoint(studio_folder / "first" / "best.safetensors")
     answers = beliefs(checkpoint, test.x)
     counts = inside.confusion_matrix(test.y, answers.argmax(axis=1), 10)
@@ -150,6 +164,32 @@ def test_without_a_run_the_page_says_how_to_make_one(browser_page: Any) -> None:
     page = browser_page("runs")
     page.locator("#empty", has_text="There is no run yet").wait_for()
     assert "groundup train numpy" in page.inner_text("#empty")
+
+
+NUMBERS = """async () => {
+  const { smoothed, clock, bytes, looks, timeUnit } = await import("/static/runs/numbers.js");
+  return {
+    smoothed: smoothed([1, null, 3, 3], 0.5), clocks: [0.456, 8, 61, 187, 4800, 90000, null].map(clock),
+    bytes: [512, 2048, 91750400, 3e9].map(bytes), units: [10, 500, 9000, 1e6].map((each) => timeUnit(each)[0]),
+    same: looks(["stage3_c", "stage3_c"].map((stage) => ({ stage }))),
+    different: looks(["stage3_c", "stage2_numpy", "stage3_c"].map((stage) => ({ stage }))),
+  };
+}"""
+
+
+def test_the_pages_own_numbers_are_right(browser_page: Any) -> None:
+    found = browser_page("runs").evaluate(NUMBERS)
+    # With weight 0.5: 1; then (1/2 · 1/2 · 1 + 1/2 · 3) / (1/4 + 1/2), and so on.
+    assert found["smoothed"] == pytest.approx([1, None, 1.75 / 0.75, 2.375 / 0.875])
+    assert found["clocks"] == ["0.46 s", "8 s", "1 min 1 s", "3 min 7 s", "1 h 20 min", "1 d 1 h", "unknown"]
+    assert found["bytes"] == ["512 B", "2 KiB", "87.5 MiB", "2.79 GiB"]
+    assert found["units"] == ["seconds", "minutes", "hours", "days"]
+    assert [each["colour"] for each in found["same"]] == ["blue", "orange"]
+    assert [tuple(each.values()) for each in found["different"]] == [
+        ("stage3", "solid"),
+        ("stage2", "solid"),
+        ("stage3", "dash"),
+    ]
 
 
 LIVE = """

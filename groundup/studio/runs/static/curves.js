@@ -41,12 +41,18 @@ export async function draw(drawn, options) {
   }
 }
 
-function layout(each, { axis, from, to, logarithm }, title) {
-  const range = from !== null || to !== null ? [from ?? 0, to ?? null] : undefined;
+/** The horizontal axis with its limits, which are null where there is none. */
+export function across({ from, to }, title) {
+  const limited = from !== null || to !== null ? { range: [from ?? 0, to], autorange: to === null ? "max" : undefined } : {};
+  return { title: { text: title }, ...limited };
+}
+
+function layout(each, options, title) {
+  const { axis, from, to, logarithm } = options;
   return {
     height: 250, showlegend: false, margin: { l: 56, r: 10, t: 8, b: 42 }, hovermode: "closest",
     uirevision: `${axis} ${from} ${to} ${each.logarithm && logarithm}`,
-    xaxis: { title: { text: title }, ...(range ? { range, autorange: to === null ? "max" : undefined } : {}) },
+    xaxis: across(options, title),
     yaxis: {
       type: each.logarithm && logarithm ? "log" : "linear", tickformat: each.tickformat, rangemode: each.zero ? "tozero" : "normal",
       title: each.unit ? { text: each.unit } : undefined,

@@ -2,7 +2,8 @@
 
 import { chart } from "/static/common/chart.js";
 import { colour, html, number } from "/static/common/draw.js";
-import { any, ratios, stepPlaces, timeUnit } from "/static/runs/numbers.js";
+import { across } from "/static/runs/curves.js";
+import { any, ratios, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
 
 const COLOURS = ["blue", "orange", "stage3", "stage4", "accent", "bad", "good", "quiet"];
 const CHARTS = [
@@ -17,8 +18,9 @@ export function places(node) {
     html("h3", {}, title), html("div", { class: "chart" }), html("figcaption", {}, note))));
 }
 
-/** Draw the layers of a run across an axis. Returns the sentence to show instead where nothing was recorded, or "". */
-export async function draw(run, columns, axis) {
+/** Draw the layers of a run. options: as for the curves. Returns the sentence to show instead where nothing was recorded, or "". */
+export async function draw(run, columns, options) {
+  const { axis, smoothing, from, to } = options;
   const { weights = [], gradients = [] } = columns.steps;
   const of = { gradients, weights, ratio: gradients.map((each, layer) => ratios(each, weights[layer] ?? [])) };
   const [unit, divisor] = timeUnit(Math.max(0, ...(columns.steps.seconds ?? [])));
@@ -30,14 +32,14 @@ export async function draw(run, columns, axis) {
     const x = stepPlaces(run, columns, axis, divisor);
     const made = () => ({
       data: lines.map(({ y, layer }) => ({
-        x, y, name: run.layers[layer] ?? `${layer + 1}`, type: "scatter", mode: "lines",
+        x, y: smoothing ? smoothed(y, smoothing) : y, name: run.layers[layer] ?? `${layer + 1}`, type: "scatter", mode: "lines",
         line: { color: colour(COLOURS[layer % COLOURS.length]), dash: layer < COLOURS.length ? "solid" : "dash", width: 2 },
         hovertemplate: "%{y:.4~g}, at %{x:,.5~r}<extra>layer %{fullData.name}</extra>",
       })),
       layout: {
-        height: 280, margin: { l: 60, r: 10, t: 8, b: 42 }, uirevision: `${run.code} ${axis}`, hovermode: "closest",
+        height: 280, margin: { l: 60, r: 10, t: 8, b: 42 }, uirevision: `${run.code} ${axis} ${from} ${to}`, hovermode: "closest",
         showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, title: { text: "layer " } },
-        xaxis: { title: { text: axis === "time" ? `time in ${unit}` : `${axis}s` } }, yaxis: { type: id === "weights" ? "linear" : "log" },
+        xaxis: across(options, axis === "time" ? `time in ${unit}` : `${axis}s`), yaxis: { type: id === "weights" ? "linear" : "log" },
       },
     });
     const last = lines.map(({ y, layer }) => `layer ${run.layers[layer] ?? layer + 1}: ${number(y.findLast((each) => each !== null))}`);

@@ -150,7 +150,7 @@ function picture({ image, label, prediction, confidence, pixels }, names) {
   const share = `${(100 * confidence).toFixed(confidence > 0.9995 ? 2 : 1)} %`;
   const words = label === prediction ? `${names[label]}, ${share}` : `${names[label]} taken for ${names[prediction]}, ${share}`;
   return html("figure", {}, inked(pixels, { role: "img", "aria-label": `test image ${image}: ${words}` }),
-    html("figcaption", {}, words, html("span", { class: "quiet" }, ` no. ${image}`)));
+    html("figcaption", {}, words, html("span", { class: "quiet" }, `no. ${image}`)));
 }
 
 /** An image from base64 bytes, 255 for full ink, in the reader's colours. */

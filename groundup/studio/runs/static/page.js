@@ -3,6 +3,7 @@
 import { fail, get, listen, say, settle } from "/static/common/api.js";
 import { html, replace } from "/static/common/draw.js";
 import * as curves from "/static/runs/curves.js";
+import { table as differences } from "/static/runs/differences.js";
 import { epochTable, facts } from "/static/runs/facts.js";
 import * as layers from "/static/runs/layers.js";
 import { chosen, table } from "/static/runs/list.js";
@@ -78,6 +79,9 @@ async function show(stale = []) {
     const drawn = state.drawn.filter((code) => state.columns.has(code) && run(code));
     const styles = looks(drawn.map(run));
     await curves.draw(drawn.map((code, i) => ({ run: run(code), columns: state.columns.get(code), look: styles[i] })), options());
+    const differing = differences(drawn.map(run));
+    at("differing").hidden = !differing;
+    replace(at("differences"), differing);
     await inside();
     settle();
   } catch (error) {
@@ -115,7 +119,7 @@ async function inside() {
   replace(at("facts"), facts(selected, [...new Set([...selected.trouble, ...columns.trouble])]));
   const details = at("facts").querySelector("details");
   if (details && open) details.open = true;
-  at("layers-note").textContent = await layers.draw(selected, columns, options().axis);
+  at("layers-note").textContent = await layers.draw(selected, columns, options());
   replace(at("epochs"), epochTable(columns.epochs));
 }
 
