@@ -90,7 +90,8 @@ async def refused(request: Request, error: Exception) -> Response:
 
 
 async def failed(request: Request, error: Exception) -> Response:
-    """The answer to a mistake of ours. The traceback goes to the terminal: the server's own log prints it."""
+    """The answer to a mistake of ours. The traceback goes to the terminal."""
+    traceback.print_exception(error)
     sentence = (
         f"groundup made a mistake ({type(error).__name__}: {error}); the terminal has the details. Please report it."
     )

@@ -37,8 +37,10 @@ class Server(uvicorn.Server):
             self.ready()
 
     def handle_exit(self, sig: int, frame: object) -> None:
-        """Ctrl-C or SIGTERM: streams end by themselves, so that no connection has to be cut."""
+        """Ctrl-C or SIGTERM: streams end by themselves, and so does what waits for a session's process, so that no
+        connection has to be cut."""
         self.studio.ending.set()
+        threading.Thread(target=self.studio.sessions.close_all, daemon=True).start()
         super().handle_exit(sig, frame)  # type: ignore[arg-type]
 
 
@@ -48,7 +50,7 @@ def made(studio: Studio, listening: socket.socket, key: str, ready: Callable[[],
     config = uvicorn.Config(
         guarded,
         lifespan="on",
-        log_level="error",
+        log_level="critical",  # its errors are answers that were cut off at the end; ours are printed by answers.py
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=3,

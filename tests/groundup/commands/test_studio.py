@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import re
 import signal
 import socket
@@ -67,6 +68,30 @@ def test_ctrl_c_ends_it_while_a_page_listens(started):
         out, err = process.communicate(timeout=20)
     assert (process.returncode, err) == (0, "")
     assert out.endswith("The studio has ended.\n")
+
+
+def test_ctrl_c_in_the_middle_of_a_computation_is_quiet_and_leaves_no_process(started):
+    process, address = started("--port", "0")
+    key = address[2].partition("token=")[2]
+    headers = {"Cookie": f"groundup-studio-{address[1]}={key}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=20)
+    connection.request("POST", "/api/kernel/begin", "{}", headers)
+    session = json.loads(connection.getresponse().read())["session"]
+    asked = {"session": session, "target": {"kind": "project", "name": "tiled_16", "size": [64, 64, 64]}}
+    connection.request("POST", "/api/kernel/open", json.dumps(asked), headers)  # its process takes seconds to begin
+    time.sleep(0.5)
+    children = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
+    ).stdout.split()
+    assert children
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=20)
+    connection.close()
+    assert (process.returncode, err, out) == (0, "", "The studio has ended.\n")
+    left = subprocess.run(
+        ["ps", "-o", "stat=", "-p", ",".join(children)], capture_output=True, text=True
+    ).stdout.split()
+    assert all(state.startswith("Z") for state in left)
 
 
 def test_two_studios_take_two_ports(started):
