@@ -1,4 +1,4 @@
-"""A results file of `groundup bench`, `race` or `profile`, as one kind of Results.
+"""A results file of `groundup bench`, `race` or `profile`, or a GPU report, as one kind of Results.
 
 read(text, name)    the Results in a file's text, through the strict reader of its kind
 
@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from groundup import race_file
+from groundup.studio.benchmarks import gpu
 from shared.bench.measuring.rows import BenchRow
+from shared.bench.on_gpu import gpu_record
 from shared.bench.records import document as bench_file
 from shared.bench.records.document import Results
 from shared.bench.records.schema import shown
@@ -21,8 +23,13 @@ from shared.profile.found import Profile, Timed
 PROFILE = "profile"
 """The kind of a row that is an operation inside a training step."""
 
-VERSIONS = {bench_file.KIND: bench_file.SCHEMA, race_file.KIND: 1, profile_file.KIND: profile_file.SCHEMA}
-"""What a file's "kind" may be, and the version of its format that is read."""
+VERSIONS = {
+    bench_file.KIND: (bench_file.SCHEMA,),
+    race_file.KIND: (1,),
+    profile_file.KIND: (profile_file.SCHEMA,),
+    gpu_record.KIND: gpu.VERSIONS,
+}
+"""What a file's "kind" may be, and the versions of its format that are read."""
 
 
 def read(text: bytes, name: str) -> Results:
@@ -33,6 +40,8 @@ def read(text: bytes, name: str) -> Results:
         return of_profile(profile_file.results_of(document, name))
     if kind == race_file.KIND:
         return race_file.results_of(document, name)
+    if kind == gpu_record.KIND:
+        return gpu.of_report(document, name)
     if kind != bench_file.KIND:
         known = ", ".join(f"`{each}`" for each in VERSIONS)
         raise ValueError(f"{name}: expected a results file of {known}; got kind {shown(kind)}")

@@ -25,7 +25,7 @@ from shared.machine.processes import ROOT
 
 RECORDED = ROOT / "docs" / "benchmarks"
 
-NAMES = ("results.json", "profile.json")
+NAMES = ("results.json", "profile.json", "gpu_report.json")
 """How the files in a folder of runs are called."""
 
 GROUPS = {
@@ -167,7 +167,7 @@ def _kind_in(head: bytes) -> tuple[str, int | None]:
     told = kind[1].decode(errors="replace") if kind else ""
     if told not in VERSIONS:
         return "", None
-    return told, int(version[1]) if version and int(version[1]) != VERSIONS[told] else None
+    return told, int(version[1]) if version and int(version[1]) not in VERSIONS[told] else None
 
 
 def _code(text: str) -> str:

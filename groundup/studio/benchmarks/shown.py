@@ -162,8 +162,9 @@ def more(row: BenchRow) -> list[str]:
     """Further lines about a row, for who looks closer."""
     lines = []
     if row.measurement:
-        quartiles = f"quartiles {duration(row.measurement.lower)} and {duration(row.measurement.upper)}"
-        lines.append(f"median {duration(row.measurement.median)}, {quartiles}")
+        lower, upper = row.measurement.lower, row.measurement.upper
+        quartiles = f", quartiles {duration(lower)} and {duration(upper)}" if lower < upper else ""
+        lines.append(f"median {duration(row.measurement.median)}{quartiles}")
     if row.ratio:
         lines.append(f"{three_digits(row.ratio)}{_noise(row.ratio_noise)} times {row.reference}")
     for opponent, factor in row.against.items():

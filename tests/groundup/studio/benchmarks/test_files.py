@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from groundup.studio.benchmarks.reading import PROFILE, of_profile, read
 from groundup.studio.benchmarks.shelf import MOST_UPLOADS, RECORDED, Shelf
+from shared.bench.on_gpu import gpu_record
 from shared.bench.records.document import load
 from shared.profile import document as profile_file
 from tests.shared.profile.test_found import ROOFS, profile
@@ -24,7 +26,7 @@ def test_the_recorded_files_come_first_and_the_largest_run_before_all(tmp_path: 
     entries = shelf(tmp_path).entries()
     assert entries[0].name == "bench-2-threads/results.json"
     assert {each.group for each in entries} == {"recorded"}
-    assert {each.kind for each in entries} == {"groundup bench", "groundup race"}
+    assert {each.kind for each in entries} == {"groundup bench", "groundup race", "groundup gpu report"}
 
 
 def test_a_file_of_an_older_format_is_named_with_its_version(tmp_path: Path) -> None:
@@ -105,6 +107,45 @@ def test_the_operations_of_a_profile_become_rows() -> None:
         assert timed.operation.name in row.part
         assert row.gflops == pytest.approx(timed.gflops)
         assert row.share_of_peak == pytest.approx(timed.share_of_peak)
+
+
+def gpu_report() -> dict[str, Any]:
+    folder = gpu_record.newest()
+    assert folder is not None
+    found: dict[str, Any] = json.loads((folder / gpu_record.REPORT).read_bytes())
+    return found
+
+
+def test_a_gpu_report_becomes_rows_and_curves() -> None:
+    document = gpu_report()
+    found = read(json.dumps(document).encode(), "gpu_report.json")
+    steps = {(row.name, row.contender): row.seconds for row in found.rows if row.kind == "step"}
+    assert steps["784-128-10, batch 64", "stage 4 resident"] == pytest.approx(42.4e-6, rel=1e-3)
+    assert steps["784-128-10, batch 64", "PyTorch graph"] == pytest.approx(80.4e-6, rel=1e-3)
+    products = [row for row in found.rows if row.kind == "ladder"]
+    for row, saved in zip(products, document["parts"]["ladder"]["rows"], strict=True):
+        assert row.gflops == pytest.approx(1000 * saved["tflops"])
+    assert [curve.dataset for curve in found.curves] == ["mnist", "fashion-mnist"]
+    assert found.curves[0].accuracy[-1] == 0.9785
+    assert not any(row.emulated for row in found.rows)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema": 3}, "g.json: schema: expected 1 or 2, got 3"),
+        ({"parts": []}, r"g.json: parts: expected an object, got \[\]"),
+        ({"parts": {"steps": {"rows": [{}]}}}, r"g.json: parts.steps.rows\[0\].who: is missing"),
+        ({"parts": {"steps": {"rows": [7]}}}, r"g.json: parts.steps.rows\[0\]: "),
+        (
+            {"parts": {"ladder": {"rows": [{"size": 8, "precision": "tf32", "rung": "cuBLAS", "median": "1"}]}}},
+            r'g.json: parts.ladder.rows\[0\]: median: expected a number above 0, got "1"',
+        ),
+    ],
+)
+def test_a_wrong_gpu_report_is_refused_with_the_place(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read(json.dumps({**gpu_report(), **change}).encode(), "g.json")
 
 
 @pytest.mark.parametrize(
