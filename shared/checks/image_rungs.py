@@ -6,6 +6,7 @@
                               both in every precision that the device knows
     pooling, batch norm       all their operations
     network step              every rung of LAYERED_STEP_LADDER: parameters and running statistics after a few steps
+    network outputs           the same from the third call on, which a GPU replays from a graph, also after a step
 
 What rungs.py is for dense networks. Every result is written into an array full of NaN, where an operation takes one.
 """
@@ -20,12 +21,12 @@ import numpy as np
 
 from shared.checks import batch_norm_ops, convolution_ops, pooling_ops
 from shared.checks.convolution_ops import Form, backward_scales, forward_scale
-from shared.checks.images import has_images
-from shared.checks.layered_problems import SMALL, layered_problem
+from shared.checks.images import has_images, takes_architectures
+from shared.checks.layered_problems import SMALL, LayeredSides, layered_problem
 from shared.checks.layered_steps import layered_trajectory
 from shared.checks.pair import Pair
 from shared.checks.rungs import ROUNDING, RungCheck, part_of, written
-from shared.checks.tolerance import Comparison, tolerance
+from shared.checks.tolerance import Comparison, compare, tolerance
 from shared.contract import Stage
 from shared.windows import output_size
 
@@ -69,6 +70,8 @@ def image_rung_checks(stage: Stage, reference: Stage, dtype: str, tiny: bool = F
     yield check("batch norm", "all operations", batch_norm_ops.batch_norm_checks, _random(), shapes)
     for rung, step in getattr(part_of(stage, "layered"), "LAYERED_STEP_LADDER", {}).items():
         yield check("network step", rung, steps, step, TINY_PROBLEMS if tiny else PROBLEMS)
+    if takes_architectures(stage):
+        yield check("network outputs", "replayed", replays, TINY_PROBLEMS if tiny else PROBLEMS)
 
 
 def forward(pair: Pair, rung: str, convolve: Any, forms: Sequence[Form]) -> Iterator[Comparison]:
@@ -133,6 +136,30 @@ def steps(pair: Pair, step: Any, names: Sequence[str]) -> Iterator[Comparison]:
     for name in names:
         problem = layered_problem(pair, rng, name, *SMALL[name])
         yield from layered_trajectory(pair, problem, "Adam", STEPS, take=step)
+
+
+def replays(pair: Pair, names: Sequence[str]) -> Iterator[Comparison]:
+    """`forward` again and again: the same bits, and after a step those of a new network with the same parameters.
+
+    A graph repeats addresses: it would go on with old numbers if they had moved.
+    """
+    rng = _random()
+    for name in names:
+        problem = layered_problem(pair, rng, name, *SMALL[name])
+        sides = LayeredSides(pair, problem)
+        network, (x, y) = sides.ours, sides.for_stage(*problem.batches[0])
+        first, _, third = (pair.from_stage(network.forward(x)) for _ in range(3))
+        yield compare("Network.forward, the third time", third, first, pair.dtype, 1, scale=0.0, case=name)
+        network.train_step(x, y, pair.stage.optimizers.SGD(0.1), None)
+        fresh = pair.stage.network.Network.from_parameters(
+            network.parameters,
+            loss=problem.loss,
+            dtype=pair.dtype,
+            architecture=problem.architecture,
+            running_statistics=network.running_statistics,
+        )
+        got, expected = (pair.from_stage(each.forward(x)) for each in (network, fresh))
+        yield compare("Network.forward after a step", got, expected, pair.dtype, 1, scale=0.0, case=name)
 
 
 def numbers(pair: Pair, form: Form) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

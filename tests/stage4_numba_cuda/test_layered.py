@@ -220,6 +220,11 @@ def test_everything_of_a_replayed_step_is_launched_on_its_stream(
     assert stream != 0
     assert len(streams) > 20
     assert [name for name, each in streams if each is not stream] == []
+    streams.clear()
+    made.forward(batch(FORM, 6)[0])
+    stream = made.plan(6, False, False).graphs.stream
+    assert len(streams) > 8
+    assert [name for name, each in streams if each is not stream] == []
 
 
 @needs_emulator

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuda_emulator import options
 from shared.architectures import NAMED, Architecture, named
 from shared.contract import load_stage, stage_facts
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, Residual
@@ -16,7 +17,7 @@ from stage4_numba_cuda.dense import ACTIVATIONS
 from stage4_numba_cuda.kernels.matmul_5_tensor import EPSILON
 from stage4_numba_cuda.network import Network
 from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
-from tests.wide import widely
+from tests.wide import wide, widely
 
 __all__ = ["recorder"]
 
@@ -141,6 +142,38 @@ def test_another_precision_is_another_graph(recorder: Recorder) -> None:
         ends.append(losses)
     assert ends[0] == ends[1]
     assert (recorder.captured, recorder.replayed) == (2, 4)
+
+
+@pytest.mark.usefixtures("rounded")
+def test_a_resident_run_rounds_as_its_steps_do() -> None:
+    x, y = batch(FORM, 10)
+    losses = []
+    for resident in (False, True):
+        network, optimizer = Network(FORM, seed=1), optimizers.SGD(0.1)
+        network.precision = "tf32"
+        if resident:
+            run = network.resident(x, y, optimizer, 5, 0.0, 0)
+            assert run is not None
+            run.begin_epoch(np.arange(10))
+            losses.append(run.take(0, [0.1, 0.1], 0))
+        else:
+            losses.append([network.train_step(x[i : i + 5], y[i : i + 5], optimizer) for i in (0, 5)])
+    assert losses[0] == losses[1]
+
+
+@wide
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="only the emulator has a check mode")
+@pytest.mark.parametrize("chosen", ["tf32", "bf16"])
+def test_nothing_races_in_check_mode(chosen: str) -> None:
+    x, y = batch(FORM, 5)
+    losses = []
+    for check in (False, True):
+        network, optimizer = Network(FORM, seed=1), optimizers.Adam()
+        network.precision = chosen
+        with options(check=check):
+            losses.append([network.train_step(x, y, optimizer) for _ in range(2)])
+            assert network.predict(x).shape == (5,)
+    assert losses[0] == losses[1]
 
 
 # ---- dense layers

@@ -44,6 +44,7 @@ def test_every_rung_of_stage_4_has_its_check() -> None:
         "pooling": ["all operations"],
         "batch norm": ["all operations"],
         "network step": list(layered.LAYERED_STEP_LADDER),
+        "network outputs": ["replayed"],
     }
     in_float64 = {check.what for check in image_rung_checks(STAGE_4, REFERENCE, "float64")}
     assert in_float64 == {what for what in listed if "tensor cores" not in what}
@@ -94,6 +95,23 @@ def test_a_step_that_leaves_its_statistics_alone_is_found(monkeypatch: pytest.Mo
     steps = found(REFERENCE, "network step")
     assert all(each.ok for each in steps["right"])
     assert {each.op for each in steps["forgets"] if not each.ok} >= {"trained running_mean", "trained running_var"}
+
+
+def test_outputs_that_go_on_with_old_numbers_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    layered = contract.load_part(REFERENCE.name, "layered").LayeredNetwork
+    forward = layered.forward
+    (right,) = found(REFERENCE, "network outputs").values()
+    assert len(right) == 4
+    assert all(each.ok for each in right)
+
+    def kept(network: Any, x: Any) -> Any:
+        if not hasattr(network, "kept"):
+            network.kept = forward(network, x)
+        return network.kept
+
+    monkeypatch.setattr(layered, "forward", kept)
+    (stale,) = found(REFERENCE, "network outputs").values()
+    assert [each.op for each in stale if not each.ok] == ["Network.forward after a step"] * 2
 
 
 @wide
