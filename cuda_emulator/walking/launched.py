@@ -8,7 +8,7 @@ No other block runs: a block that needs the result of another one finds the arra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ..runtime import limits
@@ -54,6 +54,7 @@ class Launched:
         number: int = 0,
         removed: frozenset[tuple[str, int]] = frozenset(),
         groups: Groups | None = None,
+        watched: Container[int] | None = None,
         most: int = MOST_STOPS,
     ) -> Walk:
         """Walk through a block. The arguments are those of walk_block.
@@ -63,4 +64,4 @@ class Launched:
         if not 0 <= number < self.blocks:
             raise ValueError(f"block: expected a number from 0 to {self.blocks - 1}, got {number}")
         block = Block(self.kernel.source, self.kernel._names, self.grid, self.block, number, self.dynamic_bytes)
-        return walk_block(block, self.fresh(), removed=removed, groups=groups, most=most)
+        return walk_block(block, self.fresh(), removed=removed, groups=groups, watched=watched, most=most)

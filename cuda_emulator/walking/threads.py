@@ -8,6 +8,7 @@ that part at a branch or leave a loop early meet again at the first place that a
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from types import FrameType
 from typing import Any
 
 from ..stepping.step_namespace import Thread
@@ -21,11 +22,12 @@ class Frame:
     """A function in which a thread is.
 
     prefix: the key of its call; () for the kernel
-    fresh: whether the thread has not come to its first statement
+    running: Python's frame, once its first statement has been reached
     """
 
     def __init__(self, prefix: Key = ()) -> None:
-        self.prefix, self.fresh = prefix, True
+        self.prefix = prefix
+        self.running: FrameType | None = None
         self._rounds: dict[int, int] = {}  # {the "enter" mark of a loop: number of the iteration}
         self._around: tuple[int, ...] = ()  # the loops of the last key
         self._before = prefix  # the part of the last key before the mark
@@ -55,11 +57,13 @@ class WalkThread(Thread):
     frames: the functions that it is in, the kernel first
     key: of the place where it waits to go on; None while it waits for other threads, and after its end
     stop: what it has stopped for there: the number of a mark, or an access
+    watched: whether its reads and its variables are recorded
     step: the step that it takes or has taken last; place: the mark of its last stop
     """
 
     frames: list[Frame] = field(default_factory=lambda: [Frame()])
     key: Key | None = None
     stop: Any = None
+    watched: bool = True
     step: Step | None = None
     place: int = -1

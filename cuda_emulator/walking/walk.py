@@ -11,7 +11,7 @@ others until it has to wait.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Container, Generator, Sequence
 from dataclasses import dataclass
 from types import CodeType, GeneratorType
 from typing import Any
@@ -74,7 +74,7 @@ def walk_block(
     *,
     removed: frozenset[tuple[str, int]] = frozenset(),
     groups: Groups | None = None,
-    recorded: bool = True,
+    watched: Container[int] | None = None,
     most: int = MOST_STOPS,
 ) -> Walk:
     """Run one block of a kernel, and record it.
@@ -82,10 +82,11 @@ def walk_block(
     arguments: the values of its parameters; the block changes the arrays in place
     removed: (file, line) of barriers that are taken away
     groups: the order of the threads in each phase; None for all together
-    recorded: whether to record steps; most: stops of all threads after which the walk is cut
+    watched: the threads whose reads and variables are recorded, None for all; writes are recorded of every thread
+    most: stops of all threads after which the walk is cut
     Raises KernelError for a kernel that cannot be walked through. A mistake that shows while it runs is in the walk.
     """
-    walker = _Walker(block, arguments, removed, recorded, most)
+    walker = _Walker(block, arguments, removed, watched, most)
     everybody = [list(range(block.threads))]
     with np.errstate(all="ignore"):
         try:
@@ -142,7 +143,7 @@ class _Walker:
         block: Block,
         arguments: Sequence[Any],
         removed: frozenset[tuple[str, int]],
-        recorded: bool,
+        watched: Container[int] | None,
         most: int,
     ) -> None:
         source, place = block.source, _place(block.number, block.grid)
@@ -150,7 +151,7 @@ class _Walker:
         shape = Dim3(*block.grid), Dim3(*block.block), block.dynamic_bytes
         self.cuda = WalkNamespace(self.plan, *shape, True, source.name)
         self.memory = self.cuda.arrays = Memory(block.names, arguments, self.plan)
-        self.recorded, self.left, self.phase = recorded, most, 0
+        self.left, self.phase = most, 0
         infos = self.memory.infos
         self.walk = Walk(
             source.name, block.grid, block.block, block.number, (place.x, place.y, place.z), self.plan.marks, infos
@@ -158,7 +159,14 @@ class _Walker:
         function = _loader(self.cuda, self.plan, self.walk)(source, True)
         values = [plain(argument) for argument in arguments]
         self.threads = [
-            WalkThread(i, _place(i, block.block), place, generator=function(*values)) for i in range(block.threads)
+            WalkThread(
+                i,
+                _place(i, block.block),
+                place,
+                generator=function(*values),
+                watched=watched is None or i in watched,
+            )
+            for i in range(block.threads)
         ]
 
     def close(self) -> None:
@@ -230,7 +238,7 @@ class _Walker:
         """Let a thread go on with the answer to its last request, up to its next stop."""
         marks, generator, cuda = self.plan.marks, thread.generator, self.cuda
         assert generator is not None
-        if self.recorded and thread.request is not None and thread.step is not None and answer is not None:
+        if thread.watched and thread.request is not None and thread.step is not None and answer is not None:
             given = thread.request[2] if len(thread.request) > 2 else thread.request[-1]
             thread.step.results[thread.linear] = given, answer
         cuda.thread, thread.request, thread.answer, thread.key = thread, None, None, None
@@ -252,7 +260,7 @@ class _Walker:
                         if first and marks[mark.statement].text == "for":  # the step has begun before the loop
                             continue
                     thread.place = number
-                    if self.recorded and thread.step is not None:
+                    if thread.watched and thread.step is not None:
                         self._note_changes(thread, frame)
                 elif type(request[0]) is int:
                     number = thread.place = request[0]
@@ -282,9 +290,8 @@ class _Walker:
             step = Step(mark.statement, [], len(group[0].frames) - 1, self.phase)
             for thread in group:
                 thread.step = step
-            if self.recorded:
-                step.threads = sorted(thread.linear for thread in group)
-                self.walk.steps.append(step)
+            step.threads = sorted(thread.linear for thread in group)
+            self.walk.steps.append(step)
             return [None] * len(group)
         return [self._access(thread) for thread in group]
 
@@ -305,7 +312,7 @@ class _Walker:
                 answer = operation(cell, *values)
                 index = values[0] if operation != self.cuda.atomic.compare_and_swap else 0
                 value = None
-            if self.recorded and isinstance(cell, Checked) and not isinstance(value, np.ndarray):
+            if (thread.watched or kind != "read") and isinstance(cell, Checked) and not isinstance(value, np.ndarray):
                 # A written value as the array holds it; the new value after an atomic operation.
                 held = value if kind == "read" else plain(cell.array[index])
                 self._record(thread, number, cell, index, held)
@@ -331,14 +338,19 @@ class _Walker:
         step, depth = thread.step, len(thread.frames) - 1
         assert step is not None
         assigned = self.plan.marks[step.mark].assigns
-        if not frame.fresh and (not assigned or step.depth != depth):
+        if frame.running is not None and (not assigned or step.depth != depth):
             return
-        *_, innermost = frames(thread)
-        values = innermost.f_locals
-        names = [name for name in values if not name.startswith("__")] if frame.fresh else assigned
-        frame.fresh = False
+        if frame.running is None:
+            *_, frame.running = frames(thread)
+            assert frame.running is not None
+            names = tuple(name for name in frame.running.f_locals if not name.startswith("__"))
+        else:
+            names = assigned
+        values = frame.running.f_locals
         changes = step.changes.setdefault(thread.linear, [])
-        changes.extend((depth, name, values[name]) for name in names if name in values)
+        for name in names:
+            if name in values:
+                changes.append((depth, name, values[name]))
 
 
 def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:

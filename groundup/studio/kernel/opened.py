@@ -17,7 +17,7 @@ from cuda_emulator.walking.interleaving import find_race
 from cuda_emulator.walking.launched import Launched
 from cuda_emulator.walking.record import Walk
 from groundup.kernels.launches import Launch
-from groundup.studio.kernel.document import Place, as_it_is, document, value
+from groundup.studio.kernel.document import WARP, Place, as_it_is, document, value
 from groundup.studio.kernel.racing import race_document
 
 KEPT = 4
@@ -30,7 +30,7 @@ class Opened:
     def __init__(self, launch: Launch, shown: Place = as_it_is) -> None:
         self.launch, self.shown = launch, shown
         self.launched = Launched(launch.kernel, launch.grid, launch.block, launch.arguments, launch.sharedmem)
-        self._walks: dict[int, Walk] = {}
+        self._walks: dict[tuple[int, int | None], Walk] = {}
 
     def about(self) -> dict[str, Any]:
         """What the launch is."""
@@ -43,7 +43,7 @@ class Opened:
 
     def walk(self, block: int = 0, warp: int = 0) -> dict[str, Any]:
         """The walk of a block as a document. Raises ValueError for a block or warp that is not there."""
-        return document(self._walk(block), warp, self.shown)
+        return document(self._walk(block, warp), warp, self.shown)
 
     def race(self, block: int, warp: int, barriers: Sequence[int]) -> dict[str, Any]:
         """What happens without some barriers. barriers: their numbers in the walk's `barriers`"""
@@ -68,13 +68,22 @@ class Opened:
         ]
         return {"lines": lines, "summary": [[each.level, each.title] for each in findings(found)]}
 
-    def _walk(self, block: int) -> Walk:
-        if block not in self._walks:
-            walk = self.launched.walk(block)
-            while len(self._walks) >= KEPT:
-                del self._walks[next(iter(self._walks))]
-            self._walks[block] = walk
-        return self._walks[block]
+    def _walk(self, block: int, warp: int | None = None) -> Walk:
+        """A walk with everything about one warp, or about all of them.
+
+        The first of a block is of the one warp that is asked for, which takes less time. Then all may be asked for.
+        """
+        known = next((self._walks[key] for key in ((block, None), (block, warp)) if key in self._walks), None)
+        if known is not None:
+            return known
+        if warp is not None and any(number == block for number, _ in self._walks):
+            warp = None
+        watched = None if warp is None else range(warp * WARP, (warp + 1) * WARP)
+        walk = self.launched.walk(block, watched=watched)
+        while len(self._walks) >= KEPT:
+            del self._walks[next(iter(self._walks))]
+        self._walks[block, warp] = walk
+        return walk
 
 
 def _described(given: Any) -> str:

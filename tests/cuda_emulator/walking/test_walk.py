@@ -35,7 +35,7 @@ def test_walking_through_all_blocks_gives_what_numpy_gives(name: str) -> None:
         values = launched.fresh()
         for number in range(launched.blocks):
             shape = launched.grid, launched.block, number, launched.dynamic_bytes
-            walk = walk_block(Block(example.kernel.source, example.kernel._names, *shape), values, recorded=number == 0)
+            walk = walk_block(Block(example.kernel.source, example.kernel._names, *shape), values, watched=range(0))
             assert (walk.fault, walk.cut) == ("", False)
         check(launch, tuple(values), example.tolerance, f"{name} at size {size}")
 
@@ -171,6 +171,17 @@ def test_a_mistake_ends_the_walk_at_its_line_and_keeps_the_steps_before(kernel: 
     assert sentence in walk.fault
     assert walk.fault_line == line(text, kernel)
     assert walk.steps
+
+
+def test_of_threads_that_are_not_watched_only_the_writes_are_recorded() -> None:
+    walk, whole = launched().walk(watched=range(32)), launched().walk()
+    assert [(step.mark, step.threads) for step in walk.steps] == [(step.mark, step.threads) for step in whole.steps]
+    for step, full in zip(walk.steps, whole.steps, strict=True):
+        assert [each for each in step.accesses if each.kind != "read"] == [
+            each for each in full.accesses if each.kind != "read"
+        ]
+        assert all(max(each.threads) < 32 for each in step.accesses if each.kind == "read")
+        assert step.changes.keys() == {thread for thread in full.changes if thread < 32}
 
 
 def test_a_long_walk_is_cut() -> None:

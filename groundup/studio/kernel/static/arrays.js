@@ -36,7 +36,7 @@ function smallest(numbers) {
 function arrayPicture(walk, step, thread, number, written, wrong) {
   const array = walk.data.arrays[number];
   const view = windowOf(array.shape, walk.touched(number));
-  const size = Math.max(4, Math.min(18, Math.floor(256 / Math.max(view.columns, view.rows * 0.8))));
+  const size = Math.max(2, Math.min(18, Math.floor((array.space === "shared" ? 250 : 176) / Math.max(view.columns, view.rows * 0.8))));
   const node = canvas(view.columns * size + 1, view.rows * size + 1, { role: "img" });
   const pen = node.getContext("2d");
   const cell = (place) => [(place % view.stride - view.left) * size, (Math.floor(place / view.stride) - view.top) * size];
