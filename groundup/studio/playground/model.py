@@ -97,11 +97,11 @@ class Playground:
         optimizer = self.optimizer.state()
         buffers = {name: self._on_host(self.stage, arrays) for name, arrays in optimizer["buffers"].items()}
         position = Position(self.position.steps, self.position.epoch, self.position.used)
-        return State(
-            self._on_host(self.stage, self.network.parameters),
-            {"steps": optimizer["steps"], "buffers": buffers},
-            position,
-        )
+        return State(self.parameters(), {"steps": optimizer["steps"], "buffers": buffers}, position)
+
+    def parameters(self) -> list[np.ndarray]:
+        """NumPy's copies of the parameters [W1, b1, W2, b2, …]."""
+        return self._on_host(self.stage, self.network.parameters)
 
     def step(self, count: int = 1) -> None:
         """Take this many steps. Numbers that overflow become inf or NaN, and the training goes on with them."""

@@ -32,7 +32,7 @@ LEVELS = 51
 DRAWN = 16
 """Neurons of a layer that are drawn, the first ones."""
 
-MEASURED, MEASURED_IMAGES = 1000, 200
+MEASURED, MEASURED_IMAGES = 1000, 100
 """Samples of each part on which loss and accuracy are measured, the first ones: all points of the plane."""
 
 
@@ -46,7 +46,7 @@ def picture(playground: Playground) -> dict[str, Any]:
     seen = MEASURED if plane else MEASURED_IMAGES
     parts = [data.train.first(seen), data.test.first(seen)]
     with np.errstate(all="ignore"):  # a training that has diverged is drawn, too
-        parameters = playground.state().parameters
+        parameters = playground.parameters()
         # One forward pass for everything that is drawn: the training samples, the test samples, the surface's cells.
         x = np.concatenate([*(part.x for part in parts), *([grid()] if plane else [])]).astype(settings.dtype)
         hidden = hidden_activations(parameters, settings.activation, x)

@@ -11,8 +11,8 @@ from groundup.studio.playground.model import Playground
 from groundup.studio.playground.picture import picture, scene
 from groundup.studio.playground.settings import Settings
 
-FRAME = 1 / 60
-"""Seconds between two pictures, as a screen shows them."""
+FRAME = 1 / 66
+"""Seconds between two pictures: a little less than a screen's 60th, so that each of its frames finds a new one."""
 
 FASTEST = 1000
 """Steps of one picture at most."""
@@ -97,22 +97,24 @@ class Player:
             self._thread.join()
 
     def _play(self) -> None:
+        due = time.monotonic()
         while not self._closed:
             if not self._going.wait(timeout=1.0) or self._closed:
                 continue
-            started = time.monotonic()
+            # A picture that came late is made up for by the next ones, but not a whole pause.
+            due = max(due + FRAME, time.monotonic() - FRAME)
             try:
                 with self._lock:
                     if not self._going.is_set():  # paused while this thread waited for the lock
                         continue
-                    self._several_steps(started + FRAME)
+                    self._several_steps(time.monotonic() + FRAME / 2)
                     shown = self._remembered()
                 self._publish(shown)
             except Exception as error:  # whatever a floor says is for the page, which would wait for ever otherwise
                 self._going.clear()
                 self._publish({"error": f"{type(error).__name__}: {error}"})
             # A little sleep even when there is no time left, so that a pause or a change gets the lock.
-            time.sleep(max(0.0005, started + FRAME - time.monotonic()))
+            time.sleep(max(0.0005, due - time.monotonic()))
 
     def _several_steps(self, end: float) -> None:
         """`speed` steps, but only as many as there is time for: a slow floor shows every step."""

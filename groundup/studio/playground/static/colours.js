@@ -38,10 +38,17 @@ function packed([red, green, blue]) {
   return ((255 << 24) | (Math.round(blue) << 16) | (Math.round(green) << 8) | Math.round(red)) >>> 0;
 }
 
-/** A canvas off the screen with a pixel for each number: values of 0 to 255, or signed bytes for the tiles. */
+const kept = new Map();
+
+/**
+ * A canvas off the screen with a pixel for each number: values of 0 to 255, or signed bytes with a shift of 128.
+ *
+ * One canvas is kept for each size, so draw it before the next call.
+ */
 export function pixelCanvas(values, columns, rows, colours, shift = 0) {
-  const node = new OffscreenCanvas(columns, rows);
-  const image = new ImageData(columns, rows);
+  const size = `${columns} ${rows}`;
+  if (!kept.has(size)) kept.set(size, { node: new OffscreenCanvas(columns, rows), image: new ImageData(columns, rows) });
+  const { node, image } = kept.get(size);
   const target = new Uint32Array(image.data.buffer);
   for (let i = 0; i < target.length; i++) target[i] = colours[values[i] + shift];
   node.getContext("2d").putImageData(image, 0, 0);

@@ -179,6 +179,7 @@ function drawAnswer() {
   if (!picture) return;
   if (!scene.points) {
     answer.draw(picture.confusion);
+    part("output-caption").textContent = "Rows: the digits of 100 test images. Columns: what each was taken for. Loss and share are measured on 100 images of each part.";
     return;
   }
   const hollow = part("show-test").checked ? scene.points.test.map((point) => [...point, true]) : [];

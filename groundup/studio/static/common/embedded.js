@@ -29,5 +29,8 @@ export function floats(text) {
  * @returns {Uint8Array}
  */
 export function bytes(text) {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const characters = atob(text);
+  const result = new Uint8Array(characters.length);
+  for (let i = 0; i < result.length; i++) result[i] = characters.charCodeAt(i);
+  return result;
 }

@@ -36,7 +36,7 @@ def test_the_losses_and_accuracies_are_those_of_the_library(data: str, loss: str
     drawn = picture(playground)
     train, test = playground.data.train, playground.data.test
     if data == "digits":
-        train, test = train.first(200), test.first(200)
+        train, test = train.first(100), test.first(100)
     for i, part in enumerate((train, test)):
         expected, accuracy, _ = evaluate(playground.stage, playground.network, part)
         assert drawn["loss"][i] == pytest.approx(expected, rel=1e-12)
@@ -102,8 +102,8 @@ def test_digits_show_weights_as_images_and_what_is_taken_for_what() -> None:
     playground = trained(Settings(data="digits", layers=(20,), activation="relu"), 3)
     drawn = picture(playground)
     assert unpacked(drawn["images"], np.int8).reshape(DRAWN, 28, 28).any()
-    assert np.sum(drawn["confusion"]) == 200
-    assert np.trace(drawn["confusion"]) / 200 == drawn["accuracy"][1]
+    assert np.sum(drawn["confusion"]) == 100
+    assert np.trace(drawn["confusion"]) / 100 == drawn["accuracy"][1]
     assert scene(playground)["points"] is None
     assert np.shape(drawn["weights"][0]) == (0, DRAWN) or drawn["weights"][0] == []
 
