@@ -7,5 +7,6 @@ model      the training: a step at a time, moved to another floor in its middle
 picture    what the page draws after a step
 player     the thread that steps and hands out pictures while the training runs
 routes     what the page asks for
+embedded   what an exported page carries
 static/    the page and its modules; training.js trains in the browser where there is no server
 """

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from groundup.studio.playground.embedded import data as exported
 from groundup.studio.playground.model import Playground
+from groundup.studio.playground.picture import picture
 from groundup.studio.playground.settings import OPTIMIZERS, Settings
 from shared.contract import ACTIVATIONS, LOSSES, STAGE_TITLES, load_stage
 from shared.data.batches import as_targets
@@ -60,7 +64,7 @@ def losses_of(playground: Playground) -> list[float]:
 
 
 def shown_losses(page: Any) -> list[float]:
-    return [float(page.inner_text(f"#{name}-loss")) for name in ("train", "test")]
+    return [float(page.inner_text(f"#{name}-loss").replace("\u2212", "-")) for name in ("train", "test")]
 
 
 @pytest.mark.parametrize(("width", "look"), LOOKS)
@@ -305,3 +309,65 @@ def test_the_browser_drops_the_same_neurons_as_the_floors(browser_page: Opened) 
     masks = step_masks(5, [(9, 0.3), (4, 0.3)], 7, 12, "float64")
     assert masks is not None
     np.testing.assert_array_equal(found, masks[1].ravel())
+
+
+DRAW = """async ({ parameters, activation, loss }) => {
+  const { fromParameters } = await import("/static/common/network.js");
+  const { grids } = await import("/static/playground/pictures.js");
+  const { surface, tiles, largest } = grids(fromParameters(parameters, activation), loss);
+  return { surface: [...surface], tiles: tiles.map((each) => [...each]), largest };
+}"""
+
+
+def test_the_browser_draws_what_the_server_draws(browser_page: Opened) -> None:
+    page = browser_page("playground")
+    for loss in LOSSES:
+        playground = Playground(Settings(data="spirals", activation="relu", initializer="he", loss=loss))
+        playground.step(60)
+        parameters = [each.tolist() for each in playground.parameters()]
+        found = page.evaluate(DRAW, {"parameters": parameters, "activation": "relu", "loss": loss})
+        drawn = picture(playground)
+        surface = np.frombuffer(base64.b64decode(drawn["surface"]), np.uint8)
+        # A lead of exactly half a level may be rounded up here and down there.
+        assert np.abs(np.array(found["surface"]) - surface.astype(int)).max() <= 1
+        for got, expected in zip(found["tiles"], drawn["tiles"], strict=True):
+            tiles = np.frombuffer(base64.b64decode(expected), np.int8)
+            assert np.abs(np.array(got) - tiles.astype(int)).max() <= 1
+        for got, expected in zip(found["largest"], drawn["largest"], strict=True):
+            np.testing.assert_allclose(got, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("data", ["xor", "clouds", "circles", "spirals"])
+def test_the_page_trains_without_a_server(browser_page: Opened, data: str) -> None:
+    page = ready(browser_page("playground"))
+    embedded = json.dumps(exported({"data": data, "dropout": 0.1, "learning_rate": 0.03}))
+
+    def with_data(route: Any) -> None:
+        answer = route.fetch()
+        block = f'<script type="application/json" id="embedded">{embedded}</script>'
+        route.fulfill(response=answer, body=answer.text().replace("</body>", f"{block}</body>"))
+
+    page.route("**/playground", with_data)
+    asked: list[str] = []
+    page.on("request", lambda request: "/api/" in request.url and asked.append(request.url))
+    ready(page).reload()
+    ready(page)
+    assert page.inner_text("#computed") == "JavaScript in this page"
+    assert page.locator("#set-stage").count() == 0
+    assert page.input_value("#set-data") == data
+    page.click("#step")
+    step_is(page, 1)
+    first = shown_losses(page)
+    page.click("#begin")
+    step_is(page, 0)
+    page.click("#step")
+    step_is(page, 1)
+    assert shown_losses(page) == first
+    page.select_option("#speed", "25")
+    page.click("#run")
+    until(page, "Number(document.getElementById('steps').textContent.replace(',', '')) > 300")
+    choose(page, "batch_size", "50")
+    assert int(page.inner_text("#steps").replace(",", "")) > 300
+    page.click("#run")
+    assert max(shown_losses(page)) < 0.8 * min(first)
+    assert asked == []

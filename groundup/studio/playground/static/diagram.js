@@ -21,15 +21,20 @@ export function diagramIn(holder, { onselect, onsize }) {
   let [node, pen, width, height] = [null, null, 0, 0];
   let buttons = [];
 
-  /** Place the columns of a scene's network, or of the same one after the size of the page has changed. */
-  function arrange(next) {
+  /** Place the columns of a scene's network, if its layers have changed; anew: also if the page has. */
+  function arrange(next, anew = false) {
+    const same = scene && String(scene.sizes) === String(next.sizes) && Boolean(scene.points) === Boolean(next.points);
     scene = next;
+    if (same && !anew) return;
+    const focused = holder.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
     [width, height] = [holder.clientWidth, holder.clientHeight];
     columns = columnsOf(scene, width, height);
     node = canvas(width, height, { role: "img", "aria-label": `A network with ${scene.sizes.join(", ")} neurons in its layers` });
     pen = node.getContext("2d");
     buttons = columns.map((column) => column.tiles.map((tile, neuron) => buttonOf(column, tile, neuron)));
     replace(holder, node, ...columns.map(headOf), ...buttons.flat());
+    // The keyboard stays where it was, such as in the field with a layer's size.
+    [...holder.children].find((each) => focused !== null && each.getAttribute("aria-label") === focused)?.focus();
   }
 
   function buttonOf(column, tile, neuron) {

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from groundup.studio.playground.embedded import data
 from groundup.studio.playground.sets import make
 from groundup.studio.playground.settings import SETS, Settings
 
@@ -68,3 +69,12 @@ def test_points_of_ones_own_are_kept_as_they_are() -> None:
     ]
     assert made.classes == 3
     assert sorted((*map(float, x), int(y)) for x, y in both) == sorted(points)
+
+
+def test_an_exported_page_carries_checked_settings() -> None:
+    carried = data({"data": "spirals", "layers": [8, 8], "folder": "/tmp"})
+    assert carried["settings"]["layers"] == (8, 8)
+    with pytest.raises(ValueError, match="data: an exported page has no images"):
+        data({"data": "digits"})
+    with pytest.raises(ValueError, match="noise: expected a number from 0"):
+        data({"noise": 3})
