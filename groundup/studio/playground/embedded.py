@@ -17,7 +17,5 @@ def data(options: Mapping[str, Any]) -> dict[str, Any]:
     names = Settings().to_json()
     settings = Settings.from_json({name: value for name, value in options.items() if name in names})
     if settings.data == "digits":
-        raise ValueError(
-            "data: an exported page has only sets in the plane; choose one of xor, clouds, circles, spirals"
-        )
+        raise ValueError("data: an exported page has no images; choose one of xor, clouds, circles, spirals")
     return {"settings": settings.to_json()}
