@@ -6,7 +6,13 @@ indivisible step. A reader finds the whole old file or the whole new one, also a
 
 import contextlib
 import os
+import time
 from pathlib import Path
+
+ON_WINDOWS = os.name == "nt"
+
+WAITS = (0.01, 0.05, 0.2, 0.5, 1.0)
+"""Seconds before the next try to replace a file that another program has open."""
 
 _PREFIX, _SUFFIX = ".groundup-", ".tmp"
 
@@ -26,7 +32,7 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(temporary, path)
+            _replace(temporary, path)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
                 temporary.unlink()
@@ -34,6 +40,16 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666) -> None:
         _sync_folder(path.parent)
     except OSError as error:
         raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _replace(temporary: Path, path: Path) -> None:
+    """Rename. Windows refuses that while another program reads the file, as one that watches a training often does."""
+    for seconds in WAITS if ON_WINDOWS else ():
+        try:
+            return os.replace(temporary, path)
+        except PermissionError:
+            time.sleep(seconds)
+    os.replace(temporary, path)
 
 
 def remove_stale(folder: Path) -> None:
@@ -44,7 +60,7 @@ def remove_stale(folder: Path) -> None:
 
 def _sync_folder(folder: Path) -> None:
     """Push the folder's own list of names to the disk: without it the new name can be lost, though not the bytes."""
-    if os.name == "nt":  # Windows opens no folders, and needs none of this
+    if ON_WINDOWS:  # Windows opens no folders, and needs none of this
         return
     descriptor = os.open(folder, os.O_RDONLY)
     try:

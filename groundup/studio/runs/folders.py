@@ -45,11 +45,12 @@ class RunFolder:
     root: Path
 
     def file(self, name: str) -> Path | None:
-        """A file of the run; None if it is missing, or a link that leads out of the root."""
+        """A file of the run; None if it is missing, in a folder that may not be read, or a link out of the root."""
         path = self.path / name
-        if not path.is_file() or not path.resolve().is_relative_to(self.root):
+        try:
+            return path if path.is_file() and path.resolve().is_relative_to(self.root) else None
+        except (OSError, RuntimeError):  # RuntimeError: links that lead round in a circle
             return None
-        return path
 
     def changed(self) -> float:
         """When the newest of its files was written, in seconds since 1970; 0 if there is none any more."""

@@ -15,6 +15,7 @@ from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunF
 from shared.contract import STAGE_TITLES, STAGES
 from shared.numbers import plural
 from shared.training.run_facts import DONE, RUNNING, UNKNOWN, RunFacts, read_facts, state_of
+from shared.training.step_records import StepRecord
 
 MOST_HEADER = 16_000_000
 """Bytes of a checkpoint's header; a longer one is not read."""
@@ -31,8 +32,7 @@ def overview(run: RunFolder, now: float | None = None) -> dict[str, Any]:
     about = _checkpoint(run, trouble)
     facts = _facts(run, trouble)
     epochs = _epochs(run, trouble)
-    steps_file = run.file(STEPS)
-    last = curves.tail(steps_file) if steps_file else []
+    last = _last(run, trouble)
     changed = run.changed()
     notes, settings, position = (_dict(about, "progress", name) for name in ("notes", "settings", "position"))
     total_epochs = facts.epochs if facts else _whole(settings.get("epochs"))
@@ -180,6 +180,15 @@ def _epochs(run: RunFolder, trouble: list[str]) -> list[dict[str, Any]]:
     return epochs
 
 
+def _last(run: RunFolder, trouble: list[str]) -> list[StepRecord]:
+    path = run.file(STEPS)
+    try:
+        return curves.tail(path) if path is not None else []
+    except OSError as error:
+        trouble.append(f"{STEPS} cannot be read: {error}")
+        return []
+
+
 def _old_state(
     position: Mapping[str, Any], settings: Mapping[str, Any], notes: Mapping[str, Any], epochs: int | None
 ) -> tuple[str, str]:
@@ -205,7 +214,7 @@ def _steps_per_epoch(settings: Mapping[str, Any], epochs: list[dict[str, Any]]) 
     return None
 
 
-def _steps_done(position: Mapping[str, Any], per_epoch: int | None, last: list[Any]) -> int | None:
+def _steps_done(position: Mapping[str, Any], per_epoch: int | None, last: list[StepRecord]) -> int | None:
     saved = None
     if per_epoch:
         saved = (_whole(position.get("epoch")) or 0) * per_epoch + (_whole(position.get("step")) or 0)
@@ -276,7 +285,10 @@ def _accuracy(epoch: Mapping[str, Any]) -> dict[str, Any] | None:
 
 def _changed(path: Path | None) -> float:
     """When a file was written, in seconds since 1970; 0 if there is none."""
-    return path.stat().st_mtime if path else 0.0
+    try:
+        return path.stat().st_mtime if path else 0.0
+    except OSError:  # it was removed a moment ago
+        return 0.0
 
 
 def _dict(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

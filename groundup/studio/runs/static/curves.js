@@ -2,7 +2,7 @@
 
 import { chart } from "/static/common/chart.js";
 import { colour, html } from "/static/common/draw.js";
-import { any, epochPlaces, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
+import { any, epochPlaces, logarithmic, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
 
 const CHARTS = [
   { id: "loss", title: "Loss", note: "Lines: training. Points: data that was held out, at the end of each epoch.", lines: lossLines, logarithm: true },
@@ -37,7 +37,7 @@ export async function draw(drawn, options) {
     node.hidden = lines.length === 0;
     if (node.hidden) continue;
     const title = options.axis === "time" ? `time in ${unit}` : `${options.axis}s`;
-    await chart(node.querySelector(".chart"), () => ({ data: made(), layout: layout(each, options, title) }), spoken(each, lines));
+    await chart(node.querySelector(".chart"), () => ({ data: made(), layout: layout(each, options, title, lines) }), spoken(each, lines));
   }
 }
 
@@ -47,14 +47,14 @@ export function across({ from, to }, title) {
   return { title: { text: title }, ...limited };
 }
 
-function layout(each, options, title) {
+function layout(each, options, title, lines) {
   const { axis, from, to, logarithm } = options;
   return {
     height: 250, showlegend: false, margin: { l: 56, r: 10, t: 8, b: 42 }, hovermode: "closest",
     uirevision: `${axis} ${from} ${to} ${each.logarithm && logarithm}`,
     xaxis: across(options, title),
     yaxis: {
-      type: each.logarithm && logarithm ? "log" : "linear", tickformat: each.tickformat, rangemode: each.zero ? "tozero" : "normal",
+      ...(each.logarithm && logarithm ? logarithmic(lines.map(({ y }) => y)) : { tickformat: each.tickformat }), rangemode: each.zero ? "tozero" : "normal",
       title: each.unit ? { text: each.unit } : undefined,
     },
   };
@@ -75,7 +75,7 @@ function line({ run, look }, x, y, more = {}) {
     x, y, name, type: "scatter", mode: "lines", connectgaps: false, opacity, spoken: true,
     hovertemplate: "%{y:.4~g}, at %{x:,.5~r}<extra>%{fullData.name}</extra>", ...rest,
     line: { color: colour(look.colour), dash: look.dash, width, ...shown },
-    marker: { color: colour(look.colour), size: 6, ...(rest.marker ?? {}) },
+    marker: { color: colour(look.colour), size: y.length > 50 ? 3 : 6, ...(rest.marker ?? {}) },
   };
 }
 
@@ -112,7 +112,7 @@ function lossLines(each, shown) {
   const part = held(columns, "loss");
   if (part) {
     found.push(line(each, epochPlaces(columns, shown.axis, shown.divisor), columns.epochs[`${part}_loss`],
-      { mode: "markers", name: `${run.name}, ${part}`, marker: { symbol: "circle", size: 7 } }));
+      { mode: "markers", name: `${run.name}, ${part}`, marker: { symbol: "circle" } }));
   }
   return found;
 }

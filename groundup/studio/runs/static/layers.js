@@ -3,7 +3,7 @@
 import { chart } from "/static/common/chart.js";
 import { colour, html, number } from "/static/common/draw.js";
 import { across } from "/static/runs/curves.js";
-import { any, ratios, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
+import { any, logarithmic, ratios, smoothed, stepPlaces, timeUnit } from "/static/runs/numbers.js";
 
 const COLOURS = ["blue", "orange", "stage3", "stage4", "accent", "bad", "good", "quiet"];
 const CHARTS = [
@@ -39,7 +39,7 @@ export async function draw(run, columns, options) {
       layout: {
         height: 280, margin: { l: 60, r: 10, t: 8, b: 42 }, uirevision: `${run.code} ${axis} ${from} ${to}`, hovermode: "closest",
         showlegend: true, legend: { orientation: "h", y: 1.02, yanchor: "bottom", x: 0, title: { text: "layer " } },
-        xaxis: across(options, axis === "time" ? `time in ${unit}` : `${axis}s`), yaxis: { type: id === "weights" ? "linear" : "log" },
+        xaxis: across(options, axis === "time" ? `time in ${unit}` : `${axis}s`), yaxis: id === "weights" ? {} : logarithmic(lines.map(({ y }) => y)),
       },
     });
     const last = lines.map(({ y, layer }) => `layer ${run.layers[layer] ?? layer + 1}: ${number(y.findLast((each) => each !== null))}`);

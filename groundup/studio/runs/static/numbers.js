@@ -26,6 +26,7 @@ export function stepPlaces(run, columns, axis, divisor = 1) {
 /** The same for a run's epochs, whose numbers stand at the end of each. */
 export function epochPlaces(columns, axis, divisor = 1) {
   const { epochs } = columns;
+  if (!epochs.epoch) return []; // no epoch is finished yet
   if (axis === "time") return epochs.time.map((each) => (each === null ? null : each / divisor));
   return axis === "step" ? epochs.step : epochs.epoch;
 }
@@ -83,6 +84,13 @@ export function looks(runs) {
 /** The values of two columns divided, element by element; null where that is no number. */
 export function ratios(above, below) {
   return above.map((each, at) => (each === null || !below[at] ? null : each / below[at]));
+}
+
+/** How a logarithmic axis is labelled that shows these columns: 1, 2, 5 of each power of ten, or the powers alone. */
+export function logarithmic(columns) {
+  const shown = columns.flat().filter((each) => each > 0 && Number.isFinite(each)).map(Math.log10);
+  const [low, high] = shown.reduce(([least, most], each) => [Math.min(least, each), Math.max(most, each)], [Infinity, -Infinity]);
+  return high - low > 3 ? { type: "log", dtick: 1 } : { type: "log", dtick: "D2", tickformat: "~g" };
 }
 
 /** Whether a column has anything to show. */

@@ -67,26 +67,43 @@ async function fetchColumns(stale = []) {
   const needed = new Set([...state.drawn, state.selected].filter(Boolean));
   for (const code of [...state.columns.keys()]) if (!needed.has(code) || stale.includes(code)) state.columns.delete(code);
   await Promise.all([...needed].filter((code) => !state.columns.has(code)).map(async (code) => {
-    state.columns.set(code, await get("/api/runs/curves", { run: code }));
+    state.columns.set(code, await get("/api/runs/curves", { run: code }).catch((error) => ({ steps: {}, epochs: {}, trouble: [error.message] })));
   }));
 }
 
-/** Bring the whole page up to date. */
+let [due, drawing] = [null, false];
+
+/** Bring the whole page up to date. stale: codes of runs whose columns have changed. One drawing waits for the other. */
 async function show(stale = []) {
+  due = [...(due ?? []), ...stale];
+  if (drawing) return;
+  drawing = true;
   try {
-    list();
-    await fetchColumns(stale);
-    const drawn = state.drawn.filter((code) => state.columns.has(code) && run(code));
-    const styles = looks(drawn.map(run));
-    await curves.draw(drawn.map((code, i) => ({ run: run(code), columns: state.columns.get(code), look: styles[i] })), options());
-    const differing = differences(drawn.map(run));
-    at("differing").hidden = !differing;
-    replace(at("differences"), differing);
-    await inside();
+    while (due) {
+      const now = due;
+      due = null;
+      await draw(now);
+    }
     settle();
   } catch (error) {
     fail(error);
+  } finally {
+    drawing = false;
   }
+}
+
+async function draw(stale) {
+  list();
+  await fetchColumns(stale);
+  words();
+  const drawn = state.drawn.filter((code) => state.columns.has(code) && run(code));
+  const differing = differences(drawn.map(run));
+  at("differing").hidden = !differing;
+  replace(at("differences"), differing);
+  const styles = looks(drawn.map(run));
+  await curves.draw(drawn.map((code, i) => ({ run: run(code), columns: state.columns.get(code), look: styles[i] })), options());
+  const [selected, columns] = [run(state.selected), state.columns.get(state.selected)];
+  if (selected && columns) at("layers-note").textContent = await layers.draw(selected, columns, options());
 }
 
 function options() {
@@ -110,16 +127,17 @@ function list() {
 }
 
 /** What is known about the run that is looked into. */
-async function inside() {
+function words() {
   const selected = run(state.selected);
   const columns = state.columns.get(state.selected);
   if (!selected || !columns) return;
   at("run-title").textContent = selected.name;
   const open = at("facts").querySelector("details")?.open;
+  const focused = document.activeElement?.closest("#facts") ? document.activeElement.getAttribute("aria-label") : null;
   replace(at("facts"), facts(selected, [...new Set([...selected.trouble, ...columns.trouble])]));
   const details = at("facts").querySelector("details");
   if (details && open) details.open = true;
-  at("layers-note").textContent = await layers.draw(selected, columns, options());
+  if (focused) at("facts").querySelector(`[aria-label="${focused}"]`)?.focus({ preventScroll: true });
   replace(at("epochs"), epochTable(columns.epochs));
 }
 
@@ -139,10 +157,21 @@ function follow() {
     }
     waiting = changed.size ? setTimeout(again, PAUSE) : null;
   };
-  listen("/api/runs/watch", (news) => {
+  const told = (news) => {
     news.changed.forEach((code) => changed.add(code));
     if (!(news.changed.length || news.all) || waiting !== null) return;
-    waiting = setTimeout(again, Math.max(0, last + (document.hidden ? 5 : 1) * PAUSE - Date.now()));
+    waiting = setTimeout(again, Math.max(0, last + PAUSE - Date.now()));
+  };
+  // A browser has few connections to one server, so a tab that nobody sees does not hold one.
+  let stream = null;
+  const watch = () => {
+    stream?.close();
+    stream = document.hidden ? null : listen("/api/runs/watch", told);
+  };
+  watch();
+  document.addEventListener("visibilitychange", () => {
+    watch();
+    if (!document.hidden) told({ changed: state.drawn, all: true });
   });
 }
 

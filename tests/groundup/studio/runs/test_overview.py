@@ -158,3 +158,18 @@ def test_a_header_that_claims_to_be_huge_is_not_read(small: Path, tmp_path: Path
     begin = time.perf_counter()
     assert told(tmp_path)["trouble"] == ["last.safetensors cannot be read: it is no safetensors file, or is cut off"]
     assert time.perf_counter() - begin < 5
+
+
+def test_files_that_may_not_be_read_are_sentences(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path, *arguments: Any) -> Any:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    for function in ("tail", "read_epochs"):
+        monkeypatch.setattr(f"groundup.studio.runs.curves.{function}", refuse)
+    for function in ("read_about", "read_facts"):
+        monkeypatch.setattr(f"groundup.studio.runs.overview.{function}", refuse)
+    about = overview(found(tmp_path))
+    assert len(about["trouble"]) == 5
+    assert all("Permission denied" in each for each in about["trouble"])
+    monkeypatch.setattr(Path, "is_file", refuse)
+    assert overview(found(tmp_path))["trouble"] == ["there is no checkpoint in this folder"]
