@@ -79,6 +79,7 @@ def run(
     together: bool = False,
     shown: bool = False,
     most: int = MOST_OUTPUT,
+    patience: float = 0.0,
 ) -> Finished:
     """Run a program to its end, at most for so many seconds (None: no limit). A missing program raises nothing.
 
@@ -88,6 +89,7 @@ def run(
     together: put standard error into `output`, in the order of writing
     shown: let the program write to this process's own output and keep nothing
     most: how many bytes of output, and of errors, are kept: the last ones
+    patience: at the time limit or an interruption, so many seconds to end by itself, as `end` has it
 
     When this function returns or is interrupted, no process of the child's group is left.
     """
@@ -104,7 +106,7 @@ def run(
         readers = [_Reader(pipe, most) for pipe in (child.stdout, child.stderr)]
         code = _wait(child, seconds)
     finally:
-        end(child)
+        end(child, patience)
     last = time.monotonic() + DRAIN
     output, errors = (reader.text(last) for reader in readers)
     return Finished(code, output, errors, f"no answer within {seconds:g} seconds" if code is None else "")

@@ -24,6 +24,15 @@ from shared.machine import processes
 
 SECONDS_VARIABLE = "GROUNDUP_LEARN_SECONDS"
 
+PATIENCE = 1.5
+"""Seconds that the warden has, when grading is interrupted, to end what it started."""
+
+GRACE = 5.0
+"""Seconds after its time limit that the warden may take to end what it started."""
+
+OWN_MEGABYTES = 1500
+"""What the grader itself and the compilers that it starts may hold, besides the learner's part."""
+
 MOST_PRINTED = 2000
 """Characters of what the learner's code printed, the last ones."""
 
@@ -95,12 +104,20 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
         request.write_text(json.dumps(asked), encoding="utf-8")
         (Path(scratch) / "empty").mkdir()
         start = time.perf_counter()
-        code, printed = run_limited(
-            [sys.executable, "-m", "groundup.course.judging.child", str(request)], Path(scratch) / "empty", seconds
-        )
+        child = [sys.executable, "-m", "groundup.course.judging.child", str(request)]
+        limit = seconds
+        if sys.platform == "linux":
+            child, limit = guarded(child, seconds, phase.megabytes + OWN_MEGABYTES, report), seconds + GRACE
+        code, printed = run_limited(child, Path(scratch) / "empty", limit)
         took = time.perf_counter() - start
         events = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
     return verdict_of(events, code, assembly.told(printed), seconds, took)
+
+
+def guarded(command: Sequence[str], seconds: float, megabytes: int, report: Path) -> list[str]:
+    """The command, started by the warden (warden.py), which also counts the processes that it starts."""
+    program = [sys.executable, "-S", "-E", str(Path(__file__).with_name("warden.py"))]
+    return [*program, str(seconds), str(megabytes), str(report), *command]
 
 
 def _seconds() -> float | None:
@@ -123,5 +140,7 @@ def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[i
     # PYTHONBREAKPOINT: a debugger would wait for input for ever.
     settings = {"GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1", "PYTHONBREAKPOINT": "0"}
     variables = processes.finding_our_packages(os.environ) | settings
-    done = processes.run(command, seconds, folder=folder, variables=variables, together=True, most=4 * MOST_PRINTED)
+    done = processes.run(
+        command, seconds, folder=folder, variables=variables, together=True, most=4 * MOST_PRINTED, patience=PATIENCE
+    )
     return done.code, done.output[-MOST_PRINTED:]

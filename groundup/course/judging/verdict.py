@@ -73,7 +73,13 @@ def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, lim
     if "memory" in by_name:
         what = f"it took more memory than a right answer needs{at}, and was stopped"
         return Verdict(**failed, what=what, cause="something grows with every round of a loop")
-    if code is None:
+    if "memory together" in by_name:
+        what = f"its processes took more memory together than a right answer needs{at}, and were stopped"
+        return Verdict(**failed, what=what, cause="a function needs no processes of its own")
+    if "processes" in by_name:
+        what = f"it started more processes than it may{at}, and all were stopped"
+        return Verdict(**failed, what=what, cause="a function needs no processes of its own")
+    if code is None or "time" in by_name:
         what = f"it did not end within {limit:g} seconds{at}, and was stopped"
         return Verdict(**failed, what=what, cause="a loop that never ends: does its condition ever become false?")
     if code < 0:

@@ -1,8 +1,10 @@
 """Whatever a learner's code does, there is a verdict that says so, and no process is left behind."""
 
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -65,10 +67,10 @@ def test_a_crash_is_told_by_its_name_and_what_was_being_tried(learner: Workspace
 
 
 def test_an_endless_loop_is_ended(learner: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(judge.SECONDS_VARIABLE, "2")
+    monkeypatch.setenv(judge.SECONDS_VARIABLE, "7")
     write(learner, FIRST, "    return c", "    while True: pass")
     verdict = judge.judge(learner, FIRST)
-    assert "it did not end within 2 seconds while trying index_loops" in verdict.what
+    assert "it did not end within 7 seconds while trying index_loops" in verdict.what
     assert verdict.failed_check == "shape"
 
 
@@ -84,6 +86,87 @@ def test_processes_that_the_learners_code_started_are_ended_too(learner: Workspa
     assert started
     while time.monotonic() < deadline and any(map(_alive, started)):
         time.sleep(0.05)
+    assert not any(map(_alive, started))
+
+
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux gives orphans to another process than the first")
+
+
+def graded_with(learner: Workspace, *lines: str) -> judge.Verdict:
+    """The verdict on the first exercise when it does these lines before it returns."""
+    write(learner, FIRST, "    return c", "\n".join(f"    {line}" for line in [*lines, "return c"]))
+    return judge.judge(learner, FIRST)
+
+
+@LINUX
+@pytest.mark.parametrize("end", ["return c", "time.sleep(60)", "import ctypes; ctypes.string_at(0)"])
+def test_a_process_that_left_its_group_is_ended_too(
+    learner: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    monkeypatch.setenv(judge.SECONDS_VARIABLE, "7")
+    note = tmp_path / "pid"
+    daemon = (
+        f"os.setsid(); os.fork() and os._exit(0); open({str(note)!r}, 'a').write(f'{{os.getpid()}} '); time.sleep(60)"
+    )
+    graded_with(learner, "import os, time", "if os.fork() == 0:", f"    {daemon}", "time.sleep(0.3)", end)
+    started = [int(word) for word in note.read_text().split()]
+    assert started
+    assert not any(map(_alive, started))
+
+
+@LINUX
+def test_a_flood_of_processes_is_stopped_and_told(learner: Workspace) -> None:
+    verdict = graded_with(
+        learner, "import os, time", "for _ in range(100):", "    if os.fork() == 0: time.sleep(60)", "time.sleep(9)"
+    )
+    assert verdict.what.startswith("it started more processes than it may while trying index_loops(")
+    assert verdict.what.endswith("and all were stopped")
+
+
+@LINUX
+def test_memory_counts_for_a_process_and_its_children_together(
+    learner: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(judge, "OWN_MEGABYTES", -200)  # 300 MB in all, and each may take 500
+    takes = "    if os.fork() == 0: x = bytearray(b'1') * (150 << 20); time.sleep(60)"
+    verdict = graded_with(learner, "import os, time", "for _ in range(3):", takes, "time.sleep(9)")
+    assert verdict.what.startswith("its processes took more memory together than a right answer needs")
+
+
+@LINUX
+def test_a_file_that_grows_without_end_is_an_error_of_the_learners(learner: Workspace, tmp_path: Path) -> None:
+    big = tmp_path / "big"
+    verdict = graded_with(
+        learner,
+        "import os",
+        f"file = os.open({str(big)!r}, os.O_WRONLY | os.O_CREAT)",
+        "os.pwrite(file, b'x', 2 << 30)",
+    )
+    assert "File too large" in verdict.what
+    assert big.stat().st_size <= 1 << 30
+
+
+@LINUX
+def test_grading_that_is_interrupted_leaves_no_process(learner: Workspace, tmp_path: Path) -> None:
+    note = tmp_path / "pid"
+    write(
+        learner,
+        FIRST,
+        "    return c",
+        f"    import os, time\n    if os.fork() == 0:\n        os.setsid()\n"
+        f"    open({str(note)!r}, 'a').write(f'{{os.getpid()}} ')\n    time.sleep(60)\n    return c",
+    )
+
+    def interrupt() -> None:
+        while len(note.read_text().split() if note.exists() else ()) < 2:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt, daemon=True).start()
+    with pytest.raises(KeyboardInterrupt):
+        judge.judge(learner, FIRST)
+    started = [int(word) for word in note.read_text().split()]
+    assert len(started) == 2
     assert not any(map(_alive, started))
 
 
