@@ -9,5 +9,6 @@ opened      an open kernel: its walks, races and verdicts
 document    a walk as compact JSON
 racing      a race as JSON and in sentences
 walks       the walks that the book shows
+embedded    what an exported page carries: one of them
 static/     the page
 """

@@ -5,7 +5,7 @@ rows_down           week 10: a product whose warps go down the rows, 16 sectors 
 columns_along       week 10: the same with the warps along the columns, 2 sectors a request
 tiles               week 11: tiles in shared memory, filled and used up, with two barriers
 tiles_race          week 11: the same without its first barrier
-activation          week 12: ReLU, where the lanes of a warp part
+activation          week 12: ReLU
 tree                week 13: a sum by a tree
 row_softmax         week 13: softmax of rows by shuffles
 bias_gradient       week 14: sums of columns by a tree over warps
@@ -46,17 +46,17 @@ WALKS = {
     "bias_gradient": BookWalk(14, "The gradient of a bias: sums of columns", "sums.columns_by_block", (40, 10, 1)),
 }
 
+DEFAULT = "tiles"
+
 
 def book_walk(name: str) -> dict[str, Any]:
     """The data of a named walk for the page: what `embedded()` returns in an exported file.
 
-    Stage 4 must run on the emulator (GROUNDUP_CUDA=emulator). Raises ValueError for an unknown name.
+    name: one of WALKS. Stage 4 must run on the emulator (GROUNDUP_CUDA=emulator).
     """
     from groundup.kernels.launching import project_launch
     from groundup.studio.kernel.opened import Opened
 
-    if name not in WALKS:
-        raise ValueError(f"walk: expected one of {', '.join(WALKS)}, got {name!r}")
     chosen = WALKS[name]
     opened = Opened(project_launch(chosen.kernel, chosen.size))
     data: dict[str, Any] = {

@@ -16,6 +16,7 @@ from groundup.course.manifest import course
 from groundup.studio.kernel import workers
 from groundup.studio.kernel.choices import PROJECT, kernels_in, scripts
 from tests.studio_server import RunningStudio
+from tests.wide import wide
 
 MARKUP = "<img src=x onerror=alert(1)>"
 SCRIPT = f'''
@@ -51,6 +52,12 @@ def program():
 if __name__ == "__main__":
     program()
 '''
+
+
+@pytest.fixture(autouse=True)
+def unwarmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes that import nothing before they are asked: most of these tests need no kernel of the project."""
+    monkeypatch.setattr(workers.Worker, "warm", lambda worker: None)
 
 
 @pytest.fixture
@@ -125,6 +132,7 @@ def test_a_script_that_goes_wrong_is_told_in_a_sentence(
     assert studio_server.post("/api/kernel/open", {"session": session, "target": target})["walk"]["steps"]
 
 
+@wide
 def test_a_script_that_never_ends_is_stopped(
     studio_server: RunningStudio, session: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -174,6 +182,7 @@ def test_the_process_ends_with_its_session(studio_server: RunningStudio, session
     wait_until(lambda: gone(process))
 
 
+@wide
 def test_the_process_ends_when_the_studio_is_killed_in_the_middle_of_a_script(tmp_path: Path) -> None:
     worker = workers.Worker()
     (tmp_path / "mine.py").write_text("while True:\n    pass")
