@@ -100,6 +100,17 @@ def test_it_runs_and_pauses_by_keyboard_alone(browser_page: Opened) -> None:
     assert shown_losses(page) == pytest.approx(losses_of(playground), rel=5e-3)
 
 
+def test_a_click_before_the_studio_has_answered_is_not_lost(browser_page: Opened) -> None:
+    page = browser_page("playground")
+    page.add_init_script(
+        "const ask = fetch; window.fetch = (...all) => new Promise(go => setTimeout(() => go(ask(...all)), 700))"
+    )
+    page.reload(wait_until="domcontentloaded")
+    page.get_by_role("button", name="Run").click()
+    page.get_by_role("button", name="Pause").wait_for()
+    page.wait_for_function("Number(document.getElementById('steps').textContent) > 0")
+
+
 def test_a_training_moves_from_floor_to_floor(browser_page: Opened) -> None:
     page = ready(browser_page("playground", query="#data=xor&samples=50&layers=4"))
     for count, name in enumerate(USABLE_STAGES, start=1):

@@ -20,6 +20,7 @@ const part = (id) => document.getElementById(id);
 const carried = embedded(); // what a page without a server was exported with, else null
 
 let trainer = null;
+let begun = null; // a promise: the trainer is there; what the reader does before that waits for it
 let scene = null;
 let ownPoints = [];
 let pending = null;
@@ -65,6 +66,7 @@ function change(changed) {
 }
 
 async function changeNow(changed) {
+  await begun;
   const settings = { ...scene.settings, ...changed };
   if (settings.data === "own") {
     if (!ownPoints.length) {
@@ -128,6 +130,7 @@ function setRunning(value) {
 
 /** Do something and show the picture that comes of it. */
 async function act(doing) {
+  await begun;
   expectPicture();
   const picture = await attempt(doing);
   clearTimeout(waiting);
@@ -145,6 +148,7 @@ part("run").addEventListener("click", () => act(() => (running ? trainer.pause()
 part("speed").addEventListener("change", () => { if (running) act(() => trainer.run(speed())); });
 part("step").addEventListener("click", () => act(() => trainer.step(1)));
 part("begin").addEventListener("click", async () => {
+  await begun;
   const next = await attempt(() => trainer.begin());
   if (next) showScene(next);
 });
@@ -165,4 +169,4 @@ new ResizeObserver(() => {
 oncolours(shown.again);
 addEventListener("hashchange", () => change(fromHash(location.hash).settings));
 
-begin();
+begun = begin();
