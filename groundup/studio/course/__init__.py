@@ -8,5 +8,6 @@ lens_pictures
 week_text    the page of a week as blocks
 mathematics  the formulas in it
 routes       the page's addresses
-static/      page.html, page.js and page.css; lists.js, verdict.js, matrix.js and prose.js are parts of page.js
+static/      page.html, page.js and page.css; lists.js, verdict.js, matrix.js, detective.js and
+             prose.js are parts of page.js
 """

@@ -9,6 +9,7 @@ import contextlib
 from pathlib import Path
 from typing import Any
 
+from groundup.course.faults import KINDS
 from groundup.course.learner import record as record_file
 from groundup.course.learner.finding import DEFAULT, commit_first, locate, start
 from groundup.course.learner.functions import FunctionMissing, dedented, find
@@ -16,6 +17,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules import hints
 from groundup.course.rules.checkpoints import entry_name
+from groundup.course.rules.detecting import answer as judge_answer
 from groundup.course.rules.order import chosen_task, next_task, skip
 from groundup.course.rules.solutions import difference, open_solution
 from groundup.course.rules.states import state
@@ -84,6 +86,7 @@ def shown(found: Workspace, task: Task) -> dict[str, Any]:
         "function": task.function,
         "case": task.fault is not None,
         "shows": task.fault.shows if task.fault else "",
+        "kinds": [{"name": name, "meaning": meaning} for name, meaning in KINDS.items()] if task.fault else [],
         "week": {"number": week.number, "title": week.title, "hours": list(week.hours)},
         "text": week_text.blocks(task.week),
         "place": place(found, task),
@@ -121,6 +124,24 @@ def take_hint(found: Workspace, task: Task) -> dict[str, Any]:
 
 def _hint(task: Task, level: int) -> dict[str, Any]:
     return {"level": level, "name": hints.NAMES[level - 1], "text": " ".join(task.hints[level - 1].split())}
+
+
+def answer(found: Workspace, case: Task, line: str, kind: str) -> dict[str, Any]:
+    """Judge where the fault of a detective exercise is said to be, and of which kind; a right answer is written down.
+
+    Raises ValueError for a task that is none, a line that is not there, or an unknown kind.
+    """
+    if case.fault is None:
+        raise ValueError(f"{case.id} is no detective exercise: it has no fault to find")
+    told = judge_answer(found, case, line, kind)
+    return {
+        "line": told.line_right,
+        "kind": told.kind_right,
+        "source": told.source,
+        "help": list(told.help),
+        "because": " ".join(case.fault.because.split()) if told.right else "",
+        "passed": told.passed,
+    }
 
 
 def leave_out(found: Workspace, task: Task) -> str | None:

@@ -105,6 +105,13 @@ def _of_a_task(found: Callable[[], Workspace]) -> list[Route]:
         following = desk.leave_out(folder, desk.task_of(folder, _name(body)))
         return {"following": following, "progress": desk.progress(folder)}
 
+    def answer(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        from groundup.studio.course import desk
+
+        folder = found()
+        told = desk.answer(folder, desk.task_of(folder, _name(body)), str(body.get("line")), str(body.get("kind")))
+        return {**told, "progress": desk.progress(folder)}
+
     def solution(request: Request, body: dict[str, Any]) -> dict[str, Any]:
         from groundup.studio.course import desk
 
@@ -115,6 +122,7 @@ def _of_a_task(found: Callable[[], Workspace]) -> list[Route]:
         Route("/api/course/task", question(task)),
         Route("/api/course/hint", action(hint), methods=["POST"]),
         Route("/api/course/skip", action(skip), methods=["POST"]),
+        Route("/api/course/answer", action(answer), methods=["POST"]),
         Route("/api/course/solution", action(solution), methods=["POST"]),
     ]
 

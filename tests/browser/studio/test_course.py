@@ -72,6 +72,18 @@ def test_the_solution_is_shown_to_who_asks_twice(browser_page, learner):
     page.locator("#compared .plus", has_text="zip(a_row, b, strict=True)").wait_for()
 
 
+def test_a_detective_exercise_is_answered(browser_page, learner):
+    page = browser_page("course", query="&task=9.d")
+    page.locator("#verdict", has_text="Not mended yet").wait_for()
+    page.locator("#case", has_text="one fault").wait_for()
+    page.fill("#case input", "1")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.locator("#case", has_text="The line is not right").wait_for()
+    assert contrast_failures(page) == []
+
+
 def test_without_a_folder_the_page_makes_one(browser_page):
     page = browser_page("course")
     page.locator("#none-said", has_text="no course folder here").wait_for()

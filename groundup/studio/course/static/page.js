@@ -3,6 +3,7 @@
 import { fail, get, listen, post, say, settle } from "/static/common/api.js";
 import { html, replace } from "/static/common/draw.js";
 import { keys } from "/static/common/keys.js";
+import { detective } from "/static/course/detective.js";
 import { source, tasks } from "/static/course/lists.js";
 import { prose } from "/static/course/prose.js";
 import { sentence, verdict } from "/static/course/verdict.js";
@@ -38,8 +39,7 @@ async function open(id) {
     replace(at("text"), task.text.length ? prose(task.text)
       : html("p", {}, "The weeks' pages are in the book, which this installation does not have. The docstring of the function says what it has to do."));
   }
-  if (task.case) replace(at("compared"), html("p", {}, `${task.shows} shows what goes wrong. Found it? Name it in a terminal: `,
-    html("code", {}, `groundup learn answer ${task.id} LINE KIND`)));
+  detective(at("case"), task, answer);
   list();
 }
 
@@ -116,6 +116,20 @@ async function solution(reveal) {
   replace(at("compared"), html("h3", {}, "The project's function, as the difference from yours"), found.lines.length
     ? html("pre", {}, ...found.lines.slice(3).map((line) => html("span", { class: kind[line[0]] }, line)))
     : html("p", {}, "Yours is the project's own, letter for letter."));
+}
+
+/** Judge where the fault of a detective exercise is said to be. */
+async function answer(line, kind) {
+  try {
+    const found = await post("/api/course/answer", { task: state.task, line, kind });
+    state.progress = found.progress;
+    list();
+    settle();
+    return found;
+  } catch (error) {
+    fail(error);
+    return null;
+  }
 }
 
 async function begin(found) {

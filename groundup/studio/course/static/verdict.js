@@ -8,7 +8,7 @@ export function verdict(value) {
   if (value.state === "checking") return [html("p", { class: "headline" }, "Checking …")];
   if (value.state !== "done") return [html("p", { class: "headline bad" }, "Not graded"), html("p", { class: "what" }, value.said)];
   const found = value.verdict;
-  if (found.stub) return [html("p", { class: "headline" }, "Not written yet"), html("p", {}, found.what)];
+  if (found.stub) return [html("p", { class: "headline" }, untouched(value)), html("p", {}, found.what)];
   return [headline(value), checks(found), found.passed ? null : failed(found), rest(found), lens(value.lens)];
 }
 
@@ -17,8 +17,12 @@ export function sentence(value) {
   if (value.state === "checking") return "Checking";
   if (value.state !== "done") return value.said;
   const found = value.verdict;
-  if (found.stub) return "Not written yet";
+  if (found.stub) return untouched(value);
   return found.passed ? `Passed. ${following(value)}` : `Failed at ${found.rung}: ${found.what}`;
+}
+
+function untouched(value) {
+  return value.task.endsWith(".d") ? "Not mended yet" : "Not written yet";
 }
 
 function headline(value) {
@@ -29,6 +33,7 @@ function headline(value) {
 
 function following(value) {
   if (value.changed) return "The function was saved again while it was graded.";
+  if (value.task.endsWith(".d")) return "The program is mended.";
   const phase = value.phase ? `That was the last of the phase: groundup learn checkpoint ${value.phase}. ` : "";
   return phase + (value.following ? `Next is ${value.following}.` : "");
 }

@@ -10,8 +10,11 @@ from typing import Any
 
 import pytest
 
+from groundup.course.faults import places
 from groundup.course.judging.judge import judge
+from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.finding import DEFAULT, opened
+from groundup.course.learner.project_files import program
 from groundup.course.learner.record import NAME
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
@@ -98,6 +101,29 @@ def test_the_solution_opens_after_a_pass_or_when_it_is_asked_for(studio_server: 
 def test_a_task_can_be_skipped(studio_server: Any, learner: Workspace) -> None:
     assert studio_server.post("/api/course/skip", {"task": "1.1"})["following"] == "1.2"
     assert fresh(learner).record.of("1.1").state == "skipped"
+
+
+def test_the_fault_of_a_detective_exercise_is_named(studio_server: Any, learner: Workspace) -> None:
+    case = course().task("9.d")
+    assert case.fault is not None
+    line = min(places(program(case), case.fault))
+    body = {"task": case.id, "line": str(line), "kind": case.fault.kind}
+    wrong = studio_server.post("/api/course/answer", {**body, "line": "1"})
+    assert (wrong["line"], wrong["kind"], wrong["because"]) == (False, True, "")
+    assert not fresh(learner).record.of(case.id).found
+    right = studio_server.post("/api/course/answer", body)
+    assert (right["line"], right["kind"]) == (True, True)
+    assert right["because"]
+    assert fresh(learner).record.of(case.id).found
+    assert "no detective exercise" in studio_server.refused("/api/course/answer", {**body, "task": "1.1"})
+    assert "expected a line's number" in studio_server.refused("/api/course/answer", {**body, "line": "x"})
+
+
+def test_the_lens_does_not_name_the_fault_of_a_detective_exercise() -> None:
+    failed = Verdict(False, "memory")
+    assert grading.concerns_memory(course().task("11.1"), failed)
+    assert not grading.concerns_memory(course().task("9.d"), failed)
+    assert not grading.concerns_memory(FIRST, failed)
 
 
 def test_a_session_that_is_not_there_is_refused(studio_server: Any, learner: Workspace) -> None:
