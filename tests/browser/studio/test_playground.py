@@ -108,7 +108,7 @@ def test_a_click_before_the_studio_has_answered_is_not_lost(browser_page: Opened
     page.reload(wait_until="domcontentloaded")
     page.get_by_role("button", name="Run").click()
     page.get_by_role("button", name="Pause").wait_for()
-    page.wait_for_function("Number(document.getElementById('steps').textContent) > 0")
+    until(page, "Number(document.getElementById('steps').textContent) > 0")
 
 
 def test_a_training_moves_from_floor_to_floor(browser_page: Opened) -> None:

@@ -1,20 +1,29 @@
-/** For digits, in place of the plane: how often each class of the test images was taken for each. */
+/** For digits, in place of the plane: how often each class of the test images was taken for each; or one image. */
 
 import { canvas, replace } from "/static/common/draw.js";
-import { palette } from "/static/playground/colours.js";
+import { palette, pixelCanvas } from "/static/playground/colours.js";
 
 const SIDE = 320;
 const MARGIN = 26;
 
-/** Put a canvas into a node. Returns { node, draw(counts) }; counts: a row a class, a column a prediction. */
+/**
+ * Put a canvas into a node. Returns { node, draw(counts, image) }; counts: a row a class, a column a prediction;
+ * image: the signed bytes of a square picture, drawn in place of the counts, or null.
+ */
 export function confusionIn(holder) {
   const node = canvas(SIDE, SIDE, { role: "img" });
   node.style.width = node.style.height = "";
   replace(holder, node);
   const pen = node.getContext("2d");
 
-  function draw(counts) {
+  function draw(counts, image) {
     const colours = palette();
+    if (image) {
+      const side = Math.sqrt(image.length);
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(pixelCanvas(image, side, side, colours.tile, 128), 0, 0, SIDE, SIDE);
+      return;
+    }
     const cell = (SIDE - MARGIN) / counts.length;
     const most = Math.max(1, ...counts.flat());
     pen.fillStyle = colours.zero;

@@ -8,7 +8,7 @@ import { palette, pixelCanvas } from "/static/playground/colours.js";
 import { DRAWN, TILE } from "/static/playground/pictures.js";
 
 const [TOP, GAP, SIDE_MARGIN] = [34, 6, 26];
-const IMAGE = 28;
+export const IMAGE = 28;
 
 /**
  * holder: an element with a height; onselect(layer, neuron) is called when a neuron is looked at, onselect(null) after;
@@ -70,7 +70,8 @@ export function diagramIn(holder, { onselect, onsize }) {
   function drawLines(weights, from, to, colours) {
     if (!from.tiles.length || !weights.length) return;
     weights.forEach((row, k) => row.forEach((weight, j) => {
-      const size = weight === null ? 0 : Math.abs(weight);
+      if (!weight) return; // 0, or null: not a finite number
+      const size = Math.abs(weight);
       const [start, end] = [from.tiles[k], to.tiles[j]];
       const [x, y, toX, toY] = [start.x + from.side, start.y + from.side / 2, end.x, end.y + to.side / 2];
       const bend = (toX - x) / 2;

@@ -6,7 +6,7 @@
  */
 
 import { fail, say, settle } from "/static/common/api.js";
-import { oncolours } from "/static/common/draw.js";
+import { oncolours, reducedMotion } from "/static/common/draw.js";
 import { embedded } from "/static/common/embedded.js";
 import { open as openLocal } from "/static/playground/local.js";
 import { ownDataIn } from "/static/playground/owndata.js";
@@ -15,6 +15,10 @@ import { DEFAULTS, fields, fromHash, toHash } from "/static/playground/settings.
 import { view } from "/static/playground/view.js";
 
 const PATIENCE = 700; // milliseconds without a picture after which the page says that it waits
+const CALM = 500; // milliseconds between two pictures for a reader who asked for less motion
+
+/** Call a function when the next picture may be drawn: at the screen's pace, or slowly for a reader who asked for less motion. */
+const nextFrame = (drawn) => (reducedMotion() ? setTimeout(drawn, CALM) : requestAnimationFrame(drawn));
 
 const part = (id) => document.getElementById(id);
 const carried = embedded(); // what a page without a server was exported with, else null
@@ -55,7 +59,8 @@ async function begin() {
   if (carried) part("kept").textContent = "This page computes in your browser what the NumPy floor computes. Rate, batch, dropout and mistakes in a step change in the middle of a training; any other change starts again.";
   part("settings-box").open = matchMedia("(min-width: 62rem)").matches;
   trainer = await attempt(() => open(wanted, receive)) ?? await attempt(() => open(DEFAULTS, receive));
-  if (trainer) showScene(trainer.scene);
+  if (!trainer) return;
+  showScene(trainer.scene);
   if (wrong.length) fail(`The address names settings that are not possible here: ${wrong.join(", ")}. The usual ones took their place. A link does not carry points of one's own.`);
 }
 
@@ -67,6 +72,7 @@ function change(changed) {
 
 async function changeNow(changed) {
   await begun;
+  if (!scene) return;
   const settings = { ...scene.settings, ...changed };
   if (settings.data === "own") {
     if (!ownPoints.length) {
@@ -105,7 +111,7 @@ function receive(picture) {
     return;
   }
   if (!pending) {
-    requestAnimationFrame(() => {
+    nextFrame(() => {
       const newest = pending;
       pending = null;
       shown.show(newest, running);
@@ -131,6 +137,7 @@ function setRunning(value) {
 /** Do something and show the picture that comes of it. */
 async function act(doing) {
   await begun;
+  if (!trainer) return;
   expectPicture();
   const picture = await attempt(doing);
   clearTimeout(waiting);
@@ -149,7 +156,7 @@ part("speed").addEventListener("change", () => { if (running) act(() => trainer.
 part("step").addEventListener("click", () => act(() => trainer.step(1)));
 part("begin").addEventListener("click", async () => {
   await begun;
-  const next = await attempt(() => trainer.begin());
+  const next = trainer && await attempt(() => trainer.begin());
   if (next) showScene(next);
 });
 part("fewer").addEventListener("click", () => change({ layers: scene.settings.layers.slice(0, -1) }));

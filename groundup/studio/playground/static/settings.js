@@ -42,7 +42,7 @@ const FIELDS = [
   { name: "batch_size", label: "Batch", range: [1, 1000], choices: numbers(BATCHES) },
   { name: "dropout", label: "Dropout", range: [0, 0.9], choices: numbers([0, 0.1, 0.2, 0.3, 0.5, 0.8]) },
   { name: "seed", label: "Seed", range: [0, 2 ** 31 - 1] },
-  { name: "mistake", label: "Planted mistake", choices: Object.entries(MISTAKES).map(([name, { title }]) => [name, title]) },
+  { name: "mistake", label: "Planted mistake", choices: Object.entries(MISTAKES).map(([mistake, { name }]) => [mistake, name]) },
 ];
 
 /**

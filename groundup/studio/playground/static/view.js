@@ -3,7 +3,7 @@
 import { html, number, replace } from "/static/common/draw.js";
 import { confusionIn } from "/static/playground/confusion.js";
 import { curvesIn } from "/static/playground/curves.js";
-import { diagramIn, factsOf, INPUTS, nameOf } from "/static/playground/diagram.js";
+import { diagramIn, factsOf, IMAGE, INPUTS, nameOf } from "/static/playground/diagram.js";
 import { MISTAKES } from "/static/playground/mistakes.js";
 import { TILE } from "/static/playground/pictures.js";
 import { MOST } from "/static/playground/settings.js";
@@ -96,7 +96,7 @@ export function view(onsize) {
       const points = looked ? [] : [...scene.points.train, ...hollow];
       answer.draw({ surface: picture.surface, tile: looked && tileOf(...looked), points, edge: scene.edge });
     } else {
-      answer.draw(picture.confusion);
+      answer.draw(picture.confusion, looked?.[0] === 1 ? imageOf(looked[1]) : null);
     }
     const facts = looked && [nameOf(...looked, scene), factsOf(...looked, picture)].filter(Boolean).join(": ");
     part("output-caption").textContent = facts ?? CAPTIONS[scene.points ? "plane" : "digits"];
@@ -105,6 +105,11 @@ export function view(onsize) {
   function tileOf(layer, neuron) {
     const tiles = layer === 0 ? INPUTS : picture.tiles[layer - 1];
     return tiles.subarray(neuron * TILE * TILE, (neuron + 1) * TILE * TILE);
+  }
+
+  /** The weights of a neuron of the first hidden layer as an image; null in a network without hidden layers. */
+  function imageOf(neuron) {
+    return scene.sizes.length > 2 ? picture.images.subarray(neuron * IMAGE * IMAGE, (neuron + 1) * IMAGE * IMAGE) : null;
   }
 
   /** Bring the table and the texts for those who listen up to date. */
