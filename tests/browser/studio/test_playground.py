@@ -111,6 +111,15 @@ def test_a_click_before_the_studio_has_answered_is_not_lost(browser_page: Opened
     until(page, "Number(document.getElementById('steps').textContent) > 0")
 
 
+def test_a_training_that_the_studio_has_ended_is_not_shown_as_running(browser_page: Opened, studio_server: Any) -> None:
+    page = ready(browser_page("playground"))
+    page.click("#run")
+    until(page, "Number(document.getElementById('steps').textContent) > 3")
+    studio_server.studio.sessions.close_all()
+    until(page, "document.getElementById('run').textContent === 'Run'")
+    assert "has ended this training" in page.inner_text("#failed")
+
+
 def test_a_training_moves_from_floor_to_floor(browser_page: Opened) -> None:
     page = ready(browser_page("playground", query="#data=xor&samples=50&layers=4"))
     for count, name in enumerate(USABLE_STAGES, start=1):

@@ -54,7 +54,7 @@ export function ownDataIn(document, ontrain) {
   });
   sheet.node.addEventListener("focus", () => { cross ??= [0, 0]; show(); });
   sheet.node.addEventListener("blur", () => { cross = null; show(); });
-  sheet.node.addEventListener("pointerdown", (event) => add(...pointAt(sheet.node, event, EDGE)));
+  sheet.node.addEventListener("click", (event) => add(...pointAt(sheet.node, event, EDGE)));
 
   replace(part("pens"), ...Array.from({ length: MOST_CLASSES }, (_, i) => {
     const input = html("input", { type: "radio", name: "pen", value: i, checked: i === 0, onchange: () => { label = i; } });

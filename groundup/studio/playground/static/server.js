@@ -8,6 +8,8 @@
 import { listen, post } from "/static/common/api.js";
 import { bytes } from "/static/common/embedded.js";
 
+const ENDED = "The studio has ended this training, because it ends itself or because this tab was not reachable for a while. Load the page again to begin a new one.";
+
 /** Open a training: { scene, step, run, pause, begin, change, close }. onpicture is called with each new picture. */
 export async function open(settings, onpicture) {
   const { session, ...scene } = await post("/api/playground/open", { settings });
@@ -15,6 +17,7 @@ export async function open(settings, onpicture) {
   const stream = listen(
     `/api/playground/watch?session=${encodeURIComponent(session)}`,
     (picture) => onpicture(unpacked(picture)),
+    () => onpicture({ error: ENDED }),
   );
   return {
     scene: unpackedScene(scene),
