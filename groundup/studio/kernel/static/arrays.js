@@ -7,11 +7,14 @@ import { plural, shown } from "/static/kernel/requests.js";
 
 const MOST = 96; // rows or columns that are drawn; of a larger array, the part that the walk touches
 
-/** The pictures of all arrays of a space, "shared" or "global". wrong: the element with a wrong result, or null. */
-export function arrayPictures(walk, step, thread, space, wrong = null) {
+/**
+ * The pictures of all arrays of a space, "shared" or "global". wrong: the element with a wrong result, or null;
+ * choose(thread): called when an element is clicked, with the thread that computes it.
+ */
+export function arrayPictures(walk, step, thread, space, wrong = null, choose = null) {
   const memory = walk.memory(step);
   return walk.data.arrays.flatMap((array, number) => (
-    array.space === space ? [arrayPicture(walk, step, thread, number, memory.get(number), wrong)] : []
+    array.space === space ? [arrayPicture(walk, step, thread, number, memory.get(number), wrong, choose)] : []
   ));
 }
 
@@ -33,7 +36,7 @@ function smallest(numbers) {
   return numbers.reduce((least, each) => Math.min(least, each), Infinity);
 }
 
-function arrayPicture(walk, step, thread, number, written, wrong) {
+function arrayPicture(walk, step, thread, number, written, wrong, choose) {
   const array = walk.data.arrays[number];
   const view = windowOf(array.shape, walk.touched(number));
   const size = Math.max(2, Math.min(18, Math.floor((array.space === "shared" ? 250 : 176) / Math.max(view.columns, view.rows * 0.8))));
@@ -72,10 +75,22 @@ function arrayPicture(walk, step, thread, number, written, wrong) {
     fresh += write.places.length;
     write.places.forEach((place) => { if (!marked.has(place)) frame(pen, cell(place), size, colour("orange"), 1); });
   }
-  for (const [place, by] of written?.by ?? []) if (by === thread) dot(pen, cell(place), size);
+  const writers = array.space === "global" ? walk.writers(number) : new Map();
+  const results = [...writers].filter(([, by]) => by === thread).map(([place]) => place);
+  for (const place of results) dot(pen, cell(place), size);
+  for (const [place, by] of (array.space === "shared" && written?.by) || []) if (by === thread) dot(pen, cell(place), size);
+  if (choose && writers.size) {
+    node.onclick = (event) => {
+      const box = node.getBoundingClientRect();
+      const [x, y] = [((event.clientX - box.left) / box.width) * view.columns, ((event.clientY - box.top) / box.height) * view.rows];
+      const by = writers.get((Math.floor(y) + view.top) * view.stride + Math.floor(x) + view.left);
+      if (by !== undefined) choose(by);
+    };
+    node.classList.add("click");
+  }
   for (const [, place] of mine) frame(pen, cell(place), size, colour("ink"), 2.5);
   if (wrong && wrong[0] === number) frame(pen, cell(wrong[1]), size, colour("bad"), 3);
-  const said = sentences(walk, array, written, mine, fresh, thread, wrong && wrong[0] === number ? wrong[1] : null);
+  const said = sentences(walk, array, written, mine, fresh, thread, results, wrong && wrong[0] === number ? wrong[1] : null);
   node.setAttribute("aria-label", `${array.name}, ${array.dtype}, ${array.shape.join(" by ")}. ${said}`);
   const part = view.top || view.left || view.rows * view.columns < array.shape.reduce((a, b) => a * b, 1)
     ? ` from ${elementName(array, view.top * view.stride + view.left)}` : "";
@@ -83,7 +98,7 @@ function arrayPicture(walk, step, thread, number, written, wrong) {
     html("p", { class: "quiet" }, said));
 }
 
-function sentences(walk, array, written, mine, fresh, thread, wrong) {
+function sentences(walk, array, written, mine, fresh, thread, results, wrong) {
   const parts = [];
   const total = array.shape.reduce((product, extent) => product * extent, 1);
   if (array.space === "shared") parts.push(`${written?.values.size ?? 0} of ${total} elements are written.`);
@@ -92,9 +107,9 @@ function sentences(walk, array, written, mine, fresh, thread, wrong) {
   for (const [kind, place, value] of mine.slice(0, 3)) {
     parts.push(`Thread ${walk.threadName(thread)} ${kind === "read" ? "reads" : "writes"} [${indexOf(array.shape, place).join(", ")}] = ${shown(value)}.`);
   }
-  const own = [...(written?.by ?? [])].filter(([, by]) => by === thread).map(([place]) => place);
-  if (own.length && array.space === "global" && mine.length === 0) {
-    parts.push(`Thread ${walk.threadName(thread)} has computed ${own.slice(0, 3).map((place) => `[${indexOf(array.shape, place).join(", ")}]`).join(", ")}${own.length > 3 ? " and more" : ""}.`);
+  if (results.length && mine.length === 0) {
+    const named = results.slice(0, 3).map((place) => `[${indexOf(array.shape, place).join(", ")}]`).join(", ");
+    parts.push(`Thread ${walk.threadName(thread)} computes ${named}${results.length > 3 ? ` and ${results.length - 3} more` : ""}.`);
   }
   if (wrong !== null) parts.push(`The framed element [${indexOf(array.shape, wrong).join(", ")}] gets a wrong result.`);
   return parts.join(" ") || "Not touched in this step.";

@@ -220,8 +220,8 @@ function draw() {
   replace($("maps"), html("h2", {}, "Blocks and threads"), mapPictures(walk, step, thread,
     carried || race ? null : (number) => other(number, walk.data.warp, walk.first), (number) => { select(number); }));
   replace($("global"), html("h2", {}, "Global memory"),
-    html("p", { class: "quiet" }, "Light blue: what the warp has touched so far; with a frame, in this step. Thick frame: this thread. A dot: written by this thread."),
-    html("div", { class: "side" }, ...arrayPictures(walk, step, thread, "global", wrong)));
+    html("p", { class: "quiet" }, "Light blue: what the warp has touched so far; with a frame, in this step. Thick frame: this thread. A dot: what this thread computes."),
+    html("div", { class: "side" }, ...arrayPictures(walk, step, thread, "global", wrong, (by) => { select(by); })));
 }
 
 function sentence(at) {
@@ -235,7 +235,9 @@ function sentence(at) {
   }
   const waits = walk.steps[step].o ?? "";
   if (waits.startsWith("syncthreads")) parts.push("Here every thread waits until all of the block have come.");
-  if (race?.found && step === race.step) parts.push(`It should be ${shown(race.expected)}.`);
+  if (race?.found && step === race.step) {
+    parts.push(`The read of ${elementName(data.arrays[race.element[0]], race.element[1])} should give ${shown(race.expected)}.`);
+  }
   if (step === walk.length - 1 && data.fault) parts.push(`Here the walk ends with an error: ${data.fault}`);
   if (step === walk.length - 1 && data.cut) parts.push("The walk is cut here, because it is too long to be shown; choose a smaller size.");
   return parts.join(" ");

@@ -195,6 +195,20 @@ export class Walk {
     return this.steps.flatMap((step, at) => ((step.o ?? "").startsWith("syncthreads") ? [at] : []));
   }
 
+  /** Who writes each element of an array in the whole walk: Map from the place to the last thread that does. */
+  writers(number) {
+    if (this._writers === undefined) {
+      this._writers = new Map();
+      for (let at = 0; at < this.length; at++) {
+        for (const write of this.writes(at)) {
+          if (!this._writers.has(write.number)) this._writers.set(write.number, new Map());
+          write.places.forEach((place, i) => this._writers.get(write.number).set(place, write.threads[i]));
+        }
+      }
+    }
+    return this._writers.get(number) ?? new Map();
+  }
+
   /** Places of an array that the walk touches at any time: Set of places; reads are those of the warp only. */
   touched(number) {
     if (this._touched === null) {

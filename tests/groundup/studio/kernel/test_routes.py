@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
+import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +19,7 @@ from groundup.course.learner.project_files import solution_file
 from groundup.course.manifest import course
 from groundup.studio.kernel import workers
 from groundup.studio.kernel.choices import PROJECT, kernels_in, scripts
-from tests.studio_server import RunningStudio
+from tests.studio_server import RunningStudio, running
 from tests.wide import wide
 
 MARKUP = "<img src=x onerror=alert(1)>"
@@ -180,6 +184,28 @@ def test_the_process_ends_with_its_session(studio_server: RunningStudio, session
     process = studio_server.studio.sessions.get("kernel", session)._worker._child.pid
     studio_server.studio.sessions.close(session)
     wait_until(lambda: gone(process))
+
+
+def test_the_process_ends_with_the_studio_in_the_middle_of_a_script(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        session = server.post("/api/kernel/begin")["session"]
+        tab = server.studio.sessions.get("kernel", session)
+        first = tab._worker
+        target = opening(tmp_path, "while True:\n    pass")
+        body = json.dumps({"session": session, "target": target}).encode()
+
+        def ask() -> None:
+            with contextlib.suppress(http.client.HTTPException, OSError):  # the studio ends before it answers
+                server.ask("POST", "/api/kernel/open", body)
+
+        asking = threading.Thread(target=ask, daemon=True)
+        asking.start()
+        wait_until(lambda: tab._worker is not first)
+        process = tab._worker._child.pid
+        time.sleep(0.5)  # it is in its loop, or on the way there
+        assert not gone(process)
+    wait_until(lambda: gone(process))
+    asking.join(10)
 
 
 @wide
