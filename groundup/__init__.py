@@ -7,6 +7,7 @@ stages            which stages a command works on
 race              the main job: every stage trains, and all are compared
 race_results      its results document and charts; race_bar is its progress bar; race_file reads the document again
 train, recipes    a training with the settings of `groundup train`; those of the known networks
+run_notes         the settings that a checkpoint holds, checked
 check             all stages against a reference, and their gradients
 as_it_goes        what a long command is doing, on a terminal and in a log
 bench_plan        the options of `groundup bench` as a plan

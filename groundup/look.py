@@ -23,7 +23,7 @@ from shared.contract import STAGE_TITLES, load_stage
 from shared.data.datasets import SIDE, Dataset, Split, load_dataset
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, build_network
-from shared.training.metrics import EpochRecord, evaluate, read_metrics
+from shared.training.metrics import EpochRecord, evaluate, is_count, read_metrics
 from shared.training.runs import METRICS
 
 
@@ -151,10 +151,10 @@ def _records(path: Path) -> list[EpochRecord]:
 def _how_long(checkpoint: Checkpoint) -> str:
     """How long the network was trained: '10 epochs', '2 epochs and 31 steps', 'no epoch'."""
     if "record" in checkpoint.about_run:
-        epochs, steps = checkpoint.about_run["record"]["epoch"], 0
+        epochs, steps = checkpoint.about_run["record"].get("epoch", 0), 0
     else:
-        position = checkpoint.about_run["position"]
-        epochs, steps = position["epoch"], position["step"]
+        position = checkpoint.about_run.get("position", {})  # a Python program's own checkpoint may not say it
+        epochs, steps = (n if is_count(n := position.get(each)) else 0 for each in ("epoch", "step"))
     parts = [plural(number, unit) for number, unit in ((epochs, "epoch"), (steps, "step")) if number]
     return " and ".join(parts) or "no epoch"
 

@@ -7,7 +7,7 @@ checkpoints, and `resumed_settings` reads it from there. The dataclasses below a
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ import numpy as np
 
 from groundup.live_view import watching
 from groundup.recipes import recipe
+from groundup.run_notes import train_notes
 from shared import contract
 from shared.architectures import named
 from shared.data.augmentation import Augmentation
@@ -199,11 +200,12 @@ def run(
     lines: gives the hooks that print the training of this network on this data
     live: show the live view below these lines, if stdout is a terminal
     """
-    optimizer = training.optimizer.build(stage)
-    data, normalisation = training.data.load()
-    network = training.network.build(stage, data)
-    hooks = lines(network, data)
     settings, saving = training.settings, training.saving
+    with named_in_errors(saving):
+        optimizer = training.optimizer.build(stage)
+        data, normalisation = training.data.load()
+        network = training.network.build(stage, data)
+    hooks = lines(network, data)
     if normalisation is not None:
         saving = replace(saving, notes={**saving.notes, **normalisation.as_note()})
         settings = with_background(settings, normalisation, data)
@@ -212,6 +214,17 @@ def run(
         return loop.train(
             *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
+
+
+@contextlib.contextmanager
+def named_in_errors(saving: Saving) -> Iterator[None]:
+    """Says below an error's sentence which run the settings come from, if it is one that goes on."""
+    try:
+        yield
+    except ValueError as error:
+        if saving.resume and str(saving.run_dir) not in str(error):
+            error.add_note(f"(in the settings of the run {saving.run_dir})")
+        raise
 
 
 def with_background(settings: TrainingSettings, normalisation: Normalisation, data: Dataset) -> TrainingSettings:
@@ -240,11 +253,16 @@ def resumed_settings(folder: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     The normalisation of its data is among them under NOTE, if there is one.
     Raises CheckpointError if there is no run of `groundup train`, or if a given setting must not change.
     """
-    notes = load_checkpoint(folder / LAST).about_run.get("notes")
-    saved: dict[str, Any] = notes if isinstance(notes, dict) else {}
+    checkpoint = load_checkpoint(folder / LAST)
+    saved: dict[str, Any] = checkpoint.about_run.get("notes", {})
     saved = {**{name: DEFAULTS[name] for name in LATER_SETTINGS}, **saved} if saved else saved
     if saved.keys() - {NOTE} != DEFAULTS.keys():
         raise CheckpointError(f"{folder / LAST} was not written by groundup train; resume it from where it was made")
+    saved = train_notes(checkpoint, saved)
+    try:
+        Training.of(saved, folder, resume=True, overwrite=False)
+    except ValueError as error:
+        raise CheckpointError(f"{folder / LAST} holds settings that groundup train does not write: {error}") from error
     for name, value in given.items():
         if name not in CHANGEABLE and value != saved[name]:
             option = "--" + name.replace("_", "-")

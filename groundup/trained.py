@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from groundup import inside
+from groundup.run_notes import check_size, data_notes
 from shared.contract import load_stage
 from shared.data.datasets import SIDE, Dataset
 from shared.data.normalisation import Normalisation
 from shared.training.checkpoints import Checkpoint, CheckpointError, build_network, load_checkpoint
-from shared.training.runs import LAST
+from shared.training.runs import LAST, must_be_finite
 
 DIGITS = tuple("0123456789")
 CLOTHES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "boot")
@@ -52,23 +53,20 @@ def settings_of(checkpoint: Checkpoint) -> Mapping[str, Any]:
 
     Raises CheckpointError if they do not.
     """
-    settings: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
-    if settings.get("dataset") not in NAMES or "data_dir" not in settings:
-        raise CheckpointError(
-            f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on. "
-            'A run from Python says so by Saving(..., notes={"dataset": "mnist-subset", "data_dir": None})'
-        )
-    return settings
+    return data_notes(checkpoint)
 
 
 def check_fit(checkpoint: Checkpoint, name: str, classes: int) -> None:
-    """Raise CheckpointError if the network is not one for the images of the data set of this name."""
+    """Raise CheckpointError if the network is not one for the images of the data set of this name, is too large to look
+    into, or has numbers that are not finite."""
     sizes = checkpoint.layer_sizes
     if sizes[0] != SIDE * SIDE or sizes[-1] != classes:
         raise CheckpointError(
             f"{checkpoint.path} holds a network from {sizes[0]} inputs to {sizes[-1]} outputs, but {name} has "
             f"images of {SIDE} by {SIDE} pixels in {classes} classes"
         )
+    check_size(checkpoint)
+    must_be_finite(checkpoint, "looked into")
 
 
 def as_learned(checkpoint: Checkpoint, data: Dataset) -> Dataset:

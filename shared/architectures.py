@@ -42,6 +42,9 @@ from shared.layers import (
     times,
 )
 
+MOST_LAYERS, LARGEST_SETTING = 10_000, 2**31
+"""Layers of a network, and the numbers in their settings, that are read from a file."""
+
 DEEPEST_NESTING = 8
 """Residual blocks within residual blocks; a file from a stranger may ask for any number."""
 
@@ -142,6 +145,7 @@ class Architecture:
         """The architecture of what `to_json` made. Raises ValueError or TypeError saying what is wrong with it."""
         if not isinstance(values, Mapping) or set(values) != {"input_shape", "layers"}:
             raise ValueError(f"architecture: expected an object with input_shape and layers, got {shortened(values)}")
+        _check_amounts(values)
         return cls(values["input_shape"], tuple(_layers_from_json(values["layers"], 0)))
 
     def drawing(self) -> str:
@@ -221,6 +225,22 @@ def _layer_to_json(layer: Layer) -> dict[str, Any]:
         return {"kind": "Residual", "layers": [_layer_to_json(each) for each in layer.layers]}
     values = {field.name: getattr(layer, field.name) for field in fields(layer)}
     return {"kind": type(layer).__name__} | {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def _check_amounts(values: Any) -> None:
+    """Raise ValueError for more layers or larger numbers than a network has, before any layer is made."""
+    left, layers = [values], 0
+    while left:
+        value = left.pop()
+        if isinstance(value, Mapping):
+            layers += 1
+            left += value.values()
+        elif isinstance(value, list):
+            left += value
+        elif isinstance(value, int) and abs(value) >= LARGEST_SETTING:
+            raise ValueError(f"architecture: expected numbers below {LARGEST_SETTING:,}, got {shortened(value)}")
+    if layers > MOST_LAYERS + 1:  # the object around them is one, too
+        raise ValueError(f"architecture: expected at most {MOST_LAYERS:,} layers, got {layers - 1:,}")
 
 
 def _layers_from_json(values: Any, depth: int) -> Iterator[Layer]:

@@ -6,6 +6,7 @@ epochs         the steps of an epoch
 schedules      the learning rate over the epochs
 metrics        evaluation of a network, and the record of each epoch
 checkpoints    a network and its optimizer in one file
+checkpoint_file      the form of such a file and its checksum, before an array is made
 checkpoint_header    the header of such a file, checked: it may come from a stranger
 runs           the folder of a run, and what it needs to go on
 recorder       writes down how a training goes while it goes

@@ -1,13 +1,13 @@
 """The header of a checkpoint, read with distrust: a file may come from a stranger.
 
 The safetensors format already makes sure that opening a file runs no code. What the JSON document says is checked here
-against what a network can be, and the tensors against what the document says: their names, shapes and types. So the
-code after this can rely on all of it.
+against what a network can be, and the forms of the tensors against what the document says: their names, shapes and
+types. So the code after this can rely on all of it, and no array is made for a file that asks for what it does not
+have.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,14 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from shared.architectures import Architecture, mlp
+from shared.architectures import MOST_LAYERS, Architecture, mlp
 from shared.contract import ACTIVATIONS, LOSSES, STAGES
 from shared.layers import Shape, shortened
+from shared.machine import strict_json
+from shared.training.checkpoint_file import Form
 
 FORMATS = (1, 2)
 """1: a stack of dense layers, given by layer_sizes and activation. 2: any architecture, with running statistics."""
 
 DTYPES = ("float32", "float64")
+
+MOST_BUFFERS = 8
+"""Of an optimizer, and of the arguments of its constructor."""
 
 LARGEST_OUTPUT = 2**24
 """Numbers of one sample after one layer. Padding makes an image of any size without a weight in the file for it."""
@@ -54,11 +59,11 @@ class Header:
     progress: dict[str, Any]
 
 
-def read_header(text: str, tensors: Mapping[str, np.ndarray]) -> Header:
-    """The header, after a check of it and of the tensors. Raises ValueError or TypeError saying what is wrong."""
+def read_header(text: str, forms: Mapping[str, Form]) -> Header:
+    """The header, after a check of it and of the tensors' forms. Raises ValueError or TypeError for what is wrong."""
     try:
-        about = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        about = strict_json.loads(text)
+    except ValueError as error:
         raise ValueError(f"its header is no JSON ({error})") from None
     if not isinstance(about, dict):
         raise TypeError(f"its header is {shortened(about)}, not an object")
@@ -71,6 +76,8 @@ def read_header(text: str, tensors: Mapping[str, np.ndarray]) -> Header:
     sizes, activation = about.get("layer_sizes"), _one_of(about, "activation", ACTIVATIONS)
     if not isinstance(sizes, list) or len(sizes) < 2 or not all(_is_count(size) and size > 0 for size in sizes):
         raise ValueError(f"layer_sizes: expected two or more sizes of at least 1, got {shortened(sizes)}")
+    if len(sizes) > MOST_LAYERS:
+        raise ValueError(f"layer_sizes: expected at most {MOST_LAYERS:,} sizes, got {len(sizes):,}")
     architecture = Architecture.from_json(about.get("architecture")) if layered else mlp(sizes, activation)
     ends = [math.prod(architecture.input_shape), *architecture.output_shape]
     if layered and sizes != ends:
@@ -78,8 +85,7 @@ def read_header(text: str, tensors: Mapping[str, np.ndarray]) -> Header:
     largest = max(math.prod(each.output_shape) for each in architecture.placed())
     if layered and largest > LARGEST_OUTPUT:
         raise ValueError(f"architecture: a layer's output has {largest:,} numbers, more than {LARGEST_OUTPUT:,}")
-    if not isinstance(about.get("progress"), dict):
-        raise TypeError(f"progress: expected an object, got {shortened(about.get('progress'))}")
+    _check_progress(about.get("progress"))
     header = Header(
         stage=_one_of(about, "stage", STAGES),
         layer_sizes=sizes,
@@ -91,7 +97,7 @@ def read_header(text: str, tensors: Mapping[str, np.ndarray]) -> Header:
         optimizer=_optimizer(about.get("optimizer")),
         progress=about["progress"],
     )
-    _check_tensors(header, tensors)
+    _check_forms(header, forms)
     return header
 
 
@@ -103,7 +109,23 @@ def _one_of(about: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _check_progress(progress: Any) -> None:
+    """Raise TypeError for what a run wrote about itself, if it has not the form that every reader takes for granted."""
+    if not isinstance(progress, dict):
+        raise TypeError(f"progress: expected an object, got {shortened(progress)}")
+    for name in ("position", "record", "settings", "notes"):
+        if not isinstance(progress.get(name, {}), dict):
+            raise TypeError(f"progress: {name}: expected an object, got {shortened(progress[name])}")
+    notes = progress.get("notes", {})
+    for name in ("dataset", "data_dir", "model"):
+        if not isinstance(notes.get(name, ""), str | None):
+            raise TypeError(f"progress: notes: {name}: expected a text or null, got {shortened(notes[name])}")
+    epoch = progress.get("record", {}).get("epoch", 1)
+    if not _is_count(epoch):
+        raise TypeError(f"progress: record: epoch: expected a whole number, got {shortened(epoch)}")
 
 
 def _optimizer(saved: Any) -> SavedOptimizer | None:
@@ -118,10 +140,14 @@ def _optimizer(saved: Any) -> SavedOptimizer | None:
         raise ValueError(f"optimizer: steps: expected a whole number of at least 0, got {shortened(steps)}")
     if not isinstance(buffers, list) or not all(isinstance(each, str) for each in buffers):
         raise TypeError(f"optimizer: buffers: expected a list of names, got {shortened(buffers)}")
+    if len(buffers) > MOST_BUFFERS or len(set(buffers)) < len(buffers):
+        raise ValueError(f"optimizer: buffers: expected up to {MOST_BUFFERS} different names, got {shortened(buffers)}")
+    if len(given) > MOST_BUFFERS or not all(isinstance(each, str | int | float | None) for each in given.values()):
+        raise TypeError(f"optimizer: hyperparameters: expected a few numbers, got {shortened(given)}")
     return SavedOptimizer(name, given, steps, buffers)
 
 
-def _check_tensors(header: Header, tensors: Mapping[str, np.ndarray]) -> None:
+def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
     """Raise ValueError if a tensor is missing, has another shape or type than the network says, or is one too many."""
     architecture = header.architecture
     expected: dict[str, Shape] = dict(_named("parameters", architecture.parameter_shapes()))
@@ -130,16 +156,21 @@ def _check_tensors(header: Header, tensors: Mapping[str, np.ndarray]) -> None:
     for buffer in header.optimizer.buffers if header.optimizer else []:
         expected |= _named(f"optimizer.{buffer}", architecture.parameter_shapes())
     for name, shape in expected.items():
-        if name not in tensors:
+        if name not in forms:
             raise ValueError(f"the tensor {name} is missing: the network has {_counted(expected, name)} of its kind")
-        if tensors[name].shape != shape:
-            raise ValueError(f"the tensor {name} is {tensors[name].shape}, but the network says {shape}")
-        if tensors[name].dtype.name not in DTYPES:
-            raise ValueError(f"the tensor {name} is {tensors[name].dtype}, expected one of {', '.join(DTYPES)}")
-        if name.startswith("running.") and int(name.removeprefix("running.")) % 2 and (tensors[name] < 0).any():
-            raise ValueError(f"the tensor {name} is a variance, and has a number below 0")
-    for name in sorted(set(tensors) - set(expected)):
+        if forms[name].shape != shape:
+            raise ValueError(f"the tensor {name} is {forms[name].shape}, but the network says {shape}")
+        if forms[name].dtype not in DTYPES:
+            raise ValueError(f"the tensor {name} is {forms[name].dtype}, expected one of {', '.join(DTYPES)}")
+    for name in sorted(set(forms) - set(expected)):
         raise ValueError(f"the tensor {shortened(name)} belongs to no part of the network")
+
+
+def check_values(tensors: Mapping[str, np.ndarray]) -> None:
+    """Raise ValueError for numbers that no training leaves behind: a variance below 0."""
+    for name, array in tensors.items():
+        if name.startswith("running.") and int(name.removeprefix("running.")) % 2 and (array < 0).any():
+            raise ValueError(f"the tensor {name} is a variance, and has a number below 0")
 
 
 def _named(what: str, shapes: Iterable[Shape]) -> dict[str, Shape]:

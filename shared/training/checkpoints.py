@@ -12,7 +12,6 @@ adds the architecture as JSON and the running statistics.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import json
 import os
@@ -22,13 +21,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors
 import safetensors.numpy
 
 from shared.architectures import Architecture
 from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage, layered_architecture
+from shared.machine import regular
 from shared.machine.atomic import write_atomically
-from shared.training.checkpoint_header import read_header
+from shared.training.checkpoint_file import Stored, digest
+from shared.training.checkpoint_header import DTYPES, Header, check_values, read_header
 
 
 class CheckpointError(ValueError):
@@ -112,15 +112,12 @@ def save_checkpoint(
 def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
     """Read a checkpoint that any stage wrote.
 
-    Raises CheckpointError if the file is missing, truncated, damaged or of another format version, or if its tensors
-    are not those of the network that it says it holds.
+    Raises CheckpointError if the file is missing, no regular file, truncated, damaged or of another format version, or
+    if its tensors are not those of the network that it says it holds; OSError if it cannot be read. Everything that the
+    file says is checked before an array is made.
     """
     path = Path(path)
-    text, tensors = _read_verified(path)
-    try:
-        header = read_header(text, tensors)
-    except (ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} is no checkpoint that this program can use: {error}") from error
+    header, tensors = _read_verified(path)
     saved, architecture = header.optimizer, header.architecture
 
     def numbered(what: str, shapes: Sequence[Any]) -> list[np.ndarray]:
@@ -192,32 +189,46 @@ def hyperparameters(optimizer: Optimizer) -> dict[str, Any]:
     return {name: getattr(optimizer, name) for name in inspect.signature(type(optimizer)).parameters}
 
 
-def _read_verified(path: Path) -> tuple[str, dict[str, np.ndarray]]:
-    """The JSON text and the tensors of a file. Raises CheckpointError if its checksum is wrong."""
-    if not path.is_file():
-        raise CheckpointError(f"no checkpoint at {path}: there is no such file")
+def _read_verified(path: Path) -> tuple[Header, dict[str, np.ndarray]]:
+    """The header and the tensors of a file. Raises CheckpointError if anything is wrong with it."""
     try:
-        with safetensors.safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (file is not a dict)
-    except OSError:
-        raise
-    except Exception as error:  # the reader raises many kinds of errors for a damaged header
-        raise CheckpointError(f"{path} is no safetensors file, or is truncated or damaged ({error})") from error
-    if "groundup" not in metadata or "sha256" not in metadata:
+        with regular.opened(path) as file:
+            try:
+                stored = Stored.opened(file)
+            except ValueError as error:
+                raise CheckpointError(f"{path} is no safetensors file, or is truncated or damaged ({error})") from error
+            _check_texts(path, stored)
+            try:
+                header = read_header(stored.texts["groundup"], stored.forms)
+                tensors = stored.tensors()
+                check_values(tensors)
+            except (ValueError, TypeError, OverflowError) as error:
+                raise CheckpointError(f"{path} is no checkpoint that this program can use: {error}") from error
+    except FileNotFoundError:
+        raise CheckpointError(f"no checkpoint at {path}: there is no such file") from None
+    except regular.NoRegularFile as error:
+        raise CheckpointError(f"no checkpoint at {path}: {error}") from None
+    except OSError as error:
+        raise OSError(f"cannot read {path}: {error.strerror or error}") from error
+    return header, tensors
+
+
+def _check_texts(path: Path, stored: Stored) -> None:
+    """Raise CheckpointError if the file was not written by `save_checkpoint`, or its checksum is wrong."""
+    if "groundup" not in stored.texts or "sha256" not in stored.texts:
         raise CheckpointError(f"{path} is a safetensors file, but not a groundup checkpoint, or its header is damaged")
-    if _checksum(metadata["groundup"], tensors) != metadata["sha256"]:
+    strange = next((name for name, form in stored.forms.items() if form.dtype not in DTYPES), None)
+    if strange is not None:
+        raise CheckpointError(
+            f"{path} is no checkpoint that this program can use: the tensor {strange[:60]} is "
+            f"{stored.forms[strange].dtype}, expected one of {', '.join(DTYPES)}, or its header is damaged"
+        )
+    if stored.damaged(stored.texts["groundup"], stored.texts["sha256"]):
         raise CheckpointError(f"{path} is damaged: its contents do not match their checksum; use an earlier copy")
-    return metadata["groundup"], tensors
 
 
 def _checksum(text: str, tensors: Mapping[str, np.ndarray]) -> str:
-    digest = hashlib.sha256(text.encode())
-    for name in sorted(tensors):
-        array = tensors[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
+    return digest(text, tensors, lambda name: (np.ascontiguousarray(tensors[name]).data,))
 
 
 def _host(stage: Stage, array: Any) -> np.ndarray:

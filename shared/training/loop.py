@@ -21,6 +21,7 @@ import numpy as np
 from shared.contract import NetworkLike, Optimizer, Stage
 from shared.data.batches import as_targets, split_validation
 from shared.data.datasets import Split
+from shared.training.checkpoints import CheckpointError
 from shared.training.epochs import EpochRunner, diverged
 from shared.training.interrupts import Note, noted_interrupts
 from shared.training.metrics import EpochRecord, evaluate
@@ -91,6 +92,10 @@ def train(
         remembered = remembered_settings(settings, train_data)
         run = Run(Path(saving.run_dir), stage, network, optimizer, remembered, dict(saving.notes))
         position = run.resume() if saving.resume else run.begin(saving.overwrite)
+        if position.step > runner.steps_per_epoch:
+            raise CheckpointError(
+                f"{run.last} does not say how far its run has come: step {position.step} of {runner.steps_per_epoch}"
+            )
 
     def save() -> None:
         if run is not None:
@@ -169,7 +174,7 @@ def _measure(runner: EpochRunner, position: Position, held_out: Split | None, te
         test_loss=test_loss,
         test_accuracy=test_accuracy,
         seconds=position.seconds,
-        samples_per_second=len(data) / position.seconds,
+        samples_per_second=len(data) / max(position.seconds, 1e-9),  # a coarse clock may not have moved
     )
 
 

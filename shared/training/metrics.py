@@ -3,17 +3,25 @@
 The records of a run are also written to `metrics.jsonl`, one JSON object a line for each epoch.
 """
 
+from __future__ import annotations
+
 import json
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from shared.contract import NetworkLike, Stage, layered_architecture
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
+from shared.layers import shortened
+from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically
+
+LARGEST = 1.7976931348623157e308
+"""Of a float. JSON can write larger numbers."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,36 @@ class EpochRecord:
     test_accuracy: float | None
     seconds: float
     samples_per_second: float
+
+    @classmethod
+    def from_json(cls, saved: Any) -> EpochRecord:
+        """The record that `dataclasses.asdict` was called on.
+
+        Raises TypeError or ValueError for anything else: the file may come from a stranger.
+        """
+        if not isinstance(saved, Mapping) or set(saved) != {each.name for each in fields(cls)}:
+            raise TypeError(
+                f"a record of an epoch has other fields than {', '.join(each.name for each in fields(cls))}"
+            )
+        if not is_count(saved["epoch"]) or saved["epoch"] == 0:
+            raise ValueError(f"epoch is {shortened(saved['epoch'])}, expected a whole number of at least 1")
+        for name, value in saved.items():
+            missing = value is None and name.startswith(("train_acc", "validation", "test"))
+            if not missing and not is_number(value):
+                raise TypeError(f"{name} is {shortened(value)}, expected a finite number")
+            if not missing and name.endswith("accuracy") and not 0.0 <= value <= 1.0:
+                raise ValueError(f"{name} is {shortened(value)}, expected 0 to 1")
+        return cls(**saved)
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value of JSON is a whole number of at least 0, and one that can be counted to."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value of JSON is a finite number that a float holds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
 
 
 def evaluate(
@@ -76,5 +114,6 @@ def write_metrics(path: Path, records: Iterable[EpochRecord]) -> None:
 
 
 def read_metrics(path: Path) -> list[EpochRecord]:
-    """The records of a metrics.jsonl."""
-    return [EpochRecord(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
+    """The records of a metrics.jsonl. Raises ValueError or TypeError for what `write_metrics` did not write."""
+    text = regular.read(path, strict_json.MOST_BYTES).decode()
+    return [EpochRecord.from_json(strict_json.loads(line)) for line in text.splitlines()]

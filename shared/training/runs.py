@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ import numpy as np
 
 from shared.contract import NetworkLike, Optimizer, Stage, layered_architecture
 from shared.data.datasets import Split
-from shared.layers import describe
+from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
 from shared.training.checkpoints import (
     Checkpoint,
@@ -33,7 +33,7 @@ from shared.training.checkpoints import (
     optimizer_state,
     save_checkpoint,
 )
-from shared.training.metrics import EpochRecord, write_metrics
+from shared.training.metrics import EpochRecord, is_count, is_number, write_metrics
 from shared.training.settings import TrainingSettings
 
 LAST, BEST, METRICS = "last.safetensors", "best.safetensors", "metrics.jsonl"
@@ -65,15 +65,37 @@ class Position:
 
         Raises TypeError, ValueError or KeyError for anything else: the file may come from a stranger.
         """
-        position = cls(**{**saved, "records": [EpochRecord(**record) for record in saved["records"]]})
+        names = {each.name for each in fields(cls)}
+        if not isinstance(saved, Mapping) or not {"records"} <= set(saved) <= names:
+            raise TypeError(
+                f"expected an object with records, and of {', '.join(sorted(names))}, got {shortened(saved)}"
+            )
+        if not isinstance(saved["records"], list):
+            raise TypeError(f"records is {shortened(saved['records'])}, expected a list")
+        position = cls(**{**saved, "records": [EpochRecord.from_json(record) for record in saved["records"]]})
         for name in ("epoch", "step", "epochs_since_best"):
             value = getattr(position, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ValueError(f"{name} is {value!r}, expected a whole number of at least 0")
+            if not is_count(value):
+                raise ValueError(f"{name} is {shortened(value)}, expected a whole number of at least 0")
         for name in ("loss_sum", "seconds"):
-            if not isinstance(getattr(position, name), int | float):
-                raise TypeError(f"{name} is {getattr(position, name)!r}, expected a number")
+            if not is_number(getattr(position, name)):
+                raise TypeError(f"{name} is {shortened(getattr(position, name))}, expected a finite number")
+        if [record.epoch for record in position.records] != list(range(1, len(position.records) + 1)):
+            raise ValueError("the records are not those of the epochs 1, 2, 3, …")
+        if position.epoch != len(position.records):
+            raise ValueError(f"epoch is {position.epoch}, but there are records of {len(position.records)}")
+        position._check_best()
         return position
+
+    def _check_best(self) -> None:
+        if (self.best_epoch is None) != (self.best_value is None):
+            raise ValueError("best_epoch and best_value are known both, or none of them")
+        if self.best_value is not None and not is_number(self.best_value):
+            raise TypeError(f"best_value is {shortened(self.best_value)}, expected a finite number")
+        if self.best_epoch is not None and not (is_count(self.best_epoch) and 1 <= self.best_epoch <= self.epoch):
+            raise ValueError(f"best_epoch is {shortened(self.best_epoch)}, expected 1 to {self.epoch}")
+        if (self.best_epoch is None) != (self.epoch == 0):
+            raise ValueError(f"best_epoch is {self.best_epoch}, but {self.epoch} epochs are finished")
 
     def finish_epoch(self, record: EpochRecord, monitor: str) -> bool:
         """Move on to the next epoch. Returns whether the finished one is the best so far by this monitor."""
@@ -153,7 +175,7 @@ class Run:
         """
         checkpoint = load_checkpoint(self.last)
         self._compare(checkpoint)
-        _must_be_finite(checkpoint)
+        must_be_finite(checkpoint)
         position = _position(checkpoint)
         pairs = zip(
             [*self.network.parameters, *running_statistics(self.network)],
@@ -211,9 +233,14 @@ class Run:
         for name, was, now_is in pairs:
             if was != now_is:
                 raise CheckpointError(
-                    f"cannot resume {checkpoint.path}: its {name.replace('_', ' ')} is {was}, "
-                    f"this run's is {now_is}; use the same, or start a new run in another folder"
+                    f"cannot resume {checkpoint.path}: its {name.replace('_', ' ')} is {_cut(was)}, "
+                    f"this run's is {_cut(now_is)}; use the same, or start a new run in another folder"
                 )
+
+
+def _cut(value: Any) -> str:
+    text = str(value)
+    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def running_statistics(network: NetworkLike) -> Sequence[Any]:
@@ -238,7 +265,7 @@ def _network_pairs(checkpoint: Checkpoint, network: NetworkLike) -> Iterator[tup
         yield (f"layer {i}", *texts)  # type: ignore[misc]
 
 
-def _must_be_finite(checkpoint: Checkpoint) -> None:
+def must_be_finite(checkpoint: Checkpoint, verb: str = "resumed") -> None:
     """Raise CheckpointError for NaN or infinity: `Run.save` writes none, and no training can go on from them."""
     arrays = {
         **{f"parameters.{i}": array for i, array in enumerate(checkpoint.parameters)},
@@ -252,7 +279,7 @@ def _must_be_finite(checkpoint: Checkpoint) -> None:
     for name, array in arrays.items():
         if not np.isfinite(array).all():
             raise CheckpointError(
-                f"{checkpoint.path} cannot be resumed: its tensor {name} holds numbers that are not finite, which no "
+                f"{checkpoint.path} cannot be {verb}: its tensor {name} holds numbers that are not finite, which no "
                 "run of this program writes; use another copy"
             )
 
@@ -261,7 +288,7 @@ def _position(checkpoint: Checkpoint) -> Position:
     """The position that the checkpoint holds. Raises CheckpointError if it holds something else in its place."""
     try:
         return Position.from_json(checkpoint.about_run["position"])
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{checkpoint.path} does not say how far its run has come ({error!r})") from error
 
 

@@ -2,7 +2,9 @@
 
 import copy
 import json
+import os
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import safetensors.numpy
 from shared import contract
 from shared.architectures import Architecture
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from shared.training.checkpoint_file import Stored
 from shared.training.checkpoints import CheckpointError, _checksum, load_checkpoint, restore_optimizer
 from shared.training.runs import Position
 
@@ -97,7 +100,10 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
         (at("architecture", "layers", 0, "kind", value="Exec"), "layer 1: expected a kind of Conv"),
         (at("architecture", "layers", 0, "size", value=9), r"layer 1, Conv.*smaller than the 9 x 9 window"),
         (at("architecture", "layers", 0, "size", value="3"), "layer 1, Conv: size: expected a whole number"),
-        (at("architecture", "layers", 7, "out_features", value=10**30), "layer_sizes: expected"),
+        (
+            at("architecture", "layers", 7, "out_features", value=10**30),
+            "architecture: expected numbers below 2,147,483,648",
+        ),
         (
             at("architecture", "layers", 0, "padding", value=10**5),
             r"a layer's output has 80,001,\d{3},\d{3} numbers, more",
@@ -216,3 +222,139 @@ def test_junk_anywhere_in_the_header_opens_or_is_refused(tmp_path: Path) -> None
         except CheckpointError:
             refused += 1
     assert refused > 100
+
+
+def layers(number: int, layer: dict[str, Any]) -> dict[str, Any]:
+    return {"architecture": {"input_shape": [1, 28, 28], "layers": [layer] * number}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (layers(200_000, {"kind": "BatchNorm"}), "expected at most 10,000 layers, got 200,000"),
+        ({"format": 1, "layer_sizes": [1] * 200_000}, "expected at most 10,000 sizes, got 200,000"),
+        ({"format": 1, "layer_sizes": [784, 100_000_000, 10]}, r"parameters.0 is .*, but the network says \(784, 1000"),
+        ({"format": 1, "layer_sizes": [10**400, 10]}, "layer_sizes: expected two or more sizes of at least 1"),
+        (layers(3, {"kind": "Conv", "out_channels": 10**9, "size": 1}), "layer_sizes: expected|more than 16,777,216"),
+        (
+            {"optimizer": {**ABOUT["optimizer"], "buffers": ["m"] * 200_000}},
+            "buffers: expected up to 8 different names",
+        ),
+        ({"optimizer": {**ABOUT["optimizer"], "steps": 10**400}}, "steps: expected a whole number"),
+        (
+            {"optimizer": {**ABOUT["optimizer"], "hyperparameters": {"a": []}}},
+            "hyperparameters: expected a few numbers",
+        ),
+        ({"progress": {"notes": 3}}, "progress: notes: expected an object, got 3"),
+        ({"progress": {"notes": {"dataset": ["mnist"]}}}, "notes: dataset: expected a text or null"),
+        ({"progress": {"record": {"epoch": "x"}}}, "record: epoch: expected a whole number, got 'x'"),
+        ({"progress": {"loss": float("nan")}}, "NaN is not a number in JSON"),
+        ({"progress": {"loss": [[]] * 600_000}}, "values are more than the 1,000,000 that are read"),
+    ],
+)
+def test_what_asks_for_much_is_refused_at_once(change: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = forged(tmp_path / "c", ABOUT | change)
+    began = time.process_time()
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(path)
+    assert time.process_time() - began < 2.0
+
+
+@pytest.mark.parametrize("length", [0, 1, 2**31, 2**60, 2**63, 2**64 - 1])
+def test_a_header_of_impossible_length_is_refused(length: int, tmp_path: Path) -> None:
+    content = forged(tmp_path / "c", ABOUT).read_bytes()
+    (tmp_path / "c").write_bytes(length.to_bytes(8, "little") + content[8:])
+    with pytest.raises(CheckpointError, match="is no safetensors file, or is truncated or damaged"):
+        load_checkpoint(tmp_path / "c")
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ({"dtype": "F32", "shape": [2**52], "data_offsets": [0, 8]}, "expected 18014398509481984 bytes, got 8"),
+        ({"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}, "expected a tensor from byte 0 after the header on"),
+        ({"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}, "expected a tensor from byte 4 after the header on"),
+        ({"dtype": "F32", "shape": [2, -1], "data_offsets": [0, 8]}, "shape: expected up to 8 sizes"),
+        ({"dtype": "F32", "shape": [1] * 99, "data_offsets": [0, 4]}, "shape: expected up to 8 sizes"),
+        ({"dtype": "object", "shape": [1], "data_offsets": [0, 8]}, "dtype: expected one of F32"),
+        ({"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}, "data_offsets: expected a begin and an end"),
+        ({"dtype": "F32", "shape": 2}, "expected dtype, shape and data_offsets"),
+        (7, "expected dtype, shape and data_offsets, got 7"),
+    ],
+)
+def test_a_tensor_that_does_not_fit_the_file_is_refused(form: Any, message: str, tmp_path: Path) -> None:
+    header = json.dumps({"__metadata__": {"groundup": "", "sha256": ""}, "w": form}).encode()
+    (tmp_path / "c").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(tmp_path / "c")
+
+
+def test_a_file_is_read_as_the_safetensors_package_reads_it(tmp_path: Path) -> None:
+    path = forged(tmp_path / "c", ABOUT)
+    theirs = safetensors.numpy.load_file(path)
+    with path.open("rb") as file:
+        ours = Stored.opened(file).tensors()
+    assert sorted(ours) == sorted(theirs)
+    for name, array in theirs.items():
+        assert ours[name].dtype == array.dtype
+        np.testing.assert_array_equal(ours[name], array)
+        assert ours[name].flags.writeable
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+def test_a_fifo_is_refused_instead_of_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "c")
+    with pytest.raises(CheckpointError, match=r"c is a FIFO .*, expected a regular file"):
+        load_checkpoint(tmp_path / "c")
+
+
+RECORD = {
+    "epoch": 1,
+    "learning_rate": 0.1,
+    "train_loss": 0.5,
+    "train_accuracy": 0.9,
+    "validation_loss": None,
+    "validation_accuracy": None,
+    "test_loss": 0.4,
+    "test_accuracy": 0.8,
+    "seconds": 1.0,
+    "samples_per_second": 9.0,
+}
+POSITION: dict[str, Any] = {
+    "epoch": 1,
+    "step": 0,
+    "loss_sum": 0.0,
+    "seconds": 0.0,
+    "best_value": 0.4,
+    "best_epoch": 1,
+    "epochs_since_best": 0,
+    "records": [RECORD],
+}
+
+
+def test_a_position_of_a_run_is_read_again() -> None:
+    assert Position.from_json(POSITION).records[0].test_accuracy == 0.8
+    assert Position.from_json({"records": []}).epoch == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"epoch": 2}, "epoch is 2, but there are records of 1"),
+        ({"epoch": 10**400}, "epoch is 1000.*, expected a whole number"),
+        ({"best_epoch": 2}, "best_epoch is 2, expected 1 to 1"),
+        ({"best_epoch": None}, "are known both, or none"),
+        ({"best_epoch": None, "best_value": None}, "best_epoch is None, but 1 epochs are finished"),
+        ({"best_value": "x"}, "best_value is 'x', expected a finite number"),
+        ({"loss_sum": 10**400}, "loss_sum is .*, expected a finite number"),
+        ({"records": 7}, "records is 7, expected a list"),
+        ({"records": [{**RECORD, "epoch": 3}]}, "not those of the epochs 1, 2, 3"),
+        ({"records": [{**RECORD, "seconds": None}]}, "seconds is None, expected a finite number"),
+        ({"records": [{**RECORD, "test_accuracy": 80}]}, "test_accuracy is 80, expected 0 to 1"),
+        ({"records": [{"epoch": 1}]}, "a record of an epoch has other fields"),
+        ({"speed": 1}, "expected an object with records"),
+    ],
+)
+def test_a_position_that_no_run_has_is_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        Position.from_json(POSITION | change)

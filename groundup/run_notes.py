@@ -1,0 +1,163 @@
+"""The settings in a checkpoint of `groundup train`, read with distrust: the file may come from a stranger.
+
+`groundup look` and `groundup train --resume` take from them which images the network learned from. What they say is
+checked against the checkpoint's own network, so that nothing large is built for a file that does not have it; a data
+set is one of the known ones, and a folder one of this machine. Notes never start a download.
+
+data_notes      what `groundup look` needs: the data set and its folder
+train_notes     every setting of `groundup train`
+check_size      that the network is not too large to look into
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shared.architectures import mlp, named
+from shared.data.datasets import CLASSES, DATASETS, SIDE
+from shared.layers import shortened
+from shared.training.checkpoints import Checkpoint, CheckpointError
+from shared.training.metrics import is_count, is_number
+
+MOST_OUTPUTS = 2**22
+"""Numbers that all layers together give for one image: ten times those of residual_cnn, the largest known network."""
+
+MOST_MULTIPLY_ADDS = 2**30
+"""The same for the multiply-adds of its convolutions and dense layers."""
+
+
+MOST_UNITS = 100_000
+"""Of a hidden layer whose network, in the file, is not one for the images of the known data sets."""
+
+
+def data_notes(checkpoint: Checkpoint) -> Mapping[str, Any]:
+    """The notes, if they name a known data set and no folder of another machine. Raises CheckpointError."""
+    notes: Mapping[str, Any] = checkpoint.about_run.get("notes", {})
+    if notes.get("dataset") not in DATASETS or "data_dir" not in notes:
+        raise CheckpointError(
+            f"{checkpoint.path} was not written by groundup train: it does not say which images it was trained on. "
+            'A run from Python says so by Saving(..., notes={"dataset": "mnist-subset", "data_dir": None})'
+        )
+    folder = notes["data_dir"] or ""
+    if "\0" in folder or folder.startswith(("//", "\\\\")):
+        raise CheckpointError(
+            f"{checkpoint.path}: its data_dir is {shortened(folder)}, no folder of this machine; "
+            "name the right one with --data-dir"
+        )
+    return notes
+
+
+def train_notes(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings, if they are ones that `groundup train` can have had for this checkpoint. Raises CheckpointError.
+
+    notes: those of the checkpoint, with the defaults of settings that its version did not have. Whether a data set may
+    be downloaded is never among them.
+    """
+    data_notes(checkpoint)
+    for name, (fits, expected) in SETTINGS.items():
+        if not fits(notes[name]):
+            raise _wrong(checkpoint, name, f"expected {expected}, got {shortened(notes[name])}")
+    same = {"loss": checkpoint.loss, "dtype": checkpoint.dtype, "optimizer": (checkpoint.optimizer or "").lower()}
+    if notes["model"] is None:
+        same["activation"] = checkpoint.activation
+    for name, own in same.items():
+        told = notes[name].lower() if name == "optimizer" else notes[name]
+        if told != own:
+            raise _wrong(checkpoint, name, f"it is {shortened(told)}, but its network has {shortened(own)}")
+    _check_network(checkpoint, notes)
+    return {**notes, "download": False}
+
+
+def _check_network(checkpoint: Checkpoint, notes: Mapping[str, Any]) -> None:
+    """Raise CheckpointError if the settings describe another network than the checkpoint holds."""
+    if notes["model"] is not None:
+        try:
+            told = named(notes["model"], (1, SIDE, SIDE), CLASSES)
+        except ValueError as error:
+            raise _wrong(checkpoint, "model", str(error)) from None
+        fits = told == checkpoint.architecture
+    else:
+        inputs, *hidden, _ = checkpoint.layer_sizes
+        fits = checkpoint.architecture is None and hidden == _sizes(notes["hidden"])
+        # The network is built for the images of the data set before it is compared with the one in the file.
+        fits = fits and (inputs == SIDE * SIDE or max(hidden, default=0) <= MOST_UNITS)
+    if not fits:
+        name = "hidden" if notes["model"] is None else "model"
+        told_size = "-".join(map(str, checkpoint.layer_sizes))
+        raise _wrong(
+            checkpoint, name, f"{shortened(notes[name])} is not the network in the file, which is {told_size:.60}"
+        )
+
+
+def _sizes(hidden: str | None) -> list[int]:
+    """The sizes of the hidden layers; 0 for what is none."""
+    if (hidden or "").strip() == "none":
+        return []
+    return [int(part) if part.strip().isdecimal() and len(part) < 20 else 0 for part in (hidden or "").split(",")]
+
+
+def _wrong(checkpoint: Checkpoint, name: str, why: str) -> CheckpointError:
+    return CheckpointError(f"{checkpoint.path} holds settings that groundup train does not write: {name}: {why}")
+
+
+def check_size(checkpoint: Checkpoint) -> None:
+    """Raise CheckpointError for a network whose answers to a thousand images take minutes or much memory."""
+    network = checkpoint.architecture or mlp(checkpoint.layer_sizes)
+    outputs = sum(math.prod(each.output_shape) for each in network.placed())
+    if outputs > MOST_OUTPUTS or network.multiply_adds > MOST_MULTIPLY_ADDS:
+        raise CheckpointError(
+            f"{checkpoint.path}: one image takes {network.multiply_adds:,} multiply-adds and {outputs:,} numbers, more "
+            f"than the {MOST_MULTIPLY_ADDS:,} and {MOST_OUTPUTS:,} up to which groundup looks into a network"
+        )
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _or_none(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or fits(value)
+
+
+def _truth(value: Any) -> bool:
+    return isinstance(value, bool)
+
+
+_TEXT, _NUMBER = (_text, "a text"), (is_number, "a finite number")
+_COUNT, _TRUTH = (is_count, "a whole number of at least 0"), (_truth, "true or false")
+
+SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "dataset": _TEXT,
+    "data_dir": (_or_none(_text), "a folder or null"),
+    "download": _TRUTH,
+    "normalise": _TRUTH,
+    "augment_shift": _COUNT,
+    "augment_rotation": _NUMBER,
+    "model": (_or_none(_text), "a name or null"),
+    "hidden": (_or_none(_text), "sizes or null"),
+    "activation": (_or_none(_text), "a name or null"),
+    "loss": _TEXT,
+    "initializer": _TEXT,
+    "dtype": _TEXT,
+    "optimizer": _TEXT,
+    "learning_rate": (_or_none(is_number), "a number or null"),
+    "momentum": _NUMBER,
+    "nesterov": _TRUTH,
+    "weight_decay": _NUMBER,
+    "epochs": _COUNT,
+    "batch_size": _COUNT,
+    "schedule": _TEXT,
+    "warmup_epochs": _NUMBER,
+    "step_epochs": _NUMBER,
+    "gamma": (_or_none(is_number), "a number or null"),
+    "dropout": _NUMBER,
+    "validation": _NUMBER,
+    "patience": (_or_none(is_count), "a whole number or null"),
+    "monitor": (_or_none(_text), "a name or null"),
+    "seed": (lambda value: isinstance(value, int) and not _truth(value), "a whole number"),
+    "checkpoint_every": (_or_none(is_count), "a whole number or null"),
+    "mine": _TRUTH,
+}
+"""Of each setting of `groundup train`: whether a value of JSON can be it, and what is expected."""

@@ -1,0 +1,122 @@
+"""What a stranger's checkpoint says about its training: checked against its own network, and never a download."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from groundup.train import resumed_settings
+from groundup.trained import check_fit, settings_of
+from shared.architectures import Architecture
+from shared.data import datasets
+from shared.layers import Conv, Dense, Flatten
+from shared.training.checkpoints import Checkpoint, CheckpointError, _checksum, load_checkpoint
+from tests.promises.made import MADE, run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shutil.copytree(MADE / "trained" / "stage2", tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.fixture
+def forge(folder: Path) -> Callable[..., Path]:
+    """A run whose checkpoint has other notes, and a checksum that is right."""
+
+    def forged(**notes: Any) -> Path:
+        path = folder / "last.safetensors"
+        content = path.read_bytes()
+        tensors = safetensors.numpy.load(content)
+        header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
+        about = json.loads(header["__metadata__"]["groundup"])
+        about["progress"]["notes"] |= notes
+        text = json.dumps(about)
+        path.write_bytes(safetensors.numpy.save(tensors, {"groundup": text, "sha256": _checksum(text, tensors)}))
+        return folder
+
+    return forged
+
+
+def test_the_settings_of_an_own_run_are_those_that_it_had(folder: Path) -> None:
+    settings = resumed_settings(folder, {})
+    assert settings["dataset"] == "mnist-subset"
+    assert settings_of(load_checkpoint(folder / "last.safetensors"))["dataset"] == "mnist-subset"
+
+
+@pytest.mark.parametrize(
+    ("notes", "message"),
+    [
+        ({"dataset": "../../etc"}, "does not say which images"),
+        ({"data_dir": "//server/share"}, "data_dir is '//server/share', no folder of this machine"),
+        ({"data_dir": "\\\\server\\share"}, "no folder of this machine"),
+        ({"data_dir": "a\0b"}, "no folder of this machine"),
+        ({"hidden": "100000000"}, "hidden: '100000000' is not the network in the file"),
+        ({"hidden": None}, "hidden: None is not the network in the file"),
+        ({"hidden": "1," * 100_000}, "is not the network in the file"),
+        ({"model": "lenet5"}, "model: 'lenet5' is not the network in the file"),
+        ({"model": "x" * 5000}, "model: unknown architecture"),
+        ({"epochs": 10**400}, "epochs: expected a whole number of at least 0, got 1000"),
+        ({"batch_size": "64"}, "batch_size: expected a whole number"),
+        ({"batch_size": 0}, "settings that groundup train does not write: batch_size: expected at least 1, got 0"),
+        ({"dropout": "much"}, "dropout: expected a finite number, got 'much'"),
+        ({"optimizer": "momentum"}, "optimizer: it is 'momentum', but its network has 'adam'"),
+        ({"dtype": "float16"}, "dtype: it is 'float16'"),
+        ({"schedule": "[/x]"}, "unknown schedule"),
+        ({"mine": "yes"}, "mine: expected true or false, got 'yes'"),
+    ],
+)
+def test_settings_that_no_run_has_are_refused_with_the_file_s_name(
+    forge: Callable[..., Path], notes: dict[str, Any], message: str
+) -> None:
+    folder = forge(**notes)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        resumed_settings(folder, {})
+    assert str(folder / "last.safetensors") in str(caught.value)
+
+
+def test_notes_start_no_download_and_make_no_folder(
+    forge: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(datasets, "download", lambda *arguments: asked.append(arguments))
+    folder = forge(dataset="mnist", data_dir=str(tmp_path / "made"), download=True)
+    assert run("look", str(folder)) == 2
+    assert run("train", "2", "--resume", str(folder)) == 2
+    assert "or fetch them with --download" in capsys.readouterr().err
+    assert asked == []
+    assert not (tmp_path / "made").exists()
+    assert not (folder / "look").exists()
+    assert resumed_settings(folder, {"download": True})["download"] is True
+
+
+def test_an_initializer_that_there_is_not_is_told_with_the_run_s_name(
+    forge: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = forge(initializer="zeros of a stranger")
+    assert run("train", "2", "--resume", str(folder)) == 2
+    told = capsys.readouterr().err
+    assert "unknown initializer" in told
+    assert str(folder) in told
+
+
+def test_a_network_that_takes_minutes_to_look_into_is_refused(folder: Path) -> None:
+    checkpoint = load_checkpoint(folder / "last.safetensors")
+    large = Architecture((1, 28, 28), (*[Conv(1, 1, padding=500)] * 5, Flatten(), Dense(10)))
+    strange = Checkpoint(**{**vars(checkpoint), "architecture": large, "layer_sizes": [784, 10]})
+    with pytest.raises(CheckpointError, match=r"one image takes .* multiply-adds and .* numbers, more than the"):
+        check_fit(strange, "mnist-subset", 10)
+
+
+def test_a_network_with_numbers_that_are_none_is_not_looked_into(folder: Path) -> None:
+    checkpoint = load_checkpoint(folder / "last.safetensors")
+    checkpoint.parameters[1][0] = np.nan
+    with pytest.raises(
+        CheckpointError, match=r"cannot be looked into: its tensor parameters\.1 holds numbers that are not"
+    ):
+        check_fit(checkpoint, "mnist-subset", 10)
