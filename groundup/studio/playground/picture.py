@@ -25,7 +25,7 @@ from shared.data.batches import as_targets
 from shared.data.datasets import SIDE, Split
 
 EDGE = 1.2
-GRID, TILE = 60, 30
+GRID, TILE = 50, 25
 """Cells along a side of the surface and of a neuron's tile, which takes every second cell."""
 
 LEVELS = 51

@@ -96,7 +96,7 @@ function showScene(next) {
   scene = next;
   showFields(scene.settings);
   const hash = toHash(scene.settings);
-  history.replaceState(null, "", hash ? `#${hash}` : location.pathname + location.search);
+  history.replaceState(null, "", location.href.split("#")[0] + (hash && `#${hash}`));
   setRunning(next.picture.running);
   shown.showScene(scene);
   if (running) expectPicture();

@@ -11,7 +11,7 @@ import { forward, predict } from "/static/common/network.js";
 import { LOSSES } from "/static/playground/training.js";
 
 export const EDGE = 1.2;
-export const [GRID, TILE] = [60, 30];
+export const [GRID, TILE] = [50, 25];
 export const LEVELS = 51;
 export const DRAWN = 16;
 

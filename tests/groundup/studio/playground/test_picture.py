@@ -62,8 +62,8 @@ def test_the_surface_shows_the_predictions_and_the_lead_of_the_best(loss: str) -
 
 def test_the_first_row_of_the_grid_is_the_top_of_the_picture() -> None:
     cells = grid().reshape(GRID, GRID, 2)
-    assert cells[0, 0].tolist() == pytest.approx([-1.18, 1.18])
-    assert cells[-1, -1].tolist() == pytest.approx([1.18, -1.18])
+    assert cells[0, 0].tolist() == pytest.approx([-1.176, 1.176])
+    assert cells[-1, -1].tolist() == pytest.approx([1.176, -1.176])
 
 
 def test_a_neurons_tile_is_its_output_beside_its_own_largest() -> None:
