@@ -18,12 +18,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cuda_emulator.walking.record import Access, ArrayInfo, Step, Walk
 from groundup.lens.costs import count_passes, count_sectors
+from shared.machine.processes import ROOT
 
 WARP = 32
 MOST_STEPS = 5000
@@ -37,6 +39,12 @@ Place = Callable[[str, int], tuple[str, int]]
 def as_it_is(file: str, line: int) -> tuple[str, int]:
     """A place that is shown as it is."""
     return file, line
+
+
+def in_project(file: str, line: int) -> tuple[str, int]:
+    """A place with a file of this project named from the folder that holds the packages, wherever that lies."""
+    path = Path(file)
+    return (path.relative_to(ROOT).as_posix() if path.is_relative_to(ROOT) else file), line
 
 
 class Table:

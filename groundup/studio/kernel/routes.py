@@ -56,6 +56,7 @@ def _choices(studio: Studio, request: Request) -> dict[str, Any]:
         "project": [{"name": each.name, "title": each.title, "size": each.size} for each in choices.PROJECT],
         "scripts": choices.scripts(studio.folder, studio.paths),
         "tasks": choices.tasks(studio.folder),
+        "named": any(path.suffix == ".py" for path in studio.paths),
     }
 
 

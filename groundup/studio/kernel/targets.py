@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from groundup.studio.kernel.document import in_project
 from groundup.studio.kernel.opened import Opened
 
 LARGEST = 512
@@ -38,7 +39,8 @@ def _project(target: Mapping[str, Any]) -> Opened:
     from groundup.kernels.launching import project_launch
 
     m, n, k = _numbers("size", target.get("size"), 3, LARGEST)
-    return Opened(project_launch(str(target.get("name", "")), (m, n, k), str(target.get("dtype", "float32"))))
+    name, dtype = str(target.get("name", "")), str(target.get("dtype", "float32"))
+    return Opened(project_launch(name, (m, n, k), dtype), in_project)
 
 
 def _script(target: Mapping[str, Any]) -> Opened:

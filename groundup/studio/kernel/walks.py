@@ -39,7 +39,9 @@ WALKS = {
     "rows_down": BookWalk(10, "A product whose threads go down the rows", "naive", (32, 32, 8)),
     "columns_along": BookWalk(10, "The same product, with the threads along the columns", "coalesced", (32, 32, 8)),
     "tiles": BookWalk(11, "A product by tiles in shared memory", "tiled_16", (32, 32, 32)),
-    "tiles_race": BookWalk(11, "The same without its first barrier: a race", "tiled_16", (32, 32, 32), barrier=0),
+    "tiles_race": BookWalk(
+        11, "A product by tiles without its first barrier: a race", "tiled_16", (32, 32, 32), barrier=0
+    ),
     "activation": BookWalk(12, "ReLU, forwards", "activations.relu", (8, 8, 1)),
     "tree": BookWalk(13, "A sum by a tree in shared memory", "sums.total_by_tree", (24, 30, 1)),
     "row_softmax": BookWalk(13, "Softmax, a warp for each row", "softmax_warp", (4, 40, 1)),
@@ -55,10 +57,11 @@ def book_walk(name: str) -> dict[str, Any]:
     name: one of WALKS. Stage 4 must run on the emulator (GROUNDUP_CUDA=emulator).
     """
     from groundup.kernels.launching import project_launch
+    from groundup.studio.kernel.document import in_project
     from groundup.studio.kernel.opened import Opened
 
     chosen = WALKS[name]
-    opened = Opened(project_launch(chosen.kernel, chosen.size))
+    opened = Opened(project_launch(chosen.kernel, chosen.size), in_project)
     data: dict[str, Any] = {
         "title": chosen.title,
         "about": opened.about(),

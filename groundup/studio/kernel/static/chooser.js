@@ -17,14 +17,16 @@ export class Chooser {
   }
 
   /** Offer what GET /api/kernel/choices has found. */
-  offer({ project, scripts, tasks }) {
+  offer({ project, scripts, tasks, named }) {
     this.targets = [];
     replace($("choice"),
       this.group("Your own, from the course", tasks.map((task) => [`${task.id} ${task.function}`, { kind: "task", id: task.id }])),
       this.group("Of this project", project.map((each) => [`${each.name}: ${each.title}`, { kind: "project", name: each.name, size: each.size }])),
       this.group("Of scripts in this folder", scripts.flatMap(({ path, kernels }) => (
         kernels.map((kernel) => [`${path}: ${kernel}`, { kind: "script", path, kernel }])))));
-    $("choice").value = String(Math.max(0, this.targets.findIndex((target) => target.name === FIRST)));
+    // A script that was named on the command line is what the reader wants to see.
+    const first = this.targets.findIndex((target) => (named ? target.kind === "script" : target.name === FIRST));
+    $("choice").value = String(Math.max(0, first));
     this.changed();
   }
 

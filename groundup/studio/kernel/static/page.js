@@ -83,7 +83,7 @@ function take(another) {
   $("block-number").max = x * y * z - 1;
   $("thread-number").max = walk.threads - 1;
   $("block-number").disabled = carried !== null || race !== null;
-  source.draw((right ?? walk).data, race?.found ? race.barriers : [], carried === null);
+  source.draw((right ?? walk).data, race?.found ? race.barriers : [], (number) => carried === null || (carried.race?.barriers.includes(number) ?? false));
   replace($("phases"), walk.barrierSteps().map((at) => stripe(at, "")), race?.found ? stripe(race.step, "wrong") : []);
   drawRace();
 }
@@ -155,6 +155,11 @@ async function toggleBarrier(number) {
     backToRight();
     return;
   }
+  if (carried) {
+    right ??= walk;
+    showRace(carried.race);
+    return;
+  }
   $("waiting").textContent = "Looking for an order of the warps that gives a wrong number …";
   say($("waiting").textContent);
   const mine = ++asked;
@@ -198,7 +203,7 @@ function drawRace() {
   $("race").hidden = race === null;
   if (race === null) return;
   $("race").classList.toggle("none", !race.found);
-  replace($("race"), racePanel(race, walk, (at, who) => { if (who !== null) thread = who; step = at; draw(); }, carried ? null : backToRight));
+  replace($("race"), racePanel(race, walk, (at, who) => { if (who !== null) thread = who; step = at; draw(); }, backToRight));
 }
 
 // ---- drawing

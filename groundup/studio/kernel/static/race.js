@@ -3,7 +3,7 @@
 import { html } from "/static/common/draw.js";
 import { plural } from "/static/kernel/requests.js";
 
-/** The panel. go(step, thread): shows a step; back(): puts the barrier back, or null where there is no way back. */
+/** The panel. go(step, thread): shows a step; back(): puts the barrier back. */
 export function racePanel(race, walk, go, back) {
   const buttons = [];
   if (race.found) {
@@ -11,7 +11,7 @@ export function racePanel(race, walk, go, back) {
     if (race.seen) buttons.push(html("button", { type: "button", onclick: () => go(race.seen[1], null) }, "What was there was written here"));
     if (race.early && race.writer) buttons.push(html("button", { type: "button", onclick: () => go(race.writer[1], null) }, "The write that came too late"));
   }
-  if (back) buttons.push(html("button", { type: "button", class: "primary", onclick: back }, race.found ? "Put the barrier back" : "Good"));
+  buttons.push(html("button", { type: "button", class: "primary", onclick: back }, race.found ? "Put the barrier back" : "Good"));
   return [
     html("h2", {}, race.found ? `Without ${plural(race.barriers.length, "this barrier", "these barriers").replace(/^\d+ /, "")}: a race` : "Without this barrier"),
     html("p", {}, race.text),

@@ -9,7 +9,7 @@ export class Source {
     Object.assign(this, { node, toggle, lines: new Map(), notes: new Map() });
   }
 
-  /** Draw the source of a walk. removed: numbers of the barriers that are taken away; offer: whether barriers have buttons */
+  /** Draw the source of a walk. removed: numbers of the barriers that are taken away; offer(number): whether a barrier has a button */
   draw(data, removed, offer) {
     this.lines.clear();
     const barriers = new Map(data.barriers.map(([source, line], number) => [`${source}:${line}`, number]));
@@ -25,7 +25,7 @@ export class Source {
     const number = barriers.get(`${source}:${line}`);
     const gone = removed.includes(number);
     const parts = [html("span", {}, String(line)), html("span", { class: "text" }, text || " ")];
-    if (number !== undefined && offer) {
+    if (number !== undefined && offer(number)) {
       parts.push(html("button", { type: "button", onclick: () => this.toggle(number), "aria-pressed": gone },
         gone ? "Put this barrier back" : "Take this barrier away"));
     }

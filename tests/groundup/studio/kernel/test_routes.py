@@ -95,6 +95,7 @@ def test_a_script_runs_in_a_process_of_its_own_and_its_texts_stay_texts(
     assert choices["scripts"] == [{"path": name, "kernels": ["scale", "never_launched"]}]
     assert [each["name"] for each in choices["project"]] == [each.name for each in PROJECT]
     assert choices["tasks"] == []
+    assert not choices["named"]
     target = {"kind": "script", "path": name, "kernel": "scale"}
     answer = studio_server.post("/api/kernel/open", {"session": session, "target": target})
     assert answer["printed"].strip() == f"{MARKUP} is printed"

@@ -70,6 +70,7 @@ def test_a_walk_of_the_book_is_whole_and_small(name: str) -> None:
     walk = data["walk"]
     assert (walk["fault"], walk["cut"]) == ("", False)
     assert any(step.get("w") for step in walk["steps"])
+    assert all(source["file"].startswith("stage4_numba_cuda/kernels/") for source in walk["sources"])
     if WALKS[name].barrier is not None:
         assert data["race"]["found"]
         assert data["race"]["wrong"] != data["race"]["right"]
