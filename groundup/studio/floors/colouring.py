@@ -45,8 +45,13 @@ _C_WORDS = (
 
 
 def coloured(text: str, language: str) -> list[list[Part]]:
-    """A text's lines in parts. language: "c"; any other is Python."""
-    return _lines(_c(text) if language == "c" else _python(text))
+    """A text's lines in parts. language: "c"; any other is Python. A text that is no Python has no colours."""
+    if language == "c":
+        return _lines(_c(text))
+    try:
+        return _lines(_python(text))
+    except (tokenize.TokenError, SyntaxError):
+        return _lines([("", text)])
 
 
 def _python(text: str) -> list[Part]:

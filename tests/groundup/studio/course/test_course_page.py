@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
 import shutil
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +23,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from groundup.studio.course import grading
 from groundup.studio.course.watching import Watch
+from shared.machine import processes
 from tests.groundup.course.course_helpers import new_folder, write
 from tests.groundup.course.course_mutants.week11 import AXES, EXCHANGED
 from tests.wide import wide
@@ -212,7 +216,9 @@ def test_the_events_of_a_watch_reach_the_page(studio_server: Any, learner: Works
 def test_a_failed_check_of_memory_has_the_lenss_pictures(learner: Workspace) -> None:
     task = course().task("11.1")
     write(learner, task, AXES, EXCHANGED)
-    found = grading.graded(learner.folder, task)
+    command = [sys.executable, "-P", "-m", "groundup.studio.course.grading", str(learner.folder), task.id]
+    done = processes.run(command, 300, variables=processes.finding_our_packages(os.environ))
+    found = json.loads(done.output.splitlines()[-1])
     assert found["verdict"]["rung"] == "memory"
     assert any("Uncoalesced" in each["title"] for each in found["lens"]["findings"])
     first = found["lens"]["pictures"][0]

@@ -90,6 +90,11 @@ def test_python_is_coloured() -> None:
     assert ("rule", "cache") in parts
 
 
+@pytest.mark.parametrize("text", ["def f(:\n  (", 'x = """', "    if x:\n  y\n z\n", "\x00", "", "\n\n"])
+def test_what_is_no_python_is_shown_without_colours(text: str) -> None:
+    assert "\n".join("".join(part for _, part in line) for line in coloured(text, "python")) == text.rstrip("\n")
+
+
 def test_c_is_coloured() -> None:
     text = (
         '#include <math.h>\n/* a\n   b */\nvoid NAME(relu)(size_t n) { char c = \'"\'; f("a//b", 1.5e3f); // why\n}\n'
