@@ -35,7 +35,7 @@ PROJECT = (
     Choice("coalesced", "matrix product, threads along the columns", (32, 32, 16)),
     Choice("tiled_16", "matrix product with tiles in shared memory", (64, 64, 64)),
     Choice("tiled_16:tn", "the same with the first factor transposed", (32, 32, 32)),
-    Choice("tiled_32", "the same with tiles of 32 by 32", (32, 32, 64)),
+    Choice("tiled_32", "the same with tiles of 32 by 32", (32, 32, 32)),
     Choice("register_1d", "matrix product, eight numbers to a thread", (64, 64, 8)),
     Choice("activations.relu", "ReLU", (10, 30, 1)),
     Choice("softmax_thread", "softmax, a thread for each row", (40, 10, 1)),

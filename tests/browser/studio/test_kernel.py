@@ -132,3 +132,42 @@ def test_a_kernel_that_cannot_be_opened_is_a_sentence_and_the_page_goes_on(brows
     page.locator("#title").click()
     page.keyboard.press("ArrowRight")
     assert "Step 2 of" in page.inner_text("#now")
+
+
+def test_what_is_drawn_is_what_the_lens_counts_and_the_way_back_is_the_way_there(opened: Any) -> None:
+    page = opened()
+    found = page.evaluate(COMPARED)
+    assert found["wrong"] == []
+    assert found["requests"] > 100
+
+
+COMPARED = """async () => {
+  const { post } = await import("/static/common/api.js");
+  const { Walk } = await import("/static/kernel/walk.js");
+  const { banksOf, sectorsOf } = await import("/static/kernel/requests.js");
+  const { session } = await post("/api/kernel/begin");
+  const wrong = [];
+  let requests = 0;
+  for (const name of ["tiled_16:tn", "naive", "sums.columns_by_atomics"]) {
+    const target = { kind: "project", name, size: [20, 21, 19] };
+    const { walk: data } = await post("/api/kernel/open", { session, target });
+    const walk = new Walk(data);
+    const seen = (step) => JSON.stringify(
+      [...walk.memory(step)].map(([array, { values, by }]) => [array, [...values], [...by]]));
+    const there = [];
+    for (let step = 0; step < walk.length; step++) {
+      there.push(seen(step));
+      for (const access of walk.accesses(step)) {
+        const drawn = access.array.space === "global" ? sectorsOf(access).length
+          : Math.max(...banksOf(access).map((bank) => bank.length));
+        requests += 1;
+        const counted = access.cost[0];
+        if (drawn !== counted) wrong.push(`${name} step ${step} ${access.text}: ${drawn}, not ${counted}`);
+      }
+    }
+    for (let step = walk.length - 1; step >= 0; step -= 7) {
+      if (seen(step) !== there[step]) wrong.push(`${name} step ${step}: other values on the way back`);
+    }
+  }
+  return { wrong, requests };
+}"""

@@ -116,6 +116,7 @@ function go(to) {
   if (wanted === step) return;
   step = wanted;
   draw();
+  say(`Step ${step + 1}, line ${walk.at(step).line}`);
 }
 
 /** Select a thread; one of another warp needs the walk of that warp. */
