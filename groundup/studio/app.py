@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from groundup.studio.answers import HANDLERS, Refused
+from groundup.studio.answers import HANDLERS, Refused, action
 from groundup.studio.frame import HERE, PAGES, Page, document, index
 from groundup.studio.sessions import Sessions
 
@@ -64,6 +65,7 @@ def application(studio: Studio) -> Starlette:
             await asyncio.to_thread(studio.sessions.close_all)
 
     routes: list[BaseRoute] = [Route("/", lambda request: HTMLResponse(index())), Route("/static/{path:path}", _file)]
+    routes += [Route(f"/api/{word}", action(_of_tab(word, studio)), methods=["POST"]) for word in ("hidden", "left")]
     for page in PAGES:
         routes.append(Route(f"/{page.name}", _document_of(page)))
         routes.extend(import_module(f"groundup.studio.{page.name}.routes").routes(studio))
@@ -93,6 +95,20 @@ async def _file(request: Request) -> Response:
         raise Refused(f"there is no file {request.url.path}", 404)
     # A browser keeps it, and asks each time whether it has changed.
     return FileResponse(path, headers={"cache-control": "no-cache"})
+
+
+def _of_tab(word: str, studio: Studio) -> Callable[[Request, dict[str, Any]], dict[str, Any]]:
+    """What a tab tells of itself: that it is hidden, or that the reader has left it. See static/common/api.js."""
+
+    def told(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        session = body.get("session")
+        if word == "hidden":
+            studio.sessions.hide(session)
+        elif isinstance(session, str):
+            studio.sessions.close(session)
+        return {}
+
+    return told
 
 
 def _document_of(page: Page):  # type: ignore[no-untyped-def]

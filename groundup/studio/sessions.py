@@ -2,7 +2,8 @@
 
 A page opens a session when it is loaded and gets its name; every later request names it. A browser says nothing when a
 tab is killed, but the tab's stream of events ends then. So a session whose last stream has ended, and that nobody
-asked for since, is closed after UNWATCHED seconds; one that never had a stream after IDLE seconds.
+asked for since, is closed after UNWATCHED seconds; one that never had a stream after IDLE seconds. A browser opens at
+most six connections to a server, so a hidden tab closes its stream and says so: its session has IDLE seconds, too.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class _Session:
     used: float
     streams: int = 0
     streamed: bool = False
-    """Whether it ever had a stream of events."""
+    """Whether it ever had a stream of events, and has not said since that its tab is hidden."""
 
 
 @dataclass
@@ -69,6 +70,13 @@ class Sessions:
                 raise Refused("this tab's session has ended; load the page again to begin a new one", 404)
             session.used = self.clock()
             return session.thing
+
+    def hide(self, name: object) -> None:
+        """The tab is hidden and closes its stream; it will open another one when it is seen again."""
+        with self._lock:
+            session = self._open.get(name) if isinstance(name, str) else None
+            if session is not None:
+                session.used, session.streamed = self.clock(), False
 
     def close(self, name: str) -> None:
         """End a session; one that has ended already stays ended."""
@@ -109,5 +117,5 @@ class Sessions:
             session = self._open.get(name) if name else None
             if session is not None:
                 session.streams += change
-                session.streamed = True
+                session.streamed = session.streamed or change > 0
                 session.used = self.clock()

@@ -34,6 +34,9 @@ class Player:
         self._publish = publish
         self._lock = threading.RLock()
         self._going = threading.Event()
+        self._seen = threading.Event()
+        self._seen.set()
+        self._watchers, self._counting = 0, threading.Lock()
         self._closed = False
         self._speed = 1
         self._thread: threading.Thread | None = None
@@ -89,17 +92,30 @@ class Player:
                 self._forget()
             return self.scene()
 
+    def watched(self, change: int) -> None:
+        """Somebody begins (1) or ceases (-1) to look: a running training waits while its tab is hidden.
+
+        They are counted, because the end of a stream may be noticed after the next one has begun.
+        """
+        with self._counting:
+            self._watchers += change
+            if self._watchers > 0:
+                self._seen.set()
+            else:
+                self._seen.clear()
+
     def close(self) -> None:
         """End the thread."""
         self._closed = True
         self._going.set()
+        self._seen.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def _play(self) -> None:
         due = time.monotonic()
         while not self._closed:
-            if not self._going.wait(timeout=1.0) or self._closed:
+            if not (self._going.wait(timeout=1.0) and self._seen.wait(timeout=1.0)) or self._closed:
                 continue
             # A picture that came late is made up for by the next ones, but not a whole pause.
             due = max(due + FRAME, time.monotonic() - FRAME)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
@@ -27,6 +28,15 @@ class Tab:
 
         self.latest = Latest()
         self.player: Player = Player(Settings.from_json(settings), self.latest.put)
+
+    async def pictures(self) -> AsyncIterator[Any]:
+        """The newest picture, again and again; the training rests when nobody takes them."""
+        self.player.watched(1)
+        try:
+            async for picture in self.latest.values():
+                yield picture
+        finally:
+            self.player.watched(-1)
 
     def close(self) -> None:
         self.player.close()
@@ -66,7 +76,7 @@ def routes(studio: Studio) -> list[Route]:
 
     def watch(request: Request) -> Response:
         name = request.query_params.get("session")
-        return stream(request, tab(name).latest.values(), name)
+        return stream(request, tab(name).pictures(), name)
 
     async def watching(request: Request) -> Response:
         return watch(request)

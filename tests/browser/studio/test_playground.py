@@ -120,6 +120,39 @@ def test_a_training_that_the_studio_has_ended_is_not_shown_as_running(browser_pa
     assert "has ended this training" in page.inner_text("#failed")
 
 
+HIDE = """hidden => {
+  Object.defineProperty(document, "hidden", { value: hidden, configurable: true });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_a_hidden_tab_gives_its_connection_back_and_goes_on_when_it_is_seen(
+    browser_page: Opened, studio_server: Any
+) -> None:
+    first = ready(browser_page("playground"))
+    first.click("#run")
+    until(first, "Number(document.getElementById('steps').textContent) > 3")
+    tabs = [first]
+    for _ in range(7):  # more than the connections that a browser opens
+        tabs[-1].evaluate(HIDE, True)
+        tabs.append(first.context.new_page())
+        tabs[-1].goto(studio_server.address + "/playground")
+        ready(tabs[-1])
+    stopped = int(first.inner_text("#steps"))
+    first.wait_for_timeout(300)
+    assert int(first.inner_text("#steps")) == stopped
+    first.evaluate(HIDE, False)
+    until(first, f"Number(document.getElementById('steps').textContent) > {stopped + 3}")
+    assert first.inner_text("#run") == "Pause"
+    open_sessions = len(studio_server.studio.sessions._open)
+    tabs[3].close(run_before_unload=True)
+    until(first, "true")
+    end = time.monotonic() + 20
+    while len(studio_server.studio.sessions._open) == open_sessions:
+        assert time.monotonic() < end, "the session of a closed tab stays open"
+        first.wait_for_timeout(50)
+
+
 def test_a_training_moves_from_floor_to_floor(browser_page: Opened) -> None:
     page = ready(browser_page("playground", query="#data=xor&samples=50&layers=4"))
     for count, name in enumerate(USABLE_STAGES, start=1):

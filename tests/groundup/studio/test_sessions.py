@@ -55,6 +55,23 @@ def test_a_session_ends_some_time_after_its_last_stream(sessions, clock):
     assert thing.closed == 1
 
 
+def test_a_hidden_tab_that_closes_its_stream_has_longer_until_it_is_seen_again(sessions, clock):
+    thing = Thing()
+    name = sessions.open("playground", thing)
+    with sessions.watched(name):
+        sessions.hide(name)  # the end of the stream is noticed later
+    clock.now += IDLE - 1
+    assert sessions.sweep() == []
+    with sessions.watched(name):
+        clock.now += 10 * IDLE
+        assert sessions.sweep() == []
+    clock.now += UNWATCHED + 1  # killed
+    assert sessions.sweep() == [name]
+    sessions.hide(name)
+    sessions.hide(None)
+    assert thing.closed == 1
+
+
 def test_a_session_without_a_stream_ends_when_nobody_asked_for_long(sessions, clock):
     thing = Thing()
     name = sessions.open("kernel", thing)

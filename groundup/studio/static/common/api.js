@@ -14,16 +14,47 @@ export async function post(path, body = {}) {
 
 /**
  * Listen to server-sent events: `onvalue` is called with each value, `onend` when there will be no more.
- * The browser connects again by itself after a break. Returns an object with close().
+ *
+ * The browser connects again by itself after a break. A browser has at most six connections to a server, so a hidden tab
+ * gives its one back: it hears nothing until it is seen again, and then the newest value comes at once.
+ * Returns an object with close().
  */
 export function listen(path, onvalue, onend = () => {}) {
-  const source = new EventSource(path);
-  source.onmessage = (event) => onvalue(JSON.parse(event.data));
-  source.addEventListener("end", () => { source.close(); onend(); });
-  source.onerror = () => {
-    if (source.readyState === EventSource.CLOSED) onend(); // the studio refused: there is nothing to wait for
+  const session = new URL(path, location.href).searchParams.get("session");
+  let source = null;
+  const tell = (word) => {
+    if (session) navigator.sendBeacon(`/api/${word}`, new Blob([JSON.stringify({ session })], { type: "application/json" }));
   };
-  return source;
+  const connect = () => {
+    source = new EventSource(path);
+    source.onmessage = (event) => onvalue(JSON.parse(event.data));
+    source.addEventListener("end", () => { close(); onend(); });
+    source.onerror = () => {
+      if (source?.readyState !== EventSource.CLOSED) return; // it connects again by itself
+      close(); // the studio refused: there is nothing to wait for
+      onend();
+    };
+  };
+  const disconnect = () => {
+    source?.close();
+    source = null;
+  };
+  const follow = () => {
+    if (!document.hidden && !source) connect();
+    if (!document.hidden || !source) return;
+    disconnect();
+    tell("hidden");
+  };
+  const leave = (event) => { if (!event.persisted) tell("left"); }; // a persisted page can be gone back to
+  const close = () => {
+    disconnect();
+    document.removeEventListener("visibilitychange", follow);
+    removeEventListener("pagehide", leave);
+  };
+  document.addEventListener("visibilitychange", follow);
+  addEventListener("pagehide", leave);
+  follow();
+  return { close };
 }
 
 /** Tell a reader who listens instead of looking. Keep it short, and do not say something at every frame. */

@@ -75,6 +75,23 @@ def test_a_running_training_takes_other_settings(player: Player, pictures: Pictu
     assert pictures[-1]["step"] < 1000
 
 
+def test_a_running_training_rests_while_nobody_looks(player: Player, pictures: Pictures) -> None:
+    player.run()
+    player.watched(1)
+    pictures.wait(2)
+    player.watched(1)  # a new stream begins before the end of the old one is noticed
+    player.watched(-1)
+    pictures.wait(len(pictures) + 2)
+    player.watched(-1)
+    time.sleep(0.1)
+    published = len(pictures)
+    time.sleep(0.2)
+    assert len(pictures) == published
+    assert player.running
+    player.watched(1)
+    pictures.wait(published + 2)
+
+
 def test_back_at_the_start_everything_is_forgotten(player: Player) -> None:
     first = player.step()
     player.step(5)
