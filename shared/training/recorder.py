@@ -30,7 +30,7 @@ from shared.training.run_facts import DONE, MOST_SESSIONS, RUNNING, STOPPED, Run
 from shared.training.runs import FACTS, STEPS, Position, Run
 from shared.training.step_records import LEAST_SECONDS, StepFile, StepRecord
 
-SHARE = 1 / 200
+SHARE = 1 / 400
 """The largest share of the training's time that recording takes."""
 
 FIRST_PAUSE = 1.0

@@ -80,9 +80,12 @@ class RunFacts:
     sessions: tuple[Session, ...] = field(default=())
 
     def write(self, path: Path) -> None:
-        """Write the file as a whole. Raises OSError if it cannot be written."""
+        """Write the file as a whole; nothing depends on it after a power cut.
+
+        Raises OSError if it cannot be written.
+        """
         text = json.dumps({"format": FORMAT, **asdict(self)}, indent=1, allow_nan=False)
-        write_atomically(path, text.encode())
+        write_atomically(path, text.encode(), to_disk=False)
 
     def ended(self, state: str, reason: str) -> RunFacts:
         """The facts at the end of the last session."""

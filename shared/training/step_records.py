@@ -185,7 +185,7 @@ class StepFile:
         for record in records:
             lines.append(record.line())
             self.last = record
-        write_atomically(self.path, "".join(lines).encode())
+        write_atomically(self.path, "".join(lines).encode(), to_disk=False)
         self._records, self._bytes = len(lines), sum(map(len, lines))
         try:
             self._file = open(self.path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by `close`

@@ -45,3 +45,16 @@ def test_a_file_that_stays_closed_to_us_is_an_error_and_nothing_is_left(
         write_atomically(tmp_path / "file", b"new")
     assert [each.name for each in tmp_path.iterdir()] == ["file"]
     assert (tmp_path / "file").read_bytes() == b"old"
+
+
+def test_without_waiting_for_the_disk_the_file_is_whole_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", synced.append)
+    write_atomically(tmp_path / "file", b"one", to_disk=False)
+    write_atomically(tmp_path / "file", b"two", to_disk=False)
+    assert (tmp_path / "file").read_bytes() == b"two"
+    assert synced == []
+    write_atomically(tmp_path / "file", b"three")
+    assert synced
