@@ -7,13 +7,15 @@ and the time between two events is the CPU's time.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import KernelError
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Stream:
@@ -43,6 +45,8 @@ class Stream:
 
     def async_done(self) -> asyncio.Future[Stream]:
         """A future of the running event loop. It is done already, since the work so far has finished."""
+        import asyncio  # who has an event loop has imported it; others do not wait for it
+
         future: asyncio.Future[Stream] = asyncio.get_running_loop().create_future()
         future.set_result(self)
         return future

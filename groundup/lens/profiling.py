@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from rich.console import RenderableType
+from typing import TYPE_CHECKING, Any
 
 from cuda_emulator.runtime.dispatcher import Kernel
 from cuda_emulator.runtime.tracing import MOST_EVENTS, trace_launch
 from cuda_emulator.trace import Trace
-from groundup.lens import page, terminal
 from groundup.lens.analysis import analyse
 from groundup.lens.devices import DEFAULT, Device
 from groundup.lens.devices import device as find_device
@@ -19,18 +16,30 @@ from groundup.lens.profile import Profile
 from groundup.lens.roofline import estimate
 from groundup.lens.static import static
 
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
 
 @dataclass
 class ShownProfile(Profile):
-    """A profile that shows itself: print() writes the terminal's report, and a notebook displays the page."""
+    """A profile that shows itself: print() writes the terminal's report, and a notebook displays the page.
+
+    Its views are imported when they are asked for: a check or a page of the studio needs the numbers alone.
+    """
 
     def __str__(self) -> str:
+        from groundup.lens import terminal
+
         return terminal.text(self)
 
     def _repr_html_(self) -> str:
+        from groundup.lens import page
+
         return page.embedded(self)
 
     def __rich__(self) -> RenderableType:
+        from groundup.lens import terminal
+
         return terminal.report(self)
 
 
