@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,6 +30,15 @@ def studio(
         int | None, typer.Option(help="The port on 127.0.0.1.", show_default="8484 or the next free")
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address and open no browser.")] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.html", help="Write playground, digits or a walk of kernel as one file that needs no server."
+        ),
+    ] = None,
+    walk: Annotated[
+        str | None, typer.Option(help="With --export: which walk of the page kernel.", show_default="tiles")
+    ] = None,
 ) -> None:
     """Open the studio in the browser: train and watch, draw digits, walk through kernels, follow runs.
 
@@ -41,11 +50,18 @@ def studio(
       groundup studio digits
       groundup studio runs --port 9000 --no-browser
       groundup studio benchmarks runs/bench/results.json
+      groundup studio digits --export digits.html
+      groundup studio digits runs/stage2_numpy --export digits.html
     """
     from groundup.studio.frame import page_named  # here, as groundup/cli.py says
 
     if page:
         page_named(page)
+    if export is not None:
+        _export(page, paths or [], export, walk)
+        return
+    if walk is not None:
+        raise ValueError("studio: --walk goes with --export")
     if missing():
         raise ValueError(f"studio: {', '.join(missing())} is not installed; install the extra web: {INSTALL}")
     for path in paths or []:
@@ -56,3 +72,18 @@ def studio(
     from groundup.studio.server import serve  # here, as groundup/cli.py says
 
     serve(page, Path.cwd(), [path.resolve() for path in paths or []], port, not no_browser, typer.echo)
+
+
+def _export(page: str, paths: list[Path], target: Path, walk: str | None) -> None:
+    """Write a page as one file. This works without the extra web."""
+    from groundup.studio.export import export as write  # here, as groundup/cli.py says
+
+    if not page:
+        raise ValueError("studio: --export: name the page, such as groundup studio digits --export digits.html")
+    if walk is not None and page != "kernel":
+        raise ValueError(f"studio: --walk belongs to the page kernel, not to {page}")
+    if len(paths) > (page == "digits"):
+        raise ValueError(f"studio: --export: {paths[-1]} is too much; only digits takes one, the folder of a run")
+    options: dict[str, Any] = {"run": paths[0]} if paths else {"walk": walk} if walk else {}
+    write(page, target, options)
+    typer.echo(f"{target}: {target.stat().st_size:,} bytes; open it in a browser")

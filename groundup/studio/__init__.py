@@ -7,6 +7,7 @@ frame       the document around every page
 answers     questions and actions as JSON; errors as sentences
 events      what changes while it is watched: server-sent events
 sessions    what belongs to one tab, ended when the tab is gone
+export      a page as one HTML file without a server
 static/     the style sheet and the JavaScript that several pages use
 
 A folder for each page, with its routes, the model behind it, and its own JavaScript in static/:

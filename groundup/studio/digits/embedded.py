@@ -48,11 +48,14 @@ def network(trained: Trained) -> dict[str, Any]:
 def data(options: Mapping[str, Any]) -> dict[str, Any]:
     """What the exported page carries: {"network", "images": {"pixels", "labels"}}.
 
-    options: "network": the name of a run in "folder" / runs, a stack of dense layers; without it the network that ships
+    options: "run": the folder of a run, a stack of dense layers; without it the network that ships
     Raises ValueError for a network that an exported page cannot compute.
     """
-    runs = Path(options.get("folder", ".")) / "runs"
-    trained = networks.load(runs, options.get("network", networks.DEFAULT))
+    run = options.get("run")
+    if run is None:
+        trained = networks.opened(networks.SHIPPED, networks.DEFAULT)
+    else:
+        trained = networks.opened(networks.checkpoint_of(Path(run)), Path(run).name)
     if trained.checkpoint.architecture is not None:
         raise ValueError(f"network: {trained.name} is no stack of dense layers; an exported page computes only those")
     train = load_dataset("mnist-subset").train

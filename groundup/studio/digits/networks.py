@@ -79,7 +79,14 @@ def load(runs: Path, name: str) -> Trained:
 
     Raises ValueError for a name that is not listed, CheckpointError for a damaged file.
     """
-    path = _path(runs, name)
+    return opened(_path(runs, name), name)
+
+
+def opened(path: Path, name: str) -> Trained:
+    """The network of a checkpoint, under this name.
+
+    Raises ValueError for one that takes no images of digits, CheckpointError for a damaged file.
+    """
     checkpoint = load_checkpoint(path)
     notes = checkpoint.about_run.get("notes")
     notes = notes if isinstance(notes, Mapping) else {}
@@ -109,6 +116,11 @@ def version(runs: Path, name: str) -> tuple[str, int]:
     return name, _path(runs, name).stat().st_mtime_ns
 
 
+def checkpoint_of(run: Path) -> Path:
+    """The checkpoint of a run that answers: the best one, or the last while there is no best one."""
+    return run / BEST if (run / BEST).is_file() else run / LAST
+
+
 def _path(runs: Path, name: Any) -> Path:
     """The checkpoint of a network. Only names that were found are known, so that no name leads out of the folder."""
     found = {DEFAULT: SHIPPED, **_runs(runs)}
@@ -123,8 +135,7 @@ def _runs(runs: Path) -> dict[str, Path]:
     found = {}
     for depth in range(1, DEPTH + 1):
         for last in runs.glob("/".join(["*"] * depth) + f"/{LAST}"):
-            best = last.with_name(BEST)
-            path = best if best.is_file() else last
+            path = checkpoint_of(last.parent)
             if path.resolve().is_relative_to(inside):
                 found[last.parent.relative_to(runs).as_posix()] = path
     return found
