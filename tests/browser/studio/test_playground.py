@@ -302,6 +302,7 @@ def test_digits_show_what_is_taken_for_what(browser_page: Opened) -> None:
     page = ready(browser_page("playground", query=query))
     page.click("#step")
     step_is(page, 1)
+    until(page, "document.querySelector('#surface canvas').getAttribute('aria-label').includes('after 1 step:')")
     assert "How often each digit" in page.locator("#surface canvas").get_attribute("aria-label")
     assert page.locator(".neuron").count() == 26
 

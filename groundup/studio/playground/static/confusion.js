@@ -11,7 +11,7 @@ const MARGIN = 26;
  * image: the signed bytes of a square picture, drawn in place of the counts, or null.
  */
 export function confusionIn(holder) {
-  const node = canvas(SIDE, SIDE, { role: "img" });
+  const node = canvas(SIDE, SIDE, { role: "img", "aria-label": "How often each digit was taken for each" });
   node.style.width = node.style.height = "";
   replace(holder, node);
   const pen = node.getContext("2d");

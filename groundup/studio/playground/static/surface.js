@@ -8,7 +8,7 @@ const SIDE = 320;
 const RADIUS = 4;
 
 /** Put a canvas into a node. Returns { node, draw(what) }, to be called at every picture. */
-export function surfaceIn(holder, attributes = { role: "img" }) {
+export function surfaceIn(holder, attributes = { role: "img", "aria-label": "The plane" }) {
   const node = canvas(SIDE, SIDE, attributes);
   node.style.width = node.style.height = ""; // the style sheet decides about the size on the screen
   replace(holder, node);

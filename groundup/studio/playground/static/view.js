@@ -78,8 +78,10 @@ export function view(onsize) {
     const steps = curve.map((each) => each.step);
     losses.draw(steps, [0, 1].map((i) => curve.map((each) => each.loss[i])));
     gradients.draw(steps, next.weights.map((_, layer) => curve.map((each) => each.gradients[layer])));
-    // Texts that are read aloud change at most once a second while the training runs.
-    if (!running || performance.now() - described > 1000) describe();
+    // Texts that are read aloud come after the picture, and at most once a second while the training runs.
+    if (running && performance.now() - described < 1000) return;
+    described = performance.now();
+    setTimeout(describe);
   }
 
   /** The newest point of the curves; when there are many, every second one is dropped. */
@@ -114,10 +116,10 @@ export function view(onsize) {
 
   /** Bring the table and the texts for those who listen up to date. */
   function describe() {
-    described = performance.now();
+    if (!picture) return; // another training has begun since
     diagram.describe(picture);
     const [train, test] = picture.loss.map((each) => number(each, 3));
-    const said = `after ${picture.step} steps: loss ${train} on the training points and ${test} on the test points`;
+    const said = `after ${picture.step} ${picture.step === 1 ? "step" : "steps"}: loss ${train} on the training points and ${test} on the test points`;
     answer.node.setAttribute("aria-label", scene.points
       ? `The plane from −${scene.edge} to ${scene.edge} in the colours of the network's answer, ${said}`
       : `How often each digit of the test images was taken for each, ${said}`);
