@@ -5,7 +5,10 @@ Everything is read anew for each question, because the learner and `groundup lea
 
 from __future__ import annotations
 
+import ast
 import contextlib
+import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from groundup.course.faults import KINDS
 from groundup.course.learner import record as record_file
 from groundup.course.learner.finding import DEFAULT, commit_first, locate, start
 from groundup.course.learner.functions import FunctionMissing, dedented, find
+from groundup.course.learner.project_files import solution_file
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
 from groundup.course.rules import hints
@@ -89,11 +93,23 @@ def shown(found: Workspace, task: Task) -> dict[str, Any]:
         "kinds": [{"name": name, "meaning": meaning} for name, meaning in KINDS.items()] if task.fault else [],
         "week": {"number": week.number, "title": week.title, "hours": list(week.hours)},
         "text": week_text.blocks(task.week),
+        "about": about(task),
         "place": place(found, task),
         "source": source(found, task),
         "hints": [_hint(task, level) for level in range(1, taken + 1)],
         "last": hints.LAST,
     }
+
+
+def about(task: Task) -> str:
+    """What the task's file says of itself in its first lines: its ladder, its shapes."""
+    if task.fault:
+        return ""  # the whole program is shown
+    text = solution_file(task.file)
+    if task.file.endswith(".py"):
+        return ast.get_docstring(ast.parse(text)) or ""
+    comment = re.match(r"\s*/\*(.*?)\*/", text, re.DOTALL)
+    return textwrap.dedent(f"   {comment[1].strip()}") if comment else ""
 
 
 def place(found: Workspace, task: Task) -> str:

@@ -32,12 +32,15 @@ async function open(id) {
   at("week").textContent = `Week ${task.week.number}: ${task.week.title} · ${task.week.hours[0]} to ${task.week.hours[1]} hours`;
   at("place").textContent = task.place;
   replace(at("source"), source(task.source, 0));
+  at("about").textContent = task.about;
+  at("about-frame").hidden = !task.about;
+  if (!task.text.length) at("about-frame").open = true; // there is no week's page to read instead
   hints(task.hints, task.last);
   replace(at("compared"));
   if (state.week !== task.week.number) {
     state.week = task.week.number;
     replace(at("text"), task.text.length ? prose(task.text)
-      : html("p", {}, "The weeks' pages are in the book, which this installation does not have. The docstring of the function says what it has to do."));
+      : html("p", {}, "The weeks' pages are in the book, which this installation does not have. The first lines of the file and of the function say what it has to do."));
   }
   detective(at("case"), task, answer);
   list();
