@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+FIRST_WEEK = 9
+"""Of the course, with a kernel in it."""
+
 MOST_SCRIPTS = 60
 MOST_BYTES = 400_000
 
@@ -107,7 +110,8 @@ def _python_files(folder: Path, named: Sequence[Path]) -> Iterator[Path]:
 
 
 def tasks(folder: Path) -> list[dict[str, Any]]:
-    """The learner's kernels that are written: [{"id", "title", "function", "file"}]. [] where no course was begun."""
+    """The learner's kernels that are written, and the programs of detective exercises: [{"id", "title", "function",
+    "file"}]. [] where no course was begun."""
     from groundup.course.manifest import course
 
     known = course()
@@ -116,8 +120,8 @@ def tasks(folder: Path) -> list[dict[str, Any]]:
         return []
     return [
         {"id": task.id, "title": task.title, "function": task.function, "file": task.file}
-        for task in known.tasks
-        if task.week >= 9 and task.file.endswith(".py") and _is_written(workspace, task)
+        for task in (*known.tasks, *known.cases)
+        if task.week >= FIRST_WEEK and task.file.endswith(".py") and (task.fault or _is_written(workspace, task))
     ]
 
 

@@ -37,6 +37,7 @@ export class Walk {
     this.first = data.warp * WARP;
     this._memory = { step: -1, arrays: new Map(), read: new Map() };
     this._touched = null;
+    this._lanes = [];
   }
 
   /** [x, y, z] of a thread in its block, from its number. */
@@ -70,9 +71,9 @@ export class Walk {
 
   /** The lanes of the walk's warp that take a step. */
   lanes(step) {
-    const found = [];
-    for (let lane = 0; lane < WARP; lane++) if (this.takes(step, this.first + lane)) found.push(lane);
-    return found;
+    const active = this.steps[step].l[4];
+    this._lanes[active] ??= Array.from({ length: WARP }, (_, lane) => lane).filter((lane) => this.takes(step, this.first + lane));
+    return this._lanes[active];
   }
 
   /** All threads that take a step. */

@@ -243,7 +243,8 @@ def test_a_learners_kernel_is_shown_as_it_stands_in_the_learners_file(
     known = course()
     workspace, _ = finding.start(tmp_path / finding.DEFAULT, known)
     task = next(task for task in known.tasks if task.function == "columns_by_block")
-    assert studio_server.get("/api/kernel/choices")["tasks"] == []
+    offered = [each["id"] for each in studio_server.get("/api/kernel/choices")["tasks"]]
+    assert offered == [case.id for case in known.cases if case.week >= 9]  # stubs have nothing to show
     file = workspace.folder / task.file
     file.write_text("# a line of mine\n\n" + solution_file(task.file))
     assert task.id in [each["id"] for each in studio_server.get("/api/kernel/choices")["tasks"]]
@@ -254,5 +255,9 @@ def test_a_learners_kernel_is_shown_as_it_stands_in_the_learners_file(
     lines = file.read_text().splitlines()
     assert source["lines"] == lines[source["first"] - 1 : source["first"] - 1 + len(source["lines"])]
     assert "syncthreads" in lines[walk["barriers"][0][1] - 1]
+    target = {"kind": "task", "id": "14.d"}  # its mistake ends the walk
+    walk = studio_server.post("/api/kernel/open", {"session": session, "target": target})["walk"]
+    assert "live threads" in walk["fault"]
+    studio_server.post("/api/kernel/open", {"session": session, "target": {"kind": "task", "id": task.id}})
     verdicts = studio_server.post("/api/kernel/verdicts", {"session": session})["verdicts"]
     assert {each[0] for each in verdicts["lines"]} == {str(file)}
