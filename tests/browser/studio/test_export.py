@@ -12,6 +12,7 @@ from shared.contract import load_stage
 from shared.data.datasets import load_dataset
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
 from tests.browser.studio.test_digits import THREE, draw
+from tests.browser.studio.test_kernel import number_after
 from tests.groundup.studio.digits.made_runs import a_run
 
 
@@ -125,3 +126,25 @@ def test_a_page_that_would_ask_for_something_is_stopped_by_its_policy(chromium, 
     )
     page.close()
     assert stopped == "connect-src"
+
+
+@pytest.mark.parametrize(("width", "look"), LOOKS)
+def test_a_walk_through_a_kernel_and_its_race_need_no_server(opened_file, width, look):
+    page = opened_file("kernel", {"walk": "tiles_race"}, width, look)
+    page.wait_for_selector("#race:not([hidden])")
+    assert "runs ahead of the others" in page.inner_text("#race")
+    assert "should give" in page.inner_text("#now")
+    assert not page.is_visible("#chooser")
+    page.locator("#race button", has_text="Put the barrier back").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#race", state="hidden")
+    page.locator("#title").click()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("End")
+    a = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
+    assert number_after(page.inner_text("#now"), "c[0, 1]") == pytest.approx((a.astype(float) @ a)[0, 1], rel=1e-5)
+    page.locator("#source button", has_text="Take this barrier away").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#race:not([hidden])")
+    assert not scrolls_sideways(page)
+    assert contrast_failures(page) == []
