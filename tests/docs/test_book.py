@@ -67,12 +67,13 @@ document.title = JSON.stringify(found);
 @dataclass
 class Page(HTMLParser):
     """What the tests ask of a page. ids: to link to; links: <a href>; fetched: (tag, address) that a browser loads;
-    images: (address, what it says in words or None)."""
+    images, frames: (address, what it says in words or None)."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
     fetched: list[tuple[str, str]] = field(default_factory=list)
     images: list[tuple[str, str | None]] = field(default_factory=list)
+    frames: list[tuple[str, str | None]] = field(default_factory=list)
     styles: str = ""
 
     def __post_init__(self) -> None:
@@ -91,6 +92,8 @@ class Page(HTMLParser):
                 self.fetched.append((tag, str(named[name])))
         if tag == "img":
             self.images.append((named.get("src") or "", named.get("alt")))
+        if tag == "iframe":
+            self.frames.append((named.get("src") or "", named.get("title")))
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +178,24 @@ def test_every_picture_says_in_words_what_it_shows(book: Path, pages: dict[Path,
     assert not silent, "\n".join(silent)
     for path, address, words in images:
         assert Path(address).name not in str(words), f"{path.relative_to(book)}: {address} is described by its name"
+
+
+WITH_STUDIO = {2: "playground", 3: "playground", 4: "playground", 5: "digits"}
+WITH_STUDIO |= dict.fromkeys(range(9, 15), "kernel")
+"""The weeks in which a page of the studio stands, and which."""
+
+
+@pytest.mark.parametrize(("week", "shown"), WITH_STUDIO.items())
+def test_a_page_of_the_studio_stands_where_a_week_explains_the_thing(
+    book: Path, pages: dict[Path, Page], week: int, shown: str
+) -> None:
+    page = pages[book / "weeks" / f"week{week:02}.html"]
+    assert page.frames
+    for address, words in page.frames:
+        assert (words or "").strip()
+        assert Path(address).name.startswith(shown)
+        assert address in page.links, "the file can also be opened alone"
+        assert (book / "weeks" / address).resolve() in {path.resolve() for path in pages}
 
 
 def test_formulas_are_drawn_by_the_browser_itself(book: Path) -> None:
