@@ -17,6 +17,7 @@ from typing import Any
 
 from shared.architectures import mlp, named
 from shared.data.datasets import CLASSES, DATASETS, SIDE
+from shared.data.normalisation import Normalisation
 from shared.layers import shortened
 from shared.training.checkpoints import Checkpoint, CheckpointError
 from shared.training.metrics import is_count, is_number
@@ -46,6 +47,10 @@ def data_notes(checkpoint: Checkpoint) -> Mapping[str, Any]:
             f"{checkpoint.path}: its data_dir is {shortened(folder)}, no folder of this machine; "
             "name the right one with --data-dir"
         )
+    try:
+        Normalisation.from_notes(notes)
+    except (ValueError, OverflowError) as error:
+        raise CheckpointError(f"{checkpoint.path}: {error}") from None
     return notes
 
 

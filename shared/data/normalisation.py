@@ -56,9 +56,9 @@ class Normalisation:
         if saved is None:
             return None
         if not isinstance(saved, Mapping) or set(saved) != {"mean", "deviation"}:
-            raise ValueError(f"normalisation: expected a mean and a deviation, got {saved!r}")
+            raise ValueError(f"normalisation: expected a mean and a deviation, got {saved!r:.200}")
         if not all(isinstance(value, int | float) and not isinstance(value, bool) for value in saved.values()):
-            raise ValueError(f"normalisation: expected numbers, got {saved!r}")
+            raise ValueError(f"normalisation: expected numbers, got {saved!r:.200}")
         return cls(float(saved["mean"]), float(saved["deviation"]))
 
     def as_note(self) -> dict[str, Any]:

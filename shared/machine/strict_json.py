@@ -23,15 +23,15 @@ MOST_VALUES = 1_000_000
 """Values in a text: a training of 90,000 epochs has as many in its checkpoint."""
 
 
-def loads(text: str | bytes) -> Any:
+def loads(text: str | bytes, most_values: int = MOST_VALUES) -> Any:
     """The value of a text. Raises ValueError, with no name in its sentence, for anything but JSON within the limits."""
     if len(text) > regular.largest(MOST_BYTES):
         raise ValueError(f"{len(text):,} characters are more than the {regular.largest(MOST_BYTES):,} that are read")
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text))
     values = sum(map(text.count, ",[{"))
-    if values > MOST_VALUES:
-        raise ValueError(f"about {values:,} values are more than the {MOST_VALUES:,} that are read")
+    if values > most_values:
+        raise ValueError(f"about {values:,} values are more than the {most_values:,} that are read")
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError:

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from shared.machine import regular, strict_json
 from shared.machine.atomic import write_atomically
 from shared.machine.own_process import is_running, mark_of
 
@@ -98,13 +99,13 @@ def read_facts(path: Path) -> RunFacts:
 
     Raises OSError if the file cannot be read, ValueError with a sentence if it is damaged or of another version.
     """
-    with open(path, "rb") as file:
+    with regular.opened(path) as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
         raise ValueError(f"{path.name} is longer than {MOST_BYTES:,} bytes, which no training writes")
     try:
-        saved = json.loads(content.decode(errors="replace"))
-    except (ValueError, RecursionError) as error:
+        saved = strict_json.loads(content.decode(errors="replace"))
+    except ValueError as error:
         raise ValueError(f"{path.name} is damaged: it is no JSON document ({error})") from None
     if not isinstance(saved, dict) or saved.get("format") != FORMAT:
         raise ValueError(f"{path.name} is not of format {FORMAT}, the only one that this version of groundup reads")

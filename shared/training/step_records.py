@@ -19,6 +19,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from shared.machine import regular
 from shared.machine.atomic import write_atomically
 
 LEAST_SECONDS = 1 / 20
@@ -26,6 +27,9 @@ LEAST_SECONDS = 1 / 20
 
 MOST_RECORDS = 10_000
 MOST_BYTES = 8_000_000
+
+LONGEST_LINE = 1_000_000
+"""Bytes of a line that is read in one piece; a longer one is none of a training's."""
 
 DIGITS = 6
 """Significant digits of a number in the file."""
@@ -174,9 +178,9 @@ class StepFile:
     def _read(self) -> Iterator[StepRecord]:
         if not self.path.is_file():
             return
-        with open(self.path, encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if record := read_line(line):
+        with regular.opened(self.path) as file:
+            while line := file.readline(LONGEST_LINE):
+                if record := read_line(line.decode(errors="replace")):
                     yield record
 
     def _write(self, records: Iterable[StepRecord]) -> None:

@@ -15,6 +15,7 @@ from groundup.course.learner.project_files import CASES, files, program, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.learner.workspace import BUILT, Workspace
 from groundup.course.manifest import Course
+from shared.machine import regular
 from shared.machine.atomic import write_atomically
 
 DEFAULT = "groundup-course"
@@ -191,4 +192,7 @@ def _is_learners(folder: Path, course: Course) -> bool:
     if has_learners_files(folder, course):
         return not is_checkout(folder)
     state = folder / record_file.NAME
-    return state.is_file() and b"groundup" in state.read_bytes()
+    if not state.is_file():
+        return False
+    with regular.opened(state) as file:  # it may be another program's, of any length
+        return b"groundup" in file.read(record_file.MOST_BYTES)

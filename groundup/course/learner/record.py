@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from shared.machine import regular
 from shared.machine.atomic import write_atomically
 
 NAME = "progress.toml"
@@ -25,6 +26,9 @@ HEADING = """\
 
 """
 
+
+MOST_BYTES, LONGEST_NAME = 250_000, 60
+"""Of the file, ten times what the whole course takes; of a task's name."""
 
 STATES = ("", "passed", "skipped")
 HINTS = 3
@@ -66,17 +70,22 @@ class LearnersRecord:
 
 
 def load(path: Path) -> LearnersRecord:
-    """Read the file. Raises ValueError, with the place in it, if it is not as `save` writes it."""
+    """Read the file. Raises ValueError, with the place in it, if it is not as `save` writes it, and OSError if it
+    cannot be read or is no regular file.
+    """
     if path.is_dir():
         raise ValueError(
             f"{path} is a folder; move it away, then groundup learn start makes the file of that name again"
         )
+    text = regular.read(path, MOST_BYTES)
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(text.decode("utf-8-sig"))
         _only(document, ("current", "tasks"))
         record = LearnersRecord(_field(document, "current", str))
         for name, table in _field(document, "tasks", dict).items():
-            where = f"task {name}"
+            where = f"task {name[:LONGEST_NAME]}"
+            if not name.strip() or len(name) > LONGEST_NAME:
+                raise ValueError(f"{where}: expected the name of a task, such as 1.1")
             if not isinstance(table, dict):
                 raise ValueError(f"{where} is {_shown(table)}, expected {WORDS[dict]}")
             _only(table, vars(TaskRecord()), where)
@@ -84,11 +93,13 @@ def load(path: Path) -> LearnersRecord:
                 **{key: _field(table, key, type(value), where) for key, value in vars(TaskRecord()).items()}
             )
             if entry.state not in STATES:
-                raise ValueError(f"{where}: state is {entry.state!r}, expected one of {', '.join(map(repr, STATES))}")
+                raise ValueError(
+                    f"{where}: state is {entry.state[:60]!r}, expected one of {', '.join(map(repr, STATES))}"
+                )
             if not 0 <= entry.hints <= HINTS:
                 raise ValueError(f"{where}: hints is {_shown(entry.hints)}, expected 0 to {HINTS}")
             record.entries[name] = entry
-    except ValueError as error:  # tomllib and the decoder raise it, too
+    except (ValueError, RecursionError) as error:  # tomllib and the decoder raise them, too
         raise ValueError(
             f"{path}: {error}. Mend that line, or run groundup learn start: it makes the file anew and grades what "
             "you have written"
@@ -124,7 +135,8 @@ def _shown(value: Any) -> str:
     """A value as it stands in the file."""
     if isinstance(value, list | dict):
         return "a list" if isinstance(value, list) else WORDS[dict]
-    return _toml(value) if isinstance(value, bool | int | str) else str(value)
+    text = _toml(value) if isinstance(value, bool | int | str) else str(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def save(record: LearnersRecord, path: Path) -> None:

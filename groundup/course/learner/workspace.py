@@ -24,9 +24,13 @@ from groundup.course.learner.functions import Place, find, function_text, replac
 from groundup.course.learner.project_files import program, solution_file, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.manifest import Course, Task
+from shared.machine import regular
 from shared.machine.atomic import write_atomically
 
 BUILT = ".groundup"
+
+MOST_BYTES = 4_000_000
+"""Of a file with exercises; the longest of them has a hundredth of it."""
 
 
 @dataclass
@@ -50,7 +54,9 @@ class Workspace:
         """The learner's text of a file. Raises ValueError if the file is missing or is not UTF-8."""
         path = self.folder / file
         try:
-            return path.read_text(encoding="utf-8-sig")  # some editors on Windows begin a file with a byte-order mark
+            content = regular.read(path, MOST_BYTES)
+            text = content.decode("utf-8-sig")  # some editors on Windows begin a file with a byte-order mark
+            return "\n".join(text.split("\r\n")).replace("\r", "\n")
         except FileNotFoundError:
             fix = "groundup learn start brings back files that are missing, and touches no other"
             raise ValueError(f"{path} is not there any more; {fix}") from None

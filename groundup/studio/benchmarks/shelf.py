@@ -21,6 +21,8 @@ from threading import Lock
 from typing import Any
 
 from groundup.studio.benchmarks.reading import VERSIONS
+from shared.bench.records.document import MOST_BYTES
+from shared.machine import regular
 from shared.machine.processes import ROOT
 
 RECORDED = ROOT / "docs" / "benchmarks"
@@ -37,9 +39,6 @@ GROUPS = {
 
 FIRST = "bench-2-threads/results.json"
 """The recorded file that holds most, and that the page opens with."""
-
-LARGEST = 64 * 2**20
-"""Bytes of a file that the page reads."""
 
 HEAD = 4096
 """Bytes at the beginning of a file in which its kind and its format's version stand."""
@@ -97,10 +96,7 @@ class Shelf:
                 return self.uploads[code]
         for entry in self.entries():
             if entry.code == code and entry.path is not None:
-                size = entry.path.stat().st_size
-                if size > LARGEST:
-                    raise ValueError(f"{entry.name}: {size:,} bytes; a results file of up to {LARGEST:,} can be read")
-                return entry.name, entry.path.read_bytes()
+                return entry.name, regular.read(entry.path, MOST_BYTES)
         raise ValueError("that file is not there any more: load the page again to see which are")
 
     def add(self, name: str, text: str) -> Entry:
@@ -154,7 +150,7 @@ def _entry(path: Path, group: str, name: str) -> Iterator[Entry]:
 
 def _kind(path: Path) -> tuple[str, int | None]:
     try:
-        with path.open("rb") as file:
+        with regular.opened(path) as file:
             return _kind_in(file.read(HEAD))
     except OSError:  # it was moved away just now, or may not be read: opening it says so
         return "", None

@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from shared.bench.measuring.rows import BenchRow
+from shared.bench.on_gpu import gpu_rules
+from shared.bench.records.document import read_json
 from shared.bench.records.results import write_json
 from shared.bench.records.schema import shown
 from shared.machine.processes import ROOT
@@ -44,18 +46,17 @@ def load(path: Path) -> dict[str, Any]:
 
     Raises ValueError, with the file and what is wrong with it, for anything else; OSError where it cannot be read.
     """
-    try:
-        document = json.loads(path.read_bytes())
-    except OSError as error:
-        raise OSError(f"cannot read {path}: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is not JSON: {error}") from error
-    if not isinstance(document, dict) or document.get("kind") != KIND:
+    document = read_json(path)
+    if document.get("kind") != KIND:
         raise ValueError(f"{path} is no GPU report: expected a JSON object of kind {KIND!r}")
     version = document.get("schema")
-    if version not in (1, SCHEMA):
+    if isinstance(version, bool) or version not in (1, SCHEMA):
         raise ValueError(f"{path}: schema: expected 1 to {SCHEMA}, got {shown(version)}; it needs another groundup")
-    return migrated(document) if version == 1 else document
+    gpu_rules.check(document, str(path))
+    try:
+        return migrated(document) if version == 1 else document
+    except KeyError as error:
+        raise ValueError(f"{path}: parts: a row of version 1 is without its field {error}") from None
 
 
 def migrated(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,22 +10,25 @@ validator can, and docs/benchmarks/schema.md is made from it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from shared.bench.measuring.rows import BenchRow, Curve
 from shared.bench.measuring.timing import Measurement
 from shared.bench.records.schema import fault, shown
+from shared.machine import regular, strict_json
 
 SHORTEST, LONGEST = 1e-13, 1e9
 """Seconds of a call that a file may state: less than any clock tells, and thirty years."""
 
 ROUNDED = 1e-9
 """By how much, relatively, rounding may put one quantile before another."""
+
+MOST_BYTES, MOST_VALUES = 16 * 2**20, 300_000
+"""Of a results file; one with all that groundup can measure has a twentieth of it."""
 
 SCHEMA = 3
 KIND = "groundup bench"
@@ -119,24 +122,21 @@ def results_of(document: Mapping[str, Any], path: str) -> Results:
 def read_json(path: Path) -> dict[str, Any]:
     """The JSON object in a file; ValueError where there is none, OSError where the file cannot be read."""
     try:
-        return object_of(path.read_bytes(), str(path))
+        text = regular.read(path, MOST_BYTES)
     except OSError as error:
         raise OSError(f"cannot read {path}: {error.strerror or error}") from error
+    return object_of(text, str(path))
 
 
 def object_of(text: bytes, path: str) -> dict[str, Any]:
     """The JSON object in a text; ValueError where there is none. path: what the error calls the file"""
     try:
-        document = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:  # not JSON, not UTF-8, or nested without end
+        document = strict_json.loads(text, MOST_VALUES)
+    except ValueError as error:
         raise ValueError(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict):
         raise ValueError(f"{path} is no results file: expected a JSON object, got {shown(document)}")
     return document
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def row_of(saved: Mapping[str, Any], where: str) -> BenchRow:

@@ -141,9 +141,13 @@ def _told(place: str, wanted: str, value: Any) -> str:
 def _unusable(document: Any) -> Iterator[str]:
     """Where a document has what JSON can write and a program cannot use: 1e999, which no float holds, and half a
     character, which no file holds. Without recursion: a document may be nested deeper than Python's stack."""
-    left: list[tuple[str, Any]] = [("", document)]
+    left: list[Iterator[tuple[str, Any]]] = [iter([("", document)])]
     while left:
-        place, value = left.pop()
+        found = next(left[-1], None)
+        if found is None:
+            left.pop()
+            continue
+        place, value = found
         if isinstance(value, int | float) and not (math.isfinite(value) if isinstance(value, float) else _held(value)):
             yield f"{place}: expected a number below 1.8e308"
         if isinstance(value, str) and not _written(value):
@@ -151,9 +155,17 @@ def _unusable(document: Any) -> Iterator[str]:
         if isinstance(value, dict):
             if not all(map(_written, value)):
                 yield f"{place}: expected names of whole characters".removeprefix(": ")
-            left += [(f"{place}.{name}".removeprefix("."), each) for name, each in reversed(value.items())]
+            left.append(_fields(place, value))
         elif isinstance(value, list):
-            left += reversed([(f"{place}[{at}]", each) for at, each in enumerate(value)])
+            left.append(_items(place, value))
+
+
+def _fields(place: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{place}.{name}".removeprefix("."), each) for name, each in value.items())
+
+
+def _items(place: str, value: list[Any]) -> Iterator[tuple[str, Any]]:
+    return ((f"{place}[{at}]", each) for at, each in enumerate(value))
 
 
 def _held(value: int) -> bool:

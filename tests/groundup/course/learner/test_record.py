@@ -34,6 +34,10 @@ def test_progress_comes_back_as_it_was_saved(saved: dict[str, record.TaskRecord]
     ("text", "message"),
     [
         ("current = 1.1", 'current is 1.1, expected text in quotation marks, such as "1.1"'),
+        ("a = " + "[" * 50_000, "recursion"),
+        ('tasks = {"" = {hints = 1}}', "task : expected the name of a task, such as 1.1"),
+        ('tasks = {"' + "1." * 3000 + '" = {}}', "expected the name of a task, such as 1.1"),
+        ("current = " + "9" * 400, "current is 99999.*…, expected text"),
         ("[passed]\n", "passed means nothing here, expected current or tasks"),
         ('[tasks."1.1"]\npassed = true', "task 1.1: passed means nothing here, expected state or on or digest"),
         ("current = ", "Invalid value"),
@@ -67,3 +71,10 @@ def test_progress_is_readable_text(tmp_path: Path) -> None:
         'current = "1.2"\n\n[tasks."2.1"]\nstate = "skipped"\non = "2026-11-22"\n\n'
         '[tasks."10.1"]\nstate = "passed"\non = "2026-11-22"\ndigest = "0123456789abcdef"\nhints = 2\n'
     )
+
+
+def test_a_progress_file_of_megabytes_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "progress.toml"
+    path.write_text(f'current = "{"a" * 3_000_000}"')
+    with pytest.raises(ValueError, match=r"progress\.toml: 3,000,012 bytes, more than the 250,000 that are read"):
+        record.load(path)

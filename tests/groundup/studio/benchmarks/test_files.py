@@ -74,7 +74,7 @@ def test_only_files_that_are_offered_can_be_asked_for(tmp_path: Path) -> None:
 
 
 def test_a_large_file_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("groundup.studio.benchmarks.shelf.LARGEST", 1000)
+    monkeypatch.setattr("groundup.studio.benchmarks.shelf.MOST_BYTES", 1000)
     found = shelf(tmp_path)
     with pytest.raises(ValueError, match=r"bench-2-threads/results.json: 617,838 bytes"):
         found.text(found.entries()[0].code)

@@ -44,10 +44,12 @@ def test_without_a_record_there_is_no_reference(tmp_path: Path) -> None:
 
 
 def test_a_report_of_convolutional_networks_alone_is_no_reference(tmp_path: Path) -> None:
-    usual: dict[str, Any] = {"ladder": {}, "steps": {}, "training": {}}
-    for name, date, parts in (("usual", "2026-01-01", usual), ("networks", "2026-02-01", {"networks": {}})):
+    none: dict[str, Any] = {"rows": []}
+    usual = {"ladder": none, "steps": none, "training": none}
+    for name, date, parts in (("usual", "2026-01-01", usual), ("networks", "2026-02-01", {"networks": none})):
         (tmp_path / name).mkdir()
         document = {"kind": gpu_record.KIND, "schema": gpu_record.SCHEMA, "date": date, "parts": parts}
+        document["emulated"] = False
         (tmp_path / name / gpu_record.REPORT).write_text(json.dumps(document))
     assert gpu_record.newest(tmp_path) == tmp_path / "usual"
 
@@ -56,7 +58,7 @@ def test_a_report_of_convolutional_networks_alone_is_no_reference(tmp_path: Path
     ("text", "said"),
     [
         ("", "is not JSON: "),
-        ("[]", "is no GPU report: expected a JSON object of kind 'groundup gpu report'"),
+        ("[]", "is no results file: expected a JSON object, got"),
         ('{"kind": "groundup bench"}', "is no GPU report: "),
         ('{"kind": "groundup gpu report", "schema": 9}', "schema: expected 1 to 2, got 9"),
     ],
@@ -71,3 +73,47 @@ def test_what_is_no_gpu_report_is_refused(text: str, said: str, tmp_path: Path) 
 def test_a_missing_report_is_named(tmp_path: Path) -> None:
     with pytest.raises(OSError, match=r"cannot read .*absent\.json: No such file"):
         gpu_record.load(tmp_path / "absent.json")
+
+
+REPORT: dict[str, Any] = {
+    "kind": gpu_record.KIND,
+    "schema": gpu_record.SCHEMA,
+    "date": "2026-01-01",
+    "emulated": False,
+    "parts": {
+        "steps": {
+            "rows": [{"network": [2, 1], "batch": 8, "who": "ours", "resident": True, "against": {}, "median": 1e-3}]
+        },
+        "launches": {"rows": [{"kind": "empty", "host": {"median": 1e-6}}]},
+        "training": {"rows": [{"kind": "total"}]},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("emulated",), "no", "emulated: expected true or false, got"),
+        (("parts", "steps", "rows", 0, "median"), 0, r"parts.steps.rows\[0\].median: expected at least 1e-13, got 0"),
+        (("parts", "steps", "rows", 0, "median"), 10**400, "median: expected a number below 1.8e308"),
+        (("parts", "steps", "rows", 0, "network"), [], "expected the sizes of a network"),
+        (("parts", "steps", "rows", 0, "against"), {"soon": 1}, "against.soon: is no field of this format"),
+        (("parts", "launches", "rows", 0, "host"), {}, "host.median: is missing"),
+        (("parts", "training", "rows", 0, "kind"), "epoch", "dataset: is missing"),
+        (("parts", "training"), {}, "parts.training.rows: is missing"),
+        (("device",), 3, "device: expected an object or null, got 3"),
+    ],
+)
+def test_what_the_figures_cannot_use_is_refused(place: tuple[Any, ...], value: Any, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "gpu_report.json"
+    path.write_text(json.dumps(REPORT))
+    assert gpu_record.load(path) == REPORT
+    document = json.loads(json.dumps(REPORT))
+    container = document
+    for key in place[:-1]:
+        container = container[key]
+    container[place[-1]] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(ValueError, match=said) as caught:
+        gpu_record.load(path)
+    assert str(path) in str(caught.value)
