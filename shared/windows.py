@@ -2,6 +2,7 @@
 
     pair             a size, stride or padding: one whole number, or a pair of them (rows, columns)
     output_size      how many places the window has in the padded image, (rows, columns)
+    within           a stride that is no longer than the padded image
     image_shape      a shape (batch, channels, rows, columns), checked
 
 Convolution and pooling ask here on every floor, so a mistake gets the same answer on all of them.
@@ -46,6 +47,16 @@ def output_size(function: str, image: Sequence[int], window: Pair, stride: Pair,
         with_padding = f" padded to {padded}" if any(padding) else ""
         raise ValueError(f"{function}: the window {window} is larger than the image {(rows, columns)}{with_padding}")
     return (padded[0] - window[0]) // stride[0] + 1, (padded[1] - window[1]) // stride[1] + 1
+
+
+def within(image: Sequence[int], stride: Pair, padding: Pair = (0, 0)) -> Pair:
+    """The stride, at most the rows and columns of the padded image.
+
+    A longer stride leaves the window its first place only, and so does this one. NumPy, C and CUDA, whose whole numbers
+    have 32 or 64 bits, can count with this one.
+    """
+    rows, columns = int(image[-2]) + 2 * padding[0], int(image[-1]) + 2 * padding[1]
+    return min(stride[0], rows), min(stride[1], columns)
 
 
 def image_shape(name: str, value: Any) -> tuple[int, int, int, int]:

@@ -154,10 +154,11 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
 
 def as_floats(name: str, values: Any) -> Array:
     """A float32 or float64 array of any dimensions: the array itself if it is one, else converted; or an error."""
-    if isinstance(values, np.ndarray) and values.dtype.char in "fd":
+    if type(values) is np.ndarray and values.dtype.char in "fd":
         return values
+    keeps_float64 = isinstance(values, np.ndarray) and values.dtype.char == "d"  # a matrix or memmap of float64
     try:
-        return asarray(values)
+        return asarray(values, "float64" if keeps_float64 else "float32")
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from error
 

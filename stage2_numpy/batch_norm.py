@@ -71,6 +71,8 @@ def batch_norm(
     count = x.size // x.shape[1]
     if training and count == 1:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
+    if training:
+        _check_apart({"x": x, "gamma": gamma, "beta": beta, "running_mean": mean, "running_var": var})
     out = output_like("batch_norm", out, x.shape, x.dtype)
 
     lines = x.reshape(*x.shape[:2], -1)
@@ -212,6 +214,14 @@ def _checked_x(x: Any) -> Array:
     if x.size == 0:
         raise ValueError(f"batch_norm: x: expected at least one value, got shape {x.shape}")
     return x
+
+
+def _check_apart(arrays: dict[str, Array]) -> None:
+    """What training changes must lie apart from all that it reads."""
+    for name in ("running_mean", "running_var"):
+        for other, array in arrays.items():
+            if other != name and np.may_share_memory(arrays[name], array):
+                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
 
 
 def _checked_channels(x: Array, **arrays: Any) -> list[Array]:

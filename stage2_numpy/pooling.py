@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.windows import Pair, image_shape, output_size, pair
+from shared.windows import Pair, image_shape, output_size, pair, within
 
 from .arrays import Array, Scratch, as_images, borrow, output_like
 
@@ -152,7 +152,7 @@ def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> t
     """The window, its stride, and how many places it has."""
     window = pair(f"{function}: size", size, 1)
     step = window if stride is None else pair(f"{function}: stride", stride, 1)
-    return window, step, output_size(function, shape, window, step)
+    return window, within(shape, step), output_size(function, shape, window, step)
 
 
 def _every(lines: Array, first: int, step: int, count: int) -> Array:

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.windows import output_size, pair
+from shared.windows import output_size, pair, within
 
 from . import library
 from .arrays import (
@@ -279,4 +279,5 @@ def _sizes(function: str, x: Array, weights: Array, stride: Any, padding: Any) -
         raise TypeError(f"{function}: x is {x.dtype} but weights are {weights.dtype}; convert one of them")
     steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
     output = output_size(function, x.shape, weights.shape[2:], steps, border)
+    steps = within(x.shape, steps, border)
     return CConvolution(*x.shape[1:], len(weights), *weights.shape[2:], *steps, *border, *output)

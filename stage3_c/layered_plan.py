@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from shared import layers
-from shared.windows import output_size, pair
+from shared.windows import output_size, pair, within
 
 from . import library
 from .arrays import Array, aligned_empty, check_writable
@@ -69,6 +69,7 @@ class Operation:
     mask: int = 0
     fork: int = 0  # of a join: the fork's place in the list
     layers: list[str] = field(default_factory=list)
+    stride: tuple[int, int] = (1, 1)  # of a convolution, as the architecture has it
 
     @property
     def lanes(self) -> bool:
@@ -107,16 +108,18 @@ def _walk_through(
             window, step = pair("size", layer.size, 1), pair("stride", layer.stride, 1)
             padding = pair("padding", layer.padding, 0)
             output = output_size("Network", shape, window, step, padding)
-            sizes = CConvolution(*shape, layer.out_channels, *window, *step, *padding, *output)
+            steps = within(shape, step, padding)
+            sizes = CConvolution(*shape, layer.out_channels, *window, *steps, *padding, *output)
             after = (layer.out_channels, *output)
-            found.append(Operation("convolve", shape, math.prod(after), part, sizes=sizes, layers=[number]))
+            made = Operation("convolve", shape, math.prod(after), part, sizes=sizes, layers=[number], stride=step)
+            found.append(made)
             shape = after
         elif isinstance(layer, layers.MaxPool | layers.AveragePool):
             kind = "max_pool" if isinstance(layer, layers.MaxPool) else "average_pool"
             window = pair("size", layer.size, 1)
             step = window if layer.stride is None else pair("stride", layer.stride, 1)
             output = output_size("Network", shape, window, step)
-            pooled = CPooling(*shape[1:], *window, *step, *output)
+            pooled = CPooling(*shape[1:], *window, *within(shape, step), *output)
             made = Operation(kind, shape, shape[0] * output[0] * output[1], sizes=pooled, layers=[number])
             if kind == "max_pool" and last is not None and last.activation == "relu" and _can_activate(last, "relu"):
                 last.activation, made.activation = "identity", "relu"
@@ -368,7 +371,7 @@ def _names(part: Any) -> tuple[str, ...]:
 def _check_steps(made: Operation) -> None:
     """ValueError unless stride and padding are still the architecture's, by which all memory was made."""
     s = made.sizes
-    stride, padding = (s.stride_rows, s.stride_columns), (s.padding_rows, s.padding_columns)
+    stride, padding = made.stride, (s.padding_rows, s.padding_columns)
     if made.part.stride == stride and made.part.padding == padding:
         return
     steps = {"stride": stride, "padding": padding}

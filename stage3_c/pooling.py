@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.windows import Pair, image_shape, output_size, pair
+from shared.windows import Pair, image_shape, output_size, pair, within
 
 from . import library
 from .arrays import Array, aligned_empty, as_images, output_like, unmasked
@@ -100,7 +100,7 @@ def _sizes(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> tup
     window = pair(f"{function}: size", size, 1)
     steps = window if stride is None else pair(f"{function}: stride", stride, 1)
     output = output_size(function, shape, window, steps)
-    return CPooling(*shape[2:], *window, *steps, *output), output
+    return CPooling(*shape[2:], *window, *within(shape, steps), *output), output
 
 
 def _as_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:

@@ -129,7 +129,7 @@ def as_vector(name: str, values: Any) -> Array:
 
 def as_floats(name: str, values: Any) -> Array:
     """The same for an array of 1, 2 or 4 dimensions."""
-    keeps_float64 = getattr(values, "dtype", None) == np.float64
+    keeps_float64 = getattr(getattr(values, "dtype", None), "char", "") == "d"  # in any order of bytes
     try:
         return asarray(values, "float64" if keeps_float64 else "float32")
     except (TypeError, ValueError) as error:

@@ -11,6 +11,7 @@ To the kernels (kernels/batch_norm.py) an array of any of the two shapes is (N, 
 """
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import launch
-from .arrays import Array, as_floats, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
+from .arrays import Array, as_floats, as_vector, asarray, copy, empty, is_packed, on_device, output_like, overlap, zeros
 from .backend import BACKEND
 from .kernels import batch_norm as kernels
 from .tile_choice import multiprocessors
@@ -69,6 +70,7 @@ def batch_norm(
     momentum, epsilon = _checked_numbers("batch_norm", momentum, epsilon)
     if training:
         check_count(x.shape)
+        _check_apart({"x": x, **vectors}, running)
     out = output_like("batch_norm", out, x.shape, x.dtype, x=x, **vectors)
     statistics = empty((3, x.shape[1]), x.dtype)
     forward = Forward(lines(x), tuple(vectors.values()), momentum, epsilon, statistics)
@@ -303,6 +305,14 @@ def _check_changeable(running: dict[str, Any]) -> None:
             )
         if not is_packed(array):
             raise ValueError(f"batch_norm: {name} is not C-contiguous (strides {array.strides}); pass an array that is")
+
+
+def _check_apart(arrays: dict[str, Array], changed: Iterable[str]) -> None:
+    """What training changes must lie apart from all that it reads: threads do both in no fixed order."""
+    for name in changed:
+        for other, array in arrays.items():
+            if other != name and overlap(arrays[name], array):
+                raise ValueError(f"batch_norm: {name} overlaps {other}; give each memory of its own")
 
 
 def _vector_like(name: str, values: Any, gamma: Array) -> Array:

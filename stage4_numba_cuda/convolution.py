@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from shared.windows import output_size, pair
+from shared.windows import output_size, pair, within
 
 from . import convolution_passes as passes
 from .arrays import Array, as_images, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
@@ -288,4 +288,4 @@ def geometry(function: str, x: Array, weights: Array, stride: Any, padding: Any)
     image, window = (x.shape[2], x.shape[3]), (weights.shape[2], weights.shape[3])
     steps, border = pair(f"{function}: stride", stride, 1), pair(f"{function}: padding", padding, 0)
     output = output_size(function, image, window, steps, border)
-    return Geometry(x.shape[1], image, len(weights), window, steps, border, output)
+    return Geometry(x.shape[1], image, len(weights), window, within(image, steps, border), border, output)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared import layers
-from shared.windows import Pair, output_size, pair
+from shared.windows import Pair, output_size, pair, within
 
 from .dense import ACTIVATIONS
 from .geometry import Geometry
@@ -99,7 +99,8 @@ class Operations:
         if isinstance(layer, layers.Conv):
             after = part.output_shape((1, *shape))[1:]
             window = part.weights.shape[2], part.weights.shape[3]
-            geometry = Geometry(shape[0], (shape[1], shape[2]), after[0], window, part.stride, part.padding, after[1:])
+            step = within(shape, part.stride, part.padding)
+            geometry = Geometry(shape[0], (shape[1], shape[2]), after[0], window, step, part.padding, after[1:])
             self.add("convolve", shape, after, part=part, geometry=geometry)
             return after
         if isinstance(layer, layers.MaxPool | layers.AveragePool):
@@ -108,7 +109,7 @@ class Operations:
             after = (shape[0], *output_size("Network", shape, window, step))
             kind = "max_pool" if isinstance(layer, layers.MaxPool) else "average_pool"
             last = self._changeable()
-            self.add(kind, shape, after, window=window, step=step)
+            self.add(kind, shape, after, window=window, step=within(shape, step))
             if kind == "max_pool" and last is not None and last.activation == RELU:
                 last.activation, self.found[-1].activation = IDENTITY, RELU
             return after

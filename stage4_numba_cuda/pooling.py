@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.windows import Pair, image_shape, output_size, pair
+from shared.windows import Pair, image_shape, output_size, pair, within
 
 from . import launch
 from .arrays import Array, as_images, empty, is_packed, on_device, output_like, to_host
@@ -162,7 +162,7 @@ def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> t
     """The window, its stride, and how many places it has."""
     window = pair(f"{function}: size", size, 1)
     step = window if stride is None else pair(f"{function}: stride", stride, 1)
-    return window, step, output_size(function, shape, window, step)
+    return window, within(shape, step), output_size(function, shape, window, step)
 
 
 def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Array:

@@ -60,7 +60,7 @@ def sentences(profile: Profile) -> Iterator[str]:
     cost = profile.notes * profile.note_seconds
     yield (
         f"Listening: {profile.notes} readings of the clock of {duration(profile.note_seconds)}, {share(cost / step)} "
-        f"of the step; a noted step took {_signed(profile.cost_of_listening)} longer than a plain one."
+        f"of the step; a noted step took {_compared(profile.cost_of_listening)} than a plain one."
     )
 
     if profile.step.spread > RESTLESS:
@@ -70,8 +70,8 @@ def sentences(profile: Profile) -> Iterator[str]:
         )
 
 
-def _signed(value: float) -> str:
-    return f"{100 * value:.1f} %"
+def _compared(value: float) -> str:
+    return f"{100 * abs(value):.1f} % {'longer' if value >= 0 else 'less time'}"
 
 
 def _micro(seconds: float) -> str:

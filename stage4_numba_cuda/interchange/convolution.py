@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from shared.windows import output_size, pair
+from shared.windows import output_size, pair, within
 
 from .. import convolution_passes as passes
 from ..geometry import Geometry
@@ -112,4 +112,5 @@ def _geometry(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, 
     filters, _, *window = shape(weight)
     steps, border = pair("conv2d: stride", stride, 1), pair("conv2d: padding", padding, 0)
     output = output_size("conv2d", image, (window[0], window[1]), steps, border)
+    steps = within(image, steps, border)
     return Geometry(channels, (image[0], image[1]), filters, (window[0], window[1]), steps, border, output)

@@ -54,8 +54,8 @@ def batch_norm(
         running ones are then changed in place, towards the mean and the unbiased variance, by the share `momentum`.
         Else by the running ones, which are then needed.
     float32 or float64, the same for all. Gradients of first order, of x, weight and bias. Autocast as in `conv2d`.
-    Raises ValueError where shapes or devices do not fit, or while training with one value a channel; TypeError for
-    another dtype or a mix of them. Nothing has been changed then.
+    Raises ValueError where shapes or devices do not fit, or while training with one value a channel or an eps that is
+    not above 0; TypeError for another dtype or a mix of them. Nothing has been changed then.
     """
     vectors = {"weight": weight, "bias": bias, "running_mean": running_mean, "running_var": running_var}
     given = {name: vector for name, vector in vectors.items() if vector is not None}
@@ -73,6 +73,8 @@ def batch_norm(
         raise ValueError(
             "batch_norm: expected running_mean and running_var, both of them; only with training=True can both be None"
         )
+    if training and not eps > 0:
+        raise ValueError(f"batch_norm: eps: expected a number above 0 when training, got {eps}")
     if training and x.numel():
         check_count(shape(x))
     lines = x.reshape(*x.shape[:2], x.shape[2:].numel())

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from shared.windows import Pair, output_size, pair
+from shared.windows import Pair, output_size, pair, within
 
 from .. import pooling as passes
 from .tensors import array, check, from_autocast, packed, refuse, shape, torch_stream
@@ -49,6 +49,7 @@ def max_pool2d(x: torch.Tensor, kernel_size: Any, stride: Any = None) -> torch.T
     window = pair("max_pool2d: kernel_size", kernel_size, 1)
     step = window if stride is None else pair("max_pool2d: stride", stride, 1)
     places = output_size("max_pool2d", shape(x), window, step)
+    step = within(shape(x), step)
     planes = x.reshape(x.shape[:-2].numel(), *x.shape[-2:])
     return _MaxPool2d.apply(planes, window, step, places).reshape(*x.shape[:-2], *places)
 

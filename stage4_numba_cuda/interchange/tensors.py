@@ -54,9 +54,9 @@ def torch_stream(tensor: torch.Tensor) -> Iterator[None]:
 
 
 def packed(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor itself if its numbers lie row after row and begin at a multiple of 16 bytes, as 128-bit loads need;
-    else a copy that does."""
-    tensor = tensor.contiguous()
+    """The tensor itself if its memory holds its numbers row after row and begins at a multiple of 16 bytes, as 128-bit
+    loads need; else a copy whose memory does. PyTorch can note a minus sign beside the memory: it is applied, too."""
+    tensor = tensor.resolve_neg().contiguous()
     return tensor.clone() if tensor.data_ptr() % 16 else tensor
 
 

@@ -236,6 +236,23 @@ def test_inputs_are_left_alone_and_may_be_views_with_gaps(stage: Stage, dtype: s
     assert np.array_equal(np.array(flipped), weights)
 
 
+@pytest.mark.parametrize("stride", [2**31, 10**30])
+def test_a_stride_longer_than_the_image_leaves_the_first_place(stage: Stage, stride: int) -> None:
+    x, weights, bias = random_case((2, 3, 5, 4, 2, 3, 2))
+    arguments = put(stage, x, weights, bias)
+    wanted = reference(x, weights, bias, (5, 4), 0)
+    for rung, function in stage.convolution.CONVOLUTION_LADDER.items():
+        got = host(stage, function(*arguments, stride))
+        np.testing.assert_allclose(got, wanted, rtol=1e-12, atol=1e-12, err_msg=rung)
+    g = put(stage, np.arange(4.0).reshape(2, 2, 1, 1))[0]
+    for got, expected in zip(
+        stage.convolution.conv2d_backward(g, *arguments[:2], stride),
+        stage.convolution.conv2d_backward(g, *arguments[:2], (5, 4)),
+        strict=True,
+    ):
+        assert np.array_equal(host(stage, got), host(stage, expected))
+
+
 def test_out_is_filled_whatever_it_held(stage: Stage, dtype: str) -> None:
     if stage.name == "stage1_pure_python":
         pytest.skip("stage 1 makes new lists and takes no out")

@@ -132,6 +132,20 @@ def test_rows_and_images_give_the_same_outputs(floor: Stage) -> None:
     assert network.architecture is SMALL
 
 
+@pytest.mark.parametrize("pool", [MaxPool, AveragePool])
+def test_strides_longer_than_the_images_leave_the_first_places(floor: Stage, pool: type) -> None:
+    x, y = batch(3)
+    parameters = []
+    for stride in (10**30, 8):
+        layers = (Conv(2, 3, stride=(stride, 1), padding=1), Activate("relu"), pool(1, stride=(1, stride)))
+        network = floor.network.Network(
+            Architecture(SMALL.input_shape, (*layers, Flatten(), Dense(3))), seed=0, dtype="float64"
+        )
+        network.train_step(own(floor, x), y, floor.optimizers.SGD(0.1))
+        parameters.append(hosts(floor, network.parameters))
+    assert_close(*parameters, 1e-12)
+
+
 def test_outputs_has_one_array_a_layer_and_ends_in_forward(floor: Stage) -> None:
     network = oracle_network(floor)
     x = own(floor, oracle()["x.0"])

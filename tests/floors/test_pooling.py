@@ -56,6 +56,16 @@ def test_values_by_hand_with_a_tie_and_a_row_that_does_not_fit(stage: Stage, dty
     assert host(stage, stage.pooling.average_pool2d(put(stage, x, dtype), 2)).tolist() == [[[[2.75, 2.0]]]]
 
 
+@pytest.mark.parametrize("stride", [2**31, 10**30])
+def test_a_stride_longer_than_the_image_leaves_the_first_place(stage: Stage, stride: int) -> None:
+    x, g = put(stage, np.arange(12.0).reshape(1, 1, 3, 4)), put(stage, [[[[4.0]]]])
+    output, indices = stage.pooling.max_pool2d(x, 2, stride)
+    assert (host(stage, output).tolist(), host(stage, indices).tolist()) == ([[[[5.0]]]], [[[[5]]]])
+    assert host(stage, stage.pooling.average_pool2d(x, 2, stride)).tolist() == [[[[2.5]]]]
+    back = host(stage, stage.pooling.average_pool2d_backward(g, (1, 1, 3, 4), 2, stride))
+    assert back.tolist() == [[[[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]]]
+
+
 def test_gradients_by_hand_add_up_where_windows_overlap(stage: Stage) -> None:
     x, grad_output = put(stage, [[[[1.0, 7.0, 3.0]]]]), put(stage, [[[[10.0, 100.0]]]])
     _, indices = stage.pooling.max_pool2d(x, (1, 2), 1)

@@ -304,6 +304,31 @@ def test_a_running_mean_that_is_read_only_is_named(name: str) -> None:
     stage.batch_norm.batch_norm(x, gamma, beta, mean, var, False)
 
 
+IN_MEMORY = [param for param in stages_with("batch_norm") if param.values[0] != "stage1_pure_python"]
+"""Lists of numbers have no memory of their own."""
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+@pytest.mark.parametrize("other", ["running_var", "gamma", "beta"])
+def test_a_running_mean_that_training_reads_as_something_else_is_named(name: str, other: str) -> None:
+    stage = load_stage(name)
+    given = {each: stage.arrays.asarray(np.ones(2), "float64") for each in ("gamma", "beta", "running_var")}
+    given["running_mean"] = given[other]
+    sentence = f"batch_norm: running_mean overlaps {other}; give each memory of its own"
+    x = stage.arrays.asarray(np.arange(8.0).reshape(4, 2), "float64")
+    assert_refused(stage, lambda stage: stage.batch_norm.batch_norm(x, training=True, **given), ValueError, sentence)
+    assert np.array(stage.arrays.to_host(given["running_mean"])).tolist() == [1.0, 1.0]
+    stage.batch_norm.batch_norm(x, training=False, **given)
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_a_mask_is_not_forgotten(name: str) -> None:
+    stage = load_stage(name)
+    x = np.ma.masked_array(np.ones((1, 1, 3, 3)), mask=True)
+    sentence = "max_pool2d: x: asarray: a masked array would lose its mask; fill it first, with .filled(value)"
+    assert_refused(stage, lambda stage: stage.pooling.max_pool2d(x, 2), TypeError, sentence)
+
+
 @pytest.mark.parametrize("name", stages_with("batch_norm"))
 def test_a_refused_batch_changes_no_running_statistics(name: str) -> None:
     stage = load_stage(name)

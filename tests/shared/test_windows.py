@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.windows import image_shape, output_size, pair
+from shared.windows import image_shape, output_size, pair, within
 
 
 @pytest.mark.parametrize("value", [(2, 3), [2, 3], np.array([2, 3]), (np.int64(2), 3)], ids=repr)
@@ -31,6 +31,12 @@ def test_too_small_and_too_many_numbers_are_value_errors(value: Any) -> None:
     with pytest.raises(ValueError, match=r"^f: size: expected a whole number of at least 1, or a pair"):
         pair("f: size", value, 1)
     assert pair("f: padding", 0, 0) == (0, 0)
+
+
+def test_a_stride_within_the_image_has_the_places_of_the_longer_one() -> None:
+    assert within((5, 4), (10**30, 3)) == (5, 3)
+    assert within((2, 3, 5, 4), (9, 7), (2, 1)) == (9, 6)
+    assert output_size("f", (5, 4), (2, 2), (9, 6), (2, 1)) == output_size("f", (5, 4), (2, 2), (10**30, 99), (2, 1))
 
 
 @pytest.mark.parametrize("image", range(1, 9))

@@ -164,6 +164,12 @@ def test_as_matrix_keeps_float64_and_makes_float32_of_the_rest() -> None:
     assert arrays.as_matrix("f: a", array) is array
 
 
+def test_float64_in_another_order_of_bytes_stays_float64() -> None:
+    got = arrays.as_matrix("f: x", np.array([[1 / 3, 2.0]], np.dtype(np.float64).newbyteorder()))
+    assert got.dtype == np.float64
+    assert arrays.to_host(got).tolist() == [[1 / 3, 2.0]]
+
+
 def test_as_matrix_names_the_argument_it_refuses() -> None:
     with pytest.raises(ValueError, match=r"^f: a: expected 2 dimensions \(rows, columns\), got 1 with shape \(2,\)$"):
         arrays.as_matrix("f: a", [1.0, 2.0])

@@ -281,6 +281,11 @@ def test_a_running_mean_that_a_graph_has_saved_may_not_change_unseen() -> None:
         loss.backward()
 
 
+def test_a_minus_sign_beside_the_memory_is_not_forgotten() -> None:
+    x, weight = random(2, 2, 4, 4), random(3, 2, 3, 3)
+    assert torch.equal(conv2d(torch._neg_view(x), weight), conv2d(-x, weight))
+
+
 def test_under_autocast_half_precision_becomes_the_weights_dtype() -> None:
     convolution, normal = (layer.to(device()) for layer in (Conv2d(2, 2, 3, padding=1), BatchNorm2d(2)))
     x = random(2, 2, 4, 4, dtype="float32")
@@ -441,6 +446,11 @@ def test_wrong_arguments_are_named_and_change_nothing() -> None:
             lambda: batch_norm(x, mean[:1], var),
             ValueError,
             "batch_norm: running_mean is (1,) but x is (2, 2, 4, 4);",
+        ),
+        (
+            lambda: batch_norm(x, mean, var, training=True, eps=-1.0),
+            ValueError,
+            "batch_norm: eps: expected a number above",
         ),
         (lambda: batch_norm(x, mean, None, training=True), ValueError, "batch_norm: expected running_mean and running"),
         (lambda: batch_norm(x, None, None), ValueError, "batch_norm: expected running_mean and running_var, both"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jsonschema
@@ -176,4 +177,6 @@ def test_the_sentences_say_whether_it_adds_up_and_what_listening_costs() -> None
     assert whole.endswith("with 8 µs between them it is 100 %.")
     assert cost.startswith("Listening: 3 readings of the clock of 25 ns, 0.37 % of the step; ")
     assert cost.endswith("a noted step took 5.0 % longer than a plain one.")
+    quick = replace(profile(), noted_step=replace(profile().noted_step, median=profile().step.median * 0.9))
+    assert list(sentences(quick))[1].endswith("a noted step took 10.0 % less time than a plain one.")
     assert "not the times of a GPU" in title(profile(stage="stage4_numba_cuda", emulated=True))
