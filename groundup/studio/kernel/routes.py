@@ -1,6 +1,7 @@
 """The addresses of the page Kernel.
 
-POST /api/kernel/begin                        {"session": its name}; starts the tab's process
+POST /api/kernel/begin                        {"session": its name, "first": what is shown first, or null for the first
+                                              choice}; starts the tab's process
 GET  /api/kernel/choices                      what can be walked through
 GET  /api/kernel/watch?session=…              a stream that says nothing: it ends with the tab, and the process with it
 POST /api/kernel/open {session, target}       a kernel: what it is, and the walk of its first block and warp
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from groundup.studio.app import Studio
 
 PAGE = "kernel"
+FIRST = {"kind": "project", "name": "tiled_16", "size": [64, 64, 64]}
+"""What is shown first. The page need not know what else there is before it asks for it."""
 
 
 def routes(studio: Studio) -> list[Route]:
@@ -46,7 +49,12 @@ def routes(studio: Studio) -> list[Route]:
 
 
 def _begin(studio: Studio, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    return {"session": studio.sessions.open(PAGE, Tab())}
+    return {"session": studio.sessions.open(PAGE, Tab()), "first": None if _names_a_script(studio) else FIRST}
+
+
+def _names_a_script(studio: Studio) -> bool:
+    """Whether a script was named on the command line: then it is what the reader wants to see first."""
+    return any(path.suffix == ".py" for path in studio.paths)
 
 
 def _choices(studio: Studio, request: Request) -> dict[str, Any]:
@@ -56,7 +64,7 @@ def _choices(studio: Studio, request: Request) -> dict[str, Any]:
         "project": [{"name": each.name, "title": each.title, "size": each.size} for each in choices.PROJECT],
         "scripts": choices.scripts(studio.folder, studio.paths),
         "tasks": choices.tasks(studio.folder),
-        "named": any(path.suffix == ".py" for path in studio.paths),
+        "named": _names_a_script(studio),
     }
 
 

@@ -37,10 +37,12 @@ if (carried) {
 
 async function begin() {
   const chooser = new Chooser(open);
-  ({ session } = await post("/api/kernel/begin"));
+  const offered = get("/api/kernel/choices").then((choices) => chooser.offer(choices));
+  const begun = await post("/api/kernel/begin");
+  ({ session } = begun);
   listen(`/api/kernel/watch?session=${encodeURIComponent(session)}`, () => {});
-  chooser.offer(await get("/api/kernel/choices"));
-  await open(chooser.target());
+  if (begun.first === null) await offered;
+  await Promise.all([offered, open(begun.first ?? chooser.target())]);
 }
 
 async function open(target) {

@@ -111,6 +111,25 @@ def test_a_script_runs_in_a_process_of_its_own_and_its_texts_stay_texts(
     assert answer["walk"]["block"] == [1, 1, 1]
 
 
+def test_a_script_that_is_named_on_the_command_line_comes_first_wherever_it_lies(tmp_path: Path) -> None:
+    folder, script = tmp_path / "here", tmp_path / "there" / "mine.py"
+    for each in (folder, script.parent):
+        each.mkdir()
+    script.write_text(SCRIPT)
+    (script.parent / "other.py").write_text(SCRIPT)
+    with running(folder, [script]) as server:
+        begun = server.post("/api/kernel/begin")
+        assert begun["first"] is None
+        choices = server.get("/api/kernel/choices")
+        assert choices["named"]
+        assert choices["scripts"] == [{"path": str(script), "kernels": ["scale", "never_launched"]}]
+        target = {"kind": "script", "path": str(script), "kernel": "scale"}
+        assert server.post("/api/kernel/open", {"session": begun["session"], "target": target})["walk"]["steps"]
+        target["path"] = str(script.parent / "other.py")
+        sentence = server.refused("/api/kernel/open", {"session": begun["session"], "target": target})
+        assert "outside the folders" in sentence
+
+
 def opening(folder: Path, text: str) -> dict[str, Any]:
     (folder / "mine.py").write_text(text)
     return {"kind": "script", "path": "mine.py", "kernel": "scale"}
