@@ -1,0 +1,122 @@
+"""The pictures of the studio in the README and the book: `python scripts/studio_pictures.py`.
+
+Starts a studio in an empty folder, trains two small runs there, does the main action of four pages in an installed
+Chromium, and writes docs/figures/studio-PAGE.png. Needs the extra dev and a Chromium on the path.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import sync_playwright
+
+from groundup.studio.app import Studio
+from groundup.studio.server import listen, made
+
+FOLDER = Path(__file__).resolve().parents[1] / "docs" / "figures"
+PROGRAM = [sys.executable, "-c", "from groundup.cli import main; main()"]
+KEY = "for-the-pictures"
+PATIENCE = 60_000
+"""Milliseconds that a page may take: stage 4 compiles its kernels."""
+
+THREE = ((0.3, 0.25), (0.5, 0.15), (0.68, 0.27), (0.5, 0.47), (0.72, 0.63), (0.55, 0.85), (0.28, 0.76))
+"""Points of a drawn 3, as shares of the pad's width and height."""
+
+
+def main() -> None:
+    """Write one picture for each page."""
+    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if browser is None:
+        sys.exit("no Chromium on the path (Debian and Ubuntu: apt install chromium)")
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        for arguments in TRAININGS:
+            subprocess.run([*PROGRAM, *arguments], cwd=folder, check=True, env={**os.environ, "COLUMNS": "100"})
+        studio, listening, ready = Studio(Path(folder)), listen(0), threading.Event()
+        server = made(studio, listening, KEY, ready.set)
+        thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
+        thread.start()
+        ready.wait()
+        chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
+        for name, (height, action) in PAGES.items():
+            size = {"width": 1280, "height": height}
+            # The pages forbid eval, which Playwright waits with.
+            page = chromium.new_page(viewport=size, color_scheme="light", bypass_csp=True)
+            page.goto(f"http://127.0.0.1:{listening.getsockname()[1]}/{name}?token={KEY}")
+            action(page)
+            page.mouse.move(0, 0)
+            page.screenshot(path=FOLDER / f"studio-{name}.png")
+            page.close()
+        chromium.close()
+        studio.ending.set()
+        server.should_exit = True
+        thread.join()
+
+
+def playground(page: Any) -> None:
+    """Some hundreds of steps of the circles."""
+    page.get_by_role("button", name="Run").click()
+    page.wait_for_function(
+        "Number(document.getElementById('steps').textContent.replace(',', '')) >= 400", timeout=PATIENCE
+    )
+    page.get_by_role("button", name="Pause").click()
+    page.locator("#settings-box").evaluate("node => { node.open = false; }")
+    page.wait_for_timeout(500)
+
+
+def digits(page: Any) -> None:
+    """A drawn 3."""
+    floors = "document.getElementById('floors').innerText"
+    page.wait_for_function(f"{floors}.includes('ready') && !{floors}.includes('prepared')", timeout=PATIENCE)
+    box = page.locator("#pad").bounding_box()
+    places = [(box["x"] + x * box["width"], box["y"] + y * box["width"]) for x, y in THREE]
+    page.mouse.move(*places[0])
+    page.mouse.down()
+    for place in places[1:]:
+        page.mouse.move(*place, steps=8)
+    page.mouse.up()
+    page.wait_for_function("!document.getElementById('answer').innerText.includes('Draw')", timeout=PATIENCE)
+    page.wait_for_timeout(1500)
+
+
+def runs(page: Any) -> None:
+    """Two runs over each other."""
+    page.wait_for_selector("#curves .main-svg", timeout=PATIENCE)
+    boxes = page.locator("#list input[type=checkbox]")
+    for number in range(boxes.count()):
+        boxes.nth(number).check()
+    page.wait_for_timeout(3000)
+
+
+def kernel(page: Any) -> None:
+    """The first multiplications after the tiles were filled."""
+    page.wait_for_selector("#walk:not([hidden])", timeout=PATIENCE)
+    page.keyboard.press("b")
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_timeout(1500)
+
+
+TRAININGS = (
+    ["train", "stage3_c", "--epochs", "12", "--run-dir", "runs/sgd"],
+    ["train", "stage2_numpy", "--epochs", "12", "--optimizer", "adam", "--run-dir", "runs/adam"],
+)
+"""What is there before the pages are opened."""
+
+PAGES: dict[str, tuple[int, Callable[[Any], None]]] = {
+    "playground": (900, playground),
+    "digits": (1300, digits),
+    "runs": (1100, runs),
+    "kernel": (1150, kernel),
+}
+"""Page -> height of the picture in CSS pixels, and what is done first."""
+
+if __name__ == "__main__":
+    main()
