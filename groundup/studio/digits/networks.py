@@ -122,11 +122,14 @@ def checkpoint_of(run: Path) -> Path:
 
 
 def _path(runs: Path, name: Any) -> Path:
-    """The checkpoint of a network. Only names that were found are known, so that no name leads out of the folder."""
-    found = {DEFAULT: SHIPPED, **_runs(runs)}
-    if not isinstance(name, str) or name not in found:
-        raise ValueError(f"network: there is no run {shortened(name)} in {runs}")
-    return found[name]
+    """The checkpoint of a network. A name that leads out of the folder, by dots or by a link, is that of no run."""
+    if name == DEFAULT:
+        return SHIPPED
+    if isinstance(name, str) and name and (runs / name / LAST).is_file():
+        path = checkpoint_of(runs / name)
+        if path.resolve().is_relative_to(runs.resolve()):
+            return path
+    raise ValueError(f"network: there is no run {shortened(name)} in {runs}")
 
 
 def _runs(runs: Path) -> dict[str, Path]:

@@ -9,6 +9,7 @@ from groundup import inside
 from groundup.studio.digits import networks
 from shared.data.datasets import load_dataset
 from tests.browser.studio.conftest import LOOKS, contrast_failures, scrolls_sideways
+from tests.groundup.studio.digits.made_runs import a_run
 
 THREE = [(0.3, 0.2), (0.45, 0.12), (0.6, 0.18), (0.64, 0.3), (0.55, 0.42), (0.42, 0.47)]
 THREE += [(0.56, 0.5), (0.66, 0.6), (0.66, 0.74), (0.55, 0.85), (0.4, 0.86), (0.28, 0.78)]
@@ -110,6 +111,18 @@ def test_a_neuron_is_chosen_by_keyboard(browser_page):
     output = float(inside.hidden_activations(parameters, "relu", x)[0][0, 0])
     said = float(page.inner_text("#neuron").split("Its output is ")[1].split(". ")[0])
     assert said == pytest.approx(output, rel=0.01)
+
+
+def test_a_run_with_a_hostile_name_is_text(browser_page, studio_server):
+    name = "<img src=x onerror=alert(1)>"
+    a_run(studio_server.studio.folder / "runs" / name, [784, 4, 10], {"dataset": name})
+    page = browser_page("digits")
+    page.wait_for_selector("#network option:nth-child(2)", state="attached")
+    assert page.locator("#network option").all_inner_texts()[1] == f"{name}: 784-4-10 relu"
+    page.select_option("#network", name)
+    page.wait_for_selector("#about:has-text('784-4-10')")
+    assert page.inner_text("#about") == f"784-4-10 relu: 2 epochs of {name} by stage 2: NumPy."
+    assert page.locator("img").count() == 0
 
 
 CENTRED = """async ([images, size]) => {
