@@ -210,7 +210,7 @@ def run(
         saving = replace(saving, notes={**saving.notes, **normalisation.as_note()})
         settings = with_background(settings, normalisation, data)
     watched = watching(stage, network, data.train, settings, hooks) if live else contextlib.nullcontext(hooks)
-    with watched as hooks:
+    with named_in_errors(saving), watched as hooks:
         return loop.train(
             *(stage, network, optimizer, data.train, settings), test_data=data.test, saving=saving, hooks=hooks
         )
@@ -218,12 +218,12 @@ def run(
 
 @contextlib.contextmanager
 def named_in_errors(saving: Saving) -> Iterator[None]:
-    """Says below an error's sentence which run the settings come from, if it is one that goes on."""
+    """Says below an error's sentence which run it is about, if it is one that goes on: its file holds the settings."""
     try:
         yield
     except ValueError as error:
         if saving.resume and str(saving.run_dir) not in str(error):
-            error.add_note(f"(in the settings of the run {saving.run_dir})")
+            error.add_note(f"(while the run {saving.run_dir} went on)")
         raise
 
 

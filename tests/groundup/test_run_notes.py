@@ -95,13 +95,20 @@ def test_notes_start_no_download_and_make_no_folder(
     assert resumed_settings(folder, {"download": True})["download"] is True
 
 
-def test_an_initializer_that_there_is_not_is_told_with_the_run_s_name(
-    forge: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("notes", "said"),
+    [
+        ({"initializer": "zeros of a stranger"}, "unknown initializer"),
+        ({"validation": 5e-324}, "leaves one part without"),
+    ],
+)
+def test_settings_that_no_training_can_have_are_told_with_the_run_s_name(
+    forge: Callable[..., Path], notes: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = forge(initializer="zeros of a stranger")
-    assert run("train", "2", "--resume", str(folder)) == 2
+    folder = forge(**notes)
+    assert run("train", "2", "--resume", str(folder), "--quiet") == 2
     told = capsys.readouterr().err
-    assert "unknown initializer" in told
+    assert said in told
     assert str(folder) in told
 
 
