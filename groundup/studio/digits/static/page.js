@@ -131,7 +131,7 @@ function newLayers() {
     showNeuron(place("neuron"), network, shown?.reasons ?? null, layer, unit);
   });
   replace(place("layers-caption"), network.parameters
-    ? "Left the drawing, then the neurons of each hidden layer, then the ten answers. The stronger the colour, the larger the output: "
+    ? "First the drawing, then the neurons of each hidden layer, then the ten answers. The stronger the colour, the larger the output: "
       + "orange above 0, blue below. Lines: what adds most to the winner, or takes most from it. Point at a neuron, or press the arrow "
       + "keys here, to see its own weights."
     : "What each layer makes of the drawing: orange above 0, blue below, each layer on its own scale. At most 16 channels of a layer.");
