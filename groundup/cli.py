@@ -85,6 +85,10 @@ app.add_typer(bench, name="bench")
 app.add_typer(learn, name="learn")
 
 
+INTERRUPTED = 130
+"""What some versions of Typer return for Ctrl-C where others raise it."""
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the program and leave through SystemExit with its exit code.
 
@@ -113,6 +117,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             crashed(error)
         message = error.format_message().rstrip(".")
         fail(f"{message}{'' if message.endswith('?') else '.'} See: {_reached(error, arguments)} --help")
+    if code == INTERRUPTED:
+        fail("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
 
 

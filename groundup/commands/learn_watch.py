@@ -194,7 +194,7 @@ class Screen:
     def draw_verdict(self) -> None:
         """The last verdict; while a check runs, that it does."""
         running = "checking ...\n" if self.check is not None else ""
-        self.draw(lambda: say(self.verdict + running, nl=False))
+        self.draw(lambda: typer.echo(self.verdict + running, nl=False))  # with the colours of the check's own console
 
     def draw(self, content: Callable[[], None], shown: str = "") -> None:
         """Clear the screen; the line of progress, the content, and the keys."""
