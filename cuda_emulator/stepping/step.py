@@ -19,24 +19,29 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.reading.names import is_cuda
 from ..compiler.reading.source import FunctionSource
 from ..errors import KernelError
-from ..intrinsics import GRID_BARRIER, Intrinsic
+from ..intrinsics import GRID_BARRIER
 from ..runtime.together import unmet
 from . import step_numbers
+from .loading import loader
 from .meeting import collective, error_at, meet_at_barrier, meet_in_warps
 from .step_namespace import LAST, Dim3, Namespace, Thread
 from .step_numbers import plain
-from .step_rewrite import CUDA, FUNCTION, NUMBERS, compile_step, device_source, synchronises
+from .step_rewrite import compile_step, synchronises
 
 #: "forward", "reverse", or a seed: then threads and blocks are shuffled, and the threads again after each collective.
 Order = str | int
 
 
+def _compiled(source: FunctionSource, is_kernel: bool) -> CodeType:
+    """The rewritten function."""
+    return _compiled_after(source, is_kernel, source.readings)
+
+
 @functools.lru_cache(maxsize=256)
-def _compiled(source: FunctionSource, is_kernel: bool, readings: int) -> CodeType:
-    """The rewritten function. readings: how often its names were read; the rewriting depends on their values."""
+def _compiled_after(source: FunctionSource, is_kernel: bool, readings: int) -> CodeType:
+    """readings: how often its names were read; the rewriting depends on their values"""
     return compile_step(source, is_kernel)
 
 
@@ -70,7 +75,7 @@ def run_kernel(
     if divergence not in ("error", "warn"):
         raise ValueError(f"divergence: expected 'error' or 'warn', got {divergence!r}")
     cuda = Namespace(Dim3(*grid), Dim3(*block), dynamic_bytes, poison, source.name)
-    function = _loader(cuda, numbers)(source, True)
+    function = loader(cuda, numbers, _compiled)(source, True)
     arranged = _arranger(order)
     values = [plain(argument) for argument in arguments]
     with np.errstate(all="ignore"):
@@ -110,27 +115,6 @@ def _arranger(order: Order) -> Callable[[list[Any]], list[Any]]:
         return list if order == "forward" else lambda items: items[::-1]
     generator = random.Random(order)
     return lambda items: generator.sample(items, len(items))
-
-
-def _loader(cuda: Namespace, numbers: Any) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
-    """A function (source, whether it is the kernel) -> rewritten function for this run."""
-    loaded: dict[FunctionSource, Callable[..., Any]] = {}
-
-    def load(source: FunctionSource, is_kernel: bool) -> Callable[..., Any]:
-        if source not in loaded:
-            names: dict[str, Any] = {name: cuda if is_cuda(value) else value for name, value in source.names.items()}
-            names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
-            names |= {CUDA: cuda, NUMBERS: numbers, FUNCTION: device}
-            exec(_compiled(source, is_kernel, source.readings), names)
-            loaded[source] = names[source.tree.name]  # the name in the `def` statement; __name__ may have been changed
-        return loaded[source]
-
-    def device(value: Any) -> Callable[..., Any]:
-        source = device_source(value)
-        assert source is not None  # the rewriter has checked it
-        return load(source, False)
-
-    return load
 
 
 def _run_block(

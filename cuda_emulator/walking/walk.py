@@ -18,16 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from ..compiler.reading.names import is_cuda
 from ..compiler.reading.source import FunctionSource
 from ..errors import KernelError
-from ..intrinsics import GRID_BARRIER, Intrinsic
+from ..intrinsics import GRID_BARRIER
 from ..stepping import step_numbers
+from ..stepping.loading import loader
 from ..stepping.meeting import collective, frames, meet_at_barrier, meet_in_warps
 from ..stepping.step_memory import Checked
 from ..stepping.step_namespace import LAST, Dim3, Namespace, Site
 from ..stepping.step_numbers import plain
-from ..stepping.step_rewrite import CUDA, FUNCTION, NUMBERS, device_source
 from .marks import Plan
 from .memory import Memory
 from .record import Access, Step, Walk
@@ -156,7 +155,7 @@ class _Walker:
         self.walk = Walk(
             source.name, block.grid, block.block, block.number, (place.x, place.y, place.z), self.plan.marks, infos
         )
-        function = _loader(self.cuda, self.plan, self.walk)(source, True)
+        function = loader(self.cuda, step_numbers, self._compiled)(source, True)
         values = [plain(argument) for argument in arguments]
         self.threads = [
             WalkThread(
@@ -168,6 +167,11 @@ class _Walker:
             )
             for i in range(block.threads)
         ]
+
+    def _compiled(self, source: FunctionSource, is_kernel: bool) -> CodeType:
+        """The rewritten function, whose source is part of the walk."""
+        self.walk.sources.append((source.filename, source.first_line, source.text.rstrip("\n").split("\n")))
+        return compile_walk(source, is_kernel, self.plan)
 
     def close(self) -> None:
         """End all threads."""
@@ -356,26 +360,3 @@ class _Walker:
 def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
     x, y, _ = extent
     return Dim3(linear % x, linear // x % y, linear // (x * y))
-
-
-def _loader(cuda: WalkNamespace, plan: Plan, walk: Walk) -> Callable[[FunctionSource, bool], Callable[..., Any]]:
-    """A function (source, whether it is the kernel) -> rewritten function for this walk."""
-    loaded: dict[FunctionSource, Callable[..., Any]] = {}
-
-    def load(source: FunctionSource, is_kernel: bool) -> Callable[..., Any]:
-        if source not in loaded:
-            names: dict[str, Any] = {name: cuda if is_cuda(value) else value for name, value in source.names.items()}
-            names |= {name: cuda.at_path(value.path) for name, value in names.items() if isinstance(value, Intrinsic)}
-            names |= {CUDA: cuda, NUMBERS: step_numbers, FUNCTION: device}
-            code: CodeType = compile_walk(source, is_kernel, plan)
-            exec(code, names)
-            walk.sources.append((source.filename, source.first_line, source.text.rstrip("\n").split("\n")))
-            loaded[source] = names[source.tree.name]
-        return loaded[source]
-
-    def device(value: Any) -> Callable[..., Any]:
-        source = device_source(value)
-        assert source is not None  # the rewriter has checked it
-        return load(source, False)
-
-    return load

@@ -31,11 +31,13 @@ class Studio:
 
     folder: where the studio was started; runs lie in its folder "runs"
     paths: files and folders that were named on the command line
+    first: the page that the reader asked for, which may prepare itself; "" for the overview
     ending: set when the studio is about to end, so that streams stop
     """
 
     folder: Path
     paths: list[Path] = field(default_factory=list)
+    first: str = ""
     sessions: Sessions = field(default_factory=Sessions)
     ending: threading.Event = field(default_factory=threading.Event)
 
@@ -111,7 +113,7 @@ def _of_tab(word: str, studio: Studio) -> Callable[[Request, dict[str, Any]], di
     return told
 
 
-def _document_of(page: Page):  # type: ignore[no-untyped-def]
+def _document_of(page: Page) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
         return HTMLResponse(document(page))
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from groundup.studio.frame import HERE, Page, page_named
+from groundup.studio.frame import HERE, Page, alone, page_named
 from shared.machine.atomic import write_atomically
 from shared.markup import Html, join, tag
 
@@ -119,22 +119,4 @@ def _document(page: Page, head: Html) -> str:
     fragment = Html((page.static / "page.html").read_text(encoding="utf-8"))
     words = "This page is one file and works without a network. With groundup installed, there is more to see: "
     last = tag("p", words, tag("code", f"groundup studio {page.name}"), class_="quiet")
-    return "<!DOCTYPE html>\n" + tag(
-        "html",
-        tag(
-            "head",
-            tag("meta", charset="utf-8"),
-            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-            tag("meta", name="color-scheme", content="light dark"),
-            tag("title", f"{page.title} · groundup studio"),
-            Html('<link rel="icon" href="data:,">'),
-            head,
-        ),
-        tag(
-            "body",
-            tag("main", fragment, last, id="main"),
-            tag("div", id="said", class_="hidden", role="status"),
-            tag("div", id="failed", role="alert", hidden="hidden"),
-        ),
-        lang="en",
-    )
+    return alone(page.title, head, tag("main", fragment, last, id="main"))

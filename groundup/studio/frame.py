@@ -11,6 +11,7 @@ from pathlib import Path
 from shared.markup import Html, join, tag
 
 HERE = Path(__file__).parent
+NOTHING = Html("")
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Page:
         return HERE / self.name / "static"
 
 
-_PAGES = (
+PAGES = (
     Page("playground", "Playground", "Train a small network and watch what every neuron has learned."),
     Page("digits", "Digits", "Draw a digit and see how the network reads it, on every floor."),
     Page("runs", "Runs", "Follow a training, and compare it with earlier ones."),
@@ -36,8 +37,6 @@ _PAGES = (
     Page("course", "Course", "Your exercises, with the verdict at every save."),
     Page("benchmarks", "Benchmarks", "Look into recorded measurements, and compare two of them."),
 )
-
-PAGES = tuple(page for page in _PAGES if (page.static / "page.html").is_file())
 
 
 def page_named(name: str) -> Page:
@@ -75,6 +74,15 @@ def index() -> str:
 def framed(title: str, head: Html, body: Html, page: Page | None) -> str:
     """The whole document. page: which one is current in the navigation."""
     links = [tag("a", each.title, href=f"/{each.name}", **_current(each, page)) for each in PAGES]
+    navigation = join(
+        tag("a", "Skip to the page", href="#main", class_="skip"),
+        tag("header", tag("nav", tag("a", "groundup", href="/", class_="home"), *links, aria_label="Pages")),
+    )
+    return alone(title, head, tag("main", body, id="main", tabindex=-1), navigation)
+
+
+def alone(title: str, head: Html, main: Html, navigation: Html = NOTHING) -> str:
+    """The whole document of a page that may stand alone, without a navigation. main: with its element"""
     return "<!DOCTYPE html>\n" + tag(
         "html",
         tag(
@@ -88,9 +96,8 @@ def framed(title: str, head: Html, body: Html, page: Page | None) -> str:
         ),
         tag(
             "body",
-            tag("a", "Skip to the page", href="#main", class_="skip"),
-            tag("header", tag("nav", tag("a", "groundup", href="/", class_="home"), *links, aria_label="Pages")),
-            tag("main", body, id="main", tabindex=-1),
+            navigation,
+            main,
             tag("div", id="said", class_="hidden", role="status"),
             tag("div", id="failed", role="alert", hidden="hidden"),
         ),

@@ -91,7 +91,7 @@ def serve(
     browser: whether a browser is opened there
     say: told the address
     """
-    studio = Studio(folder, paths)
+    studio = Studio(folder, paths, page)
     key = secrets.token_urlsafe(24)
     listening = listen(port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/{page}?token={key}"

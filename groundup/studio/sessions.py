@@ -71,6 +71,14 @@ class Sessions:
             session.used = self.clock()
             return session.thing
 
+    def holds(self, name: str) -> bool:
+        """Whether this session has not ended; then it counts as used."""
+        with self._lock:
+            session = self._open.get(name)
+            if session is not None:
+                session.used = self.clock()
+            return session is not None
+
     def hide(self, name: object) -> None:
         """The tab is hidden and closes its stream; it will open another one when it is seen again."""
         with self._lock:

@@ -14,7 +14,7 @@ POST /api/kernel/verdicts {session}           what the lens says of each line
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,19 +37,30 @@ FIRST = {"kind": "project", "name": "tiled_16", "size": [64, 64, 64]}
 
 def routes(studio: Studio) -> list[Route]:
     """The page's routes."""
-    actions = {"begin": _begin, "open": _open, "walk": _walk, "race": _race, "verdicts": _verdicts}
+    # Python and Numba take a second to start, and so does a browser: they do it at the same time.
+    ahead = iter([studio.sessions.open(PAGE, Tab())] if studio.first == PAGE else [])
+    actions: dict[str, Callable[..., dict[str, Any]]] = {
+        "begin": partial(_begin, ahead),
+        "open": _open,
+        "walk": _walk,
+        "race": _race,
+        "verdicts": _verdicts,
+    }
     return [
         Route("/api/kernel/choices", question(partial(_choices, studio))),
         Route("/api/kernel/watch", partial(_watch, studio)),
         *(
-            Route(f"/api/kernel/{name}", action(partial(function, studio)), methods=["POST"])
-            for name, function in actions.items()
+            Route(f"/api/kernel/{name}", action(partial(does, studio)), methods=["POST"])
+            for name, does in actions.items()
         ),
     ]
 
 
-def _begin(studio: Studio, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    return {"session": studio.sessions.open(PAGE, Tab()), "first": None if _names_a_script(studio) else FIRST}
+def _begin(ahead: Iterator[str], studio: Studio, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    session = next(ahead, "")
+    if not studio.sessions.holds(session):  # nobody came for it for a long time
+        session = studio.sessions.open(PAGE, Tab())
+    return {"session": session, "first": None if _names_a_script(studio) else FIRST}
 
 
 def _names_a_script(studio: Studio) -> bool:

@@ -1,8 +1,8 @@
 /**
  * The playground: what the reader does goes to the trainer, and what the trainer hands out goes to the view.
  *
- * A trainer (server.js, or local.js on a page without a server) owns the training. Its pictures are drawn at most once
- * for each frame of the screen, and the newest one wins.
+ * A trainer (server.js, or local.js on a page without a server) owns the training. At most one of its pictures is drawn
+ * for each frame of the screen; when more come, the oldest are left out.
  */
 
 import { fail, say, settle } from "/static/common/api.js";
@@ -15,6 +15,7 @@ import { DEFAULTS, fields, fromHash, toHash } from "/static/playground/settings.
 import { view } from "/static/playground/view.js";
 
 const PATIENCE = 700; // milliseconds without a picture after which the page says that it waits
+const KEPT = 2; // pictures that wait at most: they come at an uneven pace, and every frame shall find one
 const CALM = 500; // milliseconds between two pictures for a reader who asked for less motion
 
 /** Call a function when the next picture may be drawn: at the screen's pace, or slowly for a reader who asked for less motion. */
@@ -27,7 +28,7 @@ let trainer = null;
 let begun = null; // a promise: the trainer is there; what the reader does before that waits for it
 let scene = null;
 let ownPoints = [];
-let pending = null;
+const pending = []; // pictures that wait for a frame, the oldest first
 let waiting = 0;
 let running = false;
 let changing = Promise.resolve();
@@ -110,15 +111,17 @@ function receive(picture) {
     setRunning(false);
     return;
   }
-  if (!pending) {
-    nextFrame(() => {
-      const newest = pending;
-      pending = null;
-      shown.show(newest, running);
-    });
-  }
-  pending = picture;
+  if (pending.length === 0) nextFrame(drawPending);
+  pending.push(picture);
+  if (pending.length > KEPT) pending.shift();
   if (running) expectPicture();
+}
+
+/** Draw the oldest picture that waits; the next one has the next frame. */
+function drawPending() {
+  const picture = pending.shift();
+  if (pending.length) nextFrame(drawPending);
+  shown.show(picture, running);
 }
 
 /** Say so if a step takes long: stage 4 compiles its kernels at the first one. */

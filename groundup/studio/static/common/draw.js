@@ -69,8 +69,15 @@ export function number(value, digits = 3) {
     return `${mantissa.replace("-", "−")}e${exponent.replace("+", "").replace("-", "−")}`;
   }
   const whole = size === 0 ? 1 : Math.floor(Math.log10(size)) + 1;
-  const text = value.toLocaleString("en-US", { minimumFractionDigits: 0, maximumFractionDigits: Math.max(0, digits - whole) });
-  return text.replace("-", "−");
+  return withPlaces(Math.max(0, digits - whole)).format(value).replace("-", "−");
+}
+
+const formats = new Map(); // making one takes longer than a hundred uses
+
+/** The format of numbers with at most so many decimal places. */
+function withPlaces(places) {
+  if (!formats.has(places)) formats.set(places, new Intl.NumberFormat("en-US", { maximumFractionDigits: places }));
+  return formats.get(places);
 }
 
 /** Whether the reader asked for less motion. */

@@ -111,6 +111,19 @@ def test_a_script_runs_in_a_process_of_its_own_and_its_texts_stay_texts(
     assert answer["walk"]["block"] == [1, 1, 1]
 
 
+def test_the_process_of_the_page_that_is_asked_for_starts_with_the_studio(tmp_path: Path) -> None:
+    with running(tmp_path, first="kernel") as server:
+        (ahead,) = server.studio.sessions._open
+        assert server.post("/api/kernel/begin")["session"] == ahead
+        assert server.post("/api/kernel/begin")["session"] != ahead
+    with running(tmp_path, first="kernel") as server:
+        (ahead,) = server.studio.sessions._open
+        server.studio.sessions.close(ahead)
+        session = server.post("/api/kernel/begin")["session"]
+        target = {"kind": "project", "name": "tiled_16", "size": [16, 16, 16]}
+        assert server.post("/api/kernel/open", {"session": session, "target": target})["walk"]["steps"]
+
+
 def test_a_script_that_is_named_on_the_command_line_comes_first_wherever_it_lies(tmp_path: Path) -> None:
     folder, script = tmp_path / "here", tmp_path / "there" / "mine.py"
     for each in (folder, script.parent):
