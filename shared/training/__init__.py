@@ -9,6 +9,7 @@ checkpoints    a network and its optimizer in one file
 checkpoint_file      the form of such a file and its checksum, before an array is made
 checkpoint_header    the header of such a file, checked: it may come from a stranger
 runs           the folder of a run, and what it needs to go on
+run_lock       keeps a second training out of that folder
 recorder       writes down how a training goes while it goes
 step_records   its file of steps, steps.jsonl
 run_facts      its file about the run itself, run.json

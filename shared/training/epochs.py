@@ -46,7 +46,7 @@ class EpochRunner:
         self._dropouts = _dropouts(network, settings.dropout)
         self._image_shape = _image_shape(network, data) if settings.augmentation is not None else ()
         self.settled = True
-        self._checkpoint_every = checkpoint_every
+        self.checkpoint_every = checkpoint_every
         self._feeder = BatchFeeder(stage, network, data, settings.batch_size)
         self._resident: ResidentRun | None = None
         if can_be_resident(network):
@@ -110,8 +110,8 @@ class EpochRunner:
     def _several_steps(self, resident: ResidentRun, position: Position) -> list[float]:
         """As many steps as the network takes at once, but none beyond the next checkpoint. Returns their losses."""
         last = min(position.step + resident.interval, self.steps_per_epoch)
-        if self._checkpoint_every:
-            last = min(last, position.step - position.step % self._checkpoint_every + self._checkpoint_every)
+        if self.checkpoint_every:
+            last = min(last, position.step - position.step % self.checkpoint_every + self.checkpoint_every)
         done = self.steps_done(position)
         rates = [self.learning_rate(done + i) for i in range(last - position.step)]
 

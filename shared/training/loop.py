@@ -78,24 +78,40 @@ def train(
     hooks: functions to call during training, and the progress bar
 
     Raises ValueError if the data does not fit the network or the loss is no longer finite; CheckpointError if the run
-    cannot be resumed; OSError if its folder cannot be written; TrainingInterrupted, a KeyboardInterrupt, after Ctrl-C
+    cannot be resumed; OSError if its folder cannot be written, and RunInUse, which is one, if another training has it;
+    TrainingInterrupted, a KeyboardInterrupt, after Ctrl-C
     or SIGTERM, once the running step is over and saved (only with `saving`).
     """
     hooks = hooks or Hooks()
     _check_data(network, train_data)
     fitted, held_out = split_validation(train_data, settings.validation, settings.seed)
-    checkpoint_every = saving.checkpoint_every if saving else None
-    runner = EpochRunner(stage, network, optimizer, fitted, settings, checkpoint_every)
-
-    run, position = None, Position()
-    if saving is not None:
-        remembered = remembered_settings(settings, train_data)
-        run = Run(Path(saving.run_dir), stage, network, optimizer, remembered, dict(saving.notes))
+    runner = EpochRunner(stage, network, optimizer, fitted, settings, saving.checkpoint_every if saving else None)
+    if saving is None:
+        return _trained(runner, None, Position(), held_out, test_data, hooks)
+    folder, remembered = Path(saving.run_dir), remembered_settings(settings, train_data)
+    run = Run(folder, stage, network, optimizer, remembered, dict(saving.notes))
+    if saving.resume and not folder.is_dir():
+        run.resume()  # which says what is missing; a lock would make the folder
+    with run.lock:
         position = run.resume() if saving.resume else run.begin(saving.overwrite)
         if position.step > runner.steps_per_epoch:
             raise CheckpointError(
                 f"{run.last} does not say how far its run has come: step {position.step} of {runner.steps_per_epoch}"
             )
+        return _trained(runner, run, position, held_out, test_data, hooks)
+
+
+def _trained(
+    runner: EpochRunner,
+    run: Run | None,
+    position: Position,
+    held_out: Split | None,
+    test_data: Split | None,
+    hooks: Hooks,
+) -> TrainingResult:
+    """Train from this position on. run: whose folder is locked; None for a training that is not saved"""
+    settings, optimizer = runner.settings, runner.optimizer
+    checkpoint_every = runner.checkpoint_every
 
     def save() -> None:
         if run is not None:

@@ -3,11 +3,12 @@
 last.safetensors    the latest state of the run: parameters, optimizer and `Position`
 best.safetensors    the parameters of the best epoch so far
 metrics.jsonl       one line for each finished epoch
+run.lock            there while a training has the folder for itself (shared/training/run_lock.py)
 steps.jsonl         the steps, thinned where they are many (shared/training/step_records.py)
 run.json            how the run was started, and whether it runs, is done or was stopped (shared/training/run_facts.py)
 
-The first three are all that is needed to go on. The last two are for whoever watches the run, with `groundup studio`; a
-run of an earlier version does not have them.
+The first three are all that is needed to go on. steps.jsonl and run.json are for whoever watches the run, with
+`groundup studio`; a run of an earlier version does not have them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -34,6 +36,7 @@ from shared.training.checkpoints import (
     save_checkpoint,
 )
 from shared.training.metrics import EpochRecord, is_count, is_number, write_metrics
+from shared.training.run_lock import RunLock
 from shared.training.settings import TrainingSettings
 
 LAST, BEST, METRICS = "last.safetensors", "best.safetensors", "metrics.jsonl"
@@ -153,6 +156,11 @@ class Run:
     def last(self) -> Path:
         return self.folder / LAST
 
+    @cached_property
+    def lock(self) -> RunLock:
+        """To be held from before `begin` or `resume` until nothing more is written."""
+        return RunLock(self.folder)
+
     def begin(self, overwrite: bool) -> Position:
         """Start a new run and save it before the first step, so that it can be resumed from its beginning.
 
@@ -193,7 +201,9 @@ class Run:
         """Write last.safetensors, then metrics.jsonl from the same records.
 
         Raises ValueError if a parameter or a running statistic is no longer finite; the previous checkpoint is kept.
+        Raises RunInUse if somebody has removed the folder, and another training has begun in a new one.
         """
+        self.lock.keep()
         named = [("parameter", i, array) for i, array in enumerate(self.network.parameters)]
         named += [("running statistic", i, array) for i, array in enumerate(running_statistics(self.network))]
         for kind, i, array in named:

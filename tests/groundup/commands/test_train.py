@@ -235,7 +235,7 @@ def test_resuming_what_another_program_trained_is_an_error(capsys: pytest.Captur
 
 def test_an_unwritable_folder_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     Path("file").write_text("in the way", encoding="utf-8")
-    assert "cannot write file/run/last.safetensors" in error_of(capsys, "2", *QUICK, "--quiet", "--run-dir", "file/run")
+    assert "cannot write file/run/run.lock" in error_of(capsys, "2", *QUICK, "--quiet", "--run-dir", "file/run")
 
 
 def test_each_stage_s_train_module_is_the_same_command(stage: contract.Stage) -> None:

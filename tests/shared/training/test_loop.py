@@ -213,5 +213,5 @@ def test_data_that_does_not_fit_the_network_is_named(numpy_stage: contract.Stage
 
 def test_an_unwritable_run_folder_is_named_before_any_step(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(OSError, match=r"cannot write .*last\.safetensors: "):
+    with pytest.raises(OSError, match=r"cannot write .*run\.lock: "):
         run(numpy_stage, make(numpy_stage), folder=tmp_path / "file" / "run")
