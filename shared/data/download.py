@@ -7,7 +7,9 @@ differently, and some servers send it unpacked.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,10 @@ from shared.terminal import TextConsole
 
 TIMEOUT_SECONDS = 30
 """How long a mirror may stay silent before the next is tried."""
+
+PATIENCE_SECONDS = 60.0
+SLOWEST = 16_000.0
+"""A mirror has so many seconds, and one more for so many bytes that came; then the next is tried."""
 
 PACKING = 4096
 """Bytes by which a gzip file can be longer than its content, besides a thousandth of it."""
@@ -141,8 +147,34 @@ def _fetch(url: str, output_file: str, most: int) -> None:
         _Limited(output_file, most + most // 1000 + PACKING) as output,
     ):
         bar = _Bar(progress, url.rpartition("/")[2])
-        fetch = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 16, timeout=TIMEOUT_SECONDS, **options)
-        fetch(url, output, None)
+        fetch = pooch.HTTPDownloader(progressbar=bar, chunk_size=1 << 14, timeout=TIMEOUT_SECONDS, **options)
+        _in_time(lambda: fetch(url, output, None), output)
+
+
+def _in_time(fetch: Callable[[], None], output: _Limited) -> None:
+    """Call `fetch`, which writes to `output`. Raises DataError if that takes too long, and whatever `fetch` raises.
+
+    A mirror that sends a byte now and then is never silent. So the download runs in a thread, which is left behind: its
+    next write fails, because the output is closed by then.
+    """
+    failed: list[Exception] = []
+
+    def work() -> None:
+        try:
+            fetch()
+        except Exception as error:  # raised again below, where somebody listens
+            failed.append(error)
+
+    began = time.monotonic()
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)
+        seconds = time.monotonic() - began
+        if thread.is_alive() and seconds > PATIENCE_SECONDS + output.written / SLOWEST:
+            raise DataError(f"too slow: {output.written:,} bytes came in {seconds:.0f} seconds")
+    if failed:
+        raise failed[0]
 
 
 def _refuse_packed(response: Any, *args: Any, **options: Any) -> None:
@@ -156,7 +188,7 @@ class _Limited:
     """A new file that takes only so many bytes. Raises DataError for more."""
 
     def __init__(self, path: str, most: int) -> None:
-        self._path, self._left, self._most = path, most, most
+        self._path, self._most, self.written = path, most, 0
 
     def __enter__(self) -> _Limited:
         self._file = open(self._path, "wb")
@@ -166,9 +198,9 @@ class _Limited:
         self._file.close()
 
     def write(self, data: bytes) -> int:
-        self._left -= len(data)
-        if self._left < 0:
+        if self.written + len(data) > self._most:
             raise DataError(f"expected at most {self._most:,} bytes, but more came")
+        self.written += len(data)
         return self._file.write(data)
 
     def flush(self) -> None:

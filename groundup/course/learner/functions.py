@@ -100,6 +100,10 @@ def _find_in_python(text: str, name: str, file: str, keep: int) -> Place:
     except SyntaxError as error:
         said = f"{type(error).__name__}: {error.msg}"
         raise FunctionMissing(f"{file}, line {error.lineno}: {said}", error.lineno) from None
+    except (RecursionError, MemoryError):
+        raise FunctionMissing(f"{file} is nested too deeply for Python") from None
+    except ValueError as error:  # a zero byte, for some versions of Python
+        raise FunctionMissing(f"{file}: {error}") from None
     body: list[ast.stmt] = tree.body
     found: ast.AST | None = None
     for part in name.split("."):

@@ -15,7 +15,9 @@ from pathlib import Path, PurePosixPath
 from groundup.course.learner import record as record_file
 from groundup.course.learner.functions import find, function_text, is_c, stub_line
 from groundup.course.learner.record import LearnersRecord
+from groundup.course.learner.workspace import MOST_BYTES
 from groundup.course.manifest import ROOT, Course, Task
+from shared.machine import regular
 from shared.machine.atomic import write_atomically
 
 PLACES = {
@@ -95,9 +97,11 @@ def migrate(folder: Path, course: Course, record: LearnersRecord, keep: Callable
                 if _write(target, file, target, tasks, record, keep):
                     mended_files.append(file)
             elif target.is_file() and _is_written(target, tasks):
+                _refuse_long(source)
                 done.append(f"{old} went to {keep(source)}, because there is a {file}, too")
                 source.unlink()
             else:
+                _refuse_long(source)
                 keep(source)
                 _write(source, old, target, tasks, record, keep)
                 source.unlink()
@@ -222,7 +226,7 @@ def _write(
     """
     if source == target and (is_c(stood) or not source.is_file()):
         return False
-    content = source.read_bytes()
+    content = regular.read(source, MOST_BYTES)
     try:
         before = content.decode()
     except UnicodeDecodeError:  # moved as it is; grading says what is wrong with it
@@ -240,6 +244,13 @@ def _write(
     return True
 
 
+def _refuse_long(path: Path) -> None:
+    """ValueError for a file that is longer than one with exercises can be; no copy is made of it, either."""
+    length = path.stat().st_size
+    if length > regular.largest(MOST_BYTES):
+        raise ValueError(regular.too_long(path, length, regular.largest(MOST_BYTES)))
+
+
 def _digest(text: str, task: Task) -> str:
     """The digest of the task's function; "" if it is missing, or the text is no program."""
     try:
@@ -251,7 +262,7 @@ def _digest(text: str, task: Task) -> str:
 def _is_written(path: Path, tasks: list[Task]) -> bool:
     """Whether an exercise of the file is no longer a stub, or the file cannot be parsed."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = regular.read(path, MOST_BYTES).decode("utf-8-sig")
         functions = [function_text(text, find(text, task.function, task.file)) for task in tasks]
     except ValueError:
         return True

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shared.machine import regular
+
 FIRST_WEEK = 9
 """Of the course, with a kernel in it."""
 
@@ -66,9 +68,9 @@ def scripts(folder: Path, named: Sequence[Path]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for path in _python_files(folder, named):
         try:
-            text = path.read_text(encoding="utf-8") if path.stat().st_size < MOST_BYTES else ""
+            text = regular.read(path, MOST_BYTES).decode()
             kernels = kernels_in(text) if "cuda" in text else []
-        except (OSError, ValueError):  # it cannot be read, or is no UTF-8
+        except (OSError, ValueError):  # it cannot be read, is too long, or is no UTF-8
             continue
         if kernels:
             inside = path.is_relative_to(folder)
@@ -82,7 +84,7 @@ def kernels_in(text: str) -> list[str]:
     """The names of the functions under @cuda.jit that are no device functions. [] for a text that is no Python."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, RecursionError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):  # the last two: nested too deeply for Python
         return []
     return [
         node.name

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shared.machine import regular
 from shared.training.step_records import StepRecord, merged, read_line
 
 MOST_POINTS = 1000
@@ -89,7 +90,7 @@ class Steps:
             for line in _sampled(self.path, stat.st_size):
                 self._take(line)
             return
-        with open(self.path, "rb") as file:
+        with regular.opened(self.path) as file:
             file.seek(self._offset)
             while line := file.readline(MOST_LINE):
                 if not line.endswith(b"\n") and len(line) < MOST_LINE:
@@ -190,14 +191,14 @@ def _lines(path: Path) -> Iterator[str]:
     if size > MOST_BYTES:
         yield from (line.decode(errors="replace") for line in _sampled(path, size))
         return
-    with open(path, "rb") as file:
+    with regular.opened(path) as file:
         while line := file.readline(MOST_LINE):
             yield line.decode(errors="replace")
 
 
 def _sampled(path: Path, size: int) -> Iterator[bytes]:
     """SAMPLES whole lines at equal distances, and the last one."""
-    with open(path, "rb") as file:
+    with regular.opened(path) as file:
         for i in range(SAMPLES):
             file.seek(i * size // SAMPLES)
             if i:
@@ -209,7 +210,7 @@ def _sampled(path: Path, size: int) -> Iterator[bytes]:
 
 def _last_lines(path: Path) -> list[str]:
     """The whole lines in the last TAIL bytes of a file."""
-    with open(path, "rb") as file:
+    with regular.opened(path) as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - TAIL))
         text = file.read(TAIL)

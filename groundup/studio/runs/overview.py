@@ -13,6 +13,7 @@ from groundup.studio.runs import curves
 from groundup.studio.runs.command import command
 from groundup.studio.runs.folders import BEST, FACTS, LAST, METRICS, STEPS, RunFolder
 from shared.contract import STAGE_TITLES, STAGES
+from shared.machine import regular
 from shared.numbers import plural
 from shared.training.run_facts import DONE, RUNNING, UNKNOWN, RunFacts, read_facts, state_of
 from shared.training.step_records import StepRecord
@@ -140,7 +141,7 @@ def read_about(path: Path) -> dict[str, Any]:
     Raises ValueError with the end of a sentence if there is none, OSError if the file cannot be read.
     """
     size = path.stat().st_size
-    with open(path, "rb") as file:
+    with regular.opened(path) as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(size - 8, MOST_HEADER):
             raise ValueError("it is no safetensors file, or is cut off")

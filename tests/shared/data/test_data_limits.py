@@ -1,8 +1,10 @@
 """Data files of strangers: small ones that claim or hold gigabytes, and names that stand for something else."""
 
+import contextlib
 import gzip
 import hashlib
 import os
+import socket
 import struct
 import threading
 import time
@@ -154,3 +156,37 @@ def test_a_download_stops_at_the_size_that_is_expected(hostile: tuple[str, str, 
         download([FILES[1]], tmp_path, source)
     assert list(tmp_path.iterdir()) == []
     assert sent[0] < 32 << 20  # what fits into the buffers of the connection
+
+
+@pytest.mark.parametrize(
+    "header", [b"HTTP/1.0 200 OK\r\n\r\n", b"HTTP/1.0 200 OK\r\nServer: "], ids=["content", "head"]
+)
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up(
+    header: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setattr("shared.data.download.PATIENCE_SECONDS", 0.6)
+    done = threading.Event()
+
+    def trickle(connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.sendall(header)
+            while not done.wait(0.05):
+                connection.sendall(b"x")
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                threading.Thread(target=trickle, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, args=(listener,), daemon=True).start()
+        source = Source((f"http://127.0.0.1:{listener.getsockname()[1]}/",), {FILES[1]: "0" * 64})
+        began = time.monotonic()
+        try:
+            with pytest.raises(DataError, match="too slow: 0 bytes came in 1 seconds"):
+                download([FILES[1]], tmp_path, source)
+        finally:
+            done.set()
+    assert time.monotonic() - began < 10
+    assert list(tmp_path.iterdir()) == []

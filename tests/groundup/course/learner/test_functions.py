@@ -85,6 +85,12 @@ def test_a_file_that_is_no_python_is_told_with_its_line() -> None:
     assert raised.value.line == 2
 
 
+@pytest.mark.parametrize("text", ["x = " + "-" * 200_000 + "1", "x = f" + "()" * 100_000, "x = '\0'"])
+def test_a_file_that_python_cannot_parse_at_all_is_named(text: str) -> None:
+    with pytest.raises(FunctionMissing, match=r"^room\.py"):
+        find(text, "f", "room.py")
+
+
 def test_a_function_that_is_not_there_is_named() -> None:
     with pytest.raises(FunctionMissing, match=r"file\.py has no function Layer\.sideways"):
         find(PYTHON, "Layer.sideways", "file.py")

@@ -180,6 +180,14 @@ def test_a_file_that_is_no_program_moves_all_the_same(learner: Workspace, conten
     assert not (learner.folder / OLD).exists()
 
 
+def test_a_file_that_is_too_long_is_neither_read_nor_copied(learner: Workspace) -> None:
+    with (learner.folder / OLD).open("wb") as file:
+        file.truncate(5_000_000)
+    with pytest.raises(ValueError, match=f"{OLD}: 5,000,000 bytes, more than the 4,000,000 that are read"):
+        locate(learner.folder, course())
+    assert list((learner.folder / ".groundup").rglob("inside.py")) == []
+
+
 def test_what_is_in_the_way_is_named_and_nothing_is_lost(
     learner: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -259,6 +259,10 @@ def test_scripts_are_found_without_being_run(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text("cuda = 1; def broken(")
     (tmp_path / "c.py").write_text("print('no kernel; cuda')")
     (tmp_path / "d.py").write_bytes(b"cuda \xff")
+    (tmp_path / "f.py").write_text("cuda = " + "-" * 200_000 + "1")
+    (tmp_path / "g.py").write_text("from numba import cuda\n@cuda.jit\ndef k(x): pass\n" + "#" * 400_000)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "h.py")
     (tmp_path / "examples").mkdir()
     (tmp_path / "examples" / "e.py").write_text("from numba.cuda import jit\n@jit('void()')\ndef one(): pass")
     assert scripts(tmp_path, []) == [

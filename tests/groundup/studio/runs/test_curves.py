@@ -1,7 +1,9 @@
 """The columns of a run's charts: exact for short runs, thinned for long ones, and never broken by a damaged file."""
 
 import json
+import os
 import tracemalloc
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -171,3 +173,11 @@ def test_many_epochs_are_thinned_and_the_last_one_stays(tmp_path: Path) -> None:
     found = epoch_columns(path, {}, 1)
     assert len(found["epoch"]) <= MOST_POINTS
     assert found["epoch"][-1] == 3500
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no FIFOs")
+@pytest.mark.parametrize("read", [lambda path: Steps(path).read(), tail, read_epochs])
+def test_a_fifo_that_has_taken_the_name_is_not_waited_for(read: Callable[[Path], object], tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "steps.jsonl")
+    with pytest.raises(OSError, match=r"is a FIFO \(a named pipe\), expected a regular file"):
+        read(tmp_path / "steps.jsonl")
