@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from shared.machine.hardware import free_memory
+
 from . import library
 
 Array = np.ndarray
@@ -22,6 +24,10 @@ DTYPES = ("float32", "float64")
 DIMENSIONS = (1, 2, 4)
 """A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
 ALIGNMENT = 64
+
+LARGE = 1 << 28
+"""Bytes from which on an array is asked for with care. Linux gives out more memory than there is, and ends the program
+when it is used: a view of one number can have as many gigabytes as somebody cares to write."""
 
 _FLOAT32, _FLOAT64 = np.dtype("float32"), np.dtype("float64")
 
@@ -68,6 +74,8 @@ def aligned_empty(shape: tuple[int, ...], dtype: Any) -> Array:
     """
     dtype = np.dtype(dtype)
     size = math.prod(shape) * dtype.itemsize
+    if size >= LARGE and (free := free_memory()) is not None and size > free:
+        raise MemoryError(f"there is no memory for an array of {shape} {dtype}, {size:,} bytes: {free:,} are free")
     try:
         memory = np.empty(size + ALIGNMENT, np.uint8)
     except (MemoryError, ValueError) as error:  # ValueError: more bytes than an address can count
@@ -90,8 +98,20 @@ def aligned_copy(array: Array, dtype: Any) -> Array:
     """A copy of any array of numbers, in the form that C reads."""
     copy = aligned_empty(array.shape, dtype)
     with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
-        np.copyto(copy, array, casting="unsafe")
+        _copy_in_pieces(copy, array)
     return copy
+
+
+def _copy_in_pieces(copy: Array, array: Array) -> None:
+    """Copy the numbers. Gigabytes take seconds, so Python hears a Ctrl-C between two pieces."""
+    if copy.nbytes < LARGE:
+        np.copyto(copy, array, casting="unsafe")
+    elif len(copy) == 1:
+        _copy_in_pieces(copy[0], array[0])
+    else:
+        half = len(copy) // 2
+        _copy_in_pieces(copy[:half], array[:half])
+        _copy_in_pieces(copy[half:], array[half:])
 
 
 def packed(array: Array, dtype: np.dtype) -> Array:
@@ -237,7 +257,10 @@ def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:
         raise TypeError(f"{function}: labels must be whole numbers, got {type(labels).__name__} of {array.dtype}")
     if array.shape != (rows,):
         raise ValueError(f"{function}: expected {rows} labels, one a row, got shape {array.shape}")
-    copy = array.astype(np.int64)  # a uint64 too large for int64 becomes negative, and so is found below
+    try:
+        copy = aligned_copy(array, np.int64)  # a uint64 too large for int64 becomes negative, and so is found below
+    except MemoryError as error:
+        raise MemoryError(f"{function}: labels: {error}") from error
     i = library.function("first_bad_label", _FLOAT32)(rows, classes, copy)
     if i < rows:
         raise ValueError(f"{function}: labels[{i}] is {array[i]}, expected 0 to {classes - 1} ({classes} classes)")

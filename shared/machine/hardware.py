@@ -17,6 +17,13 @@ from shared.machine.processes import output_of
 ROOT = Path("/")
 CPU0 = "sys/devices/system/cpu/cpu0"
 UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+CONTAINER_MEMORY = (
+    ("sys/fs/cgroup", "memory.max", "memory.current", "file"),
+    ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_cache"),
+)
+"""A container's folder, its limit, what it has taken, and the name of what of that are copies of files: for the second
+and the first version of Linux's control groups."""
+
 MAC_CACHES = {
     "l1dcachesize": (1, "data"),
     "l1icachesize": (1, "instruction"),
@@ -82,6 +89,28 @@ def memory() -> int | None:
     if not {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= set(names):
         return None
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def free_memory(root: Path = ROOT) -> int | None:
+    """Bytes of main memory that a program can still have without another one losing its own, as Linux estimates them;
+    fewer where a container has a limit."""
+    available = _number_after("MemAvailable:", root / "proc/meminfo")
+    found = [] if available is None else [available * 1024]
+    for folder, limit, used, cache in CONTAINER_MEMORY:
+        most, taken = _text(root / folder / limit), _text(root / folder / used)
+        if most and taken and most.isdecimal() and taken.isdecimal():  # "max": there is no limit
+            files = _number_after(cache, root / folder / "memory.stat") or 0  # given up as soon as memory is needed
+            found.append(max(0, int(most) - int(taken) + files))
+    return min(found, default=None)
+
+
+def _number_after(name: str, path: Path) -> int | None:
+    """The number behind a name that begins a line of a file."""
+    for line in content(path).splitlines():
+        first, *rest = line.split() or [""]
+        if first == name and rest and rest[0].isdecimal():
+            return int(rest[0])
+    return None
 
 
 def physical_cores(root: Path = ROOT) -> int | None:

@@ -61,6 +61,19 @@ def test_a_machine_that_tells_nothing_answers_none(tmp_path: Path) -> None:
         assert getattr(hardware, question)(tmp_path) is None, question
 
 
+def test_free_memory_is_what_the_system_has_or_the_container_may_still_take(tmp_path: Path) -> None:
+    assert hardware.free_memory(tmp_path) is None
+    group = "sys/fs/cgroup"
+    root = machine(tmp_path, {"proc/meminfo": "MemTotal: 9000 kB\nMemAvailable:    5000 kB\n"})
+    assert hardware.free_memory(root) == 5000 * 1024
+    machine(root, {f"{group}/memory.max": "max\n", f"{group}/memory.current": "7\n"})
+    assert hardware.free_memory(root) == 5000 * 1024
+    machine(root, {f"{group}/memory.max": "1000\n", f"{group}/memory.current": "800\n"})
+    assert hardware.free_memory(root) == 200
+    machine(root, {f"{group}/memory.stat": "anon 500\nfile_mapped 1\nfile 300\n"})
+    assert hardware.free_memory(root) == 500
+
+
 def test_two_threads_of_a_core_are_one_physical_core(tmp_path: Path) -> None:
     siblings = {0: "0,2", 1: "1,3", 2: "0,2", 3: "1,3"}
     root = machine(tmp_path, {f"{CPU}/cpu{n}/topology/thread_siblings_list": text for n, text in siblings.items()})

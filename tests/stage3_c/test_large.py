@@ -1,0 +1,159 @@
+"""Views of many gigabytes, threads and forks: no call of stage 3 takes for ever, and the pool never locks up.
+
+Each test runs a process of its own, with a time limit: what hangs in C cannot be ended from Python.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.stages import REASONS, USABLE_STAGES
+from tests.wide import WIDE
+
+pytestmark = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
+
+ROOT = Path(__file__).parents[2]
+SECONDS = 30 if WIDE else 2
+"""For which threads and forks call stage 3."""
+
+
+def run(code: str, seconds: float) -> str:
+    """What the code prints. Fails if it takes longer than so many seconds."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GROUNDUP_THREADS": "3"},
+        capture_output=True,
+        text=True,
+        timeout=seconds,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
+
+
+VIEWS = """
+    import numpy as np
+    from stage3_c import arrays
+    from tests.stage3_c.fuzz_stage3 import TARGETS
+    arrays.free_memory = lambda: 10**9  # whatever machine this is
+    refused = 0
+    for name, target in TARGETS.items():
+        sizes = dict(zip("mkn2345", (311, 313, 307, 2, 3, 4, 5)))
+        shapes = {each: tuple(sizes[letter] for letter in letters) for each, letters in target.shapes.items()}
+        for large in shapes:
+            given = {each: np.zeros(shape, np.int64 if each == "labels" else "f4") for each, shape in shapes.items()}
+            shape = shapes[large]
+            rows = 2**34 // 4 // int(np.prod(shape[1:]))
+            given[large] = np.broadcast_to(given[large].flat[0], (rows, *shape[1:]))  # 16 GB
+            try:
+                target.function(**given)
+            except (MemoryError, ValueError, TypeError) as error:
+                refused += 1
+            else:
+                raise SystemExit(f"{name}: {large} was copied")
+    print(refused)
+"""
+
+
+def test_a_view_of_16_gigabytes_in_any_place_is_refused_at_once_where_they_are_not_free() -> None:
+    assert int(run(VIEWS, 40)) > 60
+
+
+INTERRUPTED = """
+    import signal, time
+    import numpy as np
+    from stage3_c import arrays
+    one = np.broadcast_to(np.float32(1), (2**26,))
+    began = time.monotonic()
+    arrays.aligned_copy(one[:-1], "f4")  # 256 MB
+    piece = time.monotonic() - began
+    arrays.free_memory = lambda: 10**12
+    def interrupt(*_):
+        raise KeyboardInterrupt
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    began = time.monotonic()
+    try:
+        arrays.aligned_copy(np.broadcast_to(one, (20, 2**26)), "f4")  # 5 GB
+    except (KeyboardInterrupt, MemoryError):
+        print((time.monotonic() - began) / piece)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGALRM")
+def test_a_copy_of_gigabytes_can_be_interrupted() -> None:
+    assert float(run(INTERRUPTED, 60)) < 8  # pieces of 256 MB, of which there are 20
+
+
+TOGETHER = f"""
+    import faulthandler, os, random, threading, time
+    import numpy as np
+    from stage3_c import activations, convolution, library, losses, matmul
+    faulthandler.dump_traceback_later({SECONDS + 40}, exit=True)
+    end, failed, counts = time.monotonic() + {SECONDS}, [], [0, 0]
+
+    def call(rng):
+        m, k, n = (rng.choice([0, 1, 2, 61, 64, 311, 313]) for _ in range(3))
+        a = np.full((m, k), 0.5, rng.choice(["f4", "f8"]))
+        b = np.full((k, n), 2.0, a.dtype)
+        try:
+            got = rng.choice([
+                lambda: matmul.matmul(a, b), lambda: matmul.matmul_tn(a.T, b), lambda: matmul.matmul_nt(a, b.T),
+            ])()
+        except ValueError:
+            assert 0 in (m, k, n), (m, k, n)
+            return
+        assert got.shape == (m, n) and (got == k).all(), (m, k, n)
+        images = np.ones((1 + m % 3, 2, 7, 5), a.dtype)
+        assert (convolution.conv2d(images, images[:1, :, :3, :3].copy(), np.zeros(1, a.dtype)) == 18).all()
+        assert losses.mean_squared_error(a, np.full((m, k), -0.5, a.dtype)) == 1
+        activations.softmax(a)
+
+    def work(seed):
+        rng = random.Random(seed)
+        try:
+            while time.monotonic() < end and not failed:
+                call(rng)
+                counts[0] += 1
+        except BaseException as error:
+            failed.append(repr(error))
+
+    def fork(seed):
+        rng = random.Random(seed)
+        while time.monotonic() < end and not failed:
+            child = os.fork()
+            if child == 0:
+                try:
+                    for _ in range(5):
+                        call(rng)
+                    os._exit(0)
+                finally:
+                    os._exit(1)
+            until = time.monotonic() + 20
+            while (ended := os.waitpid(child, os.WNOHANG))[0] == 0:
+                if time.monotonic() > until:
+                    failed.append("a child hangs")
+                    os.kill(child, 9)
+                time.sleep(0.001)
+            if ended[1] and not failed:
+                failed.append(f"a child ended with {{ended[1]}}")
+            counts[1] += 1
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(5)]
+    threads += [threading.Thread(target=fork, args=(9,))] if hasattr(os, "fork") else []
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(*counts, *failed)
+"""
+
+
+def test_threads_and_forked_children_call_it_at_once_and_none_waits_for_ever() -> None:
+    calls, forks, *failed = run(TOGETHER, SECONDS + 60).split()
+    assert failed == []
+    assert int(calls) > 50
+    assert int(forks) > 3 or not hasattr(os, "fork")
