@@ -81,7 +81,12 @@ class Settings:
             raise ValueError(f"dtype: expected float32 or float64, got {self.dtype!r}")
         if self.repeat is not None and self.repeat < 1:
             raise ValueError(f"repeat: expected at least 1, got {self.repeat}")
-        thread_settings.thread_count(self.threads)
+        count = thread_settings.thread_count(self.threads)
+        if count > usable_cores():
+            raise ValueError(
+                f"threads: {usable_cores()} cores can be used here, got {count}; more threads than cores wait for each "
+                "other, and a share of their peak would say nothing"
+            )
         self.layer_sizes()
 
     def layer_sizes(self) -> tuple[int, ...]:

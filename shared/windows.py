@@ -16,6 +16,9 @@ from typing import Any
 
 Pair = tuple[int, int]
 
+LONGEST = 2**31 - 1
+"""Rows or columns of a padded image: C and CUDA count them with whole numbers of 32 or 64 bits."""
+
 
 def pair(name: str, value: Any, smallest: int) -> Pair:
     """A whole number n as (n, n), a pair of whole numbers as it is.
@@ -39,10 +42,15 @@ def pair(name: str, value: Any, smallest: int) -> Pair:
 def output_size(function: str, image: Sequence[int], window: Pair, stride: Pair, padding: Pair = (0, 0)) -> Pair:
     """(rows, columns) of the output: (image + 2 padding - window) // stride + 1. A place that is cut off is no place.
 
-    image: (…, rows, columns). Raises ValueError where the window has no place at all.
+    image: (…, rows, columns). Raises ValueError where the window has no place at all, and for an image that padding
+    makes longer than LONGEST.
     """
     rows, columns = int(image[-2]), int(image[-1])
     padded = rows + 2 * padding[0], columns + 2 * padding[1]
+    if max(padded) > LONGEST:
+        raise ValueError(
+            f"{function}: the image {(rows, columns)} padded to {padded} is longer than {LONGEST:,} rows or columns"
+        )
     if window[0] > padded[0] or window[1] > padded[1]:
         with_padding = f" padded to {padded}" if any(padding) else ""
         raise ValueError(f"{function}: the window {window} is larger than the image {(rows, columns)}{with_padding}")

@@ -87,6 +87,9 @@ def batch_norm_backward(grad_output: Any, saved: Saved) -> tuple[Any, Vector, Ve
     training dL/dx = slope * (g - dL/dbeta / n - normalised * dL/dgamma / n). The last two terms are there because mean
     and variance depend on x; in use they do not, and dL/dx = slope * g.
     """
+    if not isinstance(saved, Saved):
+        given = type(saved).__name__
+        raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
     try:
         grad_output = as_list(grad_output)
     except (TypeError, ValueError) as error:

@@ -118,13 +118,20 @@ def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     return tuple(matrices.values())
 
 
-def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype: Any) -> Array:
-    """The array to write into: `out` after checking that it fits, or a new one."""
+def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype: Any, **inputs: Array) -> Array:
+    """The array to write into: `out` after checking that it fits, or a new one.
+
+    inputs: by name, what is read while `out` is written: it must not overlap any of them
+    """
     if out is None:
         return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.shape != shape or out.dtype != dtype:
         given = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise ValueError(f"{function}: out is {given}, expected {np.dtype(dtype)} {shape}")
+    for name, array in inputs.items():
+        # The first of the two is fast; only the second one knows that columns of one matrix lie beside each other.
+        if np.may_share_memory(out, array) and np.shares_memory(out, array):
+            raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
     return out
 
 

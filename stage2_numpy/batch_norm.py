@@ -73,7 +73,9 @@ def batch_norm(
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
     if training:
         _check_apart({"x": x, "gamma": gamma, "beta": beta, "running_mean": mean, "running_var": var})
-    out = output_like("batch_norm", out, x.shape, x.dtype)
+    out = output_like(
+        "batch_norm", out, x.shape, x.dtype, x=x, gamma=gamma, beta=beta, running_mean=mean, running_var=var
+    )
 
     lines = x.reshape(*x.shape[:2], -1)
     centred = borrow(scratch, "batch_norm centred", lines.shape, x.dtype)
@@ -103,6 +105,9 @@ def batch_norm_backward(
     training dL/dx = gamma * inverse * (g - dL/dbeta / n - normalised * dL/dgamma / n). The last two terms are there
     because mean and variance depend on x; in use they do not, and dL/dx = gamma * inverse * g.
     """
+    if not isinstance(saved, Saved):
+        given = type(saved).__name__
+        raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
     grad_output = as_floats("batch_norm_backward: grad_output", grad_output)
     if grad_output.shape != saved.shape:
         raise ValueError(
@@ -113,7 +118,7 @@ def batch_norm_backward(
         raise TypeError(
             f"batch_norm_backward: grad_output is {grad_output.dtype} but x is {dtype}; convert one of them"
         )
-    out = output_like("batch_norm_backward", out, saved.shape, dtype)
+    out = output_like("batch_norm_backward", out, saved.shape, dtype, grad_output=grad_output, x=centred)
     lines = grad_output.reshape(centred.shape)
     count = centred.size // centred.shape[1]
 

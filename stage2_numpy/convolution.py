@@ -145,7 +145,7 @@ def conv2d_backward(
     grad_bias = grad_output.sum(axis=(2, 3), out=of_images).sum(axis=0)
     if not needs_grad_input:
         return None, grad_weights, grad_bias
-    out = output_like("conv2d_backward", out, x.shape, x.dtype)
+    out = output_like("conv2d_backward", out, x.shape, x.dtype, grad_output=grad_output, x=x, weights=weights)
     return _grad_input(grad_output, weights, g, out, scratch), grad_weights, grad_bias
 
 
@@ -262,7 +262,8 @@ def _prepare(
     g = _geometry(function, x, weights, stride, padding)
     if bias.dtype != x.dtype:
         raise TypeError(f"{function}: x is {x.dtype} but bias is {bias.dtype}; convert one of them")
-    return x, weights, bias, g, output_like(function, out, (len(x), len(weights), *g.output), x.dtype)
+    out = output_like(function, out, (len(x), len(weights), *g.output), x.dtype, x=x, weights=weights, bias=bias)
+    return x, weights, bias, g, out
 
 
 def _prepare_backward(

@@ -31,7 +31,9 @@ def mean_squared_error_backward(
 ) -> Array:
     """2 (output - target) / elements."""
     outputs, targets = as_same_shape("mean_squared_error_backward", outputs=outputs, targets=targets)
-    out = output_like("mean_squared_error_backward", out, outputs.shape, outputs.dtype)
+    out = output_like(
+        "mean_squared_error_backward", out, outputs.shape, outputs.dtype, outputs=outputs, targets=targets
+    )
     np.subtract(outputs, targets, out=out)
     out *= 2.0 / outputs.size
     return out
@@ -70,7 +72,9 @@ def softmax_cross_entropy_backward(
     logits = as_matrix("softmax_cross_entropy_backward: logits", logits)
     rows, classes = logits.shape
     labels = as_labels("softmax_cross_entropy_backward", labels, rows, classes)
-    out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype), scratch)
+    out = softmax(
+        logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits), scratch
+    )
     np.subtract(out, 1, out=out, where=_is_label(labels, classes, scratch))
     out /= rows
     return out
@@ -99,7 +103,11 @@ def sigmoid_cross_entropy_backward(
 ) -> Array:
     """(sigmoid(z) - t) / elements."""
     logits, targets = as_same_shape("sigmoid_cross_entropy_backward", logits=logits, targets=targets)
-    out = sigmoid(logits, output_like("sigmoid_cross_entropy_backward", out, logits.shape, logits.dtype), scratch)
+    out = sigmoid(
+        logits,
+        output_like("sigmoid_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits, targets=targets),
+        scratch,
+    )
     out -= targets
     out /= logits.size
     return out
@@ -121,7 +129,7 @@ def hinge_backward(scores: Array, labels: Any, out: Array | None = None, scratch
     """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes."""
     scores = as_matrix("hinge_backward: scores", scores)
     labels = as_labels("hinge_backward", labels, *scores.shape)
-    out = output_like("hinge_backward", out, scores.shape, scores.dtype)
+    out = output_like("hinge_backward", out, scores.shape, scores.dtype, scores=scores)
     margins, is_label = _margins(scores, labels, scratch)
     np.greater(margins, 0, out=out)
     active = out.sum(axis=1, keepdims=True, out=borrow(scratch, "loss per row", (len(out), 1), out.dtype))

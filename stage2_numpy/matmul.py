@@ -72,7 +72,7 @@ def matmul_tn(a: Array, b: Array, out: Array | None = None) -> Array:
     a, b = _as_pair("matmul_tn", a, b)
     if a.shape[0] != b.shape[0]:
         raise ValueError(f"matmul_tn: a is {a.shape} but b is {b.shape}; a's rows must equal b's rows")
-    return np.matmul(a.T, b, out=output_like("matmul_tn", out, (a.shape[1], b.shape[1]), a.dtype))
+    return np.matmul(a.T, b, out=output_like("matmul_tn", out, (a.shape[1], b.shape[1]), a.dtype, a=a, b=b))
 
 
 def matmul_nt(a: Array, b: Array, out: Array | None = None) -> Array:
@@ -80,14 +80,14 @@ def matmul_nt(a: Array, b: Array, out: Array | None = None) -> Array:
     a, b = _as_pair("matmul_nt", a, b)
     if a.shape[1] != b.shape[1]:
         raise ValueError(f"matmul_nt: a is {a.shape} but b is {b.shape}; a's columns must equal b's columns")
-    return np.matmul(a, b.T, out=output_like("matmul_nt", out, (a.shape[0], b.shape[0]), a.dtype))
+    return np.matmul(a, b.T, out=output_like("matmul_nt", out, (a.shape[0], b.shape[0]), a.dtype, a=a, b=b))
 
 
 def _prepare_nn(a: Array, b: Array, out: Array | None) -> tuple[Array, Array, Array]:
     a, b = _as_pair("matmul", a, b)
     if a.shape[1] != b.shape[0]:
         raise ValueError(f"matmul: a is {a.shape} but b is {b.shape}; a's columns must equal b's rows")
-    return a, b, output_like("matmul", out, (a.shape[0], b.shape[1]), a.dtype)
+    return a, b, output_like("matmul", out, (a.shape[0], b.shape[1]), a.dtype, a=a, b=b)
 
 
 def _as_pair(function: str, a: Array, b: Array) -> tuple[Array, Array]:

@@ -36,8 +36,8 @@ def max_pool2d(
     a row and not W' kw kh, and the first winner of the first row is the first of the window.
     """
     x, window, step, places = _prepare("max_pool2d", x, size, stride)
-    out = output_like("max_pool2d", out, (*x.shape[:2], *places), x.dtype)
-    out_indices = output_like("max_pool2d", out_indices, out.shape, np.int64)
+    out = output_like("max_pool2d", out, (*x.shape[:2], *places), x.dtype, x=x)
+    out_indices = output_like("max_pool2d", out_indices, out.shape, np.int64, x=x)
     # A row that no window touches is not looked at.
     lines = x[:, :, : step[0] * (places[0] - 1) + window[0]]
     careful = bool(np.isnan(lines.max()))  # max passes a NaN on; without one, the comparisons need not ask for it
@@ -88,7 +88,7 @@ def max_pool2d_backward(
     grad_output = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
     indices = _checked_indices(function, indices, grad_output.shape, shape)
-    out = output_like(function, out, shape, grad_output.dtype)
+    out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output, indices=indices)
     target = out if out.flags.c_contiguous else np.empty_like(out, order="C")
     target.fill(0)
     first_of_channel = borrow(scratch, "pool first of channel", (*shape[:2], 1, 1), np.int64)
@@ -107,7 +107,7 @@ def average_pool2d(
 ) -> Array:
     """The average of each window. Same as torch.nn.functional.avg_pool2d without padding."""
     x, window, step, places = _prepare("average_pool2d", x, size, stride)
-    out = output_like("average_pool2d", out, (*x.shape[:2], *places), x.dtype)
+    out = output_like("average_pool2d", out, (*x.shape[:2], *places), x.dtype, x=x)
     out.fill(0)
     for i, j in product(range(window[0]), range(window[1])):
         out += _shifted(x, i, j, step, places)
@@ -133,7 +133,7 @@ def average_pool2d_backward(
             f"{function}: grad_output is {grad_output.shape}, expected {(*shape[:2], *places)}, "
             "the shape of average_pool2d's output"
         )
-    out = output_like(function, out, shape, grad_output.dtype)
+    out = output_like(function, out, shape, grad_output.dtype, grad_output=grad_output)
     share = borrow(scratch, "pool share", grad_output.shape, grad_output.dtype)
     np.divide(grad_output, window[0] * window[1], out=share)
     out.fill(0)

@@ -178,6 +178,9 @@ def _backward(grad_output: Array, saved: Saved, out: Array, grad_gamma: Array, g
 
 def _prepare_backward(grad_output: Any, saved: Saved) -> tuple[Array, int, int]:
     """grad_output as C reads it, the channels, and how many numbers of one image a channel has."""
+    if not isinstance(saved, Saved):
+        given = type(saved).__name__
+        raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
     function = "batch_norm_backward"
     grad_output = as_floats(f"{function}: grad_output", grad_output)
     shape, dtype = saved.x.shape, saved.x.dtype

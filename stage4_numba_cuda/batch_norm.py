@@ -85,6 +85,9 @@ def batch_norm_backward(grad_output: Array, saved: Saved, out: Array | None = No
     training dL/dx = gamma * inverse * (g - dL/dbeta / n - normalised * dL/dgamma / n). The last two terms are there
     because mean and variance depend on x; in use they do not, and dL/dx = gamma * inverse * g.
     """
+    if not isinstance(saved, Saved):
+        given = type(saved).__name__
+        raise TypeError(f"batch_norm_backward: saved is {given}, expected what batch_norm returned beside its output")
     channels = saved.x.shape[1]
     grad_gamma, grad_beta = empty((channels,), saved.x.dtype), empty((channels,), saved.x.dtype)
     return _backward(grad_output, saved, out, grad_gamma, grad_beta), grad_gamma, grad_beta

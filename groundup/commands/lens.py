@@ -10,11 +10,15 @@ import typer
 
 def lens(
     target: Annotated[
-        str, typer.Argument(help="A kernel: SCRIPT.py:KERNEL, or one of ours like tiled_16.", show_default=False)
+        str,
+        typer.Argument(
+            help="A kernel: SCRIPT.py:KERNEL, or one of ours like tiled_16 or halo_tile.", show_default=False
+        ),
     ],
     second: Annotated[str | None, typer.Argument(help="A second one, to compare.", show_default=False)] = None,
     size: Annotated[
-        str, typer.Option(help="Of our kernels: m,n,k of the product, or rows,columns; one number for all.")
+        str,
+        typer.Option(help="Of our kernels: m,n,k of the product, or rows,columns, also of images; one number for all."),
     ] = "256",
     dtype: Annotated[str, typer.Option(help="Of our kernels: float32 or float64.")] = "float32",
     launch: Annotated[int, typer.Option(help="Of a script: which launch of the kernel, from 1.")] = 1,
@@ -48,6 +52,7 @@ def lens(
       groundup lens tiled_16
       groundup lens naive coalesced --size 512 --html compared.html
       groundup lens softmax_warp --size 128,1000
+      groundup lens halo_tile --size 28             a convolution of two images of 28 by 28, 3 by 3
       groundup lens kernels.py:scale --blocks 8
       groundup lens kernels.py:scale --args "x=float32[1000] y=float32[1000]" --grid 4 --block 256
     """

@@ -128,6 +128,12 @@ def bank_remedy(access: Access, profile: Profile) -> str:
                 text = f"`cuda.shared.array({', '.join([new, *dtype])})`"
             return f"Pad the row to {rows[1] + 1}: {text} in {where}. Then a column lies in different banks."
         return f"Pad the last axis of {access.array} by one element, so that a column lies in different banks."
+    if abs(step[-1]) == 1:  # then it is not neighbours that meet, but lanes of different rows
+        return (
+            f"Neighbouring lanes use neighbouring elements, but a warp reaches several rows of {access.array}, which "
+            f"begin in banks that others use. Let a warp take its elements from one row, or pad the rows of "
+            f"{access.array} so that each begins where the one before it ended (the banks repeat after 32 words)."
+        )
     return (
         f"Neighbouring lanes are {count(abs(step[-1]))} elements apart. Let neighbouring lanes use neighbouring "
         f"elements of {access.array}: in a tree `s[t] += s[t + k]` with k from half the block down, instead of steps "

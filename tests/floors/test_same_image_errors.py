@@ -72,6 +72,15 @@ CONV2D: Mistakes = {
     "stride of three": ({"stride": (1, 1, 1)}, ValueError, "conv2d: stride: " + PAIR.format(1, (1, 1, 1))),
     "stride not whole": ({"stride": (1, 1.5)}, TypeError, "conv2d: stride: " + PAIR.format(1, (1, 1.5))),
     "negative padding": ({"padding": (0, -1)}, ValueError, "conv2d: padding: " + PAIR.format(0, (0, -1))),
+    **{
+        f"padding 2 to the {bits}": (
+            {"padding": (0, 2**bits)},
+            ValueError,
+            f"conv2d: the image (5, 4) padded to (5, {4 + 2 ** (bits + 1)}) is longer than 2,147,483,647 rows or "
+            "columns",
+        )
+        for bits in (30, 31, 63, 64, 100)
+    },
     "padding same": ({"padding": "same"}, TypeError, "conv2d: padding: " + PAIR.format(0, "'same'")),
     "window too large": (
         {"weights": ones(6, 3, 6, 2)},

@@ -17,6 +17,7 @@ from groundup import profiling
 from groundup.commands.profile import profile
 from groundup.profiling import Settings, choices
 from shared.contract import load_stage
+from shared.machine.hardware import usable_cores
 from shared.profile import worker
 from shared.profile.document import schema
 from shared.profile.roofs import Roofs
@@ -108,6 +109,7 @@ ONCE = profiling.Effort(1, 1.0)
         (("--batch", "0"), "batch: expected a whole number from 1 to 65536, got 0"),
         (("--dtype", "half"), "dtype: expected float32 or float64, got 'half'"),
         (("--threads", "none"), "threads: expected a number of at least 1, or all; got 'none'"),
+        (("--threads", str(usable_cores() + 1)), f"threads: {usable_cores()} cores can be used here, got"),
         (("--repeat", "0"), "repeat: expected at least 1, got 0"),
         (("7",), "unknown stage '7'; choose one of"),
         (("",), "stages: expected names or numbers with commas between"),

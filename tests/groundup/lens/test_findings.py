@@ -193,6 +193,20 @@ def test_a_padded_row_is_named_with_its_declaration() -> None:
     assert "Pad the row to 33: `cuda.shared.array((32, 33), float32)` in line 12" in found.remedy
 
 
+def test_rows_that_begin_in_banks_of_others_are_told_apart_from_a_stride() -> None:
+    place = made.site(0, 12, "load", "image", "image[y + i, x + j]", space="shared")
+    two_rows = [*range(16), *range(18, 34)]  # lanes 14 and 15 of the second row meet those of the first
+    access = made.shared_access(place, made.request(two_rows, columns=18), 32)
+    profile = made.profile(
+        ["@cuda.jit", "def kernel(a):", "    image[y + i, x + j]"],
+        accesses=[access],
+    )
+    (found,) = findings(profile)
+    assert found.title == "2-way bank conflict on image"
+    assert "a warp reaches several rows of image" in found.remedy
+    assert "elements apart" not in found.remedy
+
+
 def test_loads_that_repeat_are_staged_and_those_of_one_thread_kept() -> None:
     def repeated(texts: list[str]) -> str:
         accesses = [
