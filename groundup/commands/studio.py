@@ -70,8 +70,9 @@ def studio(
     if port is not None and not 0 <= port <= 65535:
         raise ValueError(f"studio: --port: expected 0 to 65535, got {port}")
     from groundup.studio.server import serve  # here, as groundup/cli.py says
+    from shared.machine.regular import real
 
-    serve(page, Path.cwd(), [path.resolve() for path in paths or []], port, not no_browser, typer.echo)
+    serve(page, Path.cwd(), [real(path) for path in paths or []], port, not no_browser, typer.echo)
 
 
 def _export(page: str, paths: list[Path], target: Path, walk: str | None) -> None:

@@ -18,9 +18,12 @@ from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from shared.contract import StageUnavailable
+
+LONGEST = 2000
+"""Characters of an error's sentence, which may repeat what was sent."""
 
 
 class Refused(Exception):
@@ -81,21 +84,26 @@ def _finite(value: Any) -> Any:
     return value
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
 async def refused(request: Request, error: Exception) -> Response:
     """The answer to a user's mistake: its sentence and notes, as `{"error": …}`."""
     if os.environ.get("GROUNDUP_TRACEBACK"):
         traceback.print_exception(error)
     sentence = "\n".join([str(error), *getattr(error, "__notes__", ())])
-    return JSONResponse({"error": sentence}, getattr(error, "status", 400))
+    return json_response({"error": _cut(sentence)}, getattr(error, "status", 400))
 
 
 async def failed(request: Request, error: Exception) -> Response:
     """The answer to a mistake of ours. The traceback goes to the terminal."""
     traceback.print_exception(error)
     sentence = (
-        f"groundup made a mistake ({type(error).__name__}: {error}); the terminal has the details. Please report it."
+        f"groundup made a mistake ({type(error).__name__}: {_cut(str(error))}); the terminal has the "
+        "details. Please report it."
     )
-    return JSONResponse({"error": sentence}, 500)
+    return json_response({"error": sentence}, 500)
 
 
 HANDLERS: dict[Any, Any] = {

@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute, Route
 from groundup.studio.answers import HANDLERS, Refused, action
 from groundup.studio.frame import HERE, PAGES, Page, document, index
 from groundup.studio.sessions import Sessions
+from shared.machine.regular import real
 
 SWEEP = 5.0
 """Seconds between two looks for sessions whose tab is gone."""
@@ -46,10 +47,9 @@ class Studio:
 
         Raises Refused where it lies neither in the studio's folder nor in a place that was named on the command line.
         """
-        asked = (self.folder / path).resolve()
-        for place in (self.folder, *self.paths):
-            if asked == place.resolve() or asked.is_relative_to(place.resolve()):
-                return asked
+        asked = real(self.folder / path)
+        if any(asked.is_relative_to(real(place)) for place in (self.folder, *self.paths)):
+            return asked
         raise Refused(f"{str(path)!r} lies outside the folders that this studio was given", 403)
 
 

@@ -6,6 +6,7 @@ longer than the memory. So every file of data is opened here.
     opened(path)               a regular file, open for reading bytes
     read(path, most)           its content, if it has at most so many bytes
     largest(most)              a limit, or the higher one that GROUNDUP_LARGEST_FILE sets
+    real(path)                 where a path leads, through all links
 
 The errors are those of `open` (an OSError with the path and the reason in its text), and ValueError for a file that is
 too long.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 from typing import BinaryIO
 
 VARIABLE = "GROUNDUP_LARGEST_FILE"
@@ -55,6 +57,12 @@ def read(path: str | os.PathLike[str], most: int) -> bytes:
     if max(length, len(content)) > most:
         raise ValueError(too_long(path, max(length, len(content)), most))
     return content
+
+
+def real(path: str | os.PathLike[str]) -> Path:
+    """Where a path leads, through all links: Path.resolve, which raises RuntimeError for a link that leads to itself,
+    where this returns the link. Opening that is refused as any missing file is."""
+    return Path(os.path.realpath(path))
 
 
 def largest(most: int) -> int:

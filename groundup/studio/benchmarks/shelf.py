@@ -128,14 +128,14 @@ class Shelf:
 
     def _yours(self) -> Iterator[Entry]:
         runs = self.folder / "runs"
-        inside = runs.resolve()
+        inside = regular.real(runs)
         number = 0
         for place, folders, files in os.walk(runs):
             depth = len(Path(place).relative_to(runs).parts)
             folders[:] = sorted(folders) if depth < DEEPEST else []
             for file in sorted(set(files).intersection(NAMES)):
                 path = Path(place) / file
-                if path.resolve().is_relative_to(inside) and number < MOST_FILES:
+                if regular.real(path).is_relative_to(inside) and number < MOST_FILES:
                     for entry in _entry(path, "yours", path.relative_to(self.folder).as_posix()):
                         number += 1
                         yield entry

@@ -7,6 +7,7 @@ convolutions both can. Of a run's checkpoints the best answers, or the last whil
 from __future__ import annotations
 
 import json
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from shared.contract import STAGE_TITLES
 from shared.data.datasets import CLASSES, SIDE
 from shared.data.normalisation import Normalisation
 from shared.layers import shortened
+from shared.machine.regular import real
 from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 from shared.training.runs import BEST, LAST
@@ -64,9 +66,9 @@ def listed(runs: Path) -> list[dict[str, str]]:
 
     Only the headers of the checkpoints are read. What is no checkpoint, or cannot answer, is left out.
     """
-    found = [(DEFAULT, SHIPPED), *sorted(_runs(runs).items(), key=lambda item: -item[1].stat().st_mtime)[:MOST]]
+    newest = sorted(_runs(runs).items(), key=lambda item: -_changed(item[1]))[:MOST]
     networks = []
-    for name, path in found:
+    for name, path in [(DEFAULT, SHIPPED), *newest]:
         about = _header(path)
         if about is not None and _fits(about):
             words = {"title": _title(about), "about": _about(about)}
@@ -127,21 +129,30 @@ def _path(runs: Path, name: Any) -> Path:
         return SHIPPED
     if isinstance(name, str) and name and (runs / name / LAST).is_file():
         path = checkpoint_of(runs / name)
-        if path.resolve().is_relative_to(runs.resolve()):
+        if real(path).is_relative_to(real(runs)):
             return path
     raise ValueError(f"network: there is no run {shortened(name)} in {runs}")
 
 
 def _runs(runs: Path) -> dict[str, Path]:
-    """Name -> checkpoint of every run; a link that leads out of the folder is left out."""
-    inside = runs.resolve()
+    """Name -> checkpoint of every run; a link that leads out of the folder, and what is no file, are left out."""
+    inside = real(runs)
     found = {}
     for depth in range(1, DEPTH + 1):
         for last in runs.glob("/".join(["*"] * depth) + f"/{LAST}"):
             path = checkpoint_of(last.parent)
-            if path.resolve().is_relative_to(inside):
+            if _changed(path) and real(path).is_relative_to(inside):
                 found[last.parent.relative_to(runs).as_posix()] = path
     return found
+
+
+def _changed(path: Path) -> float:
+    """When a regular file was written last; 0 for anything else, such as a FIFO, and for what is gone meanwhile."""
+    try:
+        facts = path.stat()
+    except OSError:
+        return 0.0
+    return facts.st_mtime if stat.S_ISREG(facts.st_mode) else 0.0
 
 
 def _header(path: Path) -> Mapping[str, Any] | None:

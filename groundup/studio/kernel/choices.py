@@ -104,9 +104,9 @@ def _makes_kernel(decorator: ast.expr) -> bool:
 def _python_files(folder: Path, named: Sequence[Path]) -> Iterator[Path]:
     for place in named:
         if place.suffix == ".py":
-            yield place.resolve()
+            yield regular.real(place)
         elif place.is_dir():
-            yield from sorted(place.resolve().glob("*.py"))
+            yield from sorted(regular.real(place).glob("*.py"))
     yield from sorted(folder.glob("*.py"))
     yield from sorted((folder / "examples").glob("*.py"))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -109,8 +108,8 @@ def _name(setting: str, value: Any, choices: Any) -> str:
 def _number(setting: str, value: Any, least: float, most: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise TypeError(f"{setting}: expected a number, got {value!r}")
-    if not (math.isfinite(value) and least <= value <= most):
-        raise ValueError(f"{setting}: expected a number from {least:g} to {most:g}, got {value:g}")
+    if not least <= value <= most:  # nor is NaN, and a whole number may be too large for a float
+        raise ValueError(f"{setting}: expected a number from {least:g} to {most:g}, got {value}")
 
 
 def _whole(setting: str, value: Any, least: int, most: int) -> None:

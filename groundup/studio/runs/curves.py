@@ -10,9 +10,11 @@ loss, the smallest and the largest of the merged records are kept beside the mea
 from __future__ import annotations
 
 import json
+import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +23,17 @@ from shared.training.step_records import StepRecord, merged, read_line
 
 MOST_POINTS = 1000
 
-MOST_BYTES = 32_000_000
+MOST_BYTES, MOST_LINES = 32_000_000, 50_000
 """Of a longer file, which no training of ours writes, lines at equal distances are read: SAMPLES of them."""
 
-SAMPLES = 4000
+SAMPLES, MOST_SAMPLED = 4000, 32_000_000
+"""Lines, and their bytes with those of the lines before, of which only the end is read."""
 
 MOST_LINE = 100_000
 """Bytes of one line; a longer one is none of ours."""
+
+MOST_LAYERS = 500
+"""Of one record; one with more is none of ours."""
 
 TAIL = 64_000
 """Bytes at the end of a file that tell how a run is doing now."""
@@ -73,34 +79,40 @@ class Steps:
         self._each = 1  # records that are merged into one point
         self._open: list[Point] = []  # of the point that is not full yet
         self._offset, self._identity = 0, (0, 0)
-        self._size = -1
+        self._size, self._lines = -1, 0
 
     def read(self) -> None:
         """Read what the file has more than the last time; all of it if it was replaced. Raises OSError."""
         stat = self.path.stat()
         identity = (stat.st_ino, stat.st_dev)
-        if identity != self._identity or stat.st_size < self._offset or stat.st_size > MOST_BYTES:
+        if identity != self._identity or stat.st_size < self._offset or self._is_long(stat.st_size):
             if (identity, stat.st_size) == (self._identity, self._size):
                 return
             self._begin()
             self._identity = identity
         self._size = stat.st_size
-        if stat.st_size > MOST_BYTES:
-            self.sampled = True
+        if not self._is_long(stat.st_size):
+            with regular.opened(self.path) as file:
+                file.seek(self._offset)
+                while self._lines <= MOST_LINES and (line := file.readline(MOST_LINE)):
+                    if not line.endswith(b"\n") and len(line) < MOST_LINE:
+                        break  # the training is about to write the rest
+                    self._offset = file.tell()
+                    self._lines += 1
+                    self._take(line)
+        if self._is_long(stat.st_size):
+            lines = self._lines
+            self._begin()
+            self._identity, self._size, self._lines, self.sampled = identity, stat.st_size, lines, True
             for line in _sampled(self.path, stat.st_size):
                 self._take(line)
-            return
-        with regular.opened(self.path) as file:
-            file.seek(self._offset)
-            while line := file.readline(MOST_LINE):
-                if not line.endswith(b"\n") and len(line) < MOST_LINE:
-                    break  # the training is about to write the rest
-                self._offset = file.tell()
-                self._take(line)
+
+    def _is_long(self, size: int) -> bool:
+        return size > MOST_BYTES or self._lines > MOST_LINES
 
     def _take(self, line: bytes) -> None:
         record = read_line(line.decode(errors="replace"))
-        if record is None:
+        if record is None or max(len(record.weights), len(record.gradients), len(record.gpu)) > MOST_LAYERS:
             self.skipped += 1
             return
         if self.points and record.step <= self.points[-1].record.step:
@@ -156,9 +168,10 @@ def epoch_columns(path: Path, steps: dict[str, Any], steps_per_epoch: int | None
     """
     epochs, skipped = read_epochs(path)
     each_th = -(-len(epochs) // MOST_POINTS)
-    total = 0.0
+    total, before = 0.0, 0
     for epoch in epochs:
-        total += epoch["seconds"] or 0.0
+        total += (epoch["seconds"] or 0.0) * max(1, epoch["epoch"] - before)  # those in between were left out
+        before = epoch["epoch"]
         epoch["time"] = total
         epoch["step"] = epoch["epoch"] * steps_per_epoch if steps_per_epoch else None
         if steps.get("step") and epoch["step"] is not None:
@@ -187,24 +200,27 @@ def read_epochs(path: Path) -> tuple[list[dict[str, Any]], int]:
 
 def _lines(path: Path) -> Iterator[str]:
     """The lines of a file, or, of a long one, some at equal distances."""
-    size = path.stat().st_size
-    if size > MOST_BYTES:
-        yield from (line.decode(errors="replace") for line in _sampled(path, size))
-        return
     with regular.opened(path) as file:
-        while line := file.readline(MOST_LINE):
-            yield line.decode(errors="replace")
+        size = os.fstat(file.fileno()).st_size
+        lines = [] if size > MOST_BYTES else list(islice(iter(lambda: file.readline(MOST_LINE), b""), MOST_LINES + 1))
+    whole = size <= MOST_BYTES and len(lines) <= MOST_LINES
+    for line in lines if whole else _sampled(path, size):
+        yield line.decode(errors="replace")
 
 
 def _sampled(path: Path, size: int) -> Iterator[bytes]:
-    """SAMPLES whole lines at equal distances, and the last one."""
+    """SAMPLES whole lines at equal distances, and the last one; fewer where the lines are very long."""
+    read = 0
     with regular.opened(path) as file:
         for i in range(SAMPLES):
             file.seek(i * size // SAMPLES)
             if i:
-                file.readline(MOST_LINE)  # the rest of the line that the place lies in
+                read += len(file.readline(MOST_LINE))  # the rest of the line that the place lies in
             if line := file.readline(MOST_LINE):
                 yield line
+            read += len(line)
+            if read > MOST_SAMPLED:
+                break
     yield from (line.encode() for line in _last_lines(path)[-1:])
 
 

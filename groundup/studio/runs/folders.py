@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from groundup.studio.answers import Refused
+from shared.machine.regular import real
 
 LAST, BEST, METRICS, STEPS, FACTS = FILES = (
     "last.safetensors",
@@ -48,8 +49,8 @@ class RunFolder:
         """A file of the run; None if it is missing, in a folder that may not be read, or a link out of the root."""
         path = self.path / name
         try:
-            return path if path.is_file() and path.resolve().is_relative_to(self.root) else None
-        except (OSError, RuntimeError):  # RuntimeError: links that lead round in a circle
+            return path if path.is_file() and real(path).is_relative_to(self.root) else None
+        except OSError:
             return None
 
     def changed(self) -> float:
@@ -70,7 +71,7 @@ class Folders:
 
     def __init__(self, folder: Path, given: Sequence[Path]) -> None:
         places = [folder / "runs", *(path if path.is_dir() else path.parent for path in given)]
-        self.roots = list(dict.fromkeys(place.resolve() for place in places))
+        self.roots = list(dict.fromkeys(real(place) for place in places))
         self._found: dict[str, RunFolder] = {}
         self._again = 0.0
         self._lock = threading.Lock()

@@ -24,6 +24,7 @@ from shared.contract import StageUnavailable, load_stage
 from shared.data.datasets import load_test
 from shared.data.normalisation import Normalisation
 from shared.machine import caches
+from shared.machine.regular import real
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 
 KEPT = 3
@@ -110,7 +111,7 @@ class Mistakes:
     """The answers of the runs that were looked at. folders: where data may be read, beside the usual places."""
 
     def __init__(self, folders: Sequence[Path]) -> None:
-        self._folders = [folder.resolve() for folder in folders]
+        self._folders = [real(folder) for folder in folders]
         self._asked: dict[tuple[str, int, int], Asking] = {}
         self._tests: dict[tuple[str, str], tuple[np.ndarray, np.ndarray]] = {}
         self._lock = threading.Lock()
@@ -187,8 +188,8 @@ class Mistakes:
         """The folder to read the data set from: a run from a stranger must not lead to just any folder."""
         if data_dir is None or name == "mnist-subset":
             return None
-        place = Path(str(data_dir)).expanduser().resolve()
-        allowed = [*self._folders, caches.data().resolve()]
+        place = real(Path(str(data_dir)).expanduser())
+        allowed = [*self._folders, real(caches.data())]
         if not any(place.is_relative_to(each) for each in allowed):
             raise ValueError(
                 f"the run was trained on data in {place}, which lies outside the folders that this studio was given; "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,8 +141,8 @@ def read_about(path: Path) -> dict[str, Any]:
 
     Raises ValueError with the end of a sentence if there is none, OSError if the file cannot be read.
     """
-    size = path.stat().st_size
     with regular.opened(path) as file:
+        size = os.fstat(file.fileno()).st_size
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or length > min(size - 8, MOST_HEADER):
             raise ValueError("it is no safetensors file, or is cut off")

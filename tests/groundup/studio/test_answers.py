@@ -24,6 +24,9 @@ def asked(request):
         "stage": StageUnavailable("stage 3 needs a compiler"),
         "gone": Refused("it is gone", 404),
         "bug": ZeroDivisionError("<img onerror=alert(1)>"),
+        "half a character": ValueError("a\udcffb"),
+        "long": ValueError("9" * 1_000_000),
+        "long bug": ZeroDivisionError("9" * 1_000_000),
     }[kind]
 
 
@@ -52,6 +55,7 @@ def server(tmp_path, monkeypatch):
         ("file", 400, "there is no such file"),
         ("stage", 400, "stage 3 needs a compiler"),
         ("gone", 404, "it is gone"),
+        ("half%20a%20character", 400, "a\udcffb"),
     ],
 )
 def test_a_users_mistake_is_a_sentence(server, kind, status, sentence):
@@ -64,6 +68,13 @@ def test_a_mistake_of_ours_asks_for_a_report(server):
     assert answer.status == 500
     assert answer.json["error"].startswith("groundup made a mistake (ZeroDivisionError: ")
     assert answer.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("kind", ["long", "long%20bug"])
+def test_a_sentence_that_repeats_what_was_sent_is_cut(server, kind):
+    answer = server.ask("GET", f"/ask?kind={kind}")
+    assert len(answer.json["error"]) < 3000
+    assert "999…" in answer.json["error"]
 
 
 def test_an_action_gets_the_object_that_was_sent(server):

@@ -21,6 +21,8 @@ from groundup.studio.playground.settings import SETS, Settings
         ({"stage": "5"}, "unknown stage '5'"),
         ({"stage": 3}, "stage: expected a name, got 3"),
         ({"learning_rate": float("nan")}, "learning_rate: expected a number from 0 to 10, got nan"),
+        ({"noise": 10**400}, "noise: expected a number from 0 to 0.5, got 1000"),
+        ({"data": "own", "points": [[10**400, 0, 0]] * 4}, "points: x of number 1: expected a number from -10 to 10"),
         ({"learning_rate": "0.1"}, "learning_rate: expected a number, got '0.1'"),
         ({"batch_size": 2.5}, "batch_size: expected a whole number, got 2.5"),
         ({"batch_size": 0}, "batch_size: expected a whole number from 1 to 1,000, got 0"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from groundup.studio.runs import curves
-from groundup.studio.runs.curves import MOST_POINTS, Steps, epoch_columns, read_epochs, seconds_left, tail
+from groundup.studio.runs.curves import MOST_POINTS, SAMPLES, Steps, epoch_columns, read_epochs, seconds_left, tail
 from shared.training.step_records import StepRecord
 
 RECORD = StepRecord(1, 1, 0.5, 1, 0.1, 0.01, 100.0, (1.0, 2.0), (0.1, 0.2), 1000, 1.5, ((0.25, 7.0),))
@@ -92,6 +92,57 @@ def test_a_line_without_an_end_is_given_up(tmp_path: Path) -> None:
     steps = Steps(path)
     steps.read()
     assert steps.columns()["step"] == []
+
+
+@pytest.mark.parametrize("line", ["\n", '{"epoch":1}\n', "[" * 90_000 + "\n"])
+def test_a_file_of_millions_of_lines_takes_little_memory(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "a file"
+    path.write_text(line * (3_000_000 // len(line)))
+    tracemalloc.start()
+    steps = Steps(path)
+    steps.read()
+    steps.read()
+    epochs, _ = read_epochs(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 12_000_000
+    assert len(epochs) <= SAMPLES + 1
+
+
+def test_a_file_of_too_many_lines_is_sampled_once_until_it_grows(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(curves, "MOST_LINES", 1000)
+    path = write(tmp_path / "steps.jsonl", records(1001))
+    steps = Steps(path)
+    steps.read()
+    assert steps.sampled
+    assert steps.columns()["step"][-1] == 1001
+    points = steps.points
+    steps.read()
+    assert steps.points is points
+    write(path, records(1002))
+    steps.read()
+    assert steps.columns()["step"][-1] == 1002
+    write(tmp_path / "new", records(3)).replace(path)
+    steps.read()
+    assert (steps.sampled, steps.columns()["step"]) == (False, [1, 2, 3])
+
+
+def test_epochs_of_which_some_are_left_out_keep_their_times(tmp_path: Path, monkeypatch) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(json.dumps({"epoch": i, "seconds": 2.0}) + "\n" for i in range(1, 5001)))
+    monkeypatch.setattr(curves, "MOST_LINES", 1000)
+    monkeypatch.setattr(curves, "SAMPLES", 100)
+    shown = epoch_columns(path, {}, None)
+    assert len(shown["epoch"]) <= 101
+    assert shown["epoch"][-1] == 5000
+    assert shown["time"] == [2.0 * epoch for epoch in shown["epoch"]]
+
+
+def test_a_record_of_more_layers_than_a_network_has_is_left_out(tmp_path: Path) -> None:
+    many = replace(records(2)[1], weights=(1.0,) * 20_000)
+    steps = Steps(write(tmp_path / "steps.jsonl", [records(2)[0], many]))
+    steps.read()
+    assert (steps.columns()["step"], steps.skipped) == ([1], 1)
 
 
 def test_a_million_records_are_opened_at_once_and_in_little_memory(tmp_path: Path, monkeypatch) -> None:
