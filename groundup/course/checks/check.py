@@ -1,8 +1,9 @@
 """One check of an answer, and what it reports.
 
-    Check    a name, and a function that compares and raises Wrong
-    Tally    counts the comparisons of a check, and reports what is being tried
-    Wrong    the first thing that is not right, in the learner's words
+    Check       a name, and a function that compares and raises Wrong
+    Question    a call whose right result another process knows: judging/examiner.py asks it when all checks have passed
+    Tally       counts the comparisons of a check, and reports what is being tried
+    Wrong       the first thing that is not right, in the learner's words
 
 A task has the checks that make sense for it, in the order of ORDER; the first that fails ends the grading. A check that
 compared nothing fails, too: a test that tests nothing must not pass.
@@ -143,11 +144,30 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Question:
+    """A call of the learner's function with arguments that are drawn when it is asked, and the right result.
+
+    call, reference, arguments: as an Exercise has them; the arguments must be of kinds that pickle can write
+    size: what the arguments are made of; the result must depend on what is drawn
+    """
+
+    call: Callable[..., Any]
+    reference: Callable[..., Any]
+    arguments: Callable[[np.random.Generator, Any], tuple[Any, ...]]
+    size: Any
+
+
+@dataclass(frozen=True)
 class Check:
-    """One step of grading. name: one of ORDER; run: compares, counts on the tally it is given, and raises Wrong."""
+    """One step of grading.
+
+    name: one of ORDER; run: compares, counts on the tally it is given, and raises Wrong
+    question: of the task; at least one of its checks has it
+    """
 
     name: str
     run: Callable[[Tally], None]
+    question: Question | None = None
 
 
 def unchanged(tally: Tally, before: Sequence[Any], after: Sequence[Any], names: Sequence[str]) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.mistakes import Mistake, cause_of_ragged, likely_cause
 from groundup.course.checks.picture import picture
 from groundup.course.checks.results import Outputs, call_by_hand, numbers, outputs, shown
@@ -157,7 +157,8 @@ def checks_of(exercise: Exercise) -> list[Check]:
         made.append(Check("way", exercise.way))
     if exercise.speed is not None:
         made.append(Check("speed", time_check(exercise.speed, exercise.call, exercise.reference, exercise.show)))
-    return [Check(each.name, _with_fresh(each.run, exercise.fresh)) for each in made]
+    question = Question(exercise.call, exercise.reference, exercise.arguments, exercise.typical)
+    return [Check(each.name, _with_fresh(each.run, exercise.fresh), question) for each in made]
 
 
 def _with_fresh(run: Callable[[Tally], None], fresh: bool) -> Callable[[Tally], None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
@@ -132,8 +132,20 @@ def prepare_nn() -> list[Check]:
                 expected=f"{(m, k, n)} and out {(m, n)}", got=f"{got} and out {out.shape}",
             )  # fmt: skip
 
+    def prepared(a: np.ndarray, b: np.ndarray) -> dict[str, Any]:
+        a, b, out, (m, k, n) = prepare(a, b)
+        return {"a": a, "b": b, "the shape of out": np.shape(out), "(M, K, N)": (m, k, n)}
+
+    question = Question(
+        call=prepared,
+        reference=lambda a, b: {
+            "a": a, "b": b, "the shape of out": (len(a), b.shape[1]), "(M, K, N)": (*a.shape, b.shape[1])
+        },
+        arguments=lambda rng, most: factors(rng, tuple(rng.integers(1, most, 3))),
+        size=9,
+    )  # fmt: skip
     made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes), ("memory", refusals)]
-    return [Check(name, run) for name, run in made]
+    return [Check(name, run, question) for name, run in made]
 
 
 def _form(array: Any) -> str:

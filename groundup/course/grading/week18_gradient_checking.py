@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally, Wrong
+from groundup.course.checks.check import Check, Question, Tally, Wrong
 from groundup.course.checks.derivatives import STEP
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
@@ -203,7 +203,14 @@ def slope() -> list[Check]:
         small = "this kink is small, and many times as large as the noise, which is LIMIT times the largest of three"
         kink(tally, "|x| / 10⁸", lambda p: abs(p) / 1e8, 0.0, "the kink is right there", small)
 
-    return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
+    question = Question(
+        call=lambda curve, at: function(CURVES[curve][1], at, CURVES[curve][1](at)),
+        reference=lambda curve, at: CURVES[curve][2](at),
+        arguments=lambda rng, curves: (int(rng.integers(curves)), float(rng.uniform(-1, 1))),
+        size=len(CURVES) - 1,  # all but the straight line, whose slope is the same everywhere
+    )
+    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes)]
+    return [Check(name, run, question) for name, run in made]
 
 
 def _beside(far: float, p: float) -> float:

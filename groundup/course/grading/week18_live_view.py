@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from groundup import live
-from groundup.course.checks.check import Check, Tally, Wrong, unchanged
+from groundup.course.checks.check import Check, Question, Tally, Wrong, unchanged
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.networks import problem
@@ -155,7 +155,19 @@ def sparkline() -> list[Check]:
         one(tally, [nan, inf], 2, "  ")
         one(tally, [-1e300, 0.0, 1e-300], 3, "▁██")
 
-    return [Check("shape", shape), Check("values", values), Check("agreement", agreement), Check("sizes", sizes)]
+    question = Question(
+        call=lambda values, width: heights(function(values, width)),
+        reference=lambda values, width: heights(line_of(values, width)),
+        arguments=lambda rng, size: (random(rng, size[0]), size[1]),
+        size=(200, 40),
+    )
+    made = [("shape", shape), ("values", values), ("agreement", agreement), ("sizes", sizes)]
+    return [Check(name, run, question) for name, run in made]
+
+
+def heights(line: str) -> list[int]:
+    """The heights of the blocks of a line, from 1; 0 for anything else."""
+    return [BLOCKS.find(character) + 1 for character in line]
 
 
 ALL_ZERO = "where the weights are all 0, the ratio is inf, or 0 if the gradient is 0, too"

@@ -2,6 +2,9 @@
 
 It writes every event to a file at once, one JSON object a line. So the events up to a crash in the learner's C are
 known. Its standard output and standard error belong to the learner's code.
+
+The learner's code can write such events itself. So the last one, "done", says only that the results are there which the
+examiner has asked for.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import json
 import linecache
 import os
+import pickle
 import sys
 import threading
 import time
@@ -20,7 +24,11 @@ from typing import Any
 from cuda_emulator.errors import KernelError
 from groundup.course import assembly, grading
 from groundup.course.checks.check import ORDER, Check, Tally, Wrong
+from groundup.course.judging import questions
 from groundup.course.judging.memory_limit import LOOK_EVERY, limit_memory
+
+WAIT = 0.002
+"""Seconds between two looks for the examiner's file."""
 
 GRACE = 5.0
 """Seconds that the parent may take to end this process, once its time is over."""
@@ -37,7 +45,8 @@ def main(argv: list[str]) -> None:
             report.write(json.dumps({"event": event, **more}) + "\n")
 
         try:
-            grade(request, assembled, tell)
+            made = grade(request, assembled, tell)
+            answer(request, made)
         except Wrong as wrong:
             tell("wrong", **_told(wrong, assembled, request["lines"]))
         except BaseException as error:  # everything that the learner's code raises is reported, SystemExit too
@@ -59,8 +68,11 @@ def end_with_parent(parent: int, seconds: float) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[..., None]) -> None:
-    """Run all checks of the task, in order, or those of the checkpoint. Raises what the first failing check raises."""
+def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[..., None]) -> list[Check]:
+    """Run all checks of the task, in order, or those of the checkpoint. Raises what the first failing check raises.
+
+    Returns the checks.
+    """
     assembly.use(assembled)
     tell("check", name="import")
     if request["task"]:
@@ -78,6 +90,22 @@ def grade(request: dict[str, Any], assembled: assembly.Assembly, tell: Callable[
         if tally.count == 0:
             raise Wrong(f"the check {check.name} compared nothing, which proves nothing")
         tell("passed", name=check.name, comparisons=tally.count)
+    return made
+
+
+def answer(request: dict[str, Any], made: list[Check]) -> None:
+    """Call the functions of the tasks that the examiner asks for, and write the results to a file.
+
+    made: the checks of the task; a checkpoint asks for other ones
+    """
+    asked = Path(request["asked"])
+    while not asked.exists():  # until it has loaded its modules; it writes an empty file if it fails
+        time.sleep(WAIT)
+    drawn = pickle.loads(asked.read_bytes() or pickle.dumps([]))
+    tasks = zip(request["examined"], drawn, strict=False)
+    checks = ((made if task == request["task"] else grading.task_checks(task), each) for task, each in tasks)
+    results = [questions.answer(questions.question_of(each), arguments) for each, arguments in checks]
+    Path(request["answered"]).write_text(json.dumps(results), encoding="utf-8")
 
 
 def check_order(made: list[Check]) -> None:

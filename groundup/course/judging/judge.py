@@ -1,7 +1,8 @@
 """Grading: prepare the files, start child.py with a limit of time and memory, and turn its report into a verdict.
 
 The learner's code can loop for ever, end the process, or crash it in C. There is a verdict in every case, and no
-process is left.
+process is left. It can also write into the report. So nothing has passed before the examiner (examiner.py) says that
+the function computes what it should.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from groundup.course.assembly import Assembly, assemble, assemble_program
+from groundup.course.judging.examination import Examination
+from groundup.course.judging.reports import events_in
 from groundup.course.judging.verdict import Verdict, verdict_of
 from groundup.course.learner.functions import FunctionMissing, is_c, lines_of, stub, stub_line
 from groundup.course.learner.project_files import solution_file
@@ -49,7 +52,7 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
             if workspace.is_stub(task) and not task.fault.shows.startswith("groundup learn check"):
                 what = f"the program is as it came; {task.fault.shows} shows what goes wrong"
                 return Verdict(False, what=what, file=file, line=place.first, stub=True)
-            return _run(workspace, assemble_program(workspace, task, folder), folder, phase, task)
+            return _run(workspace, assemble_program(workspace, task, folder), folder, phase, task, [task])
         left = stub_line(function, task.week, task.number)
         if left:
             line = place.first + left - 1
@@ -62,7 +65,7 @@ def judge(workspace: Workspace, task: Task) -> Verdict:
         assembly = assemble(workspace, [task], folder)
     except FunctionMissing as missing:
         return Verdict(False, "import", what=str(missing), cause=_where_it_went(missing, task), file=file)
-    return _run(workspace, assembly, folder, phase, task)
+    return _run(workspace, assembly, folder, phase, task, [task])
 
 
 def _where_it_went(missing: FunctionMissing, task: Task) -> str:
@@ -82,16 +85,21 @@ def judge_checkpoint(workspace: Workspace, phase: Phase) -> Verdict:
         assembly = assemble(workspace, mine, folder, training=True)
     except FunctionMissing as missing:
         return Verdict(False, "import", what=str(missing))
-    return _run(workspace, assembly, folder, phase, None)
+    of_the_phase = [task for task in mine if workspace.course.phase_of(task) is phase]
+    return _run(workspace, assembly, folder, phase, None, of_the_phase)
 
 
-def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, task: Task | None) -> Verdict:
+def _run(
+    workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, task: Task | None, examined: Sequence[Task]
+) -> Verdict:
+    """task: None for the phase's checkpoint; examined: the tasks whose functions have to compute what they should"""
     folder.mkdir(parents=True, exist_ok=True)
     seconds = _seconds() or phase.seconds * (1 if task else 10)
     with tempfile.TemporaryDirectory(prefix="groundup-learn-") as scratch:
         report, request = Path(scratch) / "report.jsonl", Path(scratch) / "request.json"
         report.touch()
         place = workspace.place(task) if task else None
+        examination = Examination([each.id for each in examined], Path(scratch))
         asked = {
             "lines": [place.first, place.last] if place else [0, 0],
             "task": task.id if task else "",
@@ -100,6 +108,9 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
             "assembly": str(assembly.save(folder)),
             "report": str(report),
             "seconds": seconds,
+            "examined": examination.tasks,
+            "asked": str(examination.asked),
+            "answered": str(examination.answered),
         }
         request.write_text(json.dumps(asked), encoding="utf-8")
         (Path(scratch) / "empty").mkdir()
@@ -108,10 +119,11 @@ def _run(workspace: Workspace, assembly: Assembly, folder: Path, phase: Phase, t
         limit = seconds
         if sys.platform == "linux":
             child, limit = guarded(child, seconds, phase.megabytes + OWN_MEGABYTES, report), seconds + GRACE
-        code, printed = run_limited(child, Path(scratch) / "empty", limit)
-        took = time.perf_counter() - start
-        events = [json.loads(line) for line in report.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
-    return verdict_of(events, code, assembly.told(printed), seconds, took)
+        with examination:
+            code, printed = run_limited(child, Path(scratch) / "empty", limit)
+            took = time.perf_counter() - start
+            verdict = verdict_of(events_in(report), code, assembly.told(printed), seconds, took)
+            return examination.confirmed(verdict) if verdict.passed else verdict
 
 
 def guarded(command: Sequence[str], seconds: float, megabytes: int, report: Path) -> list[str]:

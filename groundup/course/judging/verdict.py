@@ -55,6 +55,7 @@ class Verdict:
 
 
 def verdict_of(events: list[dict[str, Any]], code: int | None, printed: str, limit: float, took: float) -> Verdict:
+    """What the child process says of itself. Its pass counts only when the examiner confirms it."""
     passed = tuple((each["name"], each["comparisons"]) for each in events if each["event"] == "passed")
     check = next((each["name"] for each in reversed(events) if each["event"] == "check"), "import")
     trying = next((each["text"] for each in reversed(events) if each["event"] == "trying"), "")
