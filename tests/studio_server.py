@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KEY = "the-key-of-the-tests"
+KEY, ONCE = "the-key-of-the-tests", "the-key-of-the-browser"
 
 
 @dataclass
@@ -109,7 +109,7 @@ def running(folder: Path, paths: list[Path] | None = None, first: str = "") -> I
     from groundup.studio.server import listen, made
 
     studio, listening, ready = Studio(folder, paths or [], first), listen(0), threading.Event()
-    server = made(studio, listening, KEY, ready.set)
+    server = made(studio, listening, KEY, ready.set, ONCE)
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
     thread.start()
     assert ready.wait(30), "the studio did not start"

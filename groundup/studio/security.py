@@ -5,7 +5,8 @@ studio answers only requests
 - that name it as their host: a foreign name that leads to 127.0.0.1 (DNS rebinding) is refused;
 - that come from its own pages, where the browser says where they come from (Origin, Sec-Fetch-Site);
 - that carry its key: the address that is printed at the start has it, and the browser keeps it in a cookie that
-  scripts cannot read. The key is new at every start;
+  scripts cannot read. The key is new at every start. A browser that the studio opens gets another key, which opens the
+  door once: the command line of a browser can be read by every user of the machine, for as long as it runs;
 - that are small: a body of more than MOST_BYTES is not read to its end.
 
 The headers of every answer tell the browser to run no script but the studio's files, to load nothing from elsewhere,
@@ -56,13 +57,14 @@ class Guard:
 
     port: of the studio, which its Host header names
     key: the secret of this start
+    once: another one, in an address only, with which the first who comes gets the key; "" for none
     """
 
-    def __init__(self, app: ASGIApp, port: int, key: str) -> None:
+    def __init__(self, app: ASGIApp, port: int, key: str, once: str = "") -> None:
         self.app = app
         self.hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self.cookie = f"groundup-studio-{port}"  # cookies do not know ports: two studios need two names
-        self.key = key
+        self.key, self.once = key, once
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the request, or refuse it."""
@@ -108,7 +110,7 @@ class Guard:
         if any(self._is_key(value) for value in _cookies(scope, self.cookie)):
             return None
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["method"] == "GET" and any(name == "token" and self._is_key(value) for name, value in query):
+        if scope["method"] == "GET" and any(name == "token" and self._opens(value) for name, value in query):
             rest = urlencode([(name, value) for name, value in query if name != "token"])
             path = "/" + scope["path"].lstrip("/")  # never //elsewhere, which would be another host
             answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
@@ -119,6 +121,12 @@ class Guard:
             "Open the whole address that `groundup studio` printed in its terminal.\n",
             401,
         )
+
+    def _opens(self, value: str) -> bool:
+        if self.once and hmac.compare_digest(value.encode("utf-8", "replace"), self.once.encode()):
+            self.once = ""
+            return True
+        return self._is_key(value)
 
     def _is_key(self, value: str) -> bool:
         return hmac.compare_digest(value.encode("utf-8", "replace"), self.key.encode())

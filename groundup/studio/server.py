@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import secrets
+import signal
 import socket
 import sys
 import threading
+import time
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import uvicorn
@@ -20,6 +23,9 @@ from groundup.studio.security import Guard
 PORT = 8484
 TRIES = 20
 """Ports from PORT on that are tried, when no port is asked for."""
+
+PATIENCE = 2.0
+"""Seconds at the end for what still computes an answer, which nobody will get."""
 
 
 class Server(uvicorn.Server):
@@ -37,16 +43,16 @@ class Server(uvicorn.Server):
             self.ready()
 
     def handle_exit(self, sig: int, frame: object) -> None:
-        """Ctrl-C or SIGTERM: streams end by themselves, and so does what waits for a session's process, so that no
-        connection has to be cut."""
+        """Ctrl-C, SIGTERM or SIGHUP: streams end by themselves, and so does what waits for a session's process, so that
+        no connection has to be cut."""
         self.studio.ending.set()
         threading.Thread(target=self.studio.sessions.close_all, daemon=True).start()
         super().handle_exit(sig, frame)  # type: ignore[arg-type]
 
 
-def made(studio: Studio, listening: socket.socket, key: str, ready: Callable[[], None]) -> Server:
-    """A server on this socket, which answers who has the key."""
-    guarded = Guard(application(studio), listening.getsockname()[1], key)
+def made(studio: Studio, listening: socket.socket, key: str, ready: Callable[[], None], once: str = "") -> Server:
+    """A server on this socket, which answers who has the key, or is the first to come with the key `once`."""
+    guarded = Guard(application(studio), listening.getsockname()[1], key, once)
     config = uvicorn.Config(
         guarded,
         lifespan="on",
@@ -92,24 +98,56 @@ def serve(
     say: told the address
     """
     studio = Studio(folder, paths, page)
-    key = secrets.token_urlsafe(24)
+    key, once = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     listening = listen(port)
-    address = f"http://127.0.0.1:{listening.getsockname()[1]}/{page}?token={key}"
+    address = f"http://127.0.0.1:{listening.getsockname()[1]}/{page}?token="
 
     def ready() -> None:
-        say(f"The studio is at {address}\nIt answers only this machine. Ctrl-C ends it.")
+        say(f"The studio is at {address}{key}\nIt answers only this machine. Ctrl-C ends it.")
         if browser and has_browser():
             # A browser may take seconds to start, or stay in the foreground.
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(address + once,), daemon=True).start()
 
-    server = made(studio, listening, key, ready)
+    server = made(studio, listening, key, ready, once)
     try:
-        server.run(sockets=[listening])
+        with _ended_with_the_terminal(server):
+            server.run(sockets=[listening])
     except KeyboardInterrupt:  # uvicorn raises Ctrl-C once more, after it has ended everything
         pass
     finally:
         listening.close()
-    say("The studio has ended.")
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        say("The studio has ended.")
+    _end_what_computes()
+
+
+@contextlib.contextmanager
+def _ended_with_the_terminal(server: Server) -> Iterator[None]:
+    """A terminal that is closed ends the server as Ctrl-C does, unless `nohup` has asked for the contrary."""
+    hangup = getattr(signal, "SIGHUP", None)
+    heard = hangup is not None and threading.current_thread() is threading.main_thread()
+    if hangup is None or not heard or signal.getsignal(hangup) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(hangup, server.handle_exit)
+    try:
+        yield
+    finally:
+        signal.signal(hangup, signal.SIG_DFL)
+
+
+def _end_what_computes() -> None:
+    """Wait a little for threads that still compute, and end the process without those that take longer: Python would
+    wait for them, and stage 1 can take minutes for what was asked of it."""
+    last = time.monotonic() + PATIENCE
+    left = [each for each in threading.enumerate() if not each.daemon and each is not threading.current_thread()]
+    with contextlib.suppress(KeyboardInterrupt):
+        for each in left:
+            each.join(max(0.0, last - time.monotonic()))
+    if any(each.is_alive() for each in left):
+        with contextlib.suppress(OSError):
+            sys.stdout.flush()
+        os._exit(0)
 
 
 def has_browser() -> bool:

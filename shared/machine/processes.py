@@ -3,6 +3,7 @@
     run          starts a program, waits for its end and returns what it printed
     output_of    the same for a quick question to the system: its answer, or None
     start        starts a program and returns at once, for a caller that talks with it; `end` ends it
+    end_with_input, end_own_group    for such a program: how it ends with the process that started it
 
 A child leads a process group of its own. So a Ctrl-C in the terminal reaches this process alone, and this process can
 kill the child together with everything that the child started, even where the child itself has already ended. (Windows
@@ -147,6 +148,25 @@ def end(child: subprocess.Popen[Any], patience: float = 0.0) -> None:
     _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(UNTIL_KILLED)
+
+
+def end_with_input() -> None:
+    """In a child that `start` started with a pipe as its input: end with its group when the input ends, because the
+    process that holds the other end of the pipe has ended, even where it was killed. Returns at once."""
+
+    def wait() -> None:
+        while os.read(0, 1 << 12):  # without sys.stdin, whose lock Python wants when it ends
+            pass
+        end_own_group()
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def end_own_group() -> None:
+    """In a child that `start` started: end this process at once, with every process of its group."""
+    if sys.platform != "win32" and os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(0)
 
 
 def own_group(platform: str) -> dict[str, Any]:

@@ -51,7 +51,7 @@ class Workspace:
         return self.folder / BUILT
 
     def text(self, file: str) -> str:
-        """The learner's text of a file. Raises ValueError if the file is missing or is not UTF-8."""
+        """The learner's text of a file. Raises ValueError if the file is missing, no regular file, or not UTF-8."""
         path = self.folder / file
         try:
             content = regular.read(path, MOST_BYTES)
@@ -60,6 +60,8 @@ class Workspace:
         except FileNotFoundError:
             fix = "groundup learn start brings back files that are missing, and touches no other"
             raise ValueError(f"{path} is not there any more; {fix}") from None
+        except OSError as error:  # a folder or a FIFO of this name, or a file that may not be read
+            raise ValueError(str(error)) from None
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8 text: {error}; save it as UTF-8") from None
 

@@ -51,7 +51,7 @@ def task_of(found: Workspace, name: str | None) -> Task:
 
 def progress(found: Workspace) -> dict[str, Any]:
     """Every phase, week and task with its state, and how many have passed."""
-    with contextlib.suppress(ValueError):  # another program writes progress.toml just now
+    with contextlib.suppress(ValueError, OSError):  # another program writes progress.toml just now
         found.record = record_file.load(found.folder / record_file.NAME)
     states = {task.id: state(found, task) for task in [*found.course.tasks, *found.course.cases]}
     passed = sum(states[task.id].startswith("passed") for task in found.course.tasks)

@@ -2,7 +2,8 @@
 
 It prints one JSON object: the verdict, what follows from it, and, where the check of memory fails, what the lens says.
 It grades as `groundup learn check` does, so the learner's code runs in a process of its own below this one, within its
-limits. When the page ends this process, that one sees it, and ends, too.
+limits. When the page ends this process, that one sees it, and ends, too. This process ends with the studio, which holds
+the other end of its input.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from groundup.course.manifest import Task, course
 from groundup.course.rules.passing import ends_a_phase, grade
 from shared.bench.records.results import as_json_line
 from shared.contract import STAGES
+from shared.machine import processes
 
 
 def graded(folder: Path, task: Task) -> dict[str, Any]:
@@ -61,4 +63,5 @@ def lens(workspace: Workspace, task: Task, line: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    processes.end_with_input()
     print(as_json_line(graded(Path(sys.argv[1]), course().task(sys.argv[2]))))

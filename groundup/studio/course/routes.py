@@ -39,7 +39,7 @@ def routes(studio: Studio) -> list[Route]:
 
         try:
             found = desk.workspace(studio.folder)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             return {"folder": None, "said": str(error), "where": str(studio.folder)}
         return {"folder": str(found.folder), "progress": desk.progress(found)}
 

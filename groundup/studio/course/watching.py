@@ -33,7 +33,8 @@ class Watch:
         self.workspace, self.task = workspace, task
         self.latest = Latest()
         self._seen: str | None = None
-        self._unreadable = ""
+        self._unreadable = self._failure = ""
+        self._progress: dict[str, Any] | None = None
         self._child: tuple[subprocess.Popen[bytes], IO[bytes]] | None = None
         self._number = 0
         self._lock = threading.Lock()
@@ -62,7 +63,11 @@ class Watch:
     def _run(self) -> None:
         while not self._ended.is_set():
             with self._lock:
-                self._look()
+                try:
+                    self._look()
+                    self._failure = ""
+                except Exception as error:  # a thread that died would leave the page waiting for ever
+                    self._fail(error)
             self._ended.wait(LOOK_EVERY)
 
     def _look(self) -> None:
@@ -76,23 +81,28 @@ class Watch:
             return
         if text != self._seen or self._unreadable:
             self._cancel()
-            self._seen, self._unreadable = text, ""
+            shown = self._shown()
             self._start()
-            self._tell("checking")
+            self._seen, self._unreadable = text, ""
+            self._put("checking", shown)
         elif self._child is not None and self._child[0].poll() is not None:
             self._finish(*self._child)
 
     def _start(self) -> None:
         command = [sys.executable, "-P", "-m", "groundup.studio.course.grading"]
-        output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _cancel
+        output = tempfile.TemporaryFile()  # noqa: SIM115 - closed by _cancel, or below
         variables = processes.finding_our_packages(os.environ) | {"PYTHONIOENCODING": "utf-8"}
-        child = processes.start(
-            [*command, str(self.workspace.folder), self.task.id],
-            variables=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+        try:
+            child = processes.start(
+                [*command, str(self.workspace.folder), self.task.id],
+                variables=variables,
+                stdin=subprocess.PIPE,  # it ends when the studio does, however that ends
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        except OSError:
+            output.close()
+            raise
         self._child = child, output
 
     def _finish(self, child: subprocess.Popen[bytes], output: IO[bytes]) -> None:
@@ -111,17 +121,26 @@ class Watch:
             self._child = None
             processes.end(child)
             output.close()
+            assert child.stdin is not None
+            child.stdin.close()
+
+    def _fail(self, error: Exception) -> None:
+        """Say what went wrong, once, and begin anew with the next look."""
+        self._cancel()
+        self._seen, said = None, f"this task cannot be watched now: {error or type(error).__name__}"
+        if said != self._failure:
+            self._failure = said
+            shown = {"place": str(self.workspace.folder / self.task.file), "progress": self._progress}
+            self._put("failed", {**shown, "source": {"said": said, "first": 0, "lines": []}, "said": said})
 
     def _tell(self, state: str, **more: Any) -> None:
+        self._put(state, {**self._shown(), **more})
+
+    def _shown(self) -> dict[str, Any]:
+        self._progress = progress(self.workspace)
+        shown = {"place": place(self.workspace, self.task), "source": source(self.workspace, self.task)}
+        return {**shown, "progress": self._progress}
+
+    def _put(self, state: str, more: dict[str, Any]) -> None:
         self._number += 1
-        self.latest.put(
-            {
-                "number": self._number,
-                "state": state,
-                "task": self.task.id,
-                "place": place(self.workspace, self.task),
-                "source": source(self.workspace, self.task),
-                "progress": progress(self.workspace),
-                **more,
-            }
-        )
+        self.latest.put({"number": self._number, "state": state, "task": self.task.id, **more})

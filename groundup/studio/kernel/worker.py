@@ -2,7 +2,7 @@
 
 It reads requests from its standard input and writes the answers to its standard output, one JSON object a line. What
 the kernel's script prints goes to standard error. When the input ends, because the studio has, the process ends, too,
-whatever it is doing.
+whatever it is doing, with what the script has started.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import Any
 from cuda_emulator.errors import KernelError
 from groundup.scripts import ScriptFailed
 from shared.contract import StageUnavailable
+from shared.machine import processes
 
 MEGABYTES = 2000
 """That a script or a learner's kernel may take beyond what the process holds at its beginning."""
@@ -51,7 +52,7 @@ def _requests(given: Any) -> queue.Queue[str | None]:
     def read() -> None:
         for line in given:
             lines.put(line)
-        os._exit(0)
+        processes.end_own_group()
 
     threading.Thread(target=read, daemon=True).start()
     return lines

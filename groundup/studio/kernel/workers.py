@@ -24,6 +24,9 @@ SECONDS = {"open": 60.0, "walk": 30.0, "race": 60.0, "verdicts": 120.0}
 MOST_PRINTED = 4000
 """Characters of what a script printed, the last ones."""
 
+MOST_ANSWERED = 1 << 26
+"""Characters of an answer: a walk of a large block has some millions."""
+
 
 class Worker:
     """One child process. Every method may be called by any thread; one question is asked at a time."""
@@ -42,6 +45,7 @@ class Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
+            errors="replace",
         )
         self._lock = threading.Lock()
         self._printed: deque[str] = deque(maxlen=400)
@@ -72,14 +76,14 @@ class Worker:
                 assert self._child.stdout is not None
                 self._child.stdin.write(json.dumps(request) + "\n")
                 self._child.stdin.flush()
-                line = self._child.stdout.readline()
+                line = self._child.stdout.readline(MOST_ANSWERED)
             except (OSError, ValueError):
                 line = ""
             finally:
                 late.cancel()
         try:
-            answer: dict[str, Any] = json.loads(line)
-        except ValueError:
+            answer: dict[str, Any] = dict(json.loads(line))
+        except (ValueError, TypeError, RecursionError):  # a script can write into the answers, too
             self.close()
             raise ValueError(_why(not over.is_set(), seconds)) from None
         if "error" in answer:
@@ -107,8 +111,8 @@ class Worker:
     def _read_printed(self) -> None:
         assert self._child.stderr is not None
         with contextlib.suppress(ValueError, OSError):
-            for line in self._child.stderr:
-                self._printed.append(line[:MOST_PRINTED])
+            while part := self._child.stderr.readline(MOST_PRINTED):  # a line need not end
+                self._printed.append(part)
 
 
 def _why(in_time: bool, seconds: float) -> str:

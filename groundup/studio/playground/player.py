@@ -17,6 +17,9 @@ FRAME = 1 / 66
 FASTEST = 1000
 """Steps of one picture at most."""
 
+LONGEST_STEP = 5.0
+"""Seconds for which the end of a training waits for the step that it is in: one of stage 1 can take longer."""
+
 REMEMBERED = 400
 """Points of the curves; when there are more, every second one is dropped."""
 
@@ -55,10 +58,13 @@ class Player:
             return {**scene(self._playground), "picture": self._picture(), "curves": list(self._curves)}
 
     def step(self, count: int = 1) -> Picture:
-        """Take this many steps and stay there."""
+        """Take this many steps and stay there; fewer if the training is closed meanwhile."""
         self.pause()
         with self._lock:
-            self._playground.step(min(max(1, count), FASTEST))
+            for _ in range(min(max(1, count), FASTEST)):
+                self._playground.step()
+                if self._closed:
+                    break
             return self._remembered()
 
     def run(self, speed: int = 1) -> Picture:
@@ -105,12 +111,12 @@ class Player:
                 self._seen.clear()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, after the step that it is in."""
         self._closed = True
         self._going.set()
         self._seen.set()
         if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            self._thread.join(LONGEST_STEP)
 
     def _play(self) -> None:
         due = time.monotonic()

@@ -48,6 +48,17 @@ def answered(port, path):
     return answer.status, answer.getheader("location")
 
 
+def children_of(process):
+    """The numbers of the processes that it has started."""
+    asked = ["ps", "-o", "pid=", "--ppid", str(process.pid)]
+    return subprocess.run(asked, capture_output=True, text=True).stdout.split()
+
+
+def all_ended(children):
+    left = subprocess.run(["ps", "-o", "stat=", "-p", ",".join(children)], capture_output=True, text=True)
+    return all(state.startswith("Z") for state in left.stdout.split())
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
 def test_it_answers_at_the_address_that_it_prints_until_it_is_ended(started, end):
     process, address = started("--port", "0")
@@ -57,6 +68,65 @@ def test_it_answers_at_the_address_that_it_prints_until_it_is_ended(started, end
     assert process.returncode == (0 if end == signal.SIGINT else -signal.SIGTERM)
     assert err == ""
     assert out == ("The studio has ended.\n" if end == signal.SIGINT else "")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_a_terminal_that_is_closed_ends_it_with_its_processes(started):
+    process, _ = started("kernel", "--port", "0")  # which starts its process at once
+    children = children_of(process)
+    assert children
+    process.stdout.close()
+    process.send_signal(signal.SIGHUP)
+    assert process.wait(20) == 0
+    assert process.stderr.read() == ""
+    assert all_ended(children)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
+def test_nohup_keeps_it(started):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        process, address = started("--port", "0")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert answered(address[1], address[2]) == (303, "/")
+
+
+def test_nobody_waits_for_a_computation_at_the_end():
+    script = (
+        "import threading, time\n"
+        "from groundup.studio import server\n"
+        "server.PATIENCE = 0.1\n"
+        "threading.Thread(target=time.sleep, args=(60,)).start()\n"
+        "print('told')\n"
+        "server._end_what_computes()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "told\n", "")
+
+
+def test_a_browser_is_given_another_key_than_the_one_that_is_printed(monkeypatch, tmp_path):
+    from groundup.studio import server
+
+    told, opened = [], []
+
+    class NeverRuns(server.Server):
+        def run(self, sockets=None):
+            self.ready()
+
+    monkeypatch.setattr(server, "Server", NeverRuns)
+    monkeypatch.setattr(server, "has_browser", lambda: True)
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    server.serve("digits", tmp_path, [], 0, True, told.append)
+    printed = re.search(r"http://127\.0\.0\.1:\d+/digits\?token=(\S+)", told[0])
+    until = time.monotonic() + 10
+    while not opened and time.monotonic() < until:
+        time.sleep(0.01)
+    assert opened[0].partition("=")[0] == printed[0].partition("=")[0]
+    assert opened[0].partition("=")[2] != printed[1]
+    assert len(opened[0]) == len(printed[0])
 
 
 def test_ctrl_c_ends_it_while_a_page_listens(started):
@@ -80,18 +150,13 @@ def test_ctrl_c_in_the_middle_of_a_computation_is_quiet_and_leaves_no_process(st
     asked = {"session": session, "target": {"kind": "project", "name": "tiled_16", "size": [64, 64, 64]}}
     connection.request("POST", "/api/kernel/open", json.dumps(asked), headers)  # its process takes seconds to begin
     time.sleep(0.5)
-    children = subprocess.run(
-        ["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True
-    ).stdout.split()
+    children = children_of(process)
     assert children
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=20)
     connection.close()
     assert (process.returncode, err, out) == (0, "", "The studio has ended.\n")
-    left = subprocess.run(
-        ["ps", "-o", "stat=", "-p", ",".join(children)], capture_output=True, text=True
-    ).stdout.split()
-    assert all(state.startswith("Z") for state in left)
+    assert all_ended(children)
 
 
 def test_two_studios_take_two_ports(started):

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from groundup.studio.security import MOST_BYTES
-from tests.studio_server import KEY
+from tests.studio_server import KEY, ONCE
 
 
 def test_the_key_in_the_address_becomes_a_cookie_that_scripts_cannot_read(studio_server):
@@ -27,6 +27,19 @@ def test_without_the_key_nothing_is_answered(studio_server, key, path):
     answer = studio_server.ask("GET", path, key=key)
     assert answer.status == 401
     assert b"Open the whole address that `groundup studio` printed" in answer.body
+
+
+def test_the_key_on_a_browsers_command_line_opens_the_door_once(studio_server):
+    assert studio_server.ask("GET", "/", key=ONCE).status == 401  # it is no cookie
+    answer = studio_server.ask("GET", f"/digits?token={ONCE}", key=None)
+    assert (answer.status, answer.headers["location"]) == (303, "/digits")
+    assert f"groundup-studio-{studio_server.port}={KEY}" in answer.headers["set-cookie"]
+    again = studio_server.ask("GET", f"/digits?token={ONCE}", key=None)
+    assert again.status == 401
+    assert "set-cookie" not in again.headers
+    for empty in ("token=", "token", ""):
+        assert studio_server.ask("GET", f"/?{empty}", key=None).status == 401
+    assert studio_server.ask("GET", f"/?token={KEY}", key=None).status == 303
 
 
 def test_a_wrong_key_in_the_address_is_refused_and_kept_nowhere(studio_server):

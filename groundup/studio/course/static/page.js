@@ -54,7 +54,7 @@ function hints(found, last) {
 /** A value of the watch: everything that is shown of the task now. */
 function shown(value) {
   if (value.task !== state.task) return;
-  state.progress = value.progress;
+  state.progress = value.progress ?? state.progress;
   state.last = value;
   at("place").textContent = value.place;
   replace(at("source"), source(value.source, value.verdict && !value.verdict.passed && !value.verdict.stub ? value.verdict.line : 0));

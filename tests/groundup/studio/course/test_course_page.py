@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import pytest
 from groundup.course.faults import places
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
+from groundup.course.judging.warden import descendants
 from groundup.course.learner.finding import DEFAULT, opened
 from groundup.course.learner.project_files import program
 from groundup.course.learner.record import NAME
@@ -226,3 +228,100 @@ def test_a_failed_check_of_memory_has_the_lenss_pictures(learner: Workspace) -> 
     first = found["lens"]["pictures"][0]
     assert f"line {found['verdict']['line']}" in first["name"]
     assert first["svg"].startswith("<svg xmlns")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no FIFOs")
+def test_whatever_takes_the_place_of_the_file_is_a_sentence_and_its_return_is_graded(learner: Workspace) -> None:
+    path = learner.folder / FIRST.file
+    text = path.read_bytes()
+    watch = Watch(learner, FIRST)
+    seen = Seen(watch)
+
+    def is_loop() -> None:
+        path.symlink_to(path.name)
+
+    try:
+        done = seen.until(lambda value: value["state"] == "done")
+        number = done["number"]
+        for put in (path.mkdir, lambda: os.mkfifo(path), is_loop, lambda: path.symlink_to("/dev/zero")):
+            path.rmdir() if path.is_dir() else path.unlink()
+            put()
+            told = seen.until(lambda value, after=number: value["state"] == "unreadable" and value["number"] > after)
+            assert path.name in told["said"]
+            assert told["progress"]["tasks"] == done["progress"]["tasks"]
+            number = told["number"]
+        path.unlink()
+        path.write_bytes(text)
+        seen.until(lambda value: value["state"] == "done" and value["number"] > number)
+    finally:
+        watch.close()
+
+
+def test_what_goes_wrong_in_a_watch_is_told_once_and_it_goes_on(learner: Workspace, monkeypatch: Any) -> None:
+    calls = []
+
+    def fail(*given: Any, **more: Any) -> Any:
+        calls.append(given)
+        raise OSError(24, "Too many open files")
+
+    watch = Watch(learner, FIRST)
+    seen = Seen(watch)
+    try:
+        done = seen.until(lambda value: value["state"] == "done")
+        monkeypatch.setattr(processes, "start", fail)
+        watch.again()
+        failed = seen.until(lambda value: value["state"] == "failed")
+        assert "cannot be watched now: [Errno 24] Too many open files" in failed["said"]
+        assert failed["progress"]["tasks"] == done["progress"]["tasks"]
+        for _ in range(100):
+            if len(calls) > 2:
+                break
+            time.sleep(0.1)
+        assert watch.latest._value["number"] == failed["number"]
+        monkeypatch.undo()
+        seen.until(lambda value: value["state"] == "done" and value["number"] > failed["number"])
+    finally:
+        watch.close()
+
+
+def test_a_fifo_in_place_of_the_progress_is_a_sentence(studio_server: Any, learner: Workspace) -> None:
+    (learner.folder / NAME).unlink(missing_ok=True)
+    os.mkfifo(learner.folder / NAME)
+    assert f"{NAME} is a FIFO" in studio_server.get("/api/course/begin")["said"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nobody adopts what a killed process leaves")
+def test_a_grading_ends_with_a_studio_that_is_killed(learner: Workspace) -> None:
+    write(learner, FIRST, "    return c", "    while True: pass")
+    script = (
+        "import sys, time\n"
+        "from pathlib import Path\n"
+        "from groundup.course.learner.finding import opened\n"
+        "from groundup.course.manifest import course\n"
+        "from groundup.studio.course.watching import Watch\n"
+        "watch = Watch(opened(Path(sys.argv[1]), course()), course().task('1.1'))\n"
+        "while watch._child is None: time.sleep(0.01)\n"
+        "print(watch._child[0].pid, flush=True)\n"
+        "time.sleep(600)\n"
+    )
+    variables = processes.finding_our_packages(os.environ)
+    with subprocess.Popen(
+        [sys.executable, "-c", script, str(learner.folder)], stdout=subprocess.PIPE, text=True, env=variables
+    ) as studio:
+        assert studio.stdout is not None
+        grading = int(studio.stdout.readline())
+        time.sleep(1.0)  # the learner's process begins
+        below = [grading, *descendants(grading)]
+        studio.kill()
+    until = time.monotonic() + 10
+    while any(map(runs, below)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert [each for each in below if runs(each)] == []
+
+
+def runs(process: int) -> bool:
+    """Whether the process is there and is no zombie that nobody has asked for."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
