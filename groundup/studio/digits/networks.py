@@ -26,8 +26,8 @@ from shared.numbers import percent, plural
 from shared.training.checkpoints import Checkpoint, load_checkpoint
 from shared.training.runs import BEST, LAST
 
-DEFAULT = "default"
-"""The name of the network that ships."""
+DEFAULT = "/shipped"
+"""The name of the network that ships. No run can have it: a run's name, counted from runs/, begins with no slash."""
 
 SHIPPED = Path(__file__).with_name("network.safetensors")
 

@@ -64,4 +64,6 @@ def routes(studio: Studio) -> list[BaseRoute]:
 
 
 def _name(request: Request) -> str:
-    return request.query_params.get("name", "default")
+    from groundup.studio.digits import networks
+
+    return request.query_params.get("name", networks.DEFAULT)

@@ -84,9 +84,10 @@ class Playground:
         If it raises an error, the training is as it was.
         """
         if settings.goes_on_from(self.settings):
-            stage, state = load_stage(settings.stage), self.state()
+            stage, state, gradients = load_stage(settings.stage), self.state(), self.gradients()
             self.settings = settings
             self._install(stage, state)
+            self._last_gradients = gradients
             return True
         other = Playground(settings)
         self.__dict__.update(other.__dict__)
@@ -112,7 +113,12 @@ class Playground:
                 self.step_seconds = time.perf_counter() - started
 
     def gradients(self) -> list[np.ndarray]:
-        """The gradients [dL/dW1, dL/db1, …] of the last step, before a planted mistake changed them."""
+        """The gradients [dL/dW1, dL/db1, …] of the last step, before a planted mistake changed them.
+
+        After a change of floor they are those of the floor that took it.
+        """
+        if self._last_gradients is not None:
+            return self._last_gradients
         arrays = [each for layer in self.network.layers for each in (layer.grad_weights, layer.grad_bias)]
         return self._on_host(self.stage, arrays)
 
@@ -129,6 +135,7 @@ class Playground:
         self._meddler.factor = factor
         receiver: Any = self.optimizer if factor == 1.0 else self._meddler
         self.batch_loss = float(self.network.train_step(x, y, receiver, masks))
+        self._last_gradients = None
         position.steps += 1
         position.used += len(chosen)
         if position.used >= len(train):
@@ -151,6 +158,7 @@ class Playground:
         self._meddler = Meddler(stage, self.optimizer, settings.dtype)
         self._feeder = BatchFeeder(stage, self.network, self.data.train, settings.batch_size)
         self._places = [(size, settings.dropout) for size in settings.layers]
+        self._last_gradients: list[np.ndarray] | None = None
         self._order = None
 
     def _new_optimizer(self, stage: Stage) -> Optimizer:

@@ -97,9 +97,11 @@ class Answers:
 class Asking:
     """A network that is being asked, or was.
 
+    version: of the checkpoint, by which its answers are found again when the run has a newer one;
     done, of: images; answers: when all are done; refusal: why there are none, a sentence
     """
 
+    version: str = ""
     done: int = 0
     of: int = 0
     answers: Answers | None = None
@@ -128,21 +130,35 @@ class Mistakes:
         with self._lock:
             asking = self._asked.pop(key, None)
             if asking is None:
-                asking = Asking()
+                asking = Asking(_version(key))
                 threading.Thread(target=self._work, args=(path, asking), daemon=True).start()
             self._asked[key] = asking  # the last place: those in front are forgotten first
             for old in list(self._asked)[:-KEPT]:
                 del self._asked[old]
         return asking
 
-    def ready(self, run: RunFolder) -> Answers:
-        """The answers of a run. Raises Refused until they are there, or if there are none."""
-        asking = self.ask(run)
+    def ready(self, run: RunFolder, version: str = "") -> Answers:
+        """The answers of a run, now or as of an earlier version. Raises Refused until they are there, or without any.
+
+        A training writes a checkpoint each epoch, and the images behind a matrix are those of the matrix's checkpoint.
+        """
+        asking = self._earlier(run, version) if version else self.ask(run)
         if asking.refusal:
             raise Refused(asking.refusal)
         if asking.answers is None:
             raise Refused("the network is still being asked", 409)
         return asking.answers
+
+    def _earlier(self, run: RunFolder, version: str) -> Asking:
+        places = {str(path) for path in (run.file(BEST), run.file(LAST)) if path is not None}
+        with self._lock:
+            for key, asking in self._asked.items():
+                if key[0] in places and asking.version == version:
+                    return asking
+        asking = self.ask(run)  # it may have been forgotten only
+        if asking.version != version:
+            raise Refused("the run has a newer checkpoint: ask again", 409)
+        return asking
 
     def _work(self, path: Path, asking: Asking) -> None:
         try:
@@ -198,13 +214,19 @@ class Mistakes:
         return place
 
 
+def _version(key: tuple[str, int, int]) -> str:
+    """Of a checkpoint: its name, when it was written, its size."""
+    place, *rest = key
+    return "-".join([Path(place).name, *map(str, rest)])
+
+
 def document(asking: Asking) -> dict[str, Any]:
     """How far it is, as JSON values; with the confusion matrix once it is there."""
     if asking.refusal:
         return {"state": "refused", "reason": asking.refusal}
     if asking.answers is None:
         return {"state": "asking", "done": asking.done, "of": asking.of}
-    return {"state": "ready", **asking.answers.matrix()}
+    return {"state": "ready", "version": asking.version, **asking.answers.matrix()}
 
 
 def _fastest() -> str:

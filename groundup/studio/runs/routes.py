@@ -120,7 +120,7 @@ def _surest(shelf: Shelf, request: Request) -> dict[str, Any]:
 
 
 def _answers(shelf: Shelf, request: Request) -> Answers:
-    return shelf.mistakes().ready(shelf.run(request))
+    return shelf.mistakes().ready(shelf.run(request), request.query_params.get("version", ""))
 
 
 def _number(request: Request, name: str) -> int:

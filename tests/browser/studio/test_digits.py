@@ -125,6 +125,20 @@ def test_a_run_with_a_hostile_name_is_text(browser_page, studio_server):
     assert page.locator("img").count() == 0
 
 
+def test_a_run_that_ends_while_the_page_is_open_can_be_chosen(browser_page, studio_server):
+    page = opened(browser_page)
+    a_run(studio_server.studio.folder / "runs" / "default", [784, 4, 10])
+    page.locator("#network").focus()
+    page.wait_for_selector("#network option:nth-child(2)", state="attached")
+    assert page.locator("#network option").all_inner_texts() == [
+        "784-128-10 relu, which ships",
+        "default: 784-4-10 relu",
+    ]
+    assert page.input_value("#network") == "/shipped"
+    page.keyboard.press("ArrowDown")
+    page.wait_for_selector("#about:has-text('784-4-10')")
+
+
 CENTRED = """async ([images, size]) => {
   const { centred } = await import("/static/digits/centre.js");
   return images.map(ink => centred(ink, size)).map(found => found && { ...found, pixels: [...found.pixels] });

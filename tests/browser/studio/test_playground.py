@@ -153,6 +153,24 @@ def test_a_hidden_tab_gives_its_connection_back_and_goes_on_when_it_is_seen(
         first.wait_for_timeout(50)
 
 
+def test_a_visible_window_too_many_says_so_answers_and_goes_on_when_another_is_closed(
+    browser_page: Opened, studio_server: Any
+) -> None:
+    windows = [ready(browser_page("playground"))]
+    for _ in range(6):
+        windows.append(windows[0].context.new_page())
+        windows[-1].goto(studio_server.address + "/playground")
+        ready(windows[-1])
+    last = windows.pop()
+    last.wait_for_selector("#failed:has-text('Five other windows')")
+    last.evaluate("import('/static/common/api.js').then(({ get }) => get('/api/digits/networks'))")  # is answered
+    windows[1].close()
+    windows[2].close()
+    last.wait_for_selector("#failed", state="hidden")
+    last.click("#run")
+    until(last, "Number(document.getElementById('steps').textContent) > 3")
+
+
 def test_a_training_moves_from_floor_to_floor(browser_page: Opened) -> None:
     page = ready(browser_page("playground", query="#data=xor&samples=50&layers=4"))
     for count, name in enumerate(USABLE_STAGES, start=1):

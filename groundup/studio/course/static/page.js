@@ -139,7 +139,7 @@ async function begin(found) {
   at("none").hidden = Boolean(found.folder);
   at("course").hidden = !found.folder;
   if (!found.folder) {
-    at("none-said").textContent = `${found.said}.`;
+    at("none-said").textContent = `${found.said.slice(0, 1).toUpperCase()}${found.said.slice(1)}.`;
     at("none-where").textContent = `The studio looks from ${found.where}.`;
     return;
   }

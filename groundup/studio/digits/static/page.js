@@ -15,6 +15,7 @@ import * as server from "/static/digits/server.js";
 import { inkTile } from "/static/digits/tiles.js";
 
 const QUICK = [2, 3, 4]; // floors that answer at once; Python's loops take longer, and are asked last
+const SHIPPED = "/shipped"; // the name of the network that ships, as in networks.py
 const LOOK = 400; // milliseconds between two looks at how far the floors are prepared
 
 const place = (id) => document.getElementById(id);
@@ -163,11 +164,35 @@ async function watchFloors(name) {
   else if (before !== ready) say("All floors are ready.");
 }
 
-async function begin() {
+/** Fill the list of networks if it has changed, and return them. The chosen one stays chosen. */
+async function listNetworks() {
   const known = await source.networks();
   const select = place("network");
-  replace(select, known.map(({ name, title, about }) => html("option", { value: name }, name === "default" ? `${title}, which ships` : `${name}: ${title}`)));
+  const words = known.map(({ name, title }) => [name, name === SHIPPED ? `${title}, which ships` : `${name}: ${title}`]);
+  if (String(words) === String([...select.options].map((each) => [each.value, each.textContent]))) return known;
+  const before = select.value;
+  replace(select, words.map(([value, text]) => html("option", { value }, text)));
+  if (known.some(({ name }) => name === before)) select.value = before;
+  return known;
+}
+
+/** A run that was trained meanwhile can be chosen; one that was deleted answers no more. */
+async function listAgain() {
+  const count = place("network").options.length;
+  const known = await listNetworks();
+  if (known.length > count) say("There are new runs that can answer.");
+  if (network && !known.some(({ name }) => name === network.name)) await choose(known[0].name);
+}
+
+async function begin() {
+  const known = await listNetworks();
+  const select = place("network");
   select.onchange = () => choose(select.value).catch(fail);
+  if (!carried) {
+    const again = () => { if (!document.hidden) listAgain().catch(fail); };
+    for (const event of ["focus", "visibilitychange"]) addEventListener(event, again); // the reader comes back from a terminal
+    select.addEventListener("focus", again);
+  }
   if (!carried) makeOwnSet(place("labels"), place("own-set"), () => drawn?.pixels ?? null);
   await choose(known[0].name);
 }

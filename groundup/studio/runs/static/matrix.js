@@ -111,7 +111,7 @@ function move(event, table, row, column) {
 async function choose(state, row, column) {
   const { mine, answer, table } = state;
   try {
-    const cell = await get("/api/runs/cell", { run: mine.code, label: row, prediction: column });
+    const cell = await get("/api/runs/cell", { run: mine.code, version: answer.version, label: row, prediction: column });
     if (mine !== current) return;
     table.querySelector("[aria-pressed='true']")?.setAttribute("aria-pressed", "false");
     state.pressed = `cell-${row}-${column}`;
@@ -127,7 +127,7 @@ async function choose(state, row, column) {
 
 async function surest(state) {
   try {
-    const found = await get("/api/runs/surest", { run: state.mine.code, count: FIRST });
+    const found = await get("/api/runs/surest", { run: state.mine.code, version: state.answer.version, count: FIRST });
     if (state.mine !== current) return;
     state.table.querySelector("[aria-pressed='true']")?.setAttribute("aria-pressed", "false");
     state.pressed = null;

@@ -12,20 +12,54 @@ export async function post(path, body = {}) {
   return answered(await reached(path, { method: "POST", headers, body: JSON.stringify(body) }));
 }
 
+const STREAMS = 5; // a browser has six connections to a server, and one has to be left for questions
+const LOOK_AGAIN = 1000; // milliseconds
+const FULL = "Five other windows of the studio are being followed, and a browser has no more connections to it. Close or hide one of them: this window then goes on by itself.";
+
+/**
+ * One of the places for a stream, which all windows of this browser share: a promise of a function that gives it back,
+ * or of null when it is not wanted any more. A window that is closed gives its place back, too.
+ */
+async function placeForStream(wanted) {
+  for (let told = false; ; told = true) {
+    for (let i = 0; i < STREAMS; i++) {
+      const giveBack = await new Promise((resolve) => {
+        navigator.locks.request(`groundup-stream-${i}`, { ifAvailable: true }, (lock) => (
+          lock ? new Promise((release) => { resolve(release); }) : resolve(null)));
+      });
+      if (!giveBack) continue;
+      if (told) settle();
+      return giveBack;
+    }
+    if (!wanted()) return null;
+    fail(FULL);
+    await new Promise((resolve) => { setTimeout(resolve, LOOK_AGAIN); });
+  }
+}
+
 /**
  * Listen to server-sent events: `onvalue` is called with each value, `onend` when there will be no more.
  *
  * The browser connects again by itself after a break. A browser has at most six connections to a server, so a hidden tab
- * gives its one back: it hears nothing until it is seen again, and then the newest value comes at once.
+ * gives its one back: it hears nothing until it is seen again, and then the newest value comes at once. A window too many
+ * says so, and waits for its turn.
  * Returns an object with close().
  */
 export function listen(path, onvalue, onend = () => {}) {
   const session = new URL(path, location.href).searchParams.get("session");
   let source = null;
+  let giveBack = null;
+  let following = false;
+  let asked = 0; // how often a connection was wanted or given up; what was wanted before that is not wanted any more
   const tell = (word) => {
     if (session) navigator.sendBeacon(`/api/${word}`, new Blob([JSON.stringify({ session })], { type: "application/json" }));
   };
-  const connect = () => {
+  const connect = async () => {
+    const mine = ++asked;
+    following = true;
+    const place = await placeForStream(() => mine === asked);
+    if (mine !== asked) { place?.(); return; }
+    giveBack = place;
     source = new EventSource(path);
     source.onmessage = (event) => onvalue(JSON.parse(event.data));
     source.addEventListener("end", () => { close(); onend(); });
@@ -36,12 +70,15 @@ export function listen(path, onvalue, onend = () => {}) {
     };
   };
   const disconnect = () => {
+    asked++;
     source?.close();
-    source = null;
+    giveBack?.();
+    source = giveBack = null;
+    following = false;
   };
   const follow = () => {
-    if (!document.hidden && !source) connect();
-    if (!document.hidden || !source) return;
+    if (!document.hidden && !following) connect();
+    if (!document.hidden || !following) return;
     disconnect();
     tell("hidden");
   };

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from groundup.studio.digits.answering import Answers
+from groundup.studio.digits.networks import DEFAULT
 from shared.architectures import named
 from shared.contract import STAGES, load_stage
 from tests.groundup.studio.digits.made_runs import SMALL_CNN, a_drawing, a_run
@@ -54,11 +55,11 @@ def test_a_floor_that_is_missing_says_why_and_the_others_answer(tmp_path, monkey
 
     monkeypatch.setattr(answering, "load_stage", without)
     answers = Answers(tmp_path / "runs")
-    floors = ready(answers, "default")
+    floors = ready(answers, DEFAULT)
     assert [each["state"] for each in floors] == ["ready", "ready", "absent", "ready"]
     assert floors[2]["why"] == "stage 3 needs a C compiler"
     with pytest.raises(StageUnavailable, match="stage 3 needs a C compiler"):
-        answers.answer("default", 3, a_drawing())
+        answers.answer(DEFAULT, 3, a_drawing())
 
 
 def test_pythons_loops_are_not_asked_for_a_large_network(tmp_path, monkeypatch):
@@ -87,4 +88,4 @@ def test_a_run_that_goes_on_training_answers_with_its_newest_parameters(tmp_path
 @pytest.mark.parametrize("number", [0, 5, True, "2", None, 2.0])
 def test_a_floor_that_is_none_is_refused(tmp_path, number):
     with pytest.raises(ValueError, match="floor: expected a number from 1 to 4, got"):
-        Answers(tmp_path / "runs").answer("default", number, a_drawing())
+        Answers(tmp_path / "runs").answer(DEFAULT, number, a_drawing())

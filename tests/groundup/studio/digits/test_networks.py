@@ -35,9 +35,17 @@ def test_runs_are_listed_below_the_shipped_network_the_newest_first(tmp_path):
     (runs / "damaged").mkdir()
     (runs / "damaged" / "last.safetensors").write_bytes(b"nothing")
     listed = networks.listed(runs)
-    assert [each["name"] for each in listed] == ["default", "deep/er", "old"]
+    assert [each["name"] for each in listed] == [networks.DEFAULT, "deep/er", "old"]
     assert [each["title"] for each in listed[1:]] == ["5 layers", "784-5-10 relu"]
     assert listed[2]["about"] == "2 epochs of mnist by stage 2: NumPy"
+
+
+@pytest.mark.parametrize("name", ["default", "shipped"])
+def test_a_run_may_have_any_name_that_a_folder_can_have(tmp_path, name):
+    a_run(tmp_path / "runs" / name, [784, 5, 10])
+    assert [each["name"] for each in networks.listed(tmp_path / "runs")] == [networks.DEFAULT, name]
+    assert networks.load(tmp_path / "runs", name).title == "784-5-10 relu"
+    assert networks.load(tmp_path / "runs", networks.DEFAULT).title == "784-128-10 relu"
 
 
 def test_a_run_is_answered_by_its_best_epoch(tmp_path):
@@ -51,7 +59,7 @@ def test_a_name_that_is_not_listed_is_refused(tmp_path):
     a_run(tmp_path / "elsewhere", [784, 5, 10])
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "link").symlink_to(tmp_path / "elsewhere", target_is_directory=True)
-    assert [each["name"] for each in networks.listed(tmp_path / "runs")] == ["default"]
+    assert [each["name"] for each in networks.listed(tmp_path / "runs")] == [networks.DEFAULT]
     for name in ("../elsewhere", "link", "", "/", None, 3):
         with pytest.raises(ValueError, match="network: there is no run"):
             networks.load(tmp_path / "runs", name)

@@ -7,6 +7,7 @@ import base64
 import numpy as np
 import pytest
 
+from groundup.studio.digits.networks import DEFAULT
 from shared.data.datasets import load_dataset
 from tests.groundup.studio.digits.made_runs import a_drawing, a_run
 
@@ -15,14 +16,14 @@ PIXELS = a_drawing(3).tolist()
 
 def test_the_page_gets_a_network_with_its_parameters(studio_server):
     (default,) = studio_server.get("/api/digits/networks")["networks"]
-    network = studio_server.get("/api/digits/network?name=default")
+    network = studio_server.get("/api/digits/network?name=/shipped")
     assert (network["title"], network["about"]) == (default["title"], default["about"])
     assert network["sizes"] == [784, 128, 10]
     assert [each["shape"] for each in network["parameters"]] == [[784, 128], [128], [128, 10], [10]]
 
 
 def test_a_floor_answers_and_says_what_led_to_it(studio_server):
-    asked = {"network": "default", "pixels": PIXELS}
+    asked = {"network": DEFAULT, "pixels": PIXELS}
     (answer,) = studio_server.post("/api/digits/answer", {**asked, "floors": [2]})["answers"]
     assert np.argmax(answer["probabilities"]) == load_dataset().test.y[3]
     found = studio_server.post("/api/digits/reasons", asked)
@@ -63,13 +64,13 @@ def test_a_drawing_is_told_and_taken_back(studio_server):
 )
 @pytest.mark.parametrize("action", ["answer", "reasons", "nearest", "tell"])
 def test_a_drawing_that_is_none_is_refused(studio_server, action, pixels, sentence):
-    body = {"network": "default", "floors": [2], "label": 1, "pixels": pixels}
+    body = {"network": DEFAULT, "floors": [2], "label": 1, "pixels": pixels}
     assert studio_server.refused(f"/api/digits/{action}", body) == sentence
 
 
 def test_a_network_that_is_not_there_is_refused(studio_server):
     a_run(studio_server.studio.folder / "secret", [784, 4, 10])
-    for name in ("../secret", "nothing", ["default"], None):
+    for name in ("../secret", "nothing", [DEFAULT], None):
         body = {"network": name, "pixels": PIXELS, "floors": [2]}
         assert "network: there is no run" in studio_server.refused("/api/digits/answer", body)
     assert "network: there is no run" in studio_server.refused("/api/digits/network?name=../secret")

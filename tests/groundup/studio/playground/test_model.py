@@ -48,6 +48,16 @@ def test_a_training_goes_on_from_the_same_state_on_each_floor(stage: Stage) -> N
     assert_same(playground, stayed(SMALL, 12))
 
 
+def test_the_gradients_of_the_last_step_stay_when_the_floor_changes() -> None:
+    playground = stayed(replace(SMALL, stage="2"), 3)
+    before = playground.gradients()
+    playground.change(replace(playground.settings, stage="1"))
+    for one, other in zip(playground.gradients(), before, strict=True):
+        np.testing.assert_array_equal(one, other)
+    playground.step()
+    assert all(np.any(one != other) for one, other in zip(playground.gradients(), before, strict=True))
+
+
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_training_climbs_through_all_floors_with_each_optimizer(optimizer: str) -> None:
     settings = replace(SMALL, optimizer=optimizer, stage="1")

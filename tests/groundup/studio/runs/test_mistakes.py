@@ -105,6 +105,18 @@ def test_a_newer_checkpoint_is_asked_anew(small: Path, tmp_path: Path) -> None:
     assert mistakes.ask(run) is not first
 
 
+def test_the_images_behind_a_matrix_are_those_of_its_checkpoint(small: Path, tmp_path: Path) -> None:
+    mistakes = Mistakes([tmp_path])
+    [run] = Folders(tmp_path, []).all()
+    first = mistakes.ask(run)
+    assert first.finished.wait(120)
+    later = time.time() + 10
+    os.utime(small / "best.safetensors", (later, later))
+    assert mistakes.ready(run, document(first)["version"]) is first.answers
+    with pytest.raises(Refused, match="the run has a newer checkpoint: ask again"):
+        mistakes.ready(run, "best.safetensors-1-1")
+
+
 def refusal(folder: Path) -> str:
     mistakes = Mistakes([folder])
     [run] = Folders(folder, []).all()
