@@ -56,6 +56,7 @@ def made(studio: Studio, listening: socket.socket, key: str, ready: Callable[[],
     config = uvicorn.Config(
         guarded,
         lifespan="on",
+        log_config=None,  # which needs a standard output
         log_level="critical",  # its errors are answers that were cut off at the end; ours are printed by answers.py
         access_log=False,
         server_header=False,

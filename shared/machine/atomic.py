@@ -7,6 +7,7 @@ indivisible step. A reader finds the whole old file or the whole new one, also a
 import contextlib
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
 ON_WINDOWS = os.name == "nt"
@@ -26,19 +27,30 @@ def write_atomically(path: Path, content: bytes, mode: int = 0o666, to_disk: boo
 
     Raises OSError, with the path and the reason in its text, where that cannot be done; nothing is left behind then.
     """
+    write_together({path: content}, mode, to_disk)
+
+
+def write_together(contents: Mapping[Path, bytes], mode: int = 0o666, to_disk: bool = True) -> None:
+    """The same for files of one folder that belong together: all are on the disk before the first is replaced, so that
+    they do not fit each other for some microseconds only."""
+    path, temporaries = Path(), {}
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f"{_PREFIX}{path.name}-{os.getpid()}{_SUFFIX}")
         try:
-            with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-                file.write(content)
-                if to_disk:
-                    file.flush()
-                    os.fsync(file.fileno())
-            _replace(temporary, path)
+            for path, content in contents.items():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                temporary = path.with_name(f"{_PREFIX}{path.name}-{os.getpid()}{_SUFFIX}")
+                temporaries[path] = temporary
+                with open(temporary, "wb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+                    file.write(content)
+                    if to_disk:
+                        file.flush()
+                        os.fsync(file.fileno())
+            for path, temporary in temporaries.items():
+                _replace(temporary, path)
         except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                temporary.unlink()
+            for temporary in temporaries.values():
+                with contextlib.suppress(FileNotFoundError):
+                    temporary.unlink()
             raise
         if to_disk:
             _sync_folder(path.parent)

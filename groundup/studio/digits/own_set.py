@@ -4,7 +4,8 @@ A network does not learn from one drawing. So the set is the bundled subset, and
 drawings; the test images are those of the subset. The folder holds four IDX files, which `groundup train` reads with
 `--dataset mnist --data-dir my-digits`.
 
-Every file is replaced as a whole. Images are written before labels, and taken away after them: an image too many, after
+Every file is replaced as a whole, and both at almost the same moment, so that a training that begins meanwhile finds
+as many labels as images. Images are written before labels, and taken away after them: an image too many, after
 a crash between the two, has no label, and is dropped when the set is opened next.
 """
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from shared.data.datasets import CLASSES, SIDE, TEST_FILES, TRAIN_FILES, Split, load_dataset
 from shared.data.idx import DataError, idx_bytes, read_idx
-from shared.machine.atomic import write_atomically
+from shared.machine.atomic import write_atomically, write_together
 
 FOLDER = "my-digits"
 
@@ -53,8 +54,7 @@ class OwnSet:
             images = np.concatenate([images, pixels.reshape(1, SIDE, SIDE)])
             labels = np.append(labels, np.uint8(label))
             self._write_tests()
-            self._write(TRAIN_FILES[0], images, _bundled()[0])
-            self._write(TRAIN_FILES[1], labels, _bundled()[1])
+            self._write(images, labels, (0, 1))
             return self._about(images, labels)
 
     def take_back(self) -> dict[str, Any]:
@@ -63,8 +63,7 @@ class OwnSet:
             images, labels = self._read()
             if not len(labels):
                 raise ValueError(f"{self.folder} holds no drawing that could be taken back")
-            self._write(TRAIN_FILES[1], labels[:-1], _bundled()[1])
-            self._write(TRAIN_FILES[0], images[:-1], _bundled()[0])
+            self._write(images[:-1], labels[:-1], (1, 0))
             return self._about(images[:-1], labels[:-1])
 
     def about(self) -> dict[str, Any]:
@@ -99,8 +98,11 @@ class OwnSet:
         own = min(len(images), len(labels)) - count
         return images[count : count + own], labels[count : count + own]
 
-    def _write(self, name: str, own: np.ndarray, bundled: np.ndarray) -> None:
-        write_atomically(self.folder / name, idx_bytes(np.concatenate([bundled, own])))
+    def _write(self, images: np.ndarray, labels: np.ndarray, order: tuple[int, int]) -> None:
+        """Replace both files of the training set. order: which first, images (0) or labels (1)"""
+        own, bundled = (images, labels), _bundled()
+        whole = [idx_bytes(np.concatenate([bundled[i], own[i]])) for i in (0, 1)]
+        write_together({self.folder / TRAIN_FILES[i]: whole[i] for i in order})
 
     def _write_tests(self) -> None:
         if not all((self.folder / name).is_file() for name in TEST_FILES):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -157,6 +159,28 @@ def test_ctrl_c_in_the_middle_of_a_computation_is_quiet_and_leaves_no_process(st
     connection.close()
     assert (process.returncode, err, out) == (0, "", "The studio has ended.\n")
     assert all_ended(children)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX closes the output")
+def test_without_a_standard_output_it_answers_all_the_same(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = shlex.join([*PROGRAM, "--port", str(port)])
+    process = subprocess.Popen(["sh", "-c", f"exec {command} >&-"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        until, status = time.monotonic() + 20, 0
+        while not status and time.monotonic() < until and process.poll() is None:
+            with contextlib.suppress(OSError):
+                status, _ = answered(port, "")
+            time.sleep(0.05)
+        assert status == 401
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+    assert (process.returncode, err) == (0, "")
 
 
 def test_two_studios_take_two_ports(started):

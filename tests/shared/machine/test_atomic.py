@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shared.machine import atomic
-from shared.machine.atomic import write_atomically
+from shared.machine.atomic import write_atomically, write_together
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, times: int) -> list[float]:
@@ -58,3 +58,24 @@ def test_without_waiting_for_the_disk_the_file_is_whole_all_the_same(
     assert synced == []
     write_atomically(tmp_path / "file", b"three")
     assert synced
+
+
+def test_files_that_belong_together_are_all_on_the_disk_before_the_first_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    rename, sync = os.replace, os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (calls.append("sync"), sync(file)))
+    monkeypatch.setattr(os, "replace", lambda source, target: (calls.append(target.name), rename(source, target)))
+    write_together({tmp_path / "b": b"1", tmp_path / "a": b"2"})
+    assert calls[:4] == ["sync", "sync", "b", "a"]
+    assert [(tmp_path / name).read_bytes() for name in "ab"] == [b"2", b"1"]
+
+
+def test_of_files_that_belong_together_none_is_replaced_if_one_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"old")
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(OSError, match=r"cannot write .*below"):
+        write_together({tmp_path / "a": b"new", tmp_path / "file" / "below": b"new"})
+    assert (tmp_path / "a").read_bytes() == b"old"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a", "file"]

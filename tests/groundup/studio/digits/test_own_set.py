@@ -70,11 +70,11 @@ def test_a_failed_write_leaves_the_set_as_it_was(tmp_path, monkeypatch):
     own = OwnSet(tmp_path)
     own.add(a_drawing(0), 7)
 
-    def full(path, content):
-        raise OSError(f"cannot write {path}: No space left on device")
+    def full(contents):
+        raise OSError(f"cannot write {next(iter(contents))}: No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(own_set, "write_atomically", full)
+        patch.setattr(own_set, "write_together", full)
         with pytest.raises(OSError, match="No space left"):
             own.add(a_drawing(1), 3)
     assert own.about()["count"] == 1
