@@ -185,6 +185,7 @@ def test_programs_that_read_a_run_are_not_hindered(numpy_stage: contract.Stage, 
         end(first)
 
 
+@ON_UNIX  # Windows moves no folder in which a file is open
 def test_a_training_whose_folder_was_removed_does_not_claim_that_of_the_next(
     numpy_stage: contract.Stage, tmp_path: Path
 ) -> None:
@@ -229,6 +230,23 @@ def test_a_file_that_was_left_behind_harms_nothing(tmp_path: Path, text: bytes) 
     with RunLock(tmp_path):
         pass
     assert not (tmp_path / LOCK).exists()
+
+
+@ON_UNIX
+def test_a_file_of_another_user_is_locked_and_left_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / LOCK).write_text("theirs")
+    opened = os.open
+
+    def refused(path: Any, flags: int, *mode: int) -> int:
+        if flags & os.O_RDWR:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return opened(path, flags, *mode)
+
+    monkeypatch.setattr(os, "open", refused)
+    with RunLock(tmp_path):
+        with pytest.raises(RunInUse, match="another process"):
+            RunLock(tmp_path).__enter__()
+        assert (tmp_path / LOCK).read_text() == "theirs"
 
 
 def test_the_text_of_a_stranger_is_shown_as_text_or_not_at_all(tmp_path: Path) -> None:
