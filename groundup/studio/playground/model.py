@@ -58,6 +58,7 @@ class Playground:
     network: NetworkLike
     optimizer: Optimizer
     _order: np.ndarray | None
+    _last_gradients: list[np.ndarray] | None  # of the floor before, until this one has taken a step
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = settings or Settings()
@@ -158,7 +159,7 @@ class Playground:
         self._meddler = Meddler(stage, self.optimizer, settings.dtype)
         self._feeder = BatchFeeder(stage, self.network, self.data.train, settings.batch_size)
         self._places = [(size, settings.dropout) for size in settings.layers]
-        self._last_gradients: list[np.ndarray] | None = None
+        self._last_gradients = None
         self._order = None
 
     def _new_optimizer(self, stage: Stage) -> Optimizer:
