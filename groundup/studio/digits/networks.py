@@ -7,6 +7,7 @@ convolutions both can. Of a run's checkpoints the best answers, or the last whil
 from __future__ import annotations
 
 import json
+import os
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -138,11 +139,13 @@ def _runs(runs: Path) -> dict[str, Path]:
     """Name -> checkpoint of every run; a link that leads out of the folder, and what is no file, are left out."""
     inside = real(runs)
     found = {}
-    for depth in range(1, DEPTH + 1):
-        for last in runs.glob("/".join(["*"] * depth) + f"/{LAST}"):
-            path = checkpoint_of(last.parent)
+    for place, folders, files in os.walk(runs, followlinks=True):  # which passes over a folder that is gone meanwhile
+        name = Path(place).relative_to(runs)
+        folders[:] = folders if len(name.parts) < DEPTH else []
+        if name.parts and LAST in files:
+            path = checkpoint_of(Path(place))
             if _changed(path) and real(path).is_relative_to(inside):
-                found[last.parent.relative_to(runs).as_posix()] = path
+                found[name.as_posix()] = path
     return found
 
 

@@ -40,6 +40,20 @@ def test_runs_are_listed_below_the_shipped_network_the_newest_first(tmp_path):
     assert listed[2]["about"] == "2 epochs of mnist by stage 2: NumPy"
 
 
+def test_a_folder_that_is_removed_while_they_are_listed_is_passed_over(tmp_path, monkeypatch):
+    a_run(tmp_path / "runs" / "kept", [784, 5, 10])
+    (tmp_path / "runs" / "gone" / "below").mkdir(parents=True)
+    scan = os.scandir
+
+    def scandir(path):
+        if "gone" in os.fspath(path):
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert [each["name"] for each in networks.listed(tmp_path / "runs")] == [networks.DEFAULT, "kept"]
+
+
 @pytest.mark.parametrize("name", ["default", "shipped"])
 def test_a_run_may_have_any_name_that_a_folder_can_have(tmp_path, name):
     a_run(tmp_path / "runs" / name, [784, 5, 10])
