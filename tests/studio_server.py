@@ -103,12 +103,12 @@ class RunningStudio:
 
 
 @contextmanager
-def running(folder: Path, paths: list[Path] | None = None, first: str = "") -> Iterator[RunningStudio]:
-    """A studio of this folder in a thread of the test's process, on a free port. first: the page that is asked for"""
+def running(folder: Path, paths: list[Path] | None = None) -> Iterator[RunningStudio]:
+    """A studio of this folder in a thread of the test's process, on a free port."""
     from groundup.studio.app import Studio
     from groundup.studio.server import listen, made
 
-    studio, listening, ready = Studio(folder, paths or [], first), listen(0), threading.Event()
+    studio, listening, ready = Studio(folder, paths or []), listen(0), threading.Event()
     server = made(studio, listening, KEY, ready.set, ONCE)
     thread = threading.Thread(target=lambda: server.run(sockets=[listening]), daemon=True)
     thread.start()

@@ -32,15 +32,20 @@ class Studio:
 
     folder: where the studio was started; runs lie in its folder "runs"
     paths: files and folders that were named on the command line
-    first: the page that the reader asked for, which may prepare itself; "" for the overview
+    preparing: page -> what it begins as soon as somebody asks for it, before its own scripts do
     ending: set when the studio is about to end, so that streams stop
     """
 
     folder: Path
     paths: list[Path] = field(default_factory=list)
-    first: str = ""
+    preparing: dict[str, Callable[[], None]] = field(default_factory=dict)
     sessions: Sessions = field(default_factory=Sessions)
     ending: threading.Event = field(default_factory=threading.Event)
+
+    def prepare(self, page: str) -> None:
+        """The page is asked for: it may begin what takes time."""
+        if page in self.preparing:
+            self.preparing[page]()
 
     def allowed(self, path: str | Path) -> Path:
         """A path that a page asks for, resolved.
@@ -69,7 +74,7 @@ def application(studio: Studio) -> Starlette:
     routes: list[BaseRoute] = [Route("/", lambda request: HTMLResponse(index())), Route("/static/{path:path}", _file)]
     routes += [Route(f"/api/{word}", action(_of_tab(word, studio)), methods=["POST"]) for word in ("hidden", "left")]
     for page in PAGES:
-        routes.append(Route(f"/{page.name}", _document_of(page)))
+        routes.append(Route(f"/{page.name}", _document_of(page, studio)))
         routes.extend(import_module(f"groundup.studio.{page.name}.routes").routes(studio))
     app = Starlette(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
     app.state.studio = studio
@@ -113,8 +118,9 @@ def _of_tab(word: str, studio: Studio) -> Callable[[Request, dict[str, Any]], di
     return told
 
 
-def _document_of(page: Page) -> Callable[[Request], Response]:
+def _document_of(page: Page, studio: Studio) -> Callable[[Request], Response]:
     def answer(request: Request) -> Response:
+        studio.prepare(page.name)
         return HTMLResponse(document(page))
 
     return answer

@@ -98,7 +98,7 @@ def serve(
     browser: whether a browser is opened there
     say: told the address
     """
-    studio = Studio(folder, paths, page)
+    studio = Studio(folder, paths)
     key, once = secrets.token_urlsafe(24), secrets.token_urlsafe(24)
     listening = listen(port)
     address = f"http://127.0.0.1:{listening.getsockname()[1]}/{page}?token="
@@ -110,6 +110,7 @@ def serve(
             threading.Thread(target=webbrowser.open, args=(address + once,), daemon=True).start()
 
     server = made(studio, listening, key, ready, once)
+    studio.prepare(page)
     try:
         with _ended_with_the_terminal(server):
             server.run(sockets=[listening])

@@ -14,7 +14,8 @@ POST /api/kernel/verdicts {session}           what the lens says of each line
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+import threading
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +38,8 @@ FIRST = {"kind": "project", "name": "tiled_16", "size": [64, 64, 64]}
 
 def routes(studio: Studio) -> list[Route]:
     """The page's routes."""
-    # Python and Numba take a second to start, and so does a browser: they do it at the same time.
-    ahead = iter([studio.sessions.open(PAGE, Tab())] if studio.first == PAGE else [])
+    ahead = Ahead(studio)
+    studio.preparing[PAGE] = ahead.open
     actions: dict[str, Callable[..., dict[str, Any]]] = {
         "begin": partial(_begin, ahead),
         "open": _open,
@@ -56,11 +57,32 @@ def routes(studio: Studio) -> list[Route]:
     ]
 
 
-def _begin(ahead: Iterator[str], studio: Studio, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-    session = next(ahead, "")
-    if not studio.sessions.holds(session):  # nobody came for it for a long time
-        session = studio.sessions.open(PAGE, Tab())
-    return {"session": session, "first": None if _names_a_script(studio) else FIRST}
+class Ahead:
+    """The session of the next tab. Python and Numba take a second to start, and so do a browser and its scripts: they
+    do it at the same time."""
+
+    def __init__(self, studio: Studio) -> None:
+        self._sessions = studio.sessions
+        self._lock = threading.Lock()
+        self._waiting = ""
+
+    def open(self) -> None:
+        """Open it, unless one waits already."""
+        with self._lock:
+            self._waiting = self._held()
+
+    def take(self) -> str:
+        """Its name, for a tab that has come."""
+        with self._lock:
+            name, self._waiting = self._held(), ""
+        return name
+
+    def _held(self) -> str:
+        return self._waiting if self._sessions.holds(self._waiting) else self._sessions.open(PAGE, Tab())
+
+
+def _begin(ahead: Ahead, studio: Studio, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+    return {"session": ahead.take(), "first": None if _names_a_script(studio) else FIRST}
 
 
 def _names_a_script(studio: Studio) -> bool:

@@ -112,15 +112,22 @@ def test_a_script_runs_in_a_process_of_its_own_and_its_texts_stay_texts(
     assert answer["walk"]["block"] == [1, 1, 1]
 
 
-def test_the_process_of_the_page_that_is_asked_for_starts_with_the_studio(tmp_path: Path) -> None:
-    with running(tmp_path, first="kernel") as server:
+def test_the_process_of_a_tab_starts_when_the_page_is_asked_for(tmp_path: Path) -> None:
+    with running(tmp_path) as server:
+        server.studio.prepare("digits")
+        assert not server.studio.sessions._open
+        server.studio.prepare("kernel")
         (ahead,) = server.studio.sessions._open
+        for _ in range(2):
+            assert server.ask("GET", "/kernel").status == 200
+        assert list(server.studio.sessions._open) == [ahead]
         assert server.post("/api/kernel/begin")["session"] == ahead
         assert server.post("/api/kernel/begin")["session"] != ahead
-    with running(tmp_path, first="kernel") as server:
-        (ahead,) = server.studio.sessions._open
-        server.studio.sessions.close(ahead)
+        assert server.ask("GET", "/kernel").status == 200
+        _, _, third = server.studio.sessions._open
+        server.studio.sessions.close(third)
         session = server.post("/api/kernel/begin")["session"]
+        assert session != third
         target = {"kind": "project", "name": "tiled_16", "size": [16, 16, 16]}
         assert server.post("/api/kernel/open", {"session": session, "target": target})["walk"]["steps"]
 
