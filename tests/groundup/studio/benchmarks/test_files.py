@@ -26,7 +26,8 @@ def test_the_recorded_files_come_first_and_the_largest_run_before_all(tmp_path: 
     entries = shelf(tmp_path).entries()
     assert entries[0].name == "bench-2-threads/results.json"
     assert {each.group for each in entries} == {"recorded"}
-    assert {each.kind for each in entries} == {"groundup bench", "groundup race", "groundup gpu report"}
+    kinds = {"groundup bench", "groundup race", "groundup profile", "groundup gpu report"}
+    assert {each.kind for each in entries} == kinds
 
 
 def test_a_file_of_an_older_format_is_named_with_its_version(tmp_path: Path) -> None:
