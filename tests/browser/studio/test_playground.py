@@ -411,7 +411,7 @@ def test_the_browser_draws_what_the_server_draws(browser_page: Opened) -> None:
 
 @pytest.mark.parametrize("data", ["xor", "clouds", "circles", "spirals"])
 def test_the_page_trains_without_a_server(browser_page: Opened, data: str) -> None:
-    page = ready(browser_page("playground"))
+    page = browser_page("")  # a page that asks for nothing
     embedded = json.dumps(exported({"data": data, "dropout": 0.1, "learning_rate": 0.03}))
 
     def with_data(route: Any) -> None:
@@ -422,7 +422,7 @@ def test_the_page_trains_without_a_server(browser_page: Opened, data: str) -> No
     page.route("**/playground", with_data)
     asked: list[str] = []
     page.on("request", lambda request: "/api/" in request.url and asked.append(request.url))
-    ready(page).reload()
+    page.goto(page.url + "playground")
     ready(page)
     assert page.inner_text("#computed") == "JavaScript in this page"
     assert page.locator("#set-stage").count() == 0
