@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import math
 import os
 import sys
+import time
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +32,9 @@ from .reading.source import FunctionSource
 
 #: Number of kernels in the cache. If there are more, those that were not used for the longest time are removed.
 KEEP = 500
+
+#: Seconds after which a temporary file belongs to a process that was killed while it wrote: writing takes far less.
+ABANDONED = 3600.0
 
 
 def cache_folder() -> Path:
@@ -133,15 +138,23 @@ def read(path: Path) -> str | None:
 
 
 def prune(folder: Path) -> None:
-    """Remove the kernels that were not used for the longest time, if there are more than KEEP, and machine code whose
-    source is gone, also that of earlier versions, which lay in __pycache__."""
+    """Remove the kernels that were not used for the longest time, if there are more than KEEP; machine code whose
+    source is gone, also that of earlier versions, which lay in __pycache__; temporary files of killed processes."""
     sources = sorted(folder.glob("*.py"), key=last_used)
     spare = sources[: max(0, len(sources) - KEEP)]
     stems = {path.stem for path in sources[len(spare) :]}
     orphans = [path for path in folder.glob(f"*{machine_code.SUFFIX}") if path.name.split(".")[0] not in stems]
-    for path in [*spare, *orphans, *folder.glob("__pycache__/*.nb[ic]")]:
+    begun = [path for path in folder.glob(f"*{machine_code.TEMPORARY}") if written(path) < time.time() - ABANDONED]
+    for path in [*spare, *orphans, *begun, *folder.glob("__pycache__/*.nb[ic]")]:
         with suppress(OSError):
             path.unlink()
+
+
+def written(path: Path) -> float:
+    """When a file was written, in seconds since 1970; infinity if it is gone."""
+    with suppress(OSError):
+        return path.stat().st_mtime
+    return math.inf
 
 
 def last_used(path: Path) -> float:

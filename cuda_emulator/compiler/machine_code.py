@@ -20,6 +20,7 @@ from numba.core import compiler, serialize
 
 MAGIC = b"cuda_emulator machine code 1\n"
 SUFFIX = ".code"
+TEMPORARY = ".tmp"
 DIGITS = 64
 """Of a hash, SHA-256 in hexadecimal: a generated source stays a text."""
 
@@ -93,7 +94,7 @@ def write(path: Path, magic: bytes, content: bytes) -> None:
     """
     temporary = None
     try:
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")  # mode 0600
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, suffix=TEMPORARY)  # mode 0600
         with os.fdopen(descriptor, "wb") as file:
             file.write(magic + _digest(content) + content)
             file.flush()

@@ -6,6 +6,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import time
 import warnings
 from pathlib import Path
 from types import FunctionType
@@ -375,6 +376,14 @@ def test_the_kernels_not_used_for_longest_go_with_their_machine_code(
     assert {path.name for path in tmp_path.rglob("*.*")} == {
         *("newest.py", "newest.0123456789abcdef.code", "newer.py", "newer.0123456789abcdef.code")
     }
+
+
+def test_what_a_killed_process_was_writing_goes_after_an_hour(tmp_path: Path) -> None:
+    for name, age in (("tmpold.tmp", 2 * cache.ABANDONED), ("tmpnew.tmp", 0.0)):
+        (tmp_path / name).write_text("half of it")
+        os.utime(tmp_path / name, (time.time() - age,) * 2)
+    cache.prune(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["tmpnew.tmp"]
 
 
 def test_record_types_of_other_fields_are_other_kernels() -> None:
