@@ -1,8 +1,11 @@
-"""One file after another, read by the program's own commands: python -m tests.strangers.fuzz KINDS COUNT SEED FOLDER
+"""One file after another, read by the program's own commands:
 
-KINDS has commas between. Prints a JSON document for each: how many commands ended in which way, the faults, the slowest
-call and the peak of the memory. A fault is an end that is neither success nor one sentence with the file's name, a file
-that was changed by a command that failed, and a call that hangs.
+python -m tests.strangers.fuzz KINDS COUNT SEED FOLDER [FIRST]
+
+KINDS has commas between; FIRST is the number of the first file, 0 if it is left out. Prints a JSON document for each
+kind: how many commands ended in which way, the faults, the slowest call and the peak of the memory. A fault is an end
+that is neither success nor one sentence with the file's name, a file that was changed by a command that failed, and a
+call that hangs.
 """
 
 from __future__ import annotations
@@ -39,14 +42,14 @@ class TooLong(BaseException):
     """A call took more than HANGING seconds."""
 
 
-def fuzz(kind: str, count: int, seed: int, folder: Path) -> dict[str, Any]:
-    """The report on `count` files of a kind."""
+def fuzz(kind: str, count: int, seed: int, folder: Path, first: int = 0) -> dict[str, Any]:
+    """The report on `count` files of a kind. first: the number of the first"""
     made = KINDS[kind](folder)
     ends: Counter[str] = Counter()
     faults: list[str] = []
     slowest, grown = (0.0, ""), (0, "")
     signal.signal(signal.SIGALRM, _too_long)
-    for number in range(count):
+    for number in range(first, first + count):
         case = made.case(random.Random(f"{kind} {seed} {number}"), number)
         for argv in case.commands:
             began, before = time.process_time(), _peak()
@@ -108,7 +111,7 @@ def _too_long(number: int, frame: FrameType | None) -> None:
 
 if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_AS, (MOST_ADDRESSES, MOST_ADDRESSES))
-    kinds, count, seed, folder = sys.argv[1:]
+    kinds, count, seed, folder, *first = sys.argv[1:]
     for kind in kinds.split(","):
         (Path(folder) / kind).mkdir()
-        print(json.dumps(fuzz(kind, int(count), int(seed), Path(folder) / kind)))
+        print(json.dumps(fuzz(kind, int(count), int(seed), Path(folder) / kind, *map(int, first))))
