@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any
 
 import cuda_emulator as emulator
+from shared.text import printable
 
 
 class ScriptFailed(Exception):
@@ -26,7 +27,8 @@ class ScriptFailed(Exception):
     def print_traceback(self) -> None:
         """Print the exception to stderr as python would: its traceback begins in the script."""
         cause = self.__cause__ or self
-        traceback.print_exception(type(cause), cause, _from_script(cause.__traceback__, str(self.script)))
+        lines = traceback.format_exception(type(cause), cause, _from_script(cause.__traceback__, str(self.script)))
+        sys.stderr.write(printable("".join(lines)))
 
 
 def require_script(script: Path) -> None:

@@ -72,9 +72,8 @@ def softmax_cross_entropy_backward(
     logits = as_matrix("softmax_cross_entropy_backward: logits", logits)
     rows, classes = logits.shape
     labels = as_labels("softmax_cross_entropy_backward", labels, rows, classes)
-    out = softmax(
-        logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits), scratch
-    )
+    out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits)
+    softmax(logits, out, scratch)
     np.subtract(out, 1, out=out, where=_is_label(labels, classes, scratch))
     out /= rows
     return out
@@ -103,11 +102,9 @@ def sigmoid_cross_entropy_backward(
 ) -> Array:
     """(sigmoid(z) - t) / elements."""
     logits, targets = as_same_shape("sigmoid_cross_entropy_backward", logits=logits, targets=targets)
-    out = sigmoid(
-        logits,
-        output_like("sigmoid_cross_entropy_backward", out, logits.shape, logits.dtype, logits=logits, targets=targets),
-        scratch,
-    )
+    function = "sigmoid_cross_entropy_backward"
+    out = output_like(function, out, logits.shape, logits.dtype, logits=logits, targets=targets)
+    sigmoid(logits, out, scratch)
     out -= targets
     out /= logits.size
     return out

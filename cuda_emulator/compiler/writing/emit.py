@@ -350,14 +350,19 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
     return "np.bool_" if dtype == np.bool_ else f"np.{dtype.name}"
 
 
+def _in_a_comment(text: str) -> str:
+    """The text without what would end the line of a comment, such as the line separator in a file's name."""
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in text)
+
+
 def header(
     name: str, where: str, argument_types: tuple[types.Type, ...], body: str, records: list[np.dtype[Any]]
 ) -> str:
     """The imports of the generated source, below a comment with the kernel's name, place and argument types."""
     used = [helper for helper in helpers.__all__ if re.search(rf"\b_{helper}\b", body)]
     lines = [
-        f"# {name}, from {where}, as groundup's CUDA emulator runs it.",
-        f"# Arguments: {', '.join(str(kind) for kind in argument_types) or 'none'}",
+        f"# {name}, from {_in_a_comment(where)}, as groundup's CUDA emulator runs it.",
+        f"# Arguments: {_in_a_comment(', '.join(str(kind) for kind in argument_types)) or 'none'}",
         "import cmath",
         "import math",
         "import operator",

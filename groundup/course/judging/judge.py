@@ -129,7 +129,7 @@ def _run(
 def guarded(command: Sequence[str], seconds: float, megabytes: int, report: Path) -> list[str]:
     """The command, started by the warden (warden.py), which also counts the processes that it starts."""
     program = [sys.executable, "-S", "-E", str(Path(__file__).with_name("warden.py"))]
-    return [*program, str(seconds), str(megabytes), str(report), *command]
+    return [*program, str(seconds), str(megabytes), str(report), str(os.getpid()), *command]
 
 
 def _seconds() -> float | None:

@@ -34,16 +34,19 @@ FILE_BYTES = 1 << 30
 
 
 def main(argv: list[str]) -> None:
-    """argv: seconds, megabytes, the report's path, then the command that is started."""
-    seconds, megabytes, report = float(argv[0]), int(argv[1]), argv[2]
+    """argv: seconds, megabytes, the report's path, who starts this program, then the command that is started.
+
+    Who starts it is not asked for here: it may have ended already, and then another process is the parent.
+    """
+    seconds, megabytes, report, parent = float(argv[0]), int(argv[1]), argv[2], int(argv[3])
     ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    parent, last = os.getppid(), time.monotonic() + seconds
+    last = time.monotonic() + seconds
     stopped: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, frame: stopped.append(number))
     _limit(resource.RLIMIT_FSIZE, FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # by Python, and then by what it starts
-    child = os.posix_spawn(argv[3], argv[3:], os.environ, setsigdef=ignored)
+    child = os.posix_spawn(argv[4], argv[4:], os.environ, setsigdef=ignored)
     status, why = None, ""
     while status is None and not why:
         time.sleep(LOOK_EVERY)

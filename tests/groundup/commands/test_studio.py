@@ -74,7 +74,11 @@ def test_it_answers_at_the_address_that_it_prints_until_it_is_ended(started, end
 
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no SIGHUP")
 def test_a_terminal_that_is_closed_ends_it_with_its_processes(started):
-    process, _ = started("kernel", "--port", "0")  # which starts its process at once
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
+    try:
+        process, _ = started("kernel", "--port", "0")  # which starts its process at once
+    finally:
+        signal.signal(signal.SIGHUP, before)
     children = children_of(process)
     assert children
     process.stdout.close()

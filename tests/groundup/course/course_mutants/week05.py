@@ -49,8 +49,8 @@ MUTANTS = [
     Mutant("5.2", "out /= rows", "out /= -rows", "values", "wrong sign"),
     Mutant(
         "5.2",
-        "    out = softmax(logits, output_like(",
-        "    for i in range(rows):\n        softmax(logits[i : i + 1])\n    out = softmax(logits, output_like(",
+        "    softmax(logits, out, scratch)\n",
+        "    for i in range(rows):\n        softmax(logits[i : i + 1])\n    softmax(logits, out, scratch)\n",
         "way",
         "a loop in Python",
     ),
@@ -143,31 +143,23 @@ MUTANTS = [
     ),
     Mutant(  # own softmax max0
         "5.2",
-        'out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.d'
-        "type), scratch)",
-        'out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype)\n'
-        "    np.exp(logits - np.maximum(logits.max(axis=1, keepdims=True), 0), out=out)\n"
+        "softmax(logits, out, scratch)",
+        "np.exp(logits - np.maximum(logits.max(axis=1, keepdims=True), 0), out=out)\n"
         "    out /= out.sum(axis=1, keepdims=True)",
         "values",
         "exp has overflowed, and inf / inf is NaN; or all",
     ),
     Mutant(  # own softmax whole
         "5.2",
-        'out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.d'
-        "type), scratch)",
-        'out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype)\n'
-        "    np.exp(logits - logits.max(), out=out)\n"
-        "    out /= out.sum(axis=1, keepdims=True)",
+        "softmax(logits, out, scratch)",
+        "np.exp(logits - logits.max(), out=out)\n    out /= out.sum(axis=1, keepdims=True)",
         "values",
         "the maximum of the whole matrix, or of another",
     ),
     Mutant(  # own softmax first
         "5.2",
-        'out = softmax(logits, output_like("softmax_cross_entropy_backward", out, logits.shape, logits.d'
-        "type), scratch)",
-        'out = output_like("softmax_cross_entropy_backward", out, logits.shape, logits.dtype)\n'
-        "    np.exp(logits - logits[:, :1], out=out)\n"
-        "    out /= out.sum(axis=1, keepdims=True)",
+        "softmax(logits, out, scratch)",
+        "np.exp(logits - logits[:, :1], out=out)\n    out /= out.sum(axis=1, keepdims=True)",
         "values",
         "exp has overflowed, and inf / inf is NaN; or all",
     ),
@@ -253,8 +245,8 @@ MUTANTS = [
     ),
     Mutant(
         "5.2",
-        "softmax(logits, ",
-        "softmax(np.maximum(logits, logits.max(axis=1, keepdims=True) - 80), ",
+        "softmax(logits, out",
+        "softmax(np.maximum(logits, logits.max(axis=1, keepdims=True) - 80), out",
         "values",
         "is a number clamped",
     ),
