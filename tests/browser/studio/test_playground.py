@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -225,9 +226,33 @@ def test_a_planted_mistake_is_computed_and_explained(browser_page: Opened, mista
 def test_a_neuron_is_shown_large_when_it_has_the_focus(browser_page: Opened) -> None:
     page = ready(browser_page("playground", query="#activation=relu&layers=3"))
     page.locator(".neuron").nth(2).focus()
-    assert page.inner_text("#output-caption").startswith("Hidden layer 1, neuron 1: bias 0")
+    assert re.fullmatch(
+        r"Hidden layer 1, neuron 1: relu\(.*x₁.*x₂ \+ 0\): bias 0.*", page.inner_text("#output-caption")
+    )
     page.locator("#step").focus()
     assert page.inner_text("#output-caption").startswith("The colour is the class")
+
+
+def test_the_formula_of_a_neuron_has_the_librarys_weights(browser_page: Opened) -> None:
+    page = ready(browser_page("playground", query="#data=spirals&layers=8,3&activation=tanh&seed=4"))
+    page.click("#step")
+    step_is(page, 1)
+    playground = Playground(Settings(data="spirals", layers=(8, 3), activation="tanh", seed=4))
+    playground.step()
+    first, bias, second, *_ = playground.parameters()
+    caption = page.locator("#output-caption")
+
+    def numbers(neuron: int) -> list[float]:
+        page.locator(".neuron").nth(neuron).focus()
+        (sum_,) = re.findall(r": tanh\((.*)\): bias", caption.inner_text())
+        plain = re.sub(r"·[xh][₀-₉]+", "", sum_.replace("\u2212", "-").replace("- ", "-").replace("+ ", ""))
+        return [float(each) for each in plain.replace(" smaller", "").split()]
+
+    assert numbers(2 + 1) == pytest.approx([*first[:, 1], bias[1]], rel=0.06, abs=1e-4)
+    *written, left, _ = numbers(2 + 8 + 2)
+    largest = sorted(range(8), key=lambda i: -abs(second[i, 2]))[:6]
+    assert written == pytest.approx(second[sorted(largest), 2], rel=0.06, abs=1e-4)
+    assert left == 2
 
 
 def test_the_large_picture_has_the_colours_of_the_predictions(browser_page: Opened) -> None:

@@ -13,7 +13,7 @@ export const IMAGE = 28;
 /**
  * holder: an element with a height; onselect(layer, neuron) is called when a neuron is looked at, onselect(null) after;
  * onsize(layer, size) when the reader changes the size of a hidden layer (from 0).
- * Returns { arrange(scene), draw(picture), describe(picture) }.
+ * Returns { arrange(scene), draw(picture, looked), describe(picture) }.
  */
 export function diagramIn(holder, { onselect, onsize }) {
   let scene = null;
@@ -60,23 +60,25 @@ export function diagramIn(holder, { onselect, onsize }) {
     return field;
   }
 
-  function draw(picture) {
+  /** looked: [layer, neuron] of the one that is looked at, whose lines stand out; or null. */
+  function draw(picture, looked = null) {
     const colours = palette();
     pen.clearRect(0, 0, width, height);
-    picture.weights.forEach((weights, i) => drawLines(weights, columns[i], columns[i + 1], colours));
+    picture.weights.forEach((weights, i) => drawLines(weights, columns[i], columns[i + 1], colours, looked));
     columns.forEach((column) => drawColumn(column, picture, colours));
   }
 
-  function drawLines(weights, from, to, colours) {
+  function drawLines(weights, from, to, colours, looked) {
     if (!from.tiles.length || !weights.length) return;
     weights.forEach((row, k) => row.forEach((weight, j) => {
       if (!weight) return; // 0, or null: not a finite number
       const size = Math.abs(weight);
+      const touches = !looked || (looked[0] === to.layer && looked[1] === j) || (looked[0] === from.layer && looked[1] === k);
       const [start, end] = [from.tiles[k], to.tiles[j]];
       const [x, y, toX, toY] = [start.x + from.side, start.y + from.side / 2, end.x, end.y + to.side / 2];
       const bend = (toX - x) / 2;
       pen.strokeStyle = weight < 0 ? colours.negative : colours.positive;
-      pen.globalAlpha = Math.min(0.95, 0.25 + 0.5 * size);
+      pen.globalAlpha = Math.min(0.95, 0.25 + 0.5 * size) * (touches ? 1 : 0.15);
       pen.lineWidth = Math.min(7, 0.4 + 2 * size);
       pen.beginPath();
       pen.moveTo(x, y);

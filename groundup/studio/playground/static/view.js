@@ -5,6 +5,7 @@ import { confusionIn } from "/static/playground/confusion.js";
 import { curvesIn } from "/static/playground/curves.js";
 import { diagramIn, factsOf, IMAGE, INPUTS, nameOf } from "/static/playground/diagram.js";
 import { MISTAKES } from "/static/playground/mistakes.js";
+import { formulaOf } from "/static/playground/formula.js";
 import { TILE } from "/static/playground/pictures.js";
 import { MOST } from "/static/playground/settings.js";
 import { surfaceIn } from "/static/playground/surface.js";
@@ -34,7 +35,11 @@ export function view(onsize) {
   const losses = curvesIn(part("losses"));
   const gradients = curvesIn(part("gradients"), { logarithmic: true });
   const diagram = diagramIn(part("diagram"), {
-    onselect: (layer, neuron) => { looked = layer === null ? null : [layer, neuron]; drawAnswer(); },
+    onselect: (layer, neuron) => {
+      looked = layer === null ? null : [layer, neuron];
+      if (picture) diagram.draw(picture, looked);
+      drawAnswer();
+    },
     onsize,
   });
   part("show-test").addEventListener("change", drawAnswer);
@@ -73,7 +78,7 @@ export function view(onsize) {
       part(`${name}-loss`).textContent = number(next.loss[i], 3);
       part(`${name}-right`).textContent = `${number(100 * next.accuracy[i], 3)}%`;
     });
-    diagram.draw(next);
+    diagram.draw(next, looked);
     drawAnswer();
     const steps = curve.map((each) => each.step);
     losses.draw(steps, [0, 1].map((i) => curve.map((each) => each.loss[i])));
@@ -100,7 +105,7 @@ export function view(onsize) {
     } else {
       answer.draw(picture.confusion, looked?.[0] === 1 ? imageOf(looked[1]) : null);
     }
-    const facts = looked && [nameOf(...looked, scene), factsOf(...looked, picture)].filter(Boolean).join(": ");
+    const facts = looked && [nameOf(...looked, scene), formulaOf(...looked, scene, picture), factsOf(...looked, picture)].filter(Boolean).join(": ");
     part("output-caption").textContent = facts ?? CAPTIONS[scene.points ? "plane" : "digits"];
   }
 
