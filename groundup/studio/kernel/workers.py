@@ -103,6 +103,10 @@ class Worker:
     def close(self) -> None:
         """End the process, and those that it started."""
         processes.end(self._child)
+        # What was not sent any more would be told of when Python takes the pipe away.
+        with contextlib.suppress(OSError, ValueError):
+            if self._child.stdin is not None:
+                self._child.stdin.close()
 
     def _stop(self, over: threading.Event) -> None:
         over.set()
