@@ -2,8 +2,8 @@
 
     output, dropped, grad    for each layer (rows, out_features): the activation's output, the same after dropout, and
                              the slope of the loss at xW + b
-    row_losses               (READ_EVERY, rows): for each step since the last reading, and each row of its batch, one
-                             number; those of a step add up to its loss
+    row_losses               (1, rows): for each row of the batch one number; they add up to the step's loss. A training
+                             run on the device has a line for each step since the last reading
     parts                    for each hidden layer (splits, rows, out_features): xW in parts
 
 A batch of fewer rows uses the first rows of the same memory. Views of device arrays cost more to make than a kernel
@@ -27,7 +27,7 @@ from .kernels import fused
 from .tile_choice import blocked_side, multiprocessors
 
 READ_EVERY = 64
-"""Steps of a training run between two readings of the losses: a reading waits for the device to finish."""
+"""Steps of a training run between two readings of the losses, at least: a reading waits for the device to finish."""
 
 
 MOST_FLAT = 16
@@ -36,7 +36,7 @@ MOST_FLAT = 16
 
 @dataclass(frozen=True)
 class Rows:
-    """A step's memory for one number of rows, for each layer one array. losses: the first line of row_losses."""
+    """A step's memory for one number of rows, for each layer one array. losses: row_losses as a vector."""
 
     x: Array
     labels: Array
@@ -62,7 +62,7 @@ class Buffers:
         self.dropped = [self._empty(size) for size in sizes[:-1]]
         self.masks = [self._empty(size) for size in sizes[:-1]]
         self.grad = [self._empty(size) for size in sizes]
-        self.row_losses = empty((READ_EVERY, capacity), self.dtype)
+        self.row_losses = empty((1, capacity), self.dtype)
         self.no_counters = zeros((3,), np.int64)
         self.no_buffer = zeros((1,), self.dtype)
         """What a kernel gets in the place of an array that it will not touch."""

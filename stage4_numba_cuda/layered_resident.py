@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from itertools import count as count_up
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ from .kernels import resident as kernels
 from .layered_graph import Move
 from .layered_launches import Order, launch_steps
 from .layered_plan import Plan
-from .resident_order import Orders, schedule_of
+from .resident_order import Orders, batches, losses_of, schedule_of
 
 MASK64 = (1 << 64) - 1
 LEVELS = 256
@@ -125,20 +124,18 @@ class LayeredResident:
         Raises ValueError before `begin_epoch`, for more than READ_EVERY steps, past the epoch's end, and where batch
         normalisation would get one number a channel.
         """
-        self._orders.check_steps(first, len(rates), self.steps)
+        self._orders.check_steps(first, len(rates), self.steps, READ_EVERY)
         if not rates:
             return []
-        starts = [(first + i) * self.batch_size for i in range(len(rates))]
-        counts = [min(self.batch_size, self.count - start) for start in starts]
-        self.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
+        sizes = batches(self.count, self.batch_size, first, len(rates))
+        self.counters.copy_to_device(np.array([first * self.batch_size, steps_before, 0], np.int64))
         if self._augmentation is not None:
             self._send_changes(self._augmentation, steps_before // self.steps)
         ours = Move(self.network, self.optimizer, self.numbers).ours
         if ours:
-            self.schedule.copy_to_device(schedule_of(self.optimizer, rates, self.network.dtype))
+            self.schedule.copy_to_device(schedule_of(self.optimizer, rates, self.network.dtype, READ_EVERY))
         done = 0
-        for count, alike in groupby(counts):  # all of one size, but for the last batch of an epoch
-            many = len(list(alike))
+        for count, many in sizes:
             for i in range(1 if ours else many):  # an optimizer of somebody else's takes its steps on the host
                 if not ours:
                     self.optimizer.learning_rate = rates[done + i]
@@ -146,8 +143,7 @@ class LayeredResident:
             done += many
         if meanwhile is not None:
             meanwhile()
-        rows = self.row_losses[: len(counts)].copy_to_host()
-        return [float(np.sum(rows[slot, :count], dtype=np.float64)) for slot, count in enumerate(counts)]
+        return losses_of(self.row_losses[: len(rates)].copy_to_host(), sizes)
 
     def _launch(self, count: int, steps: int) -> None:
         """Steps of so many rows, each from the same graph where there are graphs."""

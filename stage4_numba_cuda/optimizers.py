@@ -20,6 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any
 
+import numpy as np
+
 from . import launch
 from .arrays import Array
 from .kernels import optimizers as kernels
@@ -67,14 +69,18 @@ class SGD:
         """
         take_step(self, parameters, gradients)
 
-    def numbers(self, ahead: int = 0) -> dict[str, float]:
-        """What the next step multiplies with, and the one `ahead` steps after it."""
+    def numbers(self) -> dict[str, float]:
+        """What the next step multiplies with."""
         return {
             "learning_rate": self.learning_rate,
             "momentum": self.momentum,
             "nesterov": bool(self.nesterov),
             "weight_decay": self.weight_decay,
         }
+
+    def scheduled(self, rates: np.ndarray) -> dict[str, np.ndarray]:
+        """Which of these numbers differ in the coming steps, which have these learning rates: one for each step."""
+        return {"learning_rate": rates}
 
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
@@ -114,14 +120,18 @@ class RMSProp:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
         take_step(self, parameters, gradients)
 
-    def numbers(self, ahead: int = 0) -> dict[str, float]:
-        """What the next step multiplies with, and the one `ahead` steps after it."""
+    def numbers(self) -> dict[str, float]:
+        """What the next step multiplies with."""
         return {
             "learning_rate": self.learning_rate,
             "alpha": self.alpha,
             "epsilon": self.epsilon,
             "weight_decay": self.weight_decay,
         }
+
+    def scheduled(self, rates: np.ndarray) -> dict[str, np.ndarray]:
+        """Which of these numbers differ in the coming steps, which have these learning rates: one for each step."""
+        return {"learning_rate": rates}
 
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""
@@ -169,9 +179,9 @@ class Adam:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
         take_step(self, parameters, gradients)
 
-    def numbers(self, ahead: int = 0) -> dict[str, float]:
-        """What the next step multiplies with, or the one `ahead` steps after it: the corrections depend on t."""
-        t = self._state.steps + 1 + ahead
+    def numbers(self) -> dict[str, float]:
+        """What the next step multiplies with: the corrections depend on t."""
+        t = self._state.steps + 1
         return {
             "step_size": self.learning_rate / (1.0 - self.beta1**t),
             "beta1": self.beta1,
@@ -180,6 +190,13 @@ class Adam:
             "epsilon": self.epsilon,
             "weight_decay": self.weight_decay,
         }
+
+    def scheduled(self, rates: np.ndarray) -> dict[str, np.ndarray]:
+        """Which of these numbers differ in the coming steps, which have these learning rates: one for each step."""
+        coming = range(self._state.steps + 1, self._state.steps + 1 + len(rates))
+        # Powers by Python, not NumPy: the last bit is then that of `numbers`, and a run that of single steps.
+        first, second = (np.array([1.0 - beta**t for t in coming]) for beta in (self.beta1, self.beta2))
+        return {"step_size": rates / first, "root_correction": np.sqrt(second)}
 
     def device_numbers(self, dtype: Any) -> Array:
         """The same on the device in this dtype, (8,), in the order of kernels/optimizers.py."""

@@ -2,7 +2,7 @@
 
     once             images as bytes, a quarter of what float32 would take; labels
     every epoch      the order in which the images are visited
-    every interval   the optimizer's numbers for READ_EVERY steps; back: their losses
+    every interval   the optimizer's numbers for some hundred steps; back: their losses
     every step       nothing
 
 A step picks its batch by index, makes numbers of the pixels and draws its dropout masks on the device, from counters
@@ -13,21 +13,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import count as count_up
-from itertools import groupby
 from typing import Any
 
 import numpy as np
 
 from . import graphs, launch, persistent
-from .arrays import Array, checked_labels, zeros
+from .arrays import Array, checked_labels, empty, zeros
 from .backend import cuda
-from .buffers import READ_EVERY, Buffers, Rows, Trainable
+from .buffers import Buffers, Rows, Trainable
 from .dropout import threshold_and_scale
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
-from .resident_order import Orders, schedule_of
-from .steps import LABEL_LOSSES, OPTIMIZERS, Move, has_few_kernels, launch_few, launch_fused, product_kernel
+from .resident_order import Orders, batches, losses_of, schedule_of, steps_between_readings
+from .steps import LABEL_LOSSES, OPTIMIZERS, InRun, Move, has_few_kernels, launch_few, launch_fused, product_kernel
 
 MASK64 = (1 << 64) - 1
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
@@ -46,9 +45,6 @@ class Resident:
     rung: how the steps are taken: "persistent", "graph" (on the CPU "few_kernels") or "fused", as in steps.py
     reason: why it is not "persistent", as the end of a sentence; None where it is
     """
-
-    interval = READ_EVERY if graphs.available() else 1
-    """The most steps that `take` takes at once. On the CPU nothing is gained by waiting, and Ctrl-C is heard sooner."""
 
     def __init__(
         self, network: Trainable, x: Any, labels: Any, optimizer: Any, batch_size: int, dropout: float, seed: int
@@ -72,7 +68,9 @@ class Resident:
         self.values = cuda.to_device(x if as_bytes is None else as_bytes)
         classes = max(2, network.layer_sizes[-1])
         self.labels = cuda.to_device(checked_labels("resident", labels, self.count, classes))
-        self.schedule = zeros((READ_EVERY, 8), network.dtype)
+        self.most = steps_between_readings(self.batch_size)
+        self.row_losses = empty((self.most, self.batch_size), network.dtype)
+        self.schedule = zeros((self.most, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
         self.counters = zeros((3,), np.int64)
         self._orders = Orders(self.count)
@@ -92,6 +90,12 @@ class Resident:
         elif reason == "":
             reason = f"it is for GPUs ({persistent.VARIABLE}=1 takes it on the CPU, too)"
         return plain if has_few_kernels(network) else "fused", reason
+
+    @property
+    def interval(self) -> int:
+        """The steps to take at once, `most` on a GPU. On the CPU nothing is gained by waiting, and Ctrl-C is heard
+        sooner."""
+        return self.most if graphs.available() else 1
 
     @property
     def told(self) -> str:
@@ -118,40 +122,39 @@ class Resident:
 
         steps_before: of the whole training, which the dropout masks depend on
         meanwhile: called while the device computes
-        Raises ValueError before `begin_epoch`, for more than READ_EVERY steps, and past the epoch's end.
+        Raises ValueError before `begin_epoch`, for more than `most` steps, and past the epoch's end.
         """
-        self._orders.check_steps(first, len(rates), self.steps)
+        self._orders.check_steps(first, len(rates), self.steps, self.most)
         if not rates:
             return []
-        network = self.network
-        starts = [(first + i) * self.batch_size for i in range(len(rates))]
-        counts = [min(self.batch_size, self.count - start) for start in starts]
-        buffers = network.buffers(self.batch_size)
-        self.counters.copy_to_device(np.array([starts[0], steps_before, 0], np.int64))
+        sizes = batches(self.count, self.batch_size, first, len(rates))
+        buffers = self.network.buffers(self.batch_size)
+        self.counters.copy_to_device(np.array([first * self.batch_size, steps_before, 0], np.int64))
         plan = None
         if self.rung == "persistent":
             self._send_schedule(rates)
-            plan = self._persistent(buffers, starts, counts, steps_before)
+            plan = self._persistent(buffers, first, sizes, steps_before)
         elif self.rung != "fused":
             self._send_schedule(rates)
-            for count, alike in groupby(counts):  # all of one size, but for the last batch of an epoch
-                self._few(buffers.rows(count), count, len(list(alike)))
+            for count, steps in sizes:
+                self._few(buffers.rows(count), count, steps)
         else:
+            counts = [count for count, steps in sizes for _ in range(steps)]
             for slot, (count, rate) in enumerate(zip(counts, rates, strict=True)):
                 self.optimizer.learning_rate = rate
-                self._fused(buffers.rows(count), count, buffers.row_losses[slot][:count])
+                self._fused(buffers.rows(count), count, self.row_losses[slot][:count])
         if meanwhile is not None:
             meanwhile()
-        rows = buffers.row_losses[: len(counts)].copy_to_host()
+        rows = self.row_losses[: len(rates)].copy_to_host()
         if plan is not None:
             plan.check()
-        return [float(np.sum(rows[slot, :count], dtype=np.float64)) for slot, count in enumerate(counts)]
+        return losses_of(rows, sizes)
 
     def _send_schedule(self, rates: Sequence[float]) -> None:
-        self.schedule.copy_to_device(schedule_of(self.optimizer, rates, self.network.dtype))
+        self.schedule.copy_to_device(schedule_of(self.optimizer, rates, self.network.dtype, self.most))
 
     def _persistent(
-        self, buffers: Buffers, starts: Sequence[int], counts: Sequence[int], steps_before: int
+        self, buffers: Buffers, first: int, sizes: Sequence[tuple[int, int]], steps_before: int
     ) -> persistent.Plan:
         """The steps in one launch; in two where the last batch of the epoch is smaller."""
         network, order = self.network, self._orders.now
@@ -159,21 +162,21 @@ class Resident:
         move = Move(network, buffers, self.optimizer, self.numbers)
         threshold_scale = threshold_and_scale(self.dropout, network.dtype)
         done = 0
-        for count, alike in groupby(counts):
-            rows, steps = buffers.rows(count), len(list(alike))
+        for count, steps in sizes:
+            rows = buffers.rows(count)
             plan.launch(
                 self.values,
                 self.labels,
                 rows.targets,
                 order,
-                starts[done],
+                (first + done) * self.batch_size,
                 steps,
                 rows,
                 move,
                 self.schedule[done:],
                 own_targets=network.loss_name not in LABEL_LOSSES,
                 dropout=persistent.Dropout(self.seed, steps_before + done, *threshold_scale) if self.dropout else None,
-                row_losses=buffers.row_losses[done:],
+                row_losses=self.row_losses[done:],
             )
             move.done(steps)
             done += steps
@@ -211,9 +214,7 @@ class Resident:
                 masks,
                 move,
                 stream=stream,
-                counters=self.counters,
-                advance=count,
-                first=first,
+                run=InRun(self.counters, self.row_losses, count, first),
             )
 
         if graphs.available():

@@ -1,8 +1,13 @@
-"""What a run with resident data sends from the host: the order of an epoch, and the optimizer's numbers."""
+"""What a run with resident data sends from the host, the order of an epoch and the optimizer's numbers, and what it
+reads: the losses.
+
+All of it is done for many steps at once: the device computes a small network's step in ten microseconds, and Python
+would take as long for each step's share of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +16,16 @@ from . import graphs
 from .arrays import Array, empty
 from .backend import cuda
 from .buffers import READ_EVERY
-from .optimizer_state import in_order
+from .kernels.optimizers import COUNT
+from .optimizer_state import PLACES, in_order
+
+MOST_STEPS, MOST_LOSSES = 1024, 65_536
+"""Steps between two readings of the losses, and numbers that are kept for them: an epoch of MNIST in batches of 64."""
+
+
+def steps_between_readings(batch_size: int) -> int:
+    """How many steps' losses are kept on the device: fewer for larger batches, which take longer."""
+    return max(READ_EVERY, min(MOST_STEPS, MOST_LOSSES // batch_size))
 
 
 class Orders:
@@ -54,26 +68,49 @@ class Orders:
         self._ahead = self._pinned
         self._arrays[1 - self.current].copy_to_device(self._pinned, stream=self._copies)
 
-    def check_steps(self, first: int, steps: int, most: int) -> None:
+    def check_steps(self, first: int, steps: int, most: int, kept: int) -> None:
         """ValueError unless the epoch has begun and has these steps, and their losses can be kept.
 
-        most: the steps of an epoch
+        most: the steps of an epoch; kept: those whose losses can be
         """
         if not self._begun:
             raise ValueError("take: there is no order yet; call begin_epoch first")
         if not 0 <= first <= first + steps <= most:
             raise ValueError(f"take: steps {first} to {first + steps} of an epoch that has {most}")
-        if steps > READ_EVERY:
-            raise ValueError(f"take: {steps} steps at once; the losses of at most {READ_EVERY} can be kept")
+        if steps > kept:
+            raise ValueError(f"take: {steps} steps at once; the losses of at most {kept} can be kept")
 
 
-def schedule_of(optimizer: Any, rates: Sequence[float], dtype: Any) -> np.ndarray:
-    """What an optimizer of this floor multiplies with in each of the coming steps, (READ_EVERY, 8).
+def batches(count: int, batch_size: int, first: int, steps: int) -> list[tuple[int, int]]:
+    """(rows, steps) of the steps from `first` on of an epoch over `count` samples: only its last batch may be smaller.
+
+    >>> batches(53, 8, 5, 2)
+    [(8, 1), (5, 1)]
+    """
+    whole = min(steps, count // batch_size - first)
+    return [(rows, many) for rows, many in ((batch_size, whole), (count % batch_size, steps - whole)) if many]
+
+
+def losses_of(rows: np.ndarray, sizes: Iterable[tuple[int, int]]) -> list[float]:
+    """The loss of each step. rows (steps, at least rows): what each row of its batch adds; sizes: as from `batches`."""
+    found: list[float] = []
+    for count, steps in sizes:
+        found += rows[len(found) : len(found) + steps, :count].sum(axis=1, dtype=np.float64).tolist()
+    return found
+
+
+def schedule_of(optimizer: Any, rates: Sequence[float], dtype: Any, lines: int) -> np.ndarray:
+    """What an optimizer of this floor multiplies with in each of the coming steps, (lines, 8), a line for each.
 
     rates: a learning rate for each step; afterwards the optimizer has the last one
+    Raises ValueError for a rate that the optimizer refuses.
     """
-    table = np.zeros((READ_EVERY, 8), dtype)
-    for i, rate in enumerate(rates):
-        optimizer.learning_rate = rate
-        table[i] = in_order(optimizer.numbers(i), table.dtype)
-    return table
+    values = np.asarray(rates, np.float64)
+    wrong = ~(np.isfinite(values) & (values >= 0))
+    optimizer.learning_rate = rates[int(np.argmax(wrong))] if wrong.any() else rates[-1]
+    table = np.zeros((lines, COUNT))
+    table[: len(rates)] = in_order(optimizer.numbers(), np.float64)
+    for name, numbers in optimizer.scheduled(values).items():
+        table[: len(rates), PLACES[name]] = numbers
+    with np.errstate(over="ignore"):  # a float64 beyond float32's range becomes inf, as everywhere
+        return table.astype(dtype)

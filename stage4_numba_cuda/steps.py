@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequen
         return graph(network, x, y, optimizer, masks or None)
     move, plan = Move(network, buffers, optimizer), plan_of(network, buffers, network.dtype)
     if move.ours:
-        plan.schedule.copy_to_device(in_order(optimizer.numbers(0), network.dtype).reshape(1, -1))
+        plan.schedule.copy_to_device(in_order(optimizer.numbers(), network.dtype).reshape(1, -1))
     if network.loss_name in LABEL_LOSSES:
         labels, targets = y, rows.targets
     else:
@@ -230,6 +231,21 @@ def launch_fused(network: Trainable, rows: Rows, x: Array, y: Array, masks: Sequ
                 matmul.backward_fused(grad, layer.weights, rows.output[i - 1], activation, mask, below)
 
 
+@dataclass(frozen=True)
+class InRun:
+    """What a step has to know of the training run on the device that it belongs to (resident.py).
+
+    counters: how far the run is, and which line of row_losses (steps, rows) is this step's
+    advance: the rows that the counters move on by
+    first: launches the first layer's product where x has to be gathered for it; None: the plain product
+    """
+
+    counters: Array
+    row_losses: Array
+    advance: int
+    first: Callable[[], None] | None = None
+
+
 def launch_few(
     network: Trainable,
     buffers: Buffers,
@@ -240,23 +256,16 @@ def launch_few(
     move: Move,
     *,
     stream: Any = 0,
-    counters: Array | None = None,
-    advance: int = 0,
-    first: Callable[[], None] | None = None,
+    run: InRun | None = None,
 ) -> None:
-    """The launches of `few_kernels`.
-
-    counters: of a training run, where its losses are written and how far it is; None: the first line, and no run
-    advance: the rows that the counters move on by, in a training run; else 0
-    first: launches the first layer's product where x has to be gathered for it; None: the plain product
-    """
+    """The launches of `few_kernels`. run: the training run on the device that the step belongs to; None: to none."""
     layers, last = network.layers, len(network.layers) - 1
     activation, batch = ACTIVATIONS.index(network.activation), x.shape[0]
-    counters = buffers.no_counters if counters is None else counters
+    run = run or InRun(buffers.no_counters, buffers.row_losses, 0)
     inputs = [x]
     for i, layer in enumerate(layers[:-1]):
-        if i == 0 and first is not None:
-            first()
+        if i == 0 and run.first is not None:
+            run.first()
         else:
             launch_product(inputs[-1], layer.weights, rows.parts[i], stream)
         mask = masks[i] if masks else rows.output[i]  # any matrix will do where none is read
@@ -274,7 +283,7 @@ def launch_few(
     head[launch.divided(batch, HEAD_ROWS), threads, stream](
         activation, LOSSES.index(network.loss_name), rows.parts[-1], below.bias, rows.output[last - 1],
         rows.dropped[last - 1], mask, int(bool(masks)), top.weights, top.bias, labels, targets,
-        rows.grad[last], rows.grad[last - 1], buffers.row_losses, counters,
+        rows.grad[last], rows.grad[last - 1], run.row_losses, run.counters,
     )  # fmt: skip
     for i in reversed(range(1, last)):
         mask_below = masks[i - 1] if masks else None
@@ -290,8 +299,8 @@ def launch_few(
         ]
         arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
-        moves_on = advance if i + 2 >= len(layers) else 0
-        kernel[grid, block, stream](move.kind, move.numbers, counters, moves_on, blocks[0], *arrays)
+        moves_on = run.advance if i + 2 >= len(layers) else 0
+        kernel[grid, block, stream](move.kind, move.numbers, run.counters, moves_on, blocks[0], *arrays)
 
 
 def update_of(side: int) -> tuple[Any, int, Any]:

@@ -14,7 +14,7 @@ from stage2_numpy import optimizers as reference
 from stage4_numba_cuda import optimizers
 from stage4_numba_cuda.arrays import address, asarray, on_device, to_host
 from stage4_numba_cuda.kernels import optimizers as kernels
-from stage4_numba_cuda.optimizer_state import in_order
+from stage4_numba_cuda.resident_order import schedule_of
 from tests.wide import widely
 
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -150,13 +150,24 @@ def test_kinds_and_hyperparameters_say_what_the_optimizer_is(case: str) -> None:
 
 @pytest.mark.parametrize("dtype", ROUNDING)
 @pytest.mark.parametrize("case", CASES)
-def test_numbers_ahead_are_those_of_the_steps_to_come(case: str, dtype: str) -> None:
+def test_a_schedule_has_the_numbers_of_the_steps_to_come(case: str, dtype: str) -> None:
     optimizer, parameters = make(case), device(0, dtype)
-    for row in [in_order(optimizer.numbers(ahead), dtype) for ahead in range(4)]:
-        assert row.shape == (kernels.COUNT,)
-        assert row.dtype == dtype
+    optimizer.step(parameters, device(1, dtype))
+    rates = [0.25, 0.0, 1.5]
+    table = schedule_of(optimizer, rates, dtype, 5)
+    assert table.shape == (5, kernels.COUNT)
+    assert table.dtype == dtype
+    assert optimizer.learning_rate == rates[-1]
+    for row, rate in zip(table[:3], rates, strict=True):
+        optimizer.learning_rate = rate
         assert np.array_equal(to_host(optimizer.device_numbers(dtype)), row)
         optimizer.step(parameters, device(1, dtype))
+
+
+@pytest.mark.parametrize("wrong", [-0.1, float("nan"), float("inf")])
+def test_a_schedule_with_a_rate_that_is_none_is_refused(wrong: float) -> None:
+    with pytest.raises(ValueError, match="learning_rate: expected a finite number of at least 0, got"):
+        schedule_of(make("plain"), [0.1, wrong, 0.1], "float32", 8)
 
 
 def test_the_eight_numbers_stand_in_their_documented_places() -> None:

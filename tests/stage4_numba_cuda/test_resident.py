@@ -12,7 +12,7 @@ from shared.dropout import step_masks
 from shared.training.loop import train
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
-from stage4_numba_cuda import buffers, resident, steps
+from stage4_numba_cuda import buffers, resident, resident_order, steps
 from tests.wide import wide
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
@@ -122,10 +122,32 @@ def test_bytes_are_recognised_exactly() -> None:
 
 def test_more_steps_than_their_losses_can_be_kept_for_are_refused() -> None:
     x, labels = images()
-    run = make().resident(np.tile(x, (2, 1)), np.tile(labels, 2), STAGE.optimizers.SGD(0.1), 1, 0.0, 5)
-    run.begin_epoch(np.arange(2 * COUNT))
-    with pytest.raises(ValueError, match="take: 65 steps at once; the losses of at most 64 can be kept"):
-        run.take(0, [0.1] * 65, 0)
+    run = make().resident(np.tile(x, (20, 1)), np.tile(labels, 20), STAGE.optimizers.SGD(0.1), 1, 0.0, 5)
+    run.begin_epoch(np.arange(20 * COUNT))
+    with pytest.raises(ValueError, match="take: 1025 steps at once; the losses of at most 1024 can be kept"):
+        run.take(0, [0.1] * 1025, 0)
+
+
+def test_larger_batches_have_fewer_steps_between_two_readings() -> None:
+    steps_at = {batch: resident_order.steps_between_readings(batch) for batch in (1, 64, 128, 1024, 60_000)}
+    assert steps_at == {1: 1024, 64: 1024, 128: 512, 1024: 64, 60_000: 64}
+
+
+@pytest.mark.parametrize("count", [16, 17, 23, 24])
+def test_batches_are_those_of_the_epoch(count: int) -> None:
+    starts = range(0, count, 8)
+    expected = [min(8, count - start) for start in starts]
+    for first in range(len(starts)):
+        for many in range(1, len(starts) - first + 1):
+            found = resident_order.batches(count, 8, first, many)
+            assert [rows for rows, times in found for _ in range(times)] == expected[first : first + many]
+
+
+def test_losses_are_the_sums_of_the_rows_that_a_step_has() -> None:
+    rows = np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)
+    rows[2, 5:] = np.nan
+    expected = [float(row.astype(np.float64).sum()) for row in (rows[0], rows[1], rows[2, :5])]
+    assert resident_order.losses_of(rows, [(8, 2), (5, 1)]) == pytest.approx(expected, rel=1e-14)
 
 
 class Counting:

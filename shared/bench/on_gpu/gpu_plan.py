@@ -23,7 +23,7 @@ from shared.bench.kinds.training import Recipe, training_rows
 from shared.bench.measuring.rows import NOT_TIMED, BenchRow, Curve
 from shared.bench.measuring.turns import Effort
 from shared.bench.on_gpu import gpu
-from shared.bench.on_gpu.resident_steps import RESIDENT, STEPS, resident_rows
+from shared.bench.on_gpu.resident_steps import RESIDENT, resident_rows
 from shared.contract import STAGES, Stage, load_stage
 from shared.data.datasets import DataError, Dataset, limited, load_dataset
 from shared.numbers import duration, three_digits
@@ -159,7 +159,7 @@ def steps(plan: GpuPlan) -> Iterator[Found | LeftOut]:
         left = 2 * (len(cases) - i)
         yield from _beside_pytorch(list(step_rows([stage], cases=[case], effort=plan.effort(left, 11))))
         effort = replace(plan.effort(left - 1, 11), minimum_sample=0.0 if plan.tiny else 0.02)
-        count = TINY_STEPS if plan.tiny else STEPS
+        count = TINY_STEPS if plan.tiny else None
         yield from _beside_pytorch(list(resident_rows([stage], cases=[case], effort=effort, steps=count)))
 
 

@@ -30,28 +30,38 @@ from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch_device
 from shared.contract import Stage
 
-STEPS = 64
-"""In one call: as many as `Network.resident` takes between two readings of the losses."""
+SAMPLES, FEWEST, MOST = 65_536, 64, 1024
+"""In one call: so many samples, in at least and at most so many steps. `Network.resident` takes as many between two
+readings of the losses."""
 
+EAGER = "eager"
 RESIDENT = "resident"
 Key = tuple[str, str]
 Steps = Callable[[int], float]
 """Takes so many steps and returns their mean loss."""
 
 
-def resident_rows(
-    stages: Sequence[Stage], *, cases: Sequence[Case], effort: Effort, steps: int = STEPS
-) -> Iterator[BenchRow]:
-    """Time one step of each case in float32, of `steps` in a call, on every stage whose network has `resident`.
+def steps_in_a_call(batch: int) -> int:
+    """Of batches of so many samples."""
+    return max(FEWEST, min(MOST, SAMPLES // batch))
 
+
+def resident_rows(
+    stages: Sequence[Stage], *, cases: Sequence[Case], effort: Effort, steps: int | None = None
+) -> Iterator[BenchRow]:
+    """Time one step of each case in float32 on every stage whose network has `resident`.
+
+    steps: in a call; None: steps_in_a_call. PyTorch without a graph takes FEWEST at most: a step of its takes as long
+        in a short call, and a long call a second.
     Rows are of kind step, with variant "resident"; PyTorch's end with ", resident". A stage that takes its persistent
     kernel has a second row, "resident, graph", for the rung below. A contender whose first losses are wrong is not
     timed.
     """
     able = [stage for stage in stages if hasattr(stage.network.Network, "resident")]
     for case in cases if able else ():
+        many = steps or steps_in_a_call(case.batch)
         random = np.random.default_rng(case.batch)
-        count = steps * case.batch
+        count = many * case.batch
         images = random.integers(0, 256, (count, case.layer_sizes[0]), dtype=np.uint8)
         labels = random.integers(0, case.layer_sizes[-1], count)
         contenders = _contenders(able, case, images, labels)
@@ -61,13 +71,14 @@ def resident_rows(
         wrong = {
             key: reason for key, take in contenders.items() if (reason := wrong_losses([take(CHECKED_STEPS)], expected))
         }
-        calls = {key: partial(take, steps) for key, take in contenders.items() if key not in wrong}
+        taken = {key: min(many, FEWEST) if key[1].startswith(EAGER) else many for key in contenders}
+        calls = {key: partial(take, taken[key]) for key, take in contenders.items() if key not in wrong}
         threads = dict.fromkeys(contenders, 1)
         turns = take_turns(calls, able, effort, threads=threads, also_on_device=list(contenders))
         for key in contenders:
             columns = turns.columns(key, reference=None, label="")
             if columns["measurement"] is not None:
-                columns["measurement"] = columns["measurement"].of_one(steps)
+                columns["measurement"] = columns["measurement"].of_one(taken[key])
             yield step_row(case, key, wrong.get(key), columns)
 
 
@@ -80,7 +91,7 @@ def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels:
     torch = gpu.cuda_torch() if any(gpu.on_gpu(stage) for stage in stages) else None
     if torch is not None:
         start = start_parameters(case.layer_sizes, case.dtype)
-        for way in ("eager", "graph"):
+        for way in (EAGER, "graph"):
             found["pytorch", f"{way} on the GPU, {RESIDENT}"] = pytorch_device.resident_steps(
                 torch, start, images, labels, case.batch, LEARNING_RATE, graph=way == "graph"
             )
@@ -99,5 +110,5 @@ def _of_stage(
     if rung is not None:
         run.rung = rung
     run.begin_epoch(np.arange(len(x)))
-    # The emulator's interval is one step; `take` itself takes up to READ_EVERY of them.
+    # The emulator's interval is one step; `take` itself takes as many as a GPU's interval has.
     return lambda steps: fmean(run.take(0, [LEARNING_RATE] * steps, 0)), getattr(run, "rung", "")

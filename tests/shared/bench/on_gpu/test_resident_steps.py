@@ -23,6 +23,12 @@ def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none(
     assert row.measurement.calls % 4 == 0  # four steps in a call, and the time of one
 
 
+def test_a_call_takes_the_steps_that_a_stage_takes_between_two_readings() -> None:
+    order = contract.load_part("stage4_numba_cuda", "resident_order")
+    for batch in (1, 64, 200, 1024, 100_000):
+        assert resident_steps.steps_in_a_call(batch) == order.steps_between_readings(batch)
+
+
 def test_a_contender_with_other_losses_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resident_steps, "expected_losses", lambda layer_sizes, batches: [7.0])
     (row,) = resident_steps.resident_rows([contract.load_stage("4")], cases=[CASE], effort=QUICK, steps=4)
