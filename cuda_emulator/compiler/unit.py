@@ -12,6 +12,7 @@ from numba import types
 
 from .functions import DeviceFunction
 from .reading.source import FunctionSource
+from .trees import Collective, contains
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ class Unit:
     def shared_bytes(self) -> int:
         """Static shared memory of one block, in bytes."""
         return sum(array.nbytes for array in self.shared.values())
+
+    def strided(self, name: str) -> bool:
+        """Whether an array is a part of a larger one, with an entry for each thread: a local array of a kernel that is
+        cut at collectives."""
+        return name in self.local and contains(self.body, Collective)
 
     def learners_name(self, name: str) -> str:
         """The learner's name of a variable of the generated source."""

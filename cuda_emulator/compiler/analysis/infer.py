@@ -65,7 +65,7 @@ def variable_types(
     given = [
         *argument_types,
         *(numba.typeof(value) for value in unit.constants.values()),
-        *(array_type(array.dtype, len(array.shape)) for array in unit.arrays.values()),
+        *(array_type(array.dtype, len(array.shape), unit.strided(name)) for name, array in unit.arrays.items()),
         *([types.int64] * len(HIDDEN)),
         types.CPointer(types.int64),
     ]
@@ -122,9 +122,10 @@ def carried_dtype(unit: Unit, name: str, variable_types: Mapping[str, types.Type
         ) from None
 
 
-def array_type(dtype: np.dtype[Any], dimensions: int) -> types.Type:
-    """Numba's type of a shared or local array."""
-    return types.Array(numba.from_dtype(dtype), dimensions, "C")
+def array_type(dtype: np.dtype[Any], dimensions: int, strided: bool) -> types.Type:
+    """Numba's type of a shared or local array: the one that the emitted code has, so that the device functions which
+    get it are compiled once, and not for two layouts."""
+    return types.Array(numba.from_dtype(dtype), dimensions, "A" if strided else "C")
 
 
 def python_function(
