@@ -30,7 +30,7 @@ from .dense import ACTIVATIONS, Dense
 from .kernels import blocked
 from .kernels import dense as dense_kernels
 from .kernels import fused as kernels
-from .kernels.head import HEAD_LANES, HEAD_ROWS, head
+from .kernels.head import HEAD, HEAD_CPU, HEAD_GPU, HEAD_LANES, HEAD_WARPS
 from .kernels.update import ONLY_GRADIENTS, UPDATE
 from .optimizer_state import in_order
 from .optimizers import SGD, Adam, RMSProp
@@ -45,7 +45,7 @@ LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy"
 LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
 OPTIMIZERS = (SGD, RMSProp, Adam)
 SOFTMAX = len(ACTIVATIONS) - 1
-TILE = kernels.TILE_GPU if BACKEND.name == "gpu" else kernels.TILE_CPU
+TILE, HEAD_ROWS = (kernels.TILE_GPU, HEAD_GPU) if BACKEND.name == "gpu" else (kernels.TILE_CPU, HEAD_CPU)
 
 
 def op_by_op(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
@@ -279,8 +279,8 @@ def launch_few(
     labels, targets = (y, rows.targets) if network.loss_name in LABEL_LOSSES else (rows.labels, y)
     below, top = layers[-2], layers[-1]
     mask = masks[-1] if masks else rows.output[last - 1]
-    threads = HEAD_LANES, HEAD_ROWS
-    head[launch.divided(batch, HEAD_ROWS), threads, stream](
+    threads = HEAD_LANES, HEAD_WARPS
+    HEAD[HEAD_ROWS][launch.divided(batch, HEAD_ROWS), threads, stream](
         activation, LOSSES.index(network.loss_name), rows.parts[-1], below.bias, rows.output[last - 1],
         rows.dropped[last - 1], mask, int(bool(masks)), top.weights, top.bias, labels, targets,
         rows.grad[last], rows.grad[last - 1], run.row_losses, run.counters,

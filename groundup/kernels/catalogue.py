@@ -273,12 +273,16 @@ FUSED = (
         )
     ),
     entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 80, 80),
-    entry(
-        "head.head",
-        "int64 int64 T[3] T[1] T[2] T[2] T[2] int64 T[2] T[1] int32[1] T[2] T[2] T[2] T[2] int64[1]",
-        256,
-        80,
-        80,
+    *(
+        entry(
+            f"head.HEAD[{rows}]",
+            "int64 int64 T[3] T[1] T[2] T[2] T[2] int64 T[2] T[1] int32[1] T[2] T[2] T[2] T[2] int64[1]",
+            256,
+            96,
+            128,
+            variant=rows == 8,
+        )
+        for rows in (4, 8)
     ),
 )
 

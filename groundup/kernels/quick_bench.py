@@ -74,7 +74,7 @@ QUICK: dict[str, tuple[str, ...]] = {
         "blocked.UPDATE[32] float32",
         "dense.add_bias float32",
         "fused.FORWARD_PARTIAL[16] float32",
-        "head.head float32",
+        "head.HEAD[4] float32",
         "losses.BACKWARD[32]['softmax_cross_entropy'] float32",
         "losses.FUSED[32]['softmax_cross_entropy'] float32",
         "losses.LOSS[32]['softmax_cross_entropy'] float32",

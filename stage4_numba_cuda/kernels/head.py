@@ -7,98 +7,147 @@ slope) can wait at barriers instead of at the ends of launches.
 
 import math
 
+from numba import int32, uint32
+
 from ..backend import cuda
 from .activations import activate, back
 from .fused import SLOT
 
-HEAD_ROWS, HEAD_LANES = 8, 32
-"""A block: so many rows of the batch, and a lane for each class."""
+HEAD_GPU, HEAD_CPU = 4, 8
+"""Rows of the batch that a block computes. A GPU wants many blocks for a small batch; the emulator wants few."""
+
+HEAD_LANES, HEAD_WARPS = 32, 8
+"""Threads of a block: a lane for each class, and warps that share the hidden features."""
 
 MSE, SOFTMAX_CE, SIGMOID_CE, HINGE = 0, 1, 2, 3
 """In the order of shared.contract.LOSSES."""
 
 
-@cuda.jit
-def head(
-    activation, loss, parts, hidden_bias, hidden, dropped, mask, masked,
-    weights, bias, labels, targets, grad_logits, grad_hidden, row_losses, counters,
-):  # fmt: skip
-    """From the last hidden layer's products to the loss and the slopes, HEAD_ROWS rows of the batch a block.
+def make_head(block_rows, in_flight):
+    """The kernel for blocks of HEAD_LANES x HEAD_WARPS threads, with so many rows of the batch each.
 
-    parts (splits, rows, H), hidden_bias (H,), hidden, dropped, mask (rows, H); weights (H, classes <= 32), bias
-    labels (rows,) or targets (rows, classes), whichever the loss reads
-    written: hidden, dropped; grad_logits (rows, classes), grad_hidden (rows, H): dL/dz of both layers;
-    row_losses[slot, row], whose sum over the rows is the loss
+    in_flight: numbers that a thread asks for before it waits; they come in the time that one takes
     """
-    h_tile = cuda.shared.array((HEAD_ROWS, HEAD_LANES), hidden.dtype)
-    w_tile = cuda.shared.array((HEAD_LANES, HEAD_LANES), hidden.dtype)
-    logits = cuda.shared.array((HEAD_ROWS, HEAD_LANES), hidden.dtype)
-    slopes = cuda.shared.array((HEAD_ROWS, HEAD_LANES), hidden.dtype)
-    lane = cuda.threadIdx.x
-    local = cuda.threadIdx.y
-    row = cuda.blockIdx.x * HEAD_ROWS + local
-    rows = hidden.shape[0]
-    features = hidden.shape[1]
-    classes = weights.shape[1]
-    zero = hidden.dtype.type(0)
+    across = HEAD_LANES * HEAD_WARPS // block_rows  # threads that fetch one row
+    chunk = 2048 // block_rows  # hidden features that lie in shared memory at a time
+    most = max(block_rows, in_flight)
 
-    logit = zero
-    k0 = 0
-    while k0 < features:
-        k = k0 + lane
-        value = zero
-        if row < rows and k < features:
-            z = parts[0, row, k]
-            split = 1
-            while split < parts.shape[0]:
-                z += parts[split, row, k]
-                split += 1
-            value = activate(activation, z + hidden_bias[k])
-            hidden[row, k] = value
-            if masked:
-                value *= mask[row, k]
-                dropped[row, k] = value
-        h_tile[local, lane] = value
-        for part in range(HEAD_LANES // HEAD_ROWS):
-            k = local + part * HEAD_ROWS
-            w_tile[k, lane] = weights[k0 + k, lane] if k0 + k < features and lane < classes else zero
+    @cuda.jit
+    def head(
+        activation, loss, parts, hidden_bias, hidden, dropped, mask, masked,
+        weights, bias, labels, targets, grad_logits, grad_hidden, row_losses, counters,
+    ):  # fmt: skip
+        # parts (splits, rows, H), hidden_bias (H,), hidden, dropped, mask (rows, H); weights (H, classes <= 32), bias
+        # labels (rows,) and targets (rows, classes), of which the loss uses one
+        # written: hidden, dropped; grad_logits (rows, classes), grad_hidden (rows, H): dL/dz of both layers;
+        # row_losses[slot, row], whose sum over the rows is the loss
+        inputs = cuda.shared.array((block_rows, chunk), hidden.dtype)  # of the last layer
+        sums = cuda.shared.array((HEAD_WARPS, block_rows, HEAD_LANES), hidden.dtype)
+        logits = cuda.shared.array((block_rows, HEAD_LANES), hidden.dtype)
+        slopes = cuda.shared.array((block_rows, HEAD_LANES), hidden.dtype)
+        fetched = cuda.local.array(most, hidden.dtype)
+        totals = cuda.local.array(block_rows, hidden.dtype)
+        # 32 bits, and unsigned where they index: what may be negative is tested, and counts from the end.
+        lane = int32(cuda.threadIdx.x)
+        warp = int32(cuda.threadIdx.y)
+        thread = int32(warp * HEAD_LANES + lane)
+        row0 = int32(cuda.blockIdx.x * block_rows)
+        rows = int32(hidden.shape[0])
+        features = int32(hidden.shape[1])
+        classes = int32(weights.shape[1])
+        splits = int32(parts.shape[0])
+        zero = hidden.dtype.type(0)
+
+        # What the loss needs is fetched here, so that it is there when the logits are.
+        row = int32(row0 + warp)
+        inside = warp < block_rows and row < rows and lane < classes
+        slot = counters[SLOT]
+        logit = bias[lane] if inside else zero
+        label = labels[row] if inside else 0  # also for a loss that has none, whose labels are there, too
+
+        for r in range(block_rows):
+            totals[r] = zero
+        local = int32(thread // across)
+        row = int32(row0 + local)
+        source = uint32(min(row, rows - int32(1)))
+        k0 = int32(0)
+        while k0 < features:
+            count = min(int32(chunk), int32(features - k0))
+            k = int32(thread % across)
+            while k < count:  # z; past the last feature the same one again, which nobody reads
+                for i in range(in_flight):
+                    fetched[i] = hidden_bias[uint32(min(k0 + k + int32(i * across), features - int32(1)))]
+                split = int32(0)
+                while split < splits:
+                    for i in range(in_flight):
+                        column = uint32(min(k0 + k + int32(i * across), features - int32(1)))
+                        fetched[i] += parts[uint32(split), source, column]
+                    split += int32(1)
+                for i in range(in_flight):
+                    inputs[uint32(local), uint32(k + int32(i * across))] = fetched[i]
+                k += int32(in_flight * across)
+            k = int32(thread % across)
+            while k < count and row < rows:
+                value = activate(activation, inputs[uint32(local), uint32(k)])
+                hidden[uint32(row), uint32(k0 + k)] = value
+                if masked:
+                    value *= mask[uint32(row), uint32(k0 + k)]
+                    dropped[uint32(row), uint32(k0 + k)] = value
+                inputs[uint32(local), uint32(k)] = value
+                k += int32(across)
+            cuda.syncthreads()
+            k = warp
+            while k < count and lane < classes:
+                weight = weights[uint32(k0 + k), uint32(lane)]
+                for r in range(block_rows):
+                    totals[r] += inputs[uint32(r), uint32(k)] * weight
+                k += int32(HEAD_WARPS)
+            cuda.syncthreads()
+            k0 += int32(chunk)
+        for r in range(block_rows):
+            sums[uint32(warp), uint32(r), uint32(lane)] = totals[r]
         cuda.syncthreads()
-        for i in range(HEAD_LANES):
-            logit += h_tile[local, i] * w_tile[i, lane]
+
+        row = int32(row0 + warp)
+        if inside:
+            for part in range(HEAD_WARPS):
+                logit += sums[uint32(part), uint32(warp), uint32(lane)]
+            logits[uint32(warp), uint32(lane)] = logit
         cuda.syncthreads()
-        k0 += HEAD_LANES
+        gradient = zero
+        if inside:
+            if loss == SOFTMAX_CE:
+                gradient = softmax_cross_entropy(logits, warp, lane, classes, rows, label, row_losses, slot, row)
+            elif loss == HINGE:
+                gradient = hinge(logits, warp, lane, classes, rows, label, row_losses, slot, row)
+            else:
+                gradient = elementwise_loss(loss, logits, warp, lane, classes, rows, targets, row_losses, slot, row)
+            grad_logits[row, lane] = gradient
+        if warp < block_rows:
+            slopes[warp, lane] = gradient
+        cuda.syncthreads()
 
-    inside = row < rows and lane < classes
-    if inside:
-        logit += bias[lane]
-    logits[local, lane] = logit
-    cuda.syncthreads()
-
-    gradient = zero
-    slot = counters[SLOT]
-    if inside:
-        if loss == SOFTMAX_CE:
-            gradient = softmax_cross_entropy(logits, local, lane, classes, rows, labels[row], row_losses, slot, row)
-        elif loss == HINGE:
-            gradient = hinge(logits, local, lane, classes, rows, labels[row], row_losses, slot, row)
-        else:
-            gradient = elementwise_loss(loss, logits, local, lane, classes, rows, targets, row_losses, slot, row)
-        grad_logits[row, lane] = gradient
-    slopes[local, lane] = gradient
-    cuda.syncthreads()
-
-    k = lane
-    while k < features:
-        if row < rows:
-            grad = zero
-            j = 0
+        k = thread
+        while k < features:
+            for r in range(block_rows):
+                fetched[r] = hidden[uint32(min(row0 + int32(r), rows - int32(1))), uint32(k)]
+                totals[r] = zero
+            j = int32(0)
             while j < classes:
-                grad += slopes[local, j] * weights[k, j]
-                j += 1
-            if masked:
-                grad *= mask[row, k]
-            grad_hidden[row, k] = back(activation, grad, hidden[row, k])
-        k += HEAD_LANES
+                weight = weights[uint32(k), uint32(j)]
+                for r in range(block_rows):
+                    totals[r] += slopes[uint32(r), uint32(j)] * weight
+                j += int32(1)
+            for r in range(block_rows):
+                row = int32(row0 + int32(r))
+                if row < rows:
+                    grad = totals[r]
+                    if masked:
+                        grad *= mask[uint32(row), uint32(k)]
+                    grad_hidden[uint32(row), uint32(k)] = back(activation, grad, fetched[r])
+            k += int32(HEAD_LANES * HEAD_WARPS)
+
+    return head
 
 
 @cuda.jit(device=True)
@@ -172,3 +221,6 @@ def elementwise_loss(loss, logits, local, lane, classes, rows, targets, row_loss
     small = math.exp(-abs(z))
     sigmoid = (one if z >= 0 else small) / (one + small)
     return (sigmoid - targets[row, lane]) / count
+
+
+HEAD = {HEAD_GPU: make_head(HEAD_GPU, 4), HEAD_CPU: make_head(HEAD_CPU, 1)}

@@ -9,7 +9,8 @@ import pytest
 from cuda_emulator import options
 from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.dropout import step_masks
-from stage4_numba_cuda import backend
+from stage4_numba_cuda import backend, steps
+from stage4_numba_cuda.kernels import head
 from tests.wide import widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
@@ -96,6 +97,18 @@ def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> 
     ours, theirs = STAGE.optimizers.SGD(0.05, momentum=0.9), REFERENCE.optimizers.SGD(0.05, momentum=0.9)
     options: dict[str, Any] = {"sizes": sizes, "activation": "tanh", "steps": 6}
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
+
+
+@pytest.mark.parametrize("block_rows", [head.HEAD_CPU, head.HEAD_GPU])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_head_takes_more_hidden_features_than_lie_in_shared_memory(
+    loss: str, block_rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(steps, "HEAD_ROWS", block_rows)
+    ours, theirs = STAGE.optimizers.SGD(0.05), REFERENCE.optimizers.SGD(0.05)
+    options: dict[str, Any] = {"loss": loss, "dropout": 0.2, "sizes": [7, 530, 5], "steps": 2}
+    got = trained(RUNGS["few_kernels"], STAGE, ours, **options)
+    assert_same(got, trained(reference_step, REFERENCE, theirs, **options))
 
 
 @pytest.mark.parametrize("rung", RUNGS)

@@ -52,7 +52,7 @@ def of_stage4(file: str, name: str) -> list[Found]:
 _ELEMENTWISE = ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
 _BLOCKED = ("matmul_4_fitted.multiply", "matmul_4_fitted.blocked_product", "matmul_4_fitted.pipeline")
 _WINOGRAD = ("transform_weights", "transform_images", "finish")
-_FEW = ("fused.make_forward_partial", "head.head", "update.make_update")
+_FEW = ("fused.make_forward_partial", "head.make_head", "update.make_update")
 
 KERNELS: dict[str, tuple[str, ...]] = {
     **{f"activations.{name}": (f"activations.{name}_of", "activations.forward_kernel") for name in _ELEMENTWISE},
