@@ -12,6 +12,9 @@ VENV ?= .venv
 TESTS ?=
 BIN := $(VENV)/bin
 
+# The tests start hundreds of Python processes, which load what the first of them has compiled.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: race book test test-wide test-fast test-sanitized lint clean
 
 race: $(VENV)/.installed

@@ -89,10 +89,10 @@ def test_neither_pass_changes_its_inputs_or_returns_them(stage: Stage, name: str
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
 def test_backward_rejects_a_gradient_of_another_shape_naming_both(stage: Stage, name: str) -> None:
-    z = stage.arrays.asarray(np.ones((2, 3)))
+    z = stage.arrays.asarray(np.ones((2, 3)), "float64")
     output = getattr(stage.activations, name)(z)
     with pytest.raises(ValueError, match=f"{name}_backward: .*grad_output") as caught:
-        getattr(stage.activations, f"{name}_backward")(stage.arrays.asarray(np.ones((3, 2))), z, output)
+        getattr(stage.activations, f"{name}_backward")(stage.arrays.asarray(np.ones((3, 2)), "float64"), z, output)
     assert "(2, 3)" in str(caught.value)
     assert "(3, 2)" in str(caught.value)
 

@@ -268,7 +268,7 @@ def test_a_dropout_mask_of_another_shape_is_rejected_naming_both(stage: Stage) -
 
 
 def test_predict_takes_nan_for_the_largest_output(stage: Stage) -> None:
-    network = stage.network.Network.from_parameters([[[1.0, float("nan"), 2.0]], [0.0, 0.0, 0.0]])
+    network = stage.network.Network.from_parameters([[[1.0, float("nan"), 2.0]], [0.0, 0.0, 0.0]], dtype="float64")
     assert list(network.predict([[1.0]])) == [1]
 
 

@@ -187,6 +187,7 @@ def test_contenders_of_a_network_have_their_ratio_to_pytorchs_best_layout() -> N
     assert (held.row["who"], held.row["memory"]) == ("PyTorch", 7)
 
 
+@wide
 def test_networks_run_on_the_emulator_at_tiny_sizes_and_say_so() -> None:
     found = part()
     gpu_parts.PARTS["networks"](found)

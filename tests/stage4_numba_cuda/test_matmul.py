@@ -101,10 +101,10 @@ def test_every_rung_multiplies_in_every_form_with_either_kind_of_loads(
 
 @pytest.mark.parametrize("rung", ["naive", "coalesced", "tiled_16"])
 def test_rungs_fill_a_poisoned_out_and_return_it(rung: str) -> None:
-    a, b, given_a, given_b = operands(19, 7, 45, "nn", "float32")
-    out = poisoned((19, 45), "float32")
+    a, b, given_a, given_b = operands(19, 7, 45, "nn", "float64")
+    out = poisoned((19, 45), "float64")
     assert products.LADDER[rung](given_a, given_b, out=out) is out
-    assert_close(rung, out, a @ b, "float32", 7, np.abs(a) @ np.abs(b))
+    assert_close(rung, out, a @ b, "float64", 7, np.abs(a) @ np.abs(b))
 
 
 def test_ladder_is_complete_and_in_order() -> None:

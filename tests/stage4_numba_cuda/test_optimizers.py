@@ -107,7 +107,7 @@ def test_a_state_goes_over_to_stage_2_and_back(case: str, ours_first: bool, dtyp
 
 @pytest.mark.parametrize("case", widely(WITH_BUFFERS))
 def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
-    optimizer, parameters = make(case), device(0, "float32")
+    optimizer, parameters = make(case), device(0, "float64")
     memory = optimizer._state.memory(parameters)
     assert list(memory) == list(optimizer._state.names)
     places = []
@@ -118,7 +118,7 @@ def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
             assert buffer.dtype == p.dtype
             assert not to_host(buffer).any()
             places.append(address(buffer))
-    optimizer.step(parameters, device(1, "float32"))
+    optimizer.step(parameters, device(1, "float64"))
     after = optimizer._state.memory(parameters)
     assert [address(buffer) for buffers in after.values() for buffer in buffers] == places
 

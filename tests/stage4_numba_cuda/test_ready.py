@@ -45,7 +45,7 @@ def counted(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Counter[str]
 
 def warm(optimizer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     """A network that has taken three steps, and its batch."""
-    network = STAGE.network.Network(SIZES, seed=1, dtype="float32")
+    network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
     x, y = batch(8, seed=0)
     for _ in range(3):
         network.train_step(x, y, optimizer)
@@ -64,7 +64,7 @@ def test_a_step_sends_x_and_y_reads_the_losses_and_waits_once(counted: Counter[s
 def test_what_is_on_the_device_is_copied_there_and_a_new_rate_is_one_copy_more(counted: Counter[str]) -> None:
     optimizer = STAGE.optimizers.SGD(0.1)
     network, x, y = warm(optimizer)
-    own_x = STAGE.arrays.asarray(x, "float32")
+    own_x = STAGE.arrays.asarray(x, "float64")
     counted.clear()
     optimizer.learning_rate = 0.05
     network.train_step(own_x, y, optimizer)

@@ -21,7 +21,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from cuda_emulator.errors import KernelError
 from groundup.course import assembly, grading
 from groundup.course.checks.check import ORDER, Check, Tally, Wrong
 from groundup.course.judging import questions
@@ -142,8 +141,8 @@ def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]
         text = f"{error.code!r}"
     elif isinstance(error, SyntaxError):
         text = error.msg  # str(error) has the line of the assembled file
-    elif isinstance(error, KernelError) and mine:
-        text = error.sentence  # str(error) has the place, and the line's text, which stand below
+    elif (sentence := _of_a_kernel(error)) and mine:
+        text = sentence  # str(error) has the place, and the line's text, which stand below
     else:
         text = assembled.told(traceback.format_exception_only(error)[0].strip().partition(": ")[2])
     notes = [assembled.told(note) for note in getattr(error, "__notes__", ())]
@@ -156,6 +155,16 @@ def _raised(error: BaseException, assembled: assembly.Assembly, lines: list[int]
         "source": mine[-1][1].strip() if mine else "",
         "traceback": "" if mine else assembled.told("".join(traceback.format_exception(error))),
     }
+
+
+def _of_a_kernel(error: BaseException) -> str:
+    """The sentence of an error of the emulator; "" for any other error. The emulator is loaded where a kernel is graded
+    alone: with Numba it takes longer to load than all the rest."""
+    if "cuda_emulator.errors" not in sys.modules:
+        return ""
+    from cuda_emulator.errors import KernelError
+
+    return error.sentence if isinstance(error, KernelError) else ""
 
 
 if __name__ == "__main__":
