@@ -6,6 +6,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,13 @@ from tests.stages import USABLE_STAGES
 from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
-NOT_SOURCE = shutil.ignore_patterns(".venv*", ".git", "build", "dist", "runs", "*.egg-info", "__pycache__", ".*_cache")
+BESIDE_THE_SOURCE = shutil.ignore_patterns(".*", "build", "dist", "runs", "docs", "tests", "*.egg-info")
+"""At the top of the checkout: folders inside the packages may have these names."""
+
+
+def not_source(folder: str, names: list[str]) -> set[str]:
+    """What of a folder of the checkout no wheel is built from."""
+    return {"__pycache__", *(BESIDE_THE_SOURCE(folder, names) if Path(folder) == ROOT else ())}
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +30,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path file, so that no network is needed; the editable install of the checkout does not come along that way."""
     folder = tmp_path_factory.mktemp("wheel")
     source = folder / "source"
-    shutil.copytree(ROOT, source, ignore=NOT_SOURCE)
+    shutil.copytree(ROOT, source, ignore=not_source)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "--no-index", "--wheel-dir", str(folder), str(source)]
     subprocess.run(build, check=True, capture_output=True, text=True)
@@ -65,7 +72,11 @@ def run(installed: Path, cwd: Path, *command: str) -> subprocess.CompletedProces
         pytest.param(["groundup", "doctor"], "NumPy", marks=wide),
         (["groundup", "learn", "start"], "now: 1.1"),
         pytest.param(["groundup", "check", "2", "--quick"], "stage2, float64", marks=wide),
-        (["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"], "accuracy"),
+        pytest.param(
+            ["groundup", "race", "--limit", "100", "--epochs", "1", "--stages", "1,2", "--out", "race"],
+            "accuracy",
+            marks=wide,
+        ),
         pytest.param(["groundup", "train", "numpy", "--epochs", "1", "--run-dir", "one"], "accuracy", marks=wide),
         pytest.param(
             ["python", "-m", "stage2_numpy.train", "--epochs", "1", "--run-dir", "two"], "accuracy", marks=wide
@@ -83,3 +94,18 @@ def test_the_installed_wheel_runs(installed: Path, tmp_path: Path, command: list
     assert result.returncode == 0, result.stdout + result.stderr
     assert expected in result.stdout
     assert str(ROOT) not in result.stdout
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_file_of_the_packages(installed: Path) -> None:
+    """So that no command misses one. The longer commands, run from the wheel, are wide."""
+
+    def files(folder: Path, packages: Iterable[str]) -> set[str]:
+        found = (path for package in packages for path in (folder / package).rglob("*") if path.is_file())
+        names = (path.relative_to(folder) for path in found if "__pycache__" not in path.parts)
+        return {str(name) for name in names if not name.name.startswith(".")}
+
+    packages = [path.parent.name for path in ROOT.glob("*/__init__.py") if path.parent.name != "tests"]
+    assert {"groundup", "shared", "stage1_pure_python"} <= set(packages)
+    site = next(installed.parent.rglob("site-packages"))
+    assert files(site, packages) == files(ROOT, packages)

@@ -16,7 +16,9 @@ import types
 import warnings
 from typing import Any
 
-CAPABILITIES = ((8, 0), (9, 0))
+from tests.wide import WIDE
+
+CAPABILITIES = ((9, 0), (8, 0)) if WIDE else ((9, 0),)
 MISSING = 3
 
 

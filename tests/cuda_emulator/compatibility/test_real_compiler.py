@@ -117,7 +117,6 @@ def test_real_compiler_accepts_every_test_kernel(answers: dict[str, dict[str, st
 @pytest.mark.parametrize("name", PROBES)
 def test_real_compiler_refuses_what_is_listed_and_nothing_else(name: str, answers: dict[str, dict[str, str]]) -> None:
     refused = name in REFUSED_BY_BOTH or name in REFUSED_BY_NUMBA_CUDA_ALONE
-    assert {capability: bool(said) for capability, said in answers[f"strictness.{name}"].items()} == {
-        "8.0": refused,
-        "9.0": refused,
-    }
+    said = answers[f"strictness.{name}"]
+    assert said
+    assert {capability for capability, sentence in said.items() if bool(sentence) != refused} == set()

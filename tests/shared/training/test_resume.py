@@ -20,10 +20,13 @@ from tests.shared.training.small_runs import assert_same_run
 from tests.wide import WIDE, wide, widely
 
 ROOT = Path(__file__).resolve().parents[3]
+EVERY = 5 if WIDE else 20
+"""Steps between two checkpoints: to push one to the disk takes longer than the steps do."""
 # Enough steps that a run takes a second or two, and everything that could remember something is switched on.
 OPTIONS = shlex.split(
     "--hidden 24,12 --optimizer adam --weight-decay 0.0001 --dropout 0.2 --schedule cosine --warmup-epochs 0.5 "
-    "--validation 0.2 --epochs 3 --batch-size 16 --seed 11 --checkpoint-every 5 --quiet"
+    "--validation 0.2 --epochs 3 --batch-size 16 --seed 11 --quiet "
+    f"--checkpoint-every {EVERY}"
 )
 # Augmented images and the normalisation must come back, too. Running statistics are in test_layered_runs.py.
 LAYERED = shlex.split(
