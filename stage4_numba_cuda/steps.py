@@ -37,7 +37,7 @@ from .optimizers import SGD, Adam, RMSProp
 from .persistent import misfit, plan_of
 from .ready import ReadyStep
 from .reductions import launch_column_sums
-from .tile_choice import blocked_side
+from .tile_choice import blocked_side, multiprocessors
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 """In the order of the numbers in kernels/head.py."""
@@ -287,11 +287,13 @@ def launch_few(
     )  # fmt: skip
     for i in reversed(range(1, last)):
         mask_below = masks[i - 1] if masks else None
-        matmul.backward_fused(
-            rows.grad[i], layers[i].weights, rows.output[i - 1], activation, mask_below, rows.grad[i - 1], stream
-        )
-    for i in range(0, len(layers), 2):
-        pair = [i, i + 1] if i + 1 < len(layers) else [i, i]
+        launch_backward(
+            rows.grad[i], layers[i].weights, rows.output[i - 1], activation, mask_below, rows.parts[i - 1],
+            rows.grad[i - 1], stream,
+        )  # fmt: skip
+    # In pairs from the end: the last layer's few blocks keep busy what those of the layer before leave idle.
+    for i in range(-(len(layers) % 2), len(layers), 2):
+        pair = [max(i, 0), i + 1]
         side = max(blocked_side(layers[j].in_features, layers[j].out_features, batch) for j in pair)
         kernel, tile, block = update_of(side)
         blocks = [
@@ -299,8 +301,34 @@ def launch_few(
         ]
         arrays = [array for j in pair for array in _of_layer(buffers, layers[j], inputs[j], rows.grad[j], move, j)]
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
-        moves_on = run.advance if i + 2 >= len(layers) else 0
+        moves_on = run.advance if pair[1] == last else 0
         kernel[grid, block, stream](move.kind, move.numbers, run.counters, moves_on, blocks[0], *arrays)
+
+
+def launch_backward(
+    grad: Array,
+    weights: Array,
+    output: Array,
+    activation: int,
+    mask: Array | None,
+    parts: Array,
+    out: Array,
+    stream: Any,
+) -> None:
+    """matmul.backward_fused; in parts, and a second launch for their sum, where its blocks would be few.
+
+    parts: memory of any number of them, as many as there are then; those of the layer below are no longer needed
+    """
+    side = blocked_side(out.shape[0], out.shape[1], grad.shape[1])
+    blocks = launch.divided(out.shape[0], side or 1) * launch.divided(out.shape[1], side or 1)
+    if not side or parts.shape[0] == 1 or 2 * blocks > multiprocessors():
+        matmul.backward_fused(grad, weights, output, activation, mask, out, stream)
+        return
+    grid = launch.tiles(out.shape[0], out.shape[1], side, side)
+    blocked.BACKWARD_PARTIAL[side][(*grid, parts.shape[0]), blocked.THREADS, stream](grad, weights, parts)
+    kernels.combine_back[*launch.elementwise(out.size), stream](
+        activation, parts, output, output if mask is None else mask, int(mask is not None), out
+    )
 
 
 def update_of(side: int) -> tuple[Any, int, Any]:

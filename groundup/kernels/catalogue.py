@@ -273,6 +273,7 @@ FUSED = (
         )
     ),
     entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 80, 80),
+    entry("fused.combine_back", "int64 T[3] T[2] T[2] int64 T[2]", 256, 80, 80),
     *(
         entry(
             f"head.HEAD[{rows}]",
@@ -293,6 +294,7 @@ BLOCKED = tuple(
         ("FORWARD", "T[2] T[2] T[1] int64 T[2]", 80),
         ("BACKWARD", "T[2] T[2] T[2] int64 T[2] int64 T[2]", 80),
         ("FORWARD_PARTIAL", "T[2] T[2] T[3]", 80),
+        ("BACKWARD_PARTIAL", "T[2] T[2] T[3]", 80),
         ("FORWARD_BYTES", "uint8[2] int32[1] int32[1] int64[1] T[2] T[1] T[2] T[2] int32[1] T[3]", 80),
         ("UPDATE", f"int64 T[1] int64[1] int64 int64 {_LAYER} {_LAYER}", 80),
     )

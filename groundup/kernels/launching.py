@@ -202,6 +202,12 @@ def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
     steps.launch_product(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((1, m, n), dtype))
 
 
+def _combine_back(size: tuple[int, int, int], dtype: str) -> None:
+    shape = size[:2]
+    matrix, parts = _matrix(shape, dtype), arrays.zeros((2, *shape), dtype)
+    steps.kernels.combine_back[grids.elementwise(size[0] * size[1])](1, parts, matrix, matrix, 0, matrix)
+
+
 def _blocked(name: str, side: int = 32) -> Call:
     """A kernel of blocked.py with tiles of this side; (m, k) times (k, n), or the gradients of such a product."""
 
@@ -222,6 +228,8 @@ def _blocked(name: str, side: int = 32) -> Call:
             kernel[tiles, block](blocked.ONLY_GRADIENTS, arrays.zeros((8,), dtype), counters, m, tiles, *layer, *layer)
         elif name == "FORWARD_PARTIAL":
             kernel[(*grid, 2), block](x, weights, arrays.zeros((2, m, n), dtype))
+        elif name == "BACKWARD_PARTIAL":
+            kernel[(*grids.tiles(m, k, side, side), 2), block](grad, weights, arrays.zeros((2, m, k), dtype))
         else:
             images = cuda.to_device((np.arange(m * k) % 256).astype(np.uint8).reshape(m, k))
             order = cuda.to_device(np.random.default_rng(SEED).permutation(m).astype(np.int32))
@@ -375,10 +383,11 @@ KERNELS: dict[str, Call] = {
     "optimizers.adam": _optimizer(optimizers.Adam),
     **{name: _training() for name in ("fused.forward_bytes", "head.head", "update.update")},
     "fused.combine": _training(hidden_layers=2),
+    "fused.combine_back": _combine_back,
     "fused.forward_partial": _forward_partial,
     **{
         f"blocked.{name.lower()}_blocked": _blocked(name)
-        for name in ("FORWARD", "BACKWARD", "FORWARD_PARTIAL", "FORWARD_BYTES", "UPDATE")
+        for name in ("FORWARD", "BACKWARD", "FORWARD_PARTIAL", "BACKWARD_PARTIAL", "FORWARD_BYTES", "UPDATE")
     },
     "persistent.persistent": _training(rung="persistent"),
     "resident.begin_step": _training(as_bytes=False),

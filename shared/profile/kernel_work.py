@@ -5,6 +5,7 @@ combine                their sum, bias and activation, for all hidden layers but
 head                   the same for the last hidden layer; the last layer, the loss, its gradient and the gradient
                        at the last hidden layer
 backward_fused         the gradient of a hidden layer's input, with the slope of the activation below
+combine_back           where that is cut into parts: their sum and the slope
 update                 dW, db and the optimizer's step of up to two layers
 """
 
@@ -53,6 +54,7 @@ LAYERS: dict[str, type[Any]] = {
     "join": Residual,
 }
 BACK = "_back"
+COMBINE_BACK = "combine_back"
 IDENTITY = 0
 """The number of the activation that is none, in stage 4."""
 
@@ -85,7 +87,8 @@ class Kernels:
         """One for each entry."""
         steps = [each.step.operation for each in entries if each.kind == "operation" and BACK not in each.name]
         members = _members(self._placed, [each for each in steps if each is not None])
-        launches = self._of_dense(sum(each.kind == "launch" for each in entries))
+        whole = [each for each in entries if each.kind == "launch" and COMBINE_BACK not in each.name]
+        launches = self._of_dense(len(whole))
         found = []
         for each in entries:
             if each.kind == "copy":
@@ -96,7 +99,7 @@ class Kernels:
             elif each.kind == "operation":
                 found.append(self._of_step(each, members))
             else:
-                own = next(launches, None)
+                own = next(launches, None) if each in whole else None
                 kernel = Operation(each.name, "", FORWARD, each.shapes[0] if each.shapes else (), (), 0, 0)
                 found.append(kernel if own is None else replace(own, name=f"{each.name}: {own.name}"))
         return found
@@ -154,8 +157,8 @@ class Kernels:
         yield self._head(dense[last - 1], dense[last])
         for i in reversed(range(1, last)):
             yield self._input_gradient(dense[i])
-        for i in range(0, len(dense), 2):
-            yield self._update(dense[i : i + 2])
+        for i in range(-(len(dense) % 2), len(dense), 2):
+            yield self._update(dense[max(i, 0) : i + 2])
 
     def _sizes(self, each: Placed) -> tuple[int, int, int]:
         return self._batch, each.input_shape[0], each.output_shape[0]

@@ -3,6 +3,7 @@
     FORWARD[side]            out = activate(xW + b)
     BACKWARD[side]           out = (grad Wᵀ) · mask · slope
     FORWARD_PARTIAL[side]    xW in parts                                       with one number a thread: fused.py
+    BACKWARD_PARTIAL[side]   grad Wᵀ in parts
     FORWARD_BYTES[side]      the same of images of bytes, picked by number
     UPDATE[side]             dW = xᵀ dz, db, and the optimizer's step          with one number a thread: update.py
 
@@ -14,25 +15,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import int32
+from numba import int32, uint32
 
 from ..backend import cuda
-from .activations import activate, back
+from .activations import activate, back, named
 from .blocked_tiles import BYTES, MOVED, SIDES, STRAIGHT, THREADS, TURNED, blocked
 from .fused import POSITION, SLOT, STEP
+from .optimizers import COUNT, fetch, move
 from .optimizers import update as optimizer_update
 from .update import ONLY_GRADIENTS
 
 
-def make_forward_partial(side: int) -> Any:
-    """xW in parts: parts[s] = x[:, part s of k] W[part s of k, :]. Grid: (column tiles, row tiles, parts)."""
-    shared = blocked(side, TURNED, STRAIGHT)
+def make_partial(side: int, weights_lie: str) -> Any:
+    """xW in parts: parts[s] = x[:, part s of k] W[part s of k, :]. Grid: (column tiles, row tiles, parts).
+
+    weights_lie: STRAIGHT for W (K, columns); TURNED for its transpose, so that this is the way back
+    """
+    shared = blocked(side, TURNED, weights_lie)
     product, number, tile_rows, pitch = shared.product, shared.number, shared.rows, shared.pitch
     shift, count, depth = side.bit_length() - 1, side * side, MOVED * THREADS // side
 
-    @cuda.jit
-    def forward_partial_blocked(x, weights, parts):
-        # x is (rows, K), weights (K, columns), parts (splits, rows, columns)
+    def partial_blocked(x, weights, parts):
+        # x is (rows, K), weights (K, columns) or (columns, K), parts (splits, rows, columns)
         tiles = cuda.shared.array((tile_rows, pitch), x.dtype, alignment=16)
         staged_a = cuda.local.array(4, x.dtype)
         staged_b = cuda.local.array(4, x.dtype)
@@ -48,11 +52,11 @@ def make_forward_partial(side: int) -> Any:
         while e < count:
             row = row0 + (e >> shift)
             column = column0 + (e & (side - 1))
-            if row < x.shape[0] and column < weights.shape[1]:
+            if row < x.shape[0] and column < parts.shape[2]:
                 parts[split, row, column] = number(tiles, e >> shift, e & (side - 1))
             e += THREADS
 
-    return forward_partial_blocked
+    return named(f"{'forward' if weights_lie == STRAIGHT else 'backward'}_partial_blocked", partial_blocked)
 
 
 @cuda.jit(device=True)
@@ -85,10 +89,6 @@ def make_forward_bytes(side: int) -> Any:
         for part in range(down):
             row = row0 + int32(cuda.threadIdx.x >> 3) + int32(part * 32)
             at[part] = order[counters[POSITION] + min(row, int32(x.shape[0] - 1))]
-            if row < x.shape[0] and cuda.blockIdx.x == 0 and split == 0 and cuda.threadIdx.x & 7 == 0:
-                y[row] = labels[at[part]]
-        if cuda.blockIdx.x == 0 and cuda.blockIdx.y == 0 and split == 0 and cuda.threadIdx.x < numbers.size:
-            numbers[cuda.threadIdx.x] = schedule[counters[SLOT], cuda.threadIdx.x]
         k0, end = part_of(split, parts.shape[0], x.shape[1], depth)
         product(images, at, x, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, k0, end)
         e = cuda.threadIdx.x
@@ -98,6 +98,14 @@ def make_forward_bytes(side: int) -> Any:
             if row < x.shape[0] and column < weights.shape[1]:
                 parts[split, row, column] = number(tiles, e >> shift, e & (side - 1))
             e += THREADS
+        # Not before the product, which would wait for it.
+        if cuda.blockIdx.x == 0 and split == 0:
+            for part in range(down):
+                row = row0 + int32(cuda.threadIdx.x >> 3) + int32(part * 32)
+                if row < x.shape[0] and cuda.threadIdx.x & 7 == 0:
+                    y[row] = labels[at[part]]
+            if cuda.blockIdx.y == 0 and cuda.threadIdx.x < numbers.size:
+                numbers[cuda.threadIdx.x] = schedule[counters[SLOT], cuda.threadIdx.x]
 
     return forward_bytes_blocked
 
@@ -121,12 +129,12 @@ def make_forward(side: int) -> Any:
         end = int32(x.shape[1])
         product(x, x, x, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
         e = cuda.threadIdx.x
+        column = column0 + (e & (side - 1))  # of all of this thread's numbers
+        added = bias[min(column, out.shape[1] - 1)]
         while e < count:
             row = row0 + (e >> shift)
-            column = column0 + (e & (side - 1))
             if row < out.shape[0] and column < out.shape[1]:
-                z = number(tiles, e >> shift, e & (side - 1)) + bias[column]
-                out[row, column] = activate(activation, z)
+                out[row, column] = activate(activation, number(tiles, e >> shift, e & (side - 1)) + added)
             e += THREADS
 
     return forward_blocked
@@ -151,16 +159,22 @@ def make_backward(side: int) -> Any:
         column0 = int32(cuda.blockIdx.x * side)
         end = int32(grad.shape[1])
         product(grad, grad, grad, weights, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
-        e = cuda.threadIdx.x
+        e = int32(cuda.threadIdx.x)
+        column = int32(column0 + (e & (side - 1)))  # of all of this thread's numbers
+        read = uint32(min(column, int32(out.shape[1] - 1)))
         while e < count:
-            row = row0 + (e >> shift)
-            column = column0 + (e & (side - 1))
-            if row < out.shape[0] and column < out.shape[1]:
-                value = number(tiles, e >> shift, e & (side - 1))
-                if masked:
-                    value *= mask[row, column]
-                out[row, column] = back(activation, value, output[row, column])
-            e += THREADS
+            # Four at a time are asked for before the first is needed: a store behind a load would wait for it.
+            for part in range(4):
+                row = uint32(min(row0 + int32((e + part * THREADS) >> shift), int32(out.shape[0] - 1)))
+                left[part] = output[row, read]
+                right[part] = mask[row, read] if masked else grad.dtype.type(1)
+            for part in range(4):
+                i = int32((e + part * THREADS) >> shift)
+                row = int32(row0 + i)
+                if row < out.shape[0] and column < out.shape[1]:
+                    value = number(tiles, i, e & (side - 1)) * right[part]
+                    out[uint32(row), uint32(column)] = back(activation, value, left[part])
+            e += int32(4 * THREADS)
 
     return backward_blocked
 
@@ -193,28 +207,46 @@ def make_update(side: int) -> Any:
         sums = cuda.local.array((4, 4), x.dtype)
         left = cuda.local.array(4, x.dtype)
         right = cuda.local.array(4, x.dtype)
-        columns = grad.shape[1]
+        own = cuda.local.array(COUNT, x.dtype)
+        if kind != ONLY_GRADIENTS:  # once: behind every store the compiler would read them again
+            for i in range(COUNT):
+                own[i] = numbers[i]
+        columns = int32(grad.shape[1])
         across = (columns + side - 1) // side
         row0 = int32(block // across * side)
         column0 = int32(block % across * side)
         end = int32(x.shape[0])
         moved = product(x, x, x, grad, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
-        e = cuda.threadIdx.x
+        e = int32(cuda.threadIdx.x)
+        column = int32(column0 + (e & (side - 1)))  # of all of this thread's numbers
+        read = min(column, int32(columns - 1))
         while e < count:
-            row = row0 + (e >> shift)
-            column = column0 + (e & (side - 1))
-            if row < x.shape[1] and column < columns:
-                total = number(tiles, e >> shift, e & (side - 1))
-                if kind == ONLY_GRADIENTS:
-                    grad_weights[row, column] = total
-                else:
-                    optimizer_update(kind, weights, w_first, w_second, row * columns + column, total, numbers)
-            e += THREADS
+            # Four at a time are asked for before the first is changed, for a change waits for its parameter.
+            if kind != ONLY_GRADIENTS:
+                for part in range(4):
+                    row = min(row0 + int32((e + part * THREADS) >> shift), int32(x.shape[1] - 1))
+                    staged_a[part], left[part], right[part] = fetch(
+                        kind, weights, w_first, w_second, uint32(row * columns + read)
+                    )
+            for part in range(4):
+                i = int32((e + part * THREADS) >> shift)
+                row = int32(row0 + i)
+                if row < x.shape[1] and column < columns:
+                    total = number(tiles, i, e & (side - 1))
+                    if kind == ONLY_GRADIENTS:
+                        grad_weights[uint32(row), uint32(column)] = total
+                    else:
+                        at = uint32(row * columns + column)
+                        move(
+                            kind, weights, w_first, w_second, at,
+                            staged_a[part], left[part], right[part], total, own,
+                        )  # fmt: skip
+            e += int32(4 * THREADS)
         # The threads whose numbers of dz are those of one column: of each the sum of its own, from every tile.
         cuda.syncthreads()
         tiles[cuda.threadIdx.x >> shift, cuda.threadIdx.x & (side - 1)] = moved
         cuda.syncthreads()
-        column = column0 + cuda.threadIdx.x
+        column = int32(column0 + cuda.threadIdx.x)
         if row0 == 0 and cuda.threadIdx.x < side and column < columns:
             total = tiles[0, cuda.threadIdx.x]
             for thread in range(1, movers):
@@ -222,7 +254,7 @@ def make_update(side: int) -> Any:
             if kind == ONLY_GRADIENTS:
                 grad_bias[column] = total
             else:
-                optimizer_update(kind, bias, b_first, b_second, column, total, numbers)
+                optimizer_update(kind, bias, b_first, b_second, column, total, own)
 
     @cuda.jit
     def update_blocked(
@@ -251,7 +283,8 @@ def make_update(side: int) -> Any:
     return update_blocked
 
 
-FORWARD_PARTIAL = {side: make_forward_partial(side) for side in SIDES}
+FORWARD_PARTIAL = {side: make_partial(side, STRAIGHT) for side in SIDES}
+BACKWARD_PARTIAL = {side: make_partial(side, TURNED) for side in SIDES}
 FORWARD_BYTES = {side: make_forward_bytes(side) for side in SIDES}
 FORWARD = {side: make_forward(side) for side in SIDES}
 BACKWARD = {side: make_backward(side) for side in SIDES}

@@ -15,9 +15,10 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
-from numba import float32, int32, uint32
+from numba import int32, uint32
 
 from ..backend import cuda
+from .gather import shade
 from .ptx import REAL, load4
 
 THREADS = 256
@@ -98,7 +99,7 @@ def byte_taker(side: int, guarded: bool) -> Any:
             pixel = copy.dtype.type(0)
             if not guarded or k < end:
                 # through float32 in either dtype: as the data set is made on the host
-                pixel = copy.dtype.type(float32(source[uint32(at[part % down]), uint32(k)]) / float32(255))
+                pixel = copy.dtype.type(shade(source[uint32(at[part % down]), uint32(k)]))
                 if cuda.blockIdx.x == 0 and row < copy.shape[0]:
                     copy[uint32(row), uint32(k)] = pixel
             staged[part] = pixel

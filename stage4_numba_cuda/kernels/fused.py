@@ -8,14 +8,14 @@ At batch 64 a 784-128-10 step is 26 million floating-point operations: less than
 What it waits for is launches and memory, so the fewer kernels, the better. Between two kernels every block has
 finished; inside one, blocks cannot wait for each other: that is where the cuts have to be.
 
-Deeper networks repeat `forward_partial` with `combine` behind it, and backward_fused of the matmul room. Here is the
-way forward, and what the three share.
+Deeper networks repeat `forward_partial` with `combine` behind it, and backward_fused of the matmul room. Where that
+would have few blocks, it is `backward_partial` (blocked.py) with `combine_back` behind it. Here is the way forward, and what
+the three share.
 """
 
-from numba import float32
-
 from ..backend import cuda
-from .activations import activate
+from .activations import activate, back
+from .gather import shade
 
 TILE_GPU, TILE_CPU = 16, 32
 """A GPU wants many small blocks for such small matrices; the emulator wants few long loops."""
@@ -90,7 +90,7 @@ def make_forward_bytes(tile):
             pixel = zero
             if row < x.shape[0] and k0 + tx < end:
                 # through float32 in either dtype: as the data set is made on the host
-                pixel = x.dtype.type(float32(images[image, k0 + tx]) / float32(255))
+                pixel = x.dtype.type(shade(images[image, k0 + tx]))
                 if cuda.blockIdx.x == 0:
                     x[row, k0 + tx] = pixel
             x_tile[ty, tx] = pixel
@@ -125,6 +125,27 @@ def combine(activation, parts, bias, output, dropped, mask, masked):
         output[row, column] = value
         if masked:
             dropped[row, column] = value * mask[row, column]
+        i += step
+
+
+@cuda.jit
+def combine_back(activation, parts, output, mask, masked, out):
+    """out = sum of the parts * mask * slope(output), `mask` read only where masked is 1; one thread a number."""
+    columns = out.shape[1]
+    count = out.shape[0] * columns
+    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < count:
+        row = i // columns
+        column = i - row * columns
+        grad = parts[0, row, column]
+        split = 1
+        while split < parts.shape[0]:
+            grad += parts[split, row, column]
+            split += 1
+        if masked:
+            grad *= mask[row, column]
+        out[row, column] = back(activation, grad, output[row, column])
         i += step
 
 

@@ -13,9 +13,22 @@ x and y may have fewer rows than the other batches, for the last one of an epoch
 end of order.
 """
 
+import numpy as np
 from numba import float32
 
 from ..backend import cuda
+
+EXACT, REST = np.float32(1 / 256), np.float32(1 / 65_280)
+
+
+@cuda.jit(device=True)
+def shade(byte):
+    """byte / 255 in float32, to the last bit, without a division, for which a GPU takes some ten instructions.
+
+    1 / 255 is 1 / 256 + 1 / 65280. The first product is exact, and of the second, which is 255 times smaller, the
+    rounding is lost in that of the sum.
+    """
+    return float32(byte) * EXACT + float32(byte) * REST
 
 
 @cuda.jit
@@ -31,7 +44,7 @@ def gather_bytes(images, order, position, x):
         image = order[position[0] + row]
         column = first_column
         while column < features:
-            x[row, column] = x.dtype.type(float32(images[image, column]) / float32(255))
+            x[row, column] = x.dtype.type(shade(images[image, column]))
             column += column_step
         row += row_step
 

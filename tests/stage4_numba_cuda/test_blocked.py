@@ -48,13 +48,15 @@ def assert_close(name: str, got: Any, expected: np.ndarray, dtype: str, k: int, 
 
 
 @pytest.mark.parametrize(("side", "dtype"), widely(BOTH, first=0))
-def test_forward_partial_cuts_the_product_into_parts(side: int, dtype: str) -> None:
+@pytest.mark.parametrize("way", ["FORWARD_PARTIAL", "BACKWARD_PARTIAL"])
+def test_a_product_is_cut_into_parts(way: str, side: int, dtype: str) -> None:
     for m, k, n in SIZES:
         x, w = numbers((m, k), dtype), numbers((k, n), dtype)
+        there = w if way == "FORWARD_PARTIAL" else np.ascontiguousarray(w.T)
         for splits in (1, 2, 5):
             parts = poisoned((splits, m, n), dtype)
-            kernel = blocked.FORWARD_PARTIAL[side][(*tiles(m, n, side, side), splits), blocked.THREADS]
-            kernel(asarray(x, dtype), asarray(w, dtype), parts)
+            kernel = getattr(blocked, way)[side][(*tiles(m, n, side, side), splits), blocked.THREADS]
+            kernel(asarray(x, dtype), asarray(there, dtype), parts)
             got = parts.copy_to_host()
             assert np.isfinite(got).all()
             total = got.sum(axis=0, dtype=np.float64)
@@ -141,7 +143,7 @@ def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
     """Every product of a step by the register-blocked kernels of one side, and cut into parts as on a GPU."""
     for module in (steps, buffers):
         monkeypatch.setattr(module, "blocked_side", lambda *sizes: request.param)
-    monkeypatch.setattr(buffers, "multiprocessors", lambda: 20)
+        monkeypatch.setattr(module, "multiprocessors", lambda: 20)
     monkeypatch.setattr(products, "fused_kernel", lambda out, inner: f"blocked_{request.param}")
     return request.param
 
@@ -163,6 +165,40 @@ def test_a_hundred_steps_are_those_of_stage_1(rung: str, chosen: int) -> None:
         assert loss == pytest.approx(expected, rel=1e-10)
     for got, wanted in zip(ours.parameters, theirs.parameters, strict=True):
         np.testing.assert_allclose(to_host(got), np.asarray(wanted), rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_the_way_back_is_cut_into_parts_where_it_would_have_few_blocks(
+    dropout: float, chosen: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = [4 * chosen + 3, 40, 37, 34, 5]
+    reference = load_stage("stage2_numpy")
+    ours = STAGE.network.Network(sizes, activation="tanh", seed=1, dtype="float64")
+    theirs = reference.network.Network(sizes, activation="tanh", seed=1, dtype="float64")
+    optimizer, other = (each.optimizers.Adam(0.01, epsilon=1e-3) for each in (STAGE, reference))
+    assert buffers.splits(3, sizes[0], sizes[1]) == 2
+    launches: list[Any] = []
+    monkeypatch.setattr(steps.kernels, "combine_back", Counted(steps.kernels.combine_back, launches))
+    for i in range(3):
+        rng = np.random.default_rng(i)
+        x, y = rng.standard_normal((3, sizes[0])), rng.integers(0, 5, 3)
+        masks = step_masks(3, [(size, dropout) for size in sizes[1:-1]], seed=0, step=i, dtype="float64")
+        loss = STAGE.network.STEP_LADDER["few_kernels"](ours, x, y, optimizer, masks)
+        assert loss == pytest.approx(theirs.train_step(x, y, other, masks), rel=1e-10)
+    assert len(launches) == 3  # of the first hidden layer's slopes alone: the other layer's product is not in parts
+    for got, wanted in zip(ours.parameters, theirs.parameters, strict=True):
+        np.testing.assert_allclose(to_host(got), np.asarray(wanted), rtol=1e-10, atol=1e-11)
+
+
+class Counted:
+    """A kernel that notes each launch."""
+
+    def __init__(self, kernel: Any, launches: list[Any]) -> None:
+        self.kernel, self.launches = kernel, launches
+
+    def __getitem__(self, settings: Any) -> Any:
+        self.launches.append(settings)
+        return self.kernel[settings]
 
 
 @wide
