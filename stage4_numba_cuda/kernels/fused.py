@@ -8,9 +8,8 @@ At batch 64 a 784-128-10 step is 26 million floating-point operations: less than
 What it waits for is launches and memory, so the fewer kernels, the better. Between two kernels every block has
 finished; inside one, blocks cannot wait for each other: that is where the cuts have to be.
 
-Deeper networks repeat `forward_partial` with `combine` behind it, and backward_fused of the matmul room. Where that
-would have few blocks, it is `backward_partial` (blocked.py) with `combine_back` behind it. Here is the way forward, and what
-the three share.
+Deeper networks repeat `forward_partial` with `combine` behind it, and backward_fused of the matmul room, or, where that
+would have few blocks, `backward_partial` (blocked.py) and `combine_back`. Here is the way forward, and what they share.
 """
 
 from ..backend import cuda
