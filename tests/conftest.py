@@ -46,8 +46,10 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """What there is now stays to the end: the garbage collector need not look at it again."""
+    """What there is now stays to the end: the garbage collector need not look at it again. Numba makes many objects
+    that stay, too, when it compiles, so that it looks less often than by default."""
     gc.freeze()
+    gc.set_threshold(10_000, 30, 30)
     gc.enable()
 
 

@@ -65,6 +65,7 @@ def test_each_kernel_is_compiled_once_and_the_largest_first(monkeypatch: pytest.
 
 
 @wide
+@pytest.mark.skipif(not WIDE, reason="five rehearsals take a minute: make test-wide has them")
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
 def test_the_list_of_the_known_networks_is_what_a_rehearsal_launches() -> None:
     found: dict[str, set[str]] = {}
