@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from .arrays import Array
 from .backend import BACKEND, cuda
 
 PER_THREAD = ("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
@@ -37,6 +38,7 @@ class Graphs:
         self.stream = cuda.stream() if available() else 0
         self._captured: dict[Hashable, Any] = {}
         self._seen: set[Hashable] = set()
+        self._pinned: dict[Hashable, list[Any]] = {}
         # Not at exit: the driver may be gone by then, and takes everything with it anyway.
         weakref.finalize(self, _destroy_all, self._captured).atexit = False
 
@@ -55,6 +57,18 @@ class Graphs:
             self._captured[key] = capture(launches)
         for _ in range(times):
             replay(self._captured[key], self.stream)
+
+    def pinned(self, key: Hashable, arrays: Sequence[Array]) -> list[Any]:
+        """The host's memory for copies of these arrays in a captured step, which the system may not move; the same for
+        a key as long as it is among the last MOST. Graphs of such a step have keys that are tuples with `key` first."""
+        if key not in self._pinned:
+            oldest = [next(iter(self._pinned))] if len(self._pinned) >= MOST else []
+            for gone in (key, *oldest):  # graphs that copy from memory that nobody holds any more
+                self._pinned.pop(gone, None)
+                for each in [other for other in self._captured if isinstance(other, tuple) and other[0] == gone]:
+                    destroy(self._captured.pop(each))
+            self._pinned[key] = [cuda.pinned_array(array.shape, array.dtype) for array in arrays]
+        return self._pinned[key]
 
 
 def capture(launches: Callable[[Any], None]) -> Any:

@@ -43,6 +43,8 @@ class OptimizerState:
         self._together: dict[str, Together] = {}
         self._numbers: dict[np.dtype, tuple[np.ndarray, Array]] = {}
         """For each dtype the vector in pinned memory as it was last sent, and on the device."""
+        self._sent: dict[np.dtype, Mapping[str, float]] = {}
+        """And the numbers in it by name."""
 
     def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:
         """Check everything, make the buffers on the first step, count the step. Returns the gradients, contiguous."""
@@ -85,6 +87,9 @@ class OptimizerState:
         written only where a number has changed since this wrote it last, so nobody else may write to it.
         stream: in which it is written, without waiting; the caller waits for this stream before the next call
         """
+        dtype = np.dtype(dtype)
+        if self._sent.get(dtype) == numbers:
+            return self._numbers[dtype][1]
         vector = in_order(numbers, dtype)
         if vector.dtype not in self._numbers:
             pinned = cuda.pinned_array(vector.shape, vector.dtype)
@@ -94,6 +99,7 @@ class OptimizerState:
         if not np.array_equal(written, vector):
             written[...] = vector
             array.copy_to_device(written, stream=stream)
+        self._sent[dtype] = dict(numbers)
         return array
 
     def save(self) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""CUDA graphs need a GPU. What can be tested without: that a step's launches may be repeated with the arguments of the
-first time, and when they are captured. Here a "graph" is the list of launches with their arguments, and replaying it
-launches them again."""
+"""CUDA graphs need a GPU. What can be tested without: that a step's launches and copies may be repeated with the
+arguments of the first time, and when they are captured. Here a "graph" is the list of them with their arguments, and
+replaying it does them again."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,24 +38,30 @@ class Recorder:
 
     def replay(self, executable: list[Any], stream: Any) -> None:
         self.replayed += 1
-        for launch, configured, arguments in executable:
-            launch(configured, *arguments)
+        for call, owner, arguments, named in executable:
+            call(owner, *arguments, **named)
 
 
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
-    from cuda_emulator.runtime import dispatcher
+    from cuda_emulator.runtime import devicearray, dispatcher
 
     recorder = Recorder()
-    launch = dispatcher.Configured.__call__
 
-    def recorded(configured: Any, *arguments: Any) -> None:
-        if recorder.recording is None:
-            launch(configured, *arguments)
-        else:
-            recorder.recording.append((launch, configured, arguments))
+    def record(owner: Any, name: str) -> None:
+        call = getattr(owner, name)
 
-    monkeypatch.setattr(dispatcher.Configured, "__call__", recorded)
+        def recorded(self: Any, *arguments: Any, **named: Any) -> Any:
+            if recorder.recording is None:
+                return call(self, *arguments, **named)
+            recorder.recording.append((call, self, arguments, named))
+            return None
+
+        monkeypatch.setattr(owner, name, recorded)
+
+    record(dispatcher.Configured, "__call__")
+    record(devicearray.DeviceNDArray, "copy_to_device")
+    record(devicearray.DeviceNDArray, "copy_to_host")
     monkeypatch.setattr(graphs, "available", lambda: True)
     monkeypatch.setattr(graphs, "capture", recorder.capture)
     monkeypatch.setattr(graphs, "replay", recorder.replay)
