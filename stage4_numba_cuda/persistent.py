@@ -31,9 +31,8 @@ from .kernels.head import HEAD_LANES
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 """In the order of the numbers in kernels/head.py."""
 
-MOST_ROWS = 256
-"""Of a batch. A block computes up to 64 rows at a time, up to four numbers a thread: the products of larger batches are
-better left to kernels with larger tiles."""
+MOST_ROWS = 1024
+"""Of a batch. Past that, arithmetic is most of a step, and kernels with larger tiles do it better."""
 
 CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
 """Rows of the batch that a block computes at a time, best first: what shared memory holds."""
@@ -120,7 +119,7 @@ def signature(values: str, dtype: str) -> tuple[Any, ...]:
     data = (array(getattr(types, values), 2), array(types.int32, 1), matrix, count, array(types.int32, 1))
     counts = (count,) * 6
     dropout = (matrix, count, types.uint64, count, types.uint64, number)
-    handed_on = (array(number, 3), matrix, matrix, matrix, matrix, array(types.int32, 1))
+    handed_on = (vector,) * 4 + (matrix, array(types.int32, 1))
     return (*data, *counts, matrix, *dropout, *layer, *layer, *handed_on)
 
 
@@ -146,15 +145,14 @@ class Plan:
         self.network, self.buffers = weakref.proxy(network), weakref.proxy(buffers)
         self.blocks = blocks_of(network)
         inputs, hidden = network.layers[0].in_features, network.layers[0].out_features
-        self.slices = launch.divided(inputs, kernels.K_TILE)
-        most = min(buffers.capacity, MOST_ROWS)
-        self.parts = empty((self.slices * most * hidden,), network.dtype)
+        slices = launch.divided(inputs, kernels.K_TILE)
+        most = launch.divided(min(buffers.capacity, MOST_ROWS), chunk) * chunk
+        self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
         self.meetings = zeros((2,), np.int32)
         self._arrivals = self.meetings[:1]  # the other number stays until `check` has seen it
         self.no_mask = zeros((1, 1), network.dtype)
         self.schedule = zeros((1, 8), network.dtype)
         self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
-        self._parts: dict[int, Array] = {}
 
     def launch(
         self,
@@ -196,7 +194,7 @@ class Plan:
             below.grad_weights, below.grad_bias,
             flat(top.weights), move.first[2], move.second[2], top.bias, move.first[3], move.second[3],
             top.grad_weights, top.grad_bias,
-            self._parts_of(count), rows.dropped[0], rows.grad[0], rows.grad[1],
+            self.parts, flat(rows.dropped[0]), flat(rows.grad[0]), flat(rows.grad[1]),
             self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
         )  # fmt: skip
 
@@ -210,11 +208,3 @@ class Plan:
                 "the network's parameters are between two steps now: go on from the last checkpoint, or train with "
                 "GROUNDUP_PERSISTENT=0, which takes the steps from a CUDA graph"
             )
-
-    def _parts_of(self, count: int) -> Array:
-        """The memory of xW in parts, for a batch of this many rows."""
-        if count not in self._parts:
-            columns = self.network.layers[0].out_features
-            needed = self.slices * count * columns
-            self._parts[count] = self.parts[:needed].reshape(self.slices, count, columns)
-        return self._parts[count]

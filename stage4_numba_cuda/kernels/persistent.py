@@ -1,18 +1,22 @@
 """Many training steps in one launch, for a network with one hidden layer: blocks meet at barriers across the grid.
 
 Between two launches a block's shared memory is lost. Here a block lives as long as the run: it owns a tile of the first
-layer's weights, K_TILE inputs by H_TILE neurons, and keeps it in shared memory from the first step to the last. A step
-has three parts, and all blocks meet twice:
+layer's weights, and keeps it in shared memory from the first step to the last, and what the optimizer keeps for it in
+registers. A step has three parts, and all blocks meet twice:
 
     1  every block multiplies its slice of the batch with its tile: parts[slice] of xW
        barrier: all parts are there
-    2  a row of the batch a block: sum of the parts, bias, activation, dropout; last layer, loss, slopes of both layers
+    2  one or two rows of the batch a block: sum of the parts, bias, activation, dropout; last layer, loss, slopes
        barrier: all slopes are there
     3  every block: dW of its tile, from the slice of the batch that still lies in its shared memory, and the
-       optimizer's step; a hidden neuron a block: dW and step of the last layer
+       optimizer's step; 16 threads a number: the other gradients, which are sums over the batch, and their step
 
 Nothing of part 1 of the next step depends on part 3 of another block, so two barriers are enough: the tile is the
 block's own, and the last layer's weights and all biases are read behind the next barrier.
+
+A small step has little arithmetic: it can only be slow where it waits, for other blocks or for memory. So loads are
+started together and early: the numbers of the next slice before this one is multiplied, a row's label before the
+barrier, the last layer's weights beside the parts, what the optimizer moves beside its gradient.
 
 The barrier is `ptx.meet`, ours: cooperative groups' sync() has no end to its waiting, and ours gives up after
 ptx.PATIENCE and tells the host. On the emulator it is cuda.cg.this_grid().sync().
@@ -20,7 +24,7 @@ ptx.PATIENCE and tells the host. On the emulator it is cuda.cg.this_grid().sync(
 A batch goes through in pieces of `chunk` rows. Where it is a single piece, part 3 finds x as part 1 left it.
 """
 
-from numba import float32, uint64
+from numba import float32, int32, uint32, uint64
 
 from ..backend import cuda
 from .activations import activate, back
@@ -28,34 +32,31 @@ from .dropout import mask_key, mask_value
 from .head import HEAD_LANES, HINGE, SOFTMAX_CE, elementwise_loss, hinge, softmax_cross_entropy
 from .optimizers import COUNT
 from .optimizers import update as optimizer_update
+from .persistent_sums import AT_ONCE, put_back, sums_over_batch, take_out
+from .persistent_tile import FULL, H_TILE, K_TILE, PAD, PITCH, THREADS, WIDE, first_of_row, gradient, make_tile
 from .ptx import meet
 from .update import ONLY_GRADIENTS
 
-THREADS, WARPS = 256, 8
-K_TILE, H_TILE = 64, 16
-"""A block's tile of the first layer's weights: inputs, neurons."""
+WARPS = THREADS // 32
 
-ACROSS = THREADS // K_TILE
-"""Numbers of one row of the tile that a thread moves: ACROSS threads share a row."""
+LINES = {64: 2, 32: 1, 16: 1}
+"""By chunk: rows of the batch that a block has at the same time in part 2, and that share its threads."""
+
+SPLITS = 16
+"""Parts that a thread asks for before it waits: more than 784-128-10 has."""
 
 HIDDEN_MOST = 512
-"""Hidden neurons: their outputs for one row of the batch lie in shared memory twice, with dropout and without."""
+"""Hidden neurons: their outputs for a row of the batch lie in shared memory."""
 
 SHADES = 256
 """Values of a byte."""
 
+STAGED = {64: 2048, 32: 256, 16: 256}
+"""By chunk: so many weights of the last layer are kept in shared memory in part 2. Where there are more of them, they
+are read from memory: each chunk leaves that much of the 48 KB that a block has."""
+
 NO_MASK, GIVEN, DRAWN = range(3)
 """Dropout: none, a mask that is an argument, or masks drawn from the count of steps."""
-
-
-@cuda.jit(device=True)
-def from_byte(values, shades, sample, k):
-    return shades[values[sample, k]]
-
-
-@cuda.jit(device=True)
-def from_number(values, shades, sample, k):
-    return type(shades[0])(values[sample, k])
 
 
 @cuda.jit(device=True)
@@ -66,262 +67,300 @@ def keep(masked, mask, key, row, unit, columns, threshold, scale):
     return mask_value(key, uint64(row * columns + unit), threshold, scale)
 
 
+@cuda.jit(device=True)
+def sum_of_parts(parts, slices, apart, at, found):
+    """The sum over s < slices of parts[s * apart + at]; SPLITS are asked for before one is waited for."""
+    total = parts.dtype.type(0)
+    place, step = uint64(at), uint64(apart)
+    split = int32(0)
+    while split < slices:
+        for i in range(SPLITS):
+            found[i] = parts.dtype.type(0)
+            if int32(split + i) < slices:
+                found[i] = parts[place]
+            place += step
+        for i in range(SPLITS):
+            total += found[i]
+        split = int32(split + SPLITS)
+    return total
+
+
+@cuda.jit(device=True)
+def logit_of(inputs, line, weights, c, columns, classes):
+    """This lane's share of a row's product with column c of the last layer's weights, which lie flat."""
+    total = inputs.dtype.type(0)
+    unit = int32(cuda.threadIdx.x % 32)
+    while unit < columns:
+        total += inputs[uint32(line), uint32(unit)] * weights[uint32(unit * classes + c)]
+        unit = int32(unit + 32)
+    return total
+
+
+@cuda.jit(device=True)
+def grad_of(slopes, line, weights, unit, classes):
+    """The slopes of a row's logits times a row of the last layer's weights."""
+    total = slopes.dtype.type(0)
+    c = int32(0)
+    while c < classes:
+        total += slopes[uint32(line), uint32(c)] * weights[uint32(unit * classes + c)]
+        c = int32(c + 1)
+    return total
+
+
 def make_persistent(chunk, as_bytes):
     """The kernel. chunk: rows of the batch at a time: 16, 32 or 64; as_bytes: values are bytes, to divide by 255."""
-    rows_each = chunk * H_TILE // THREADS  # rows of xW that a thread computes, of one column
-    lanes = THREADS // chunk  # threads that fetch one row of the batch
-    in_flight = min(8, K_TILE // lanes)  # numbers that a thread asks for before it waits
-    pitch = chunk + 4  # a multiple of 16 bytes, and the threads that write a row's numbers meet different banks
-    value_of = from_byte if as_bytes else from_number
+    sample_of, ask, put, first_of_patch, multiply, join = make_tile(chunk, as_bytes)
+    asked_each = K_TILE * chunk // THREADS
+    slopes_each = H_TILE * chunk // THREADS
+    pitch = chunk + PAD
+    room = STAGED[chunk]
+    staged_each = room // THREADS
+    most_lines = LINES[chunk]
+    units = THREADS // most_lines
 
     @cuda.jit(device=True)
-    def fetch(values, order, start, rows, k0, x_tile, shades):
-        """x_tile[k, r] = input k0 + k of row `start` + r of the batch; 0 past an edge."""
-        t = cuda.threadIdx.x
-        r = t // lanes
-        sample = 0
-        if r < rows:
-            sample = order[start + r]
-        k = t % lanes
-        while k < K_TILE:
-            for _ in range(in_flight):
-                value = type(shades[0])(0)
-                if r < rows and k0 + k < values.shape[1]:
-                    value = value_of(values, shades, sample, k0 + k)
-                x_tile[k, r] = value
-                k += lanes
+    def bring(grad, columns, r0, rows, h0, down):
+        """down[i] = this thread's slopes of the block's columns, in rows r0 to r0 + chunk; 0 past an edge."""
+        column = int32(h0 + cuda.threadIdx.x % H_TILE)
+        r = int32(r0 + cuda.threadIdx.x // H_TILE)
+        place, step = uint64(r * columns + column), uint64(columns * (THREADS // H_TILE))
+        for i in range(slopes_each):
+            down[i] = grad.dtype.type(0)
+            if r < rows and column < columns:
+                down[i] = grad[place]
+            place += step
+            r = int32(r + THREADS // H_TILE)
 
     @cuda.jit
     def persistent(
-        values, labels, targets, own_targets, order, first, steps, rows, activation, loss, kind, schedule,
+        values, labels, targets, own_targets, order, first, steps, batch, activation, loss, kind, schedule,
         mask, masked, seed, steps_before, threshold, scale,
         weights_a, w_first_a, w_second_a, bias_a, b_first_a, b_second_a, grad_weights_a, grad_bias_a,
         weights_b, w_first_b, w_second_b, bias_b, b_first_b, b_second_b, grad_weights_b, grad_bias_b,
         parts, inputs_b, grad_hidden, grad_logits, row_losses, meetings,
     ):  # fmt: skip
-        # values (n, K) uint8 or float, labels (n,), order (n,): row r of step s is order[first + s * rows + r]
-        # targets (rows, classes): made here from the labels where own_targets is 1; schedule (steps, COUNT)
+        # values (n, K) uint8 or float, labels (n,), order (n,): row r of step s is order[first + s * batch + r]
+        # targets (batch, classes): made here from the labels where own_targets is 1; schedule (steps, COUNT)
         # weights_a (K * H,), weights_b (H * classes,), and what the optimizer keeps for each, flat
-        # parts (slices, rows, H); inputs_b, grad_hidden (rows, H); grad_logits (rows, classes): between the parts of a
-        # step; row_losses (steps, rows); meetings (2,) int32: arrivals at barriers, and whether one took too long
+        # parts (slices * pieces * chunk * H as whole tiles,), inputs_b, grad_hidden (batch * H,), grad_logits (batch *
+        # classes,): between the parts of a step; row_losses (steps, batch); meetings (2,) int32: arrivals at barriers,
+        # and whether one took too long
         x_tile = cuda.shared.array((K_TILE, pitch), parts.dtype, alignment=16)
-        w_tile = cuda.shared.array((K_TILE, H_TILE), parts.dtype, alignment=16)
-        d_tile = cuda.shared.array((chunk, H_TILE), parts.dtype, alignment=16)
-        outputs = cuda.shared.array(HIDDEN_MOST, parts.dtype)
-        dropped = cuda.shared.array(HIDDEN_MOST, parts.dtype)
+        w_tile = cuda.shared.array((K_TILE, PITCH), parts.dtype, alignment=16)
+        d_tile = cuda.shared.array((chunk, PITCH), parts.dtype, alignment=16)
+        dropped = cuda.shared.array((most_lines, HIDDEN_MOST), parts.dtype)
+        table = cuda.shared.array(room, parts.dtype)
+        table_bias = cuda.shared.array(HEAD_LANES, parts.dtype)
+        logits = cuda.shared.array((most_lines, HEAD_LANES), parts.dtype)
+        slopes = cuda.shared.array((most_lines, HEAD_LANES), parts.dtype)
         shades = cuda.shared.array(SHADES, parts.dtype)
-        logits = cuda.shared.array((1, HEAD_LANES), parts.dtype)
-        slopes = cuda.shared.array(HEAD_LANES, parts.dtype)
         numbers = cuda.shared.array(COUNT, parts.dtype)
-        totals = cuda.local.array(rows_each, parts.dtype)
-        changes = cuda.local.array(ACROSS, parts.dtype)
-        t = cuda.threadIdx.x
-        lane = t % 32
-        warp = t // 32
-        block = cuda.blockIdx.x
-        blocks = cuda.gridDim.x
-        features = values.shape[1]
-        columns = parts.shape[2]
-        classes = bias_b.size
+        asked = cuda.local.array(asked_each, values.dtype)
+        sums = cuda.local.array((WIDE, WIDE), parts.dtype)
+        found = cuda.local.array(SPLITS, parts.dtype)
+        staged = cuda.local.array(staged_each, parts.dtype)
+        down = cuda.local.array(slopes_each, parts.dtype)
+        changes = cuda.local.array((1, WIDE), parts.dtype)
+        own = cuda.local.array(WIDE, parts.dtype)
+        own_first = cuda.local.array(WIDE, parts.dtype)
+        own_second = cuda.local.array(WIDE, parts.dtype)
+        one = cuda.local.array(1, parts.dtype)
+        one_first = cuda.local.array(1, parts.dtype)
+        one_second = cuda.local.array(1, parts.dtype)
+        left = cuda.local.array(AT_ONCE, parts.dtype)
+        right = cuda.local.array(AT_ONCE, parts.dtype)
+        t = int32(cuda.threadIdx.x)
+        block = int32(cuda.blockIdx.x)
+        blocks = int32(cuda.gridDim.x)
+        rows = int32(batch)
+        features = int32(values.shape[1])
+        columns = int32(bias_a.size)
+        classes = int32(bias_b.size)
         zero = parts.dtype.type(0)
-        groups = (columns + H_TILE - 1) // H_TILE
-        part = block // groups
-        k0 = part * K_TILE
-        h0 = block % groups * H_TILE
-        pieces = (rows + chunk - 1) // chunk
-        tile_row = t // ACROSS  # of the tile, in part 3
-        tile_column = t % ACROSS * (H_TILE // ACROSS)
-        column = t % H_TILE  # of xW, in part 1
-        row0 = t // H_TILE * rows_each
-        target = 0
+        groups = int32(uint32(columns + H_TILE - 1) // uint32(H_TILE))
+        part = int32(uint32(block) // uint32(groups))
+        k0 = int32(part * K_TILE)
+        h0 = int32((block - part * groups) * H_TILE)
+        pieces = int32(uint32(rows + chunk - 1) // uint32(chunk))
+        fetches = pieces if pieces == 1 else int32(2 * pieces)  # of a step: once more for the gradient
+        across = int32(groups * H_TILE)
+        apart = int32(pieces * chunk * across)  # from a number of one part to the same of the next
+        slices = int32(uint32(features + K_TILE - 1) // uint32(K_TILE))
+        line = int32(t // units)
+        place = int32(t % units)
+        k, column = first_of_row()
+        patch_row, patch_column = first_of_patch()
+        is_staged = columns * classes <= room
+        target = int32(0)
 
-        if t < SHADES:
-            shades[t] = parts.dtype.type(float32(t) / float32(255))  # as the data set is made on the host
-        for i in range(K_TILE * H_TILE // THREADS):
-            k = t // H_TILE + i * (THREADS // H_TILE)
-            inside = k0 + k < features and h0 + column < columns
-            w_tile[k, column] = weights_a[(k0 + k) * columns + h0 + column] if inside else zero
+        shades[t] = parts.dtype.type(float32(t) / float32(255))  # as the data set is made on the host
+        for i in range(WIDE):
+            own[i] = zero
+            if k0 + k < features and h0 + column + i < columns:
+                at = int32((k0 + k) * columns + h0 + column + i)
+                take_out(kind, weights_a, w_first_a, w_second_a, at, own, own_first, own_second, i)
+            w_tile[k, column + i] = own[i]
+        ask(values, sample_of(order, first, rows, steps, 0, 0), k0, asked)
+        # whose numbers are asked for next: of that step, of that piece (from `pieces` on, the second time)
+        next_step = int32(0) if fetches > 1 else int32(1)
+        next_fetch = int32(1) if fetches > 1 else int32(0)
+        sample = sample_of(order, first, rows, steps, next_step, next_fetch)
         cuda.syncthreads()
 
-        step = 0
+        step = int32(0)
         while step < steps:
-            start = first + step * rows
-            if t < COUNT:
-                numbers[t] = schedule[step, t]
+            start = first + step * batch
+            number = schedule[uint32(step), uint32(min(t, COUNT - 1))]
+            whose = order[start + min(block + line * blocks, rows - 1)]
 
             # 1: this block's part of xW
-            piece = 0
+            piece = int32(0)
             while piece < pieces:
-                r0 = piece * chunk
-                fetch(values, order, start + r0, min(chunk, rows - r0), k0, x_tile, shades)
+                put(asked, shades, x_tile)
                 cuda.syncthreads()
-                for i in range(rows_each):
-                    totals[i] = zero
-                k = 0
-                while k < K_TILE:  # not range, which would be unrolled whole and take all registers
-                    weight = w_tile[k, column]
-                    for i in range(rows_each):
-                        totals[i] += x_tile[k, row0 + i] * weight
-                    k += 1
-                for i in range(rows_each):
-                    if r0 + row0 + i < rows and h0 + column < columns:
-                        parts[part, r0 + row0 + i, h0 + column] = totals[i]
-                cuda.syncthreads()
-                piece += 1
-            target += blocks
+                ask(values, sample, k0, asked)
+                next_fetch = int32(next_fetch + 1)
+                if next_fetch == fetches:
+                    next_fetch = int32(0)
+                    next_step = int32(next_step + 1)
+                next_piece = next_fetch if next_fetch < pieces else int32(next_fetch - pieces)
+                sample = sample_of(order, first, rows, steps, next_step, next_piece)
+                multiply(x_tile, w_tile, sums)
+                own_row = join(sums)
+                if own_row < WIDE:
+                    row = (part * pieces + piece) * chunk + patch_row + own_row
+                    at = int32(row * across + h0 + patch_column)
+                    for j in range(WIDE):
+                        parts[uint32(at + j)] = sums[0, j]
+                piece = int32(piece + 1)
+                if piece < pieces:
+                    cuda.syncthreads()
+            if t < COUNT:
+                numbers[t] = number
+            label = labels[whose]
+            target = int32(target + blocks)
             if not meet(meetings, target):
                 return
 
-            # 2: rows of the batch, one at a time
-            key = mask_key(uint64(seed), uint64(steps_before + step), uint64(0))
-            row = block
-            while row < rows:
-                unit = t
-                while unit < columns:
-                    z = parts[0, row, unit]
-                    split = 1
-                    while split < parts.shape[0]:
-                        z += parts[split, row, unit]
-                        split += 1
-                    value = activate(activation, z + bias_a[unit])
-                    outputs[unit] = value
+            # 2: rows of the batch, `most_lines` at a time
+            key = mask_key(uint64(seed), uint64(steps_before + step), uint64(0)) if masked == DRAWN else uint64(0)
+            if is_staged:
+                for i in range(staged_each):
+                    staged[i] = zero
+                    if t + i * THREADS < columns * classes:
+                        staged[i] = weights_b[uint32(t + i * THREADS)]
+            last_bias = bias_b[uint32(min(t, classes - 1))]
+            row0 = block
+            while row0 < rows:
+                row = int32(row0 + line * blocks)
+                lines = most_lines if row0 + blocks < rows else 1
+                unit = place
+                while row < rows and unit < columns:
+                    bias = bias_a[uint32(unit)]
+                    z = sum_of_parts(parts, slices, apart, row * across + unit, found)
+                    value = activate(activation, z + bias)
                     if masked != NO_MASK:
+                        grad_hidden[uint32(row * columns + unit)] = value  # the output waits in its gradient's place
                         value *= keep(masked, mask, key, row, unit, columns, threshold, scale)
-                    dropped[unit] = value
-                    inputs_b[row, unit] = value
-                    unit += THREADS
-                label = labels[order[start + row]]
-                if own_targets == 1 and t < classes:
-                    one = parts.dtype.type(1)
-                    targets[row, t] = parts.dtype.type(label) if classes == 1 else (one if t == label else zero)
+                    dropped[uint32(line), uint32(unit)] = value
+                    inputs_b[uint32(row * columns + unit)] = value
+                    unit = int32(unit + units)
+                if row0 == block:
+                    if is_staged:
+                        for i in range(staged_each):
+                            table[t + i * THREADS] = staged[i]
+                    if t < classes:
+                        table_bias[t] = last_bias
+                if own_targets == 1 and row < rows and place < classes:
+                    hit = parts.dtype.type(1)
+                    targets[row, place] = parts.dtype.type(label) if classes == 1 else (hit if place == label else zero)
                 cuda.syncthreads()
-                c0 = 0
-                while c0 < classes:
-                    c = c0 + warp
-                    logit = zero
-                    if c < classes:
-                        unit = lane
-                        while unit < columns:
-                            logit += dropped[unit] * weights_b[unit * classes + c]
-                            unit += 32
-                    for offset in (16, 8, 4, 2, 1):
-                        logit += cuda.shfl_down_sync(0xFFFFFFFF, logit, offset)
-                    if lane == 0 and c < classes:
-                        logits[0, c] = logit + bias_b[c]
-                    c0 += WARPS
-                cuda.syncthreads()
-                if t < classes:
-                    if loss == SOFTMAX_CE:
-                        slope = softmax_cross_entropy(logits, 0, t, classes, rows, label, row_losses, step, row)
-                    elif loss == HINGE:
-                        slope = hinge(logits, 0, t, classes, rows, label, row_losses, step, row)
+                item = int32(t // 32)
+                while item < lines * classes:
+                    of = int32(1) if item >= classes else int32(0)
+                    c = int32(item - of * classes)
+                    if is_staged:
+                        logit = logit_of(dropped, of, table, c, columns, classes)
                     else:
-                        slope = elementwise_loss(loss, logits, 0, t, classes, rows, targets, row_losses, step, row)
-                    slopes[t] = slope
-                    grad_logits[row, t] = slope
+                        logit = logit_of(dropped, of, weights_b, c, columns, classes)
+                    for offset in (16, 8, 4, 2, 1):
+                        logit += cuda.shfl_xor_sync(FULL, logit, offset)
+                    if t % 32 == 0:
+                        logits[of, c] = logit + table_bias[c]
+                    item = int32(item + WARPS)
                 cuda.syncthreads()
-                unit = t
-                while unit < columns:
-                    grad = zero
-                    c = 0
-                    while c < classes:
-                        grad += slopes[c] * weights_b[unit * classes + c]
-                        c += 1
+                if row < rows and place < classes:
+                    if loss == SOFTMAX_CE:
+                        slope = softmax_cross_entropy(logits, line, place, classes, rows, label, row_losses, step, row)
+                    elif loss == HINGE:
+                        slope = hinge(logits, line, place, classes, rows, label, row_losses, step, row)
+                    else:
+                        slope = elementwise_loss(
+                            loss, logits, line, place, classes, rows, targets, row_losses, step, row
+                        )
+                    slopes[line, place] = slope
+                    grad_logits[uint32(row * classes + place)] = slope
+                cuda.syncthreads()
+                unit = place
+                while row < rows and unit < columns:
+                    if is_staged:
+                        grad = grad_of(slopes, line, table, unit, classes)
+                    else:
+                        grad = grad_of(slopes, line, weights_b, unit, classes)
+                    output = dropped[uint32(line), uint32(unit)]
                     if masked != NO_MASK:
+                        output = grad_hidden[uint32(row * columns + unit)]
                         grad *= keep(masked, mask, key, row, unit, columns, threshold, scale)
-                    grad_hidden[row, unit] = back(activation, grad, outputs[unit])
-                    unit += THREADS
-                cuda.syncthreads()
-                row += blocks
-            target += blocks
+                    grad_hidden[uint32(row * columns + unit)] = back(activation, grad, output)
+                    unit = int32(unit + units)
+                row0 = int32(row0 + most_lines * blocks)
+                if row0 < rows:
+                    label = labels[order[start + min(row0 + line * blocks, rows - 1)]]
+            target = int32(target + blocks)
             if not meet(meetings, target):
                 return
 
-            # 3: the tile's own gradient and step
-            for i in range(H_TILE // ACROSS):
-                changes[i] = zero
-            change = zero
-            piece = 0
+            # 3: the sums over the batch, and the tile's own gradient and step
+            bring(grad_hidden, columns, 0, rows, h0, down)
+            sums_over_batch(
+                kind, numbers, rows, inputs_b, grad_hidden, grad_logits,
+                weights_b, w_first_b, w_second_b, bias_b, b_first_b, b_second_b, grad_weights_b, grad_bias_b,
+                bias_a, b_first_a, b_second_a, grad_bias_a, one, one_first, one_second, left, right,
+            )  # fmt: skip
+            for i in range(WIDE):
+                changes[0, i] = zero
+            piece = int32(0)
             while piece < pieces:
-                r0 = piece * chunk
                 if pieces > 1:
-                    fetch(values, order, start + r0, min(chunk, rows - r0), k0, x_tile, shades)
-                for i in range(rows_each):
-                    r = t // H_TILE + i * (THREADS // H_TILE)
-                    inside = r0 + r < rows and h0 + column < columns
-                    d_tile[r, column] = grad_hidden[r0 + r, h0 + column] if inside else zero
+                    put(asked, shades, x_tile)
+                    ask(values, sample, k0, asked)
+                    next_fetch = int32(next_fetch + 1)
+                    if next_fetch == fetches:
+                        next_fetch = int32(0)
+                        next_step = int32(next_step + 1)
+                    next_piece = next_fetch if next_fetch < pieces else int32(next_fetch - pieces)
+                    sample = sample_of(order, first, rows, steps, next_step, next_piece)
+                for i in range(slopes_each):
+                    d_tile[t // H_TILE + i * (THREADS // H_TILE), t % H_TILE] = down[i]
                 cuda.syncthreads()
-                r = 0
-                while r < chunk:
-                    x = x_tile[tile_row, r]
-                    for i in range(H_TILE // ACROSS):
-                        changes[i] += x * d_tile[r, tile_column + i]
-                    r += 1
-                if part == 0 and t < H_TILE:
-                    r = 0
-                    while r < chunk:
-                        change += d_tile[r, t]
-                        r += 1
+                piece = int32(piece + 1)
+                if piece < pieces:
+                    bring(grad_hidden, columns, piece * chunk, rows, h0, down)
+                gradient(x_tile, d_tile, chunk, changes)
                 cuda.syncthreads()
-                piece += 1
-            for i in range(H_TILE // ACROSS):
-                if k0 + tile_row < features and h0 + tile_column + i < columns:
+            for i in range(WIDE):
+                if k0 + k < features and h0 + column + i < columns:
                     if kind == ONLY_GRADIENTS:
-                        grad_weights_a[k0 + tile_row, h0 + tile_column + i] = changes[i]
+                        grad_weights_a[k0 + k, h0 + column + i] = changes[0, i]
                     else:
-                        # Each array from this weight on, so that it has the number 0 in all of them.
-                        at = (k0 + tile_row) * columns + h0 + tile_column + i
-                        optimizer_update(
-                            kind,
-                            w_tile[tile_row, tile_column + i :],
-                            w_first_a[at:],
-                            w_second_a[at:],
-                            0,
-                            changes[i],
-                            numbers,
-                        )
-            if part == 0 and t < H_TILE and h0 + t < columns:
-                if kind == ONLY_GRADIENTS:
-                    grad_bias_a[h0 + t] = change
-                else:
-                    optimizer_update(kind, bias_a, b_first_a, b_second_a, h0 + t, change, numbers)
+                        optimizer_update(kind, own, own_first, own_second, i, changes[0, i], numbers)
+                        w_tile[k, column + i] = own[i]
+            step = int32(step + 1)
 
-            # and the last layer's: a hidden neuron a block, a class a warp; behind them its bias
-            unit = block
-            while unit <= columns:
-                c0 = 0
-                while c0 < classes:
-                    c = c0 + warp
-                    total = zero
-                    if c < classes:
-                        r = lane
-                        while r < rows:
-                            if unit < columns:
-                                total += inputs_b[r, unit] * grad_logits[r, c]
-                            else:
-                                total += grad_logits[r, c]
-                            r += 32
-                    for offset in (16, 8, 4, 2, 1):
-                        total += cuda.shfl_down_sync(0xFFFFFFFF, total, offset)
-                    if lane == 0 and c < classes:
-                        if unit < columns and kind == ONLY_GRADIENTS:
-                            grad_weights_b[unit, c] = total
-                        elif unit < columns:
-                            optimizer_update(kind, weights_b, w_first_b, w_second_b, unit * classes + c, total, numbers)
-                        elif kind == ONLY_GRADIENTS:
-                            grad_bias_b[c] = total
-                        else:
-                            optimizer_update(kind, bias_b, b_first_b, b_second_b, c, total, numbers)
-                    c0 += WARPS
-                unit += blocks
-            cuda.syncthreads()
-            step += 1
-
-        if kind != ONLY_GRADIENTS:
-            for i in range(K_TILE * H_TILE // THREADS):
-                k = t // H_TILE + i * (THREADS // H_TILE)
-                if k0 + k < features and h0 + column < columns:
-                    weights_a[(k0 + k) * columns + h0 + column] = w_tile[k, column]
+        for i in range(WIDE):
+            if kind != ONLY_GRADIENTS and k0 + k < features and h0 + column + i < columns:
+                at = int32((k0 + k) * columns + h0 + column + i)
+                put_back(kind, weights_a, w_first_a, w_second_a, at, own, own_first, own_second, i)
 
     return persistent
 

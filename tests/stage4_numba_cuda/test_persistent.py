@@ -114,6 +114,9 @@ SHAPES = [
     ((65, 17, 1), 40, 33, 0.0, {"loss": "sigmoid_cross_entropy", "activation": "sigmoid"}),
     ((5, 40, 32), 13, 5, 0.5, {"loss": "mean_squared_error", "activation": "leaky_relu"}),
     ((130, 16, 2), 11, 1, 0.0, {"activation": "identity"}),
+    # more hidden neurons than a block has threads, and more parts than a thread asks for at once
+    ((20, 300, 4), 19, 9, 0.2, {}),
+    ((1090, 17, 3), 9, 4, 0.0, {"activation": "tanh"}),
 ]
 
 
@@ -242,7 +245,7 @@ def run_of(sizes: list[int], batch: int = 8, optimizer: Any = None, **kinds: str
         ([6, 3], 8, {}, "fused", "the network has 0 hidden layers, and the kernel takes one"),
         ([6, 5, 33], 8, {}, "fused", "the network has 33 outputs, and the kernel takes 32"),
         ([6, 513, 3], 8, {}, PLAIN, "the network has 513 hidden neurons, and the kernel takes 512"),
-        ([6, 5, 3], 257, {}, PLAIN, "a batch has 257 samples, and the kernel takes 256"),
+        ([6, 5, 3], 1025, {}, PLAIN, "a batch has 1025 samples, and the kernel takes 1024"),
         ([6, 5, 3], 8, {"activation": "softmax"}, "fused", "softmax between the layers needs whole rows"),
     ],
 )
