@@ -21,7 +21,7 @@ from ..backend import cuda
 from .activations import activate, back, named
 from .blocked_tiles import BYTES, MOVED, SIDES, STRAIGHT, THREADS, TURNED, blocked
 from .fused import POSITION, SLOT, STEP
-from .optimizers import COUNT, fetch, move
+from .optimizers import ADAM, COUNT, SGD
 from .optimizers import update as optimizer_update
 from .update import ONLY_GRADIENTS
 
@@ -225,9 +225,12 @@ def make_update(side: int) -> Any:
             if kind != ONLY_GRADIENTS:
                 for part in range(4):
                     row = min(row0 + int32((e + part * THREADS) >> shift), int32(x.shape[1] - 1))
-                    staged_a[part], left[part], right[part] = fetch(
-                        kind, weights, w_first, w_second, uint32(row * columns + read)
-                    )
+                    at = uint32(row * columns + read)
+                    staged_a[part] = weights[at]
+                    if kind != SGD:
+                        left[part] = w_first[at]
+                    if kind == ADAM:
+                        right[part] = w_second[at]
             for part in range(4):
                 i = int32((e + part * THREADS) >> shift)
                 row = int32(row0 + i)
@@ -236,11 +239,13 @@ def make_update(side: int) -> Any:
                     if kind == ONLY_GRADIENTS:
                         grad_weights[uint32(row), uint32(column)] = total
                     else:
+                        optimizer_update(kind, staged_a, left, right, part, total, own)
                         at = uint32(row * columns + column)
-                        move(
-                            kind, weights, w_first, w_second, at,
-                            staged_a[part], left[part], right[part], total, own,
-                        )  # fmt: skip
+                        weights[at] = staged_a[part]
+                        if kind != SGD:
+                            w_first[at] = left[part]
+                        if kind == ADAM:
+                            w_second[at] = right[part]
             e += int32(4 * THREADS)
         # The threads whose numbers of dz are those of one column: of each the sum of its own, from every tile.
         cuda.syncthreads()

@@ -40,42 +40,25 @@ def update(kind, parameters, first, second, i, gradient, numbers):
     parameters (size,); first: v of SGD with momentum, s of RMSProp, m of Adam; second: v of Adam; both (size,), or
     any vector where the optimizer has none, and then not touched; numbers (8,). All have one dtype.
     """
-    p, a, b = fetch(kind, parameters, first, second, i)
-    move(kind, parameters, first, second, i, p, a, b, gradient, numbers)
-
-
-@cuda.jit(device=True)
-def fetch(kind, parameters, first, second, i):
-    """What `move` begins with: parameters[i], first[i] and second[i], 0 where the optimizer has none.
-
-    Apart from `move`, so that a thread with several parameters can ask for all of them before it changes one.
-    """
     p = parameters[i]
-    nothing = type(p)(0)
-    return p, first[i] if kind != SGD else nothing, second[i] if kind == ADAM else nothing
-
-
-@cuda.jit(device=True)
-def move(kind, parameters, first, second, i, p, a, b, gradient, numbers):
-    """Write parameters[i], first[i] and second[i] after a step that began with p, a and b."""
     decay = numbers[DECAY]
     if decay != type(decay)(0):  # not always: 0 * inf would be NaN
         gradient += decay * p
     change = gradient
     if kind == MOMENTUM:
-        change = numbers[KEEP_FIRST] * a + gradient
+        change = numbers[KEEP_FIRST] * first[i] + gradient
         first[i] = change
     elif kind == NESTEROV:
-        velocity = numbers[KEEP_FIRST] * a + gradient
+        velocity = numbers[KEEP_FIRST] * first[i] + gradient
         first[i] = velocity
         change = gradient + numbers[KEEP_FIRST] * velocity
     elif kind == RMSPROP:
-        square = numbers[KEEP_FIRST] * a + numbers[ADD_FIRST] * gradient * gradient
+        square = numbers[KEEP_FIRST] * first[i] + numbers[ADD_FIRST] * gradient * gradient
         first[i] = square
         change = gradient / (math.sqrt(square) + numbers[EPSILON])
     elif kind == ADAM:
-        mean = numbers[KEEP_FIRST] * a + numbers[ADD_FIRST] * gradient
-        square = numbers[KEEP_SECOND] * b + numbers[ADD_SECOND] * gradient * gradient
+        mean = numbers[KEEP_FIRST] * first[i] + numbers[ADD_FIRST] * gradient
+        square = numbers[KEEP_SECOND] * second[i] + numbers[ADD_SECOND] * gradient * gradient
         first[i] = mean
         second[i] = square
         change = mean / (math.sqrt(square) / numbers[ROOT_CORRECTION] + numbers[EPSILON])
