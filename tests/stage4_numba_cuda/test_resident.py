@@ -288,7 +288,13 @@ def test_an_order_and_steps_that_do_not_fit_are_refused() -> None:
     run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
     with pytest.raises(ValueError, match="take: there is no order yet; call begin_epoch first"):
         run.take(0, [0.1], 0)
-    for order in ([0, 1, 9], np.zeros(COUNT, int), np.arange(1, COUNT + 1)):
+    for order in (
+        [0, 1, 9],
+        np.zeros(COUNT, int),
+        np.arange(1, COUNT + 1),
+        np.arange(-1, COUNT - 1),
+        np.arange(float(COUNT)),
+    ):
         with pytest.raises(ValueError, match="resident: order: expected each index from 0 to 52 once"):
             run.begin_epoch(order)
     run.begin_epoch(np.arange(COUNT))
