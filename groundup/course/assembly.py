@@ -22,7 +22,7 @@ import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from groundup.course.learner.functions import find, function_text, is_c, lines_of
@@ -197,6 +197,16 @@ def _write(path: Path, text: str) -> None:
         write_atomically(path, text.encode())
 
 
+class _FromText(importlib.machinery.SourceFileLoader):
+    """Compiles the text each time. Python's own cache of bytecode takes two texts for one if they have the same length
+    and were written within the same second: a learner's mend of one sign would be graded as what it was before."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds the assembled modules before any other finder is asked."""
 
@@ -207,7 +217,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
         file = self.modules.get(fullname)
-        return importlib.util.spec_from_file_location(fullname, file) if file else None
+        if not file:
+            return None
+        return importlib.util.spec_from_file_location(fullname, file, loader=_FromText(fullname, file))
 
 
 def use(assembly: Assembly) -> None:

@@ -1,11 +1,14 @@
 """The child process refuses to pass a task that nothing has graded, and names the learner's own file and line."""
 
+import importlib.util
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from cuda_emulator.errors import KernelError
-from groundup.course import learners_stage
+from groundup.course import assembly, learners_stage
 from groundup.course.assembly import Assembly
 from groundup.course.checks.check import Check, Wrong
 from groundup.course.judging import child
@@ -59,3 +62,21 @@ def test_a_wrong_kernel_is_told_with_the_learners_file_and_line(tmp_path: Path) 
     assert told["text"] == "x[99] is out of bounds"
     assert (told["file"], told["line"], told["source"], told["traceback"]) == ("/mine/b.py", 1, "x[99] = 1", "")
     assert learners_stage.place_in(assembled, error) == "/mine/b.py:1"
+
+
+def test_two_texts_of_one_length_and_one_second_are_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a learner's `-=` and its mend `+=` are, saved one after the other."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    file = tmp_path / "sums.py"
+    finder, values = assembly._Finder({"sums": str(file)}), []
+    for text in ("value = 0 - 1\n", "value = 0 + 1\n"):
+        file.write_text(text, encoding="utf-8")
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+        spec = finder.find_spec("sums", None)
+        assert spec is not None
+        module = importlib.util.module_from_spec(spec)
+        assert spec.loader is not None
+        spec.loader.exec_module(module)
+        values.append(module.value)
+    assert values == [-1, 1]
+    assert list(tmp_path.iterdir()) == [file]
