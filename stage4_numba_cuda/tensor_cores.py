@@ -5,6 +5,8 @@
     ldmatrix    a warp loads four matrices at once                                  matmul_7_fragments.py
     swizzled    no padding: chunks of a row change places
     staged      three tiles, filled by cp.async
+    square_warps
+                half as many warps, of 64 x 64 numbers each
 
 tf32 and bf16 know all of them, from compute capability 8.0 on; f16, which runs on 7.5, those from packed to swizzled.
 """
@@ -25,7 +27,7 @@ ROUNDING_ON_THE_WAY = "mma"
 LADDER: dict[str, tuple[str, ...]] = {
     "tf32": (ROUNDING_ON_THE_WAY, *fragments.RUNGS),
     "bf16": (ROUNDING_ON_THE_WAY, *fragments.RUNGS),
-    "f16": fragments.RUNGS[:-1],
+    "f16": tuple(rung for rung in fragments.RUNGS if rung not in fragments.STAGED),
 }
 """The rungs of each precision."""
 
@@ -86,5 +88,5 @@ def round_operand(matrix: Array, precision: str, transposed: bool) -> Rounded:
 def multiply(rung: str, a: Rounded, b: Rounded, out: Array) -> Array:
     """The product of two rounded operands into float32 `out` (a's rows, b's rows), unchecked; any rung but mma."""
     grid = launch.tiles(a.rows, b.rows, fragments.SIDE, fragments.SIDE)
-    fragments.multiply(rung, a.precision)[grid, fragments.THREADS](a.words, b.words, out)
+    fragments.multiply(rung, a.precision)[grid, fragments.threads(rung)](a.words, b.words, out)
     return out

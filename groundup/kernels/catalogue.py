@@ -161,21 +161,23 @@ MATMUL = (
         entry(
             f"matmul_7_fragments.multiply('{rung}', '{precision}')",
             "int32[2] int32[2] float32[2]",
-            256,
-            *((136, 136) if precision == "f16" else (128, 128)),  # beyond 128 one block fits, where two would
+            128 if rung == "square_warps" else 256,
+            # with more registers fewer than two blocks would fit
+            *((136, 136) if precision == "f16" else (255, 255) if rung == "square_warps" else (128, 128)),
             share=share,
             wide_loads=loads,
             needs=needs,
-            variant=(rung, precision) not in (("swizzled", "f16"), ("staged", "bf16"), ("staged", "tf32")),
+            variant=(rung, precision) not in (("swizzled", "f16"), ("staged", "tf32"), ("square_warps", "bf16")),
         )
         for rung, share, loads in (
             ("packed", 0.15, 0),
             ("ldmatrix", 0.26, 12),
             ("swizzled", 0.26, 12),
             ("staged", 0.24, 12),
+            ("square_warps", 0.32, 16),
         )
         for precision, needs in (("tf32", (8, 0)), ("bf16", (8, 0)), ("f16", (7, 5)))
-        if (rung, precision) != ("staged", "f16")
+        if precision != "f16" or rung not in ("staged", "square_warps")
     ),
 )
 

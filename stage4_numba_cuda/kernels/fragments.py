@@ -27,12 +27,10 @@ from ..backend import cuda
 IN_FLIGHT = np.int32(-1)
 """All bits set: a NaN in tf32, two of them in bf16 and in f16."""
 
-MOST_COPIES = 12
-"""Of one thread, on their way at the same time."""
-
-FLIGHT = (MOST_COPIES + 1, 7)
-"""The shape of a thread's int32 notes about its copies. Row 0: how many were ordered, and the number of the open group.
-Each other row: the tile's row and column, the four words, and the copy's group, or 0 once it has arrived."""
+NOTES = 7
+"""A thread's int32 notes about its copies are a local array of (copies + 1, NOTES), for as many copies as are on their
+way at the same time. Row 0: how many were ordered, and the number of the open group. Each other row: the tile's row and
+column, the four words, and the copy's group, or 0 once it has arrived."""
 
 ALL_LANES = np.uint32(0xFFFFFFFF)
 HIGH = np.uint32(0xFFFF0000)
@@ -206,8 +204,8 @@ def put4(tile, row, column, w0, w1, w2, w3):
 
 @cuda.jit(device=True)
 def nothing_on_its_way(flight):
-    """Before the first copy: flight is a local array of FLIGHT int32, which a GPU does without."""
-    for copy in range(MOST_COPIES + 1):
+    """Before the first copy: flight are the notes (copies + 1, NOTES), which a GPU does without."""
+    for copy in range(flight.shape[0]):
         flight[copy, 6] = 0
     flight[0, 0] = 0
     flight[0, 1] = 1
@@ -216,7 +214,7 @@ def nothing_on_its_way(flight):
 @cuda.jit(device=True)
 def copy4(tile, row, column, source, offset, flight):
     """Order a copy of four words from the matrix `source`, the first at number `offset` of it, to tile[row, column]."""
-    at = 1 + flight[0, 0] % MOST_COPIES
+    at = 1 + flight[0, 0] % (flight.shape[0] - 1)
     flight[0, 0] += 1
     flight[at, 0] = row
     flight[at, 1] = column
@@ -234,8 +232,7 @@ def send(flight):
 @cuda.jit(device=True)
 def wait_for_all_but_one(tile, flight):
     """Until all of this thread's groups but the last have arrived in `tile`. Others see them after a barrier."""
-    for copy in range(MOST_COPIES):
-        at = copy + 1
+    for at in range(1, flight.shape[0]):
         group = flight[at, 6]
         if group > 0 and group < flight[0, 1] - 1:
             put4(tile, flight[at, 0], flight[at, 1], flight[at, 2], flight[at, 3], flight[at, 4], flight[at, 5])

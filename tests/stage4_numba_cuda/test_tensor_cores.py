@@ -122,7 +122,7 @@ def test_a_gpu_is_asked_for_what_its_tensor_cores_know(
     for precision in set(tensor_cores.LADDER) - set(known):
         with pytest.raises(BackendError, match=rf"{precision}: needs compute capability \d.\d; a GPU is older"):
             products.TENSOR_CORES[precision](asarray(np.ones((2, 2))), asarray(np.ones((2, 2))))
-    assert tensor_cores.in_use("bf16") == "staged"
+    assert tensor_cores.in_use("bf16") == "square_warps"
     assert tensor_cores.in_use("f16") == "swizzled"
 
 
@@ -214,6 +214,10 @@ def test_derived_tolerance_knows_small_numbers(precision: str, size: float) -> N
 # Copies that arrive later, and what a wrong kernel does
 
 
+COPIES = 2
+"""Of a thread of `pipe`, on their way at the same time."""
+
+
 def pipe(waits: bool = True, meets: bool = True, leaves: bool = True) -> Any:
     """A kernel (source, out) of 32 threads that copies rows of 128 numbers through two rows of shared memory, a row
     ahead, and writes what other threads have copied. waits: for the copies; meets: the other threads before it reads;
@@ -222,7 +226,7 @@ def pipe(waits: bool = True, meets: bool = True, leaves: bool = True) -> Any:
     @cuda.jit
     def kernel(source, out):  # type: ignore[no-untyped-def]
         tile = cuda.shared.array((2, 128), np.int32, alignment=16)
-        flight = cuda.local.array(fragments.FLIGHT, np.int32)
+        flight = cuda.local.array((COPIES + 1, fragments.NOTES), np.int32)
         lane = np.int32(cuda.threadIdx.x)
         column = np.int32(lane * 4)
         ptx.nothing_on_its_way(flight)

@@ -54,7 +54,9 @@ def test_a_correct_kernel_is_traced_whole_and_not_accused(name: str) -> None:
 
 @wide
 @pytest.mark.slow
-@pytest.mark.parametrize(("rung", "ways"), [("packed", 2), ("ldmatrix", 2), ("swizzled", 1), ("staged", 1)])
+@pytest.mark.parametrize(
+    ("rung", "ways"), [("packed", 2), ("ldmatrix", 2), ("swizzled", 1), ("staged", 1), ("square_warps", 1)]
+)
 def test_chunks_that_change_places_meet_no_bank_twice(rung: str, ways: int) -> None:
     """Rows of 20 words are read without conflicts and written with them; rows of 16 with swapped chunks have none."""
     shared = [access for access in profile_of(f"bf16_{rung}").accesses if access.space == "shared"]
