@@ -23,7 +23,7 @@ import numpy as np
 from shared.contract import LABEL_LOSSES, ImageChanges
 
 from . import graphs, launch
-from .arrays import Array, address, checked_labels, empty, zeros
+from .arrays import Array, address, empty, zeros
 from .backend import cuda
 from .buffers import READ_EVERY
 from .dropout import threshold_and_scale
@@ -33,7 +33,7 @@ from .kernels import resident as kernels
 from .layered_graph import Move
 from .layered_launches import Order, launch_steps
 from .layered_plan import Plan
-from .resident_order import Orders, batches, losses_of, schedule_of
+from .resident_order import Orders, batches, labels_of, losses_of, schedule_of
 
 MASK64 = (1 << 64) - 1
 LEVELS = 256
@@ -77,8 +77,7 @@ class LayeredResident:
             x = np.ascontiguousarray(x, x.dtype if x.dtype in FLOATS else network.dtype)
         self.values = cuda.to_device(x if found is None else found[0])
         self.table = zeros((1,), network.dtype) if found is None else cuda.to_device(found[1].astype(network.dtype))
-        classes = max(2, network.layer_sizes[-1])
-        self.labels = cuda.to_device(checked_labels("resident", labels, self.count, classes))
+        self.labels = cuda.to_device(labels_of(network, labels, self.count))
         self.schedule = zeros((READ_EVERY, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
         self.counters = zeros((3,), np.int64)

@@ -42,9 +42,9 @@ class OptimizerState:
         self.buffers: dict[str, list[Array]] = {}
         self._together: dict[str, Together] = {}
         self._numbers: dict[np.dtype, tuple[np.ndarray, Array]] = {}
-        """For each dtype the vector in pinned memory as it was last sent, and on the device."""
+        """For each dtype the vector in pinned memory, and on the device."""
         self._sent: dict[np.dtype, Mapping[str, float]] = {}
-        """And the numbers in it by name."""
+        """And the numbers that were last sent, by name."""
 
     def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:
         """Check everything, make the buffers on the first step, count the step. Returns the gradients, contiguous."""
@@ -90,17 +90,18 @@ class OptimizerState:
         dtype = np.dtype(dtype)
         if self._sent.get(dtype) == numbers:
             return self._numbers[dtype][1]
+        self._sent.pop(dtype, None)  # until they are on their way: Ctrl-C may come between
         vector = in_order(numbers, dtype)
-        if vector.dtype not in self._numbers:
-            pinned = cuda.pinned_array(vector.shape, vector.dtype)
+        if dtype not in self._numbers:
+            pinned = cuda.pinned_array(vector.shape, dtype)
             pinned[...] = vector
-            self._numbers[vector.dtype] = pinned, cuda.to_device(pinned)
-        written, array = self._numbers[vector.dtype]
-        if not np.array_equal(written, vector):
+            self._numbers[dtype] = pinned, cuda.to_device(pinned)
+        else:
+            written, array = self._numbers[dtype]
             written[...] = vector
             array.copy_to_device(written, stream=stream)
         self._sent[dtype] = dict(numbers)
-        return array
+        return self._numbers[dtype][1]
 
     def save(self) -> dict[str, Any]:
         buffers = {name: [np.array(to_host(array)) for array in arrays] for name, arrays in self.buffers.items()}

@@ -77,7 +77,6 @@ class ReadyStep:
         self.buffers, self.rows, self.own, self.move, self.key, self.launches = buffers, rows, own, move, key, launches
         self.stream: Any = buffers.graphs.stream
         self._depends = self._looked_up(network, move.optimizer)
-        *self._staged, self._losses = buffers.graphs.pinned(key, [*own, rows.losses])
         self._busy = False
 
     def still_fits(self, network: Steppable, buffers: WithGraphs, optimizer: Any) -> bool:
@@ -95,24 +94,26 @@ class ReadyStep:
             self._wait()
         self._busy = True
         self.move.refresh(self.stream)
+        # Asked for in every step: two steps may have one key and one graph, and its memory may have been given up.
+        pinned = self.buffers.graphs.pinned(self.key, [*self.own, self.rows.losses])
         staged = []  # which of them come from the host
         for i, array in enumerate(given):
             if not on_device(array):
-                self._staged[i][...] = array
+                pinned[i][...] = array
                 staged.append(i)
             elif array is not self.own[i]:
                 self.own[i].copy_to_device(array, stream=self.stream)
-        self.buffers.graphs.launch((self.key, *staged), lambda stream: self._order(network, staged, stream))
+        self.buffers.graphs.launch((self.key, *staged), lambda stream: self._order(network, pinned, staged, stream))
         self.move.done()
         self._wait()
-        return float(np.sum(self._losses, dtype=np.float64))
+        return float(np.sum(pinned[-1], dtype=np.float64))
 
-    def _order(self, network: Steppable, staged: Sequence[int], stream: Any) -> None:
-        """What the graph repeats: arrays `staged` of `own` from pinned memory, the step, the losses back."""
+    def _order(self, network: Steppable, pinned: Sequence[Any], staged: Sequence[int], stream: Any) -> None:
+        """What the graph repeats: arrays `staged` of `own` from pinned memory, the step, the losses to it."""
         for i in staged:
-            self.own[i].copy_to_device(self._staged[i], stream=stream)
+            self.own[i].copy_to_device(pinned[i], stream=stream)
         self.launches(network, stream)
-        self.rows.losses.copy_to_host(self._losses, stream=stream)
+        self.rows.losses.copy_to_host(pinned[-1], stream=stream)
 
     def _wait(self) -> None:
         if self.stream:  # 0 is the stream of a backend without graphs, whose calls end before they return

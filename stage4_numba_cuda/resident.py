@@ -18,14 +18,14 @@ from typing import Any
 import numpy as np
 
 from . import graphs, launch, persistent
-from .arrays import Array, checked_labels, empty, zeros
+from .arrays import Array, empty, zeros
 from .backend import cuda
 from .buffers import Buffers, Rows, Trainable
 from .dropout import threshold_and_scale
 from .kernels import dropout as dropout_kernels
 from .kernels import fused, gather
 from .kernels import resident as kernels
-from .resident_order import Orders, batches, losses_of, schedule_of, steps_between_readings
+from .resident_order import Orders, batches, labels_of, losses_of, schedule_of, steps_between_readings
 from .steps import LABEL_LOSSES, OPTIMIZERS, InRun, Move, has_few_kernels, launch_few, launch_fused, product_kernel
 
 MASK64 = (1 << 64) - 1
@@ -66,8 +66,7 @@ class Resident:
         if as_bytes is None:
             x = np.ascontiguousarray(x, x.dtype if x.dtype in FLOATS else network.dtype)
         self.values = cuda.to_device(x if as_bytes is None else as_bytes)
-        classes = max(2, network.layer_sizes[-1])
-        self.labels = cuda.to_device(checked_labels("resident", labels, self.count, classes))
+        self.labels = cuda.to_device(labels_of(network, labels, self.count))
         self.most = steps_between_readings(self.batch_size)
         self.row_losses = empty((self.most, self.batch_size), network.dtype)
         self.schedule = zeros((self.most, 8), network.dtype)

@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.contract import LABEL_LOSSES
+
 from . import graphs
-from .arrays import Array, empty
+from .arrays import Array, checked_labels, empty
 from .backend import cuda
 from .buffers import READ_EVERY
 from .kernels.optimizers import COUNT
@@ -26,6 +28,16 @@ MOST_STEPS, MOST_LOSSES = 1024, 65_536
 def steps_between_readings(batch_size: int) -> int:
     """How many steps' losses are kept on the device: fewer for larger batches, which take longer."""
     return max(READ_EVERY, min(MOST_STEPS, MOST_LOSSES // batch_size))
+
+
+def labels_of(network: Any, labels: Any, count: int) -> np.ndarray:
+    """The labels of a run's samples, int32 (count,). Raises ValueError for one that the network has no output for.
+
+    A single output tells two classes apart, but not to a loss that takes labels: it picks the label's column.
+    """
+    outputs = network.layer_sizes[-1]
+    classes = outputs if network.loss_name in LABEL_LOSSES else max(2, outputs)
+    return checked_labels("resident", labels, count, classes)
 
 
 class Orders:
@@ -64,9 +76,10 @@ class Orders:
             raise ValueError(f"resident: order: expected each index from 0 to {self.count - 1} once")
         if self._copies:
             self._copies.synchronize()  # what it sent before lies in the same memory
+        self._ahead = None  # until the copy is ordered: Ctrl-C may come between
         self._pinned[...] = order
-        self._ahead = self._pinned
         self._arrays[1 - self.current].copy_to_device(self._pinned, stream=self._copies)
+        self._ahead = self._pinned
 
     def _has_each_once(self, order: np.ndarray) -> bool:
         """Whether it visits each sample once. Not by sorting it: of 60,000 that took as long as an epoch may."""

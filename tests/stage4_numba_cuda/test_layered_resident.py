@@ -300,6 +300,12 @@ def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -
         make().resident(**{"dropout": 0.0, **given, **what}, seed=0)
 
 
+def test_a_single_output_has_no_column_for_the_label_1() -> None:
+    x, _ = images()
+    with pytest.raises(ValueError, match=r"resident: labels\[1\] is 1, expected 0 to 0 \(1 classes\)"):
+        make(classes=1).resident(x, np.arange(COUNT) % 2, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 0)
+
+
 def test_steps_that_the_epoch_has_not_are_refused() -> None:
     x, labels = images()
     run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)

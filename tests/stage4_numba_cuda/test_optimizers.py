@@ -188,6 +188,29 @@ def test_the_device_numbers_keep_their_place_and_are_written_only_when_one_chang
     assert optimizer.device_numbers("float64") is not vector
 
 
+def test_numbers_whose_copy_was_interrupted_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    optimizer = make("momentum")
+    optimizer.learning_rate = 0.25
+    vector = optimizer.device_numbers("float64")
+    copy = type(vector).copy_to_device
+    for arrives in (True, False):
+        for rate in (0.5, 0.25):  # the other number, and the one from before it
+
+            def interrupted(*arguments: Any, arrives: bool = arrives, **named: Any) -> None:
+                if arrives:
+                    copy(*arguments, **named)
+                raise KeyboardInterrupt
+
+            optimizer.learning_rate = 0.5
+            with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+                patch.setattr(type(vector), "copy_to_device", interrupted)
+                optimizer.device_numbers("float64")
+            optimizer.learning_rate = rate
+            assert to_host(optimizer.device_numbers("float64"))[kernels.RATE] == rate
+            optimizer.learning_rate = 0.25
+            optimizer.device_numbers("float64")
+
+
 def test_no_decay_leaves_an_infinite_parameter_infinite() -> None:
     parameters = [asarray([np.inf, 1.0], "float64")]
     make("plain").step(parameters, [asarray([1.0, 1.0], "float64")])

@@ -100,6 +100,29 @@ def test_graphs_go_with_the_pinned_memory_that_they_copy_from(
     assert kept.pinned("a", arrays) is not first
 
 
+class Still:
+    """An optimizer of nobody's, which moves nothing: the kernels see it as they see none."""
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        pass
+
+
+def test_two_steps_with_one_graph_send_from_the_memory_that_it_copies_from(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, x, y = warm(STAGE.optimizers.SGD(0.1))
+    monkeypatch.setattr(graphs, "MOST", 1)  # so that the memory is soon given up
+    network.gradients(x, y)
+    network.train_step(x, y, STAGE.optimizers.SGD(0.0))
+    still = Still()
+    for _ in range(3):  # the graph is captured with this step's memory
+        network.train_step(x, y, still)
+    other = batch(8, seed=7)
+    fresh = STAGE.network.Network.from_parameters([p.copy_to_host() for p in network.parameters], dtype="float64")
+    for got, expected in zip(network.gradients(*other), fresh.gradients(*other), strict=True):
+        np.testing.assert_array_equal(got.copy_to_host(), expected.copy_to_host())
+
+
 def test_another_optimizer_other_weights_and_another_batch_size_are_looked_up_anew(counted: Counter[str]) -> None:
     optimizer = STAGE.optimizers.Adam(0.1)
     network, x, y = warm(optimizer)

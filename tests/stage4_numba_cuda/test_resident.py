@@ -283,6 +283,14 @@ def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -
         make().resident(**{**given, **what}, dropout=0.0, seed=0)
 
 
+@pytest.mark.parametrize("loss", ["softmax_cross_entropy", "hinge"])
+def test_a_single_output_has_no_column_for_the_label_1(loss: str) -> None:
+    x, _ = images()
+    labels = np.arange(COUNT) % 2
+    with pytest.raises(ValueError, match=r"resident: labels\[1\] is 1, expected 0 to 0 \(1 classes\)"):
+        make(loss, sizes=(FEATURES, 12, 1)).resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 0)
+
+
 def test_an_order_and_steps_that_do_not_fit_are_refused() -> None:
     x, labels = images()
     run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
@@ -301,6 +309,21 @@ def test_an_order_and_steps_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="take: steps 6 to 8 of an epoch that has 7"):
         run.take(6, [0.1, 0.1], 0)
     assert run.take(3, [], 0) == []
+
+
+def test_an_order_whose_copy_was_interrupted_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    orders, order = resident_order.Orders(9), np.arange(9)[::-1]
+    orders.prefetch(np.arange(9))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(orders.now), "copy_to_device", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            orders.prefetch(order)
+    orders.begin(order)
+    np.testing.assert_array_equal(orders.now.copy_to_host(), order)
+
+
+def interrupted(*arguments: Any, **named: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def test_half_precision_data_is_taken() -> None:
