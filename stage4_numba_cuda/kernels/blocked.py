@@ -219,18 +219,19 @@ def make_update(side: int) -> Any:
         moved = product(x, x, x, grad, tiles, staged_a, staged_b, sums, left, right, row0, column0, int32(0), end)
         e = int32(cuda.threadIdx.x)
         column = int32(column0 + (e & (side - 1)))  # of all of this thread's numbers
-        read = min(column, int32(columns - 1))
         while e < count:
-            # Four at a time are asked for before the first is changed, for a change waits for its parameter.
+            # Four at a time are asked for before the first is changed, for a change waits for its parameter. Nobody
+            # reads in another's place, as elsewhere past an edge: that one may be changing it.
             if kind != ONLY_GRADIENTS:
                 for part in range(4):
-                    row = min(row0 + int32((e + part * THREADS) >> shift), int32(x.shape[1] - 1))
-                    at = uint32(row * columns + read)
-                    staged_a[part] = weights[at]
-                    if kind != SGD:
-                        left[part] = w_first[at]
-                    if kind == ADAM:
-                        right[part] = w_second[at]
+                    row = int32(row0 + int32((e + part * THREADS) >> shift))
+                    if row < x.shape[1] and column < columns:
+                        at = uint32(row * columns + column)
+                        staged_a[part] = weights[at]
+                        if kind != SGD:
+                            left[part] = w_first[at]
+                        if kind == ADAM:
+                            right[part] = w_second[at]
             for part in range(4):
                 i = int32((e + part * THREADS) >> shift)
                 row = int32(row0 + i)
