@@ -7,6 +7,7 @@ import inspect
 import sys
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shared import contract
@@ -47,7 +48,9 @@ def test_a_class_switches_the_capability_off_with_none() -> None:
 def test_a_resident_run_of_stage_4_has_what_the_contract_promises() -> None:
     own = contract.load_stage("4").network.Network.resident
     assert parameters(own) == parameters(contract.ResidentNetwork.resident)
-    run = contract.load_part("4", "resident").Resident
+    stage = contract.load_stage("4")
+    network, optimizer = stage.network.Network([3, 2], dtype="float64"), stage.optimizers.SGD(0.1)
+    run = network.resident(np.ones((4, 3), np.float32), np.array([0, 1, 1, 0]), optimizer, 2, 0.0, 0)
     assert run.interval >= 1
     for name in ("begin_epoch", "prefetch", "take"):
-        assert parameters(getattr(run, name)) == parameters(getattr(contract.ResidentRun, name))
+        assert parameters(getattr(type(run), name)) == parameters(getattr(contract.ResidentRun, name))
