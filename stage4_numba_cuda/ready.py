@@ -7,7 +7,7 @@ and kept as a `ReadyStep`; later steps compare identities. What is new in every 
     x, y, masks    into pinned memory, which the system may not move; what is on the device already, into the step's own
                    arrays there, on the step's stream
     the graph      on the same stream: copies from the pinned memory, the kernels, the losses back into pinned memory.
-                   A copy costs Python some sixty microseconds to order; one in the graph costs none
+                   A copy outside the graph takes Python time in every step; one in the graph takes none
     the losses     after the step's only wait, which is for this stream
 """
 

@@ -1,8 +1,8 @@
 """What a run with resident data sends from the host, the order of an epoch and the optimizer's numbers, and what it
 reads: the losses.
 
-All of it is done for many steps at once: the device computes a small network's step in ten microseconds, and Python
-would take as long for each step's share of it.
+All of it is done for many steps at once. The device computes a small network's step in microseconds, and it would wait
+if Python did this work for each step on its own.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Orders:
         self._ahead = self._pinned
 
     def _has_each_once(self, order: np.ndarray) -> bool:
-        """Whether it visits each sample once. Not by sorting it: of 60,000 that took as long as an epoch may."""
+        """Whether it visits each sample once: each index is marked, which takes less time than sorting them."""
         if order.shape != (self.count,) or order.dtype.kind not in "iu":
             return False
         if order.min() < 0 or order.max() >= self.count:
