@@ -33,7 +33,7 @@ from .head import HEAD_LANES, HINGE, SOFTMAX_CE, elementwise_loss, hinge, softma
 from .optimizers import COUNT
 from .optimizers import update as optimizer_update
 from .persistent_sums import AT_ONCE, put_back, sums_over_batch, take_out
-from .persistent_tile import FULL, H_TILE, K_TILE, PAD, PITCH, THREADS, WIDE, first_of_row, gradient, make_tile
+from .persistent_tile import FULL, H_TILE, K_TILE, PAD, PITCH, THREADS, WIDE, after, first_of_row, gradient, make_tile
 from .ptx import meet
 from .update import ONLY_GRADIENTS
 
@@ -182,7 +182,6 @@ def make_persistent(chunk, as_bytes):
         k0 = int32(part * K_TILE)
         h0 = int32((block - part * groups) * H_TILE)
         pieces = int32(uint32(rows + chunk - 1) // uint32(chunk))
-        fetches = pieces if pieces == 1 else int32(2 * pieces)  # of a step: once more for the gradient
         across = int32(groups * H_TILE)
         apart = int32(pieces * chunk * across)  # from a number of one part to the same of the next
         slices = int32(uint32(features + K_TILE - 1) // uint32(K_TILE))
@@ -201,9 +200,7 @@ def make_persistent(chunk, as_bytes):
                 take_out(kind, weights_a, w_first_a, w_second_a, at, own, own_first, own_second, i)
             w_tile[k, column + i] = own[i]
         ask(values, sample_of(order, first, rows, steps, 0, 0), k0, asked)
-        # whose numbers are asked for next: of that step, of that piece (from `pieces` on, the second time)
-        next_step = int32(0) if fetches > 1 else int32(1)
-        next_fetch = int32(1) if fetches > 1 else int32(0)
+        next_step, next_fetch = after(int32(0), int32(0), pieces)
         sample = sample_of(order, first, rows, steps, next_step, next_fetch)
         cuda.syncthreads()
 
@@ -219,12 +216,8 @@ def make_persistent(chunk, as_bytes):
                 put(asked, shades, x_tile)
                 cuda.syncthreads()
                 ask(values, sample, k0, asked)
-                next_fetch = int32(next_fetch + 1)
-                if next_fetch == fetches:
-                    next_fetch = int32(0)
-                    next_step = int32(next_step + 1)
-                next_piece = next_fetch if next_fetch < pieces else int32(next_fetch - pieces)
-                sample = sample_of(order, first, rows, steps, next_step, next_piece)
+                next_step, next_fetch = after(next_step, next_fetch, pieces)
+                sample = sample_of(order, first, rows, steps, next_step, next_fetch)
                 multiply(x_tile, w_tile, sums)
                 own_row = join(sums)
                 if own_row < WIDE:
@@ -334,12 +327,8 @@ def make_persistent(chunk, as_bytes):
                 if pieces > 1:
                     put(asked, shades, x_tile)
                     ask(values, sample, k0, asked)
-                    next_fetch = int32(next_fetch + 1)
-                    if next_fetch == fetches:
-                        next_fetch = int32(0)
-                        next_step = int32(next_step + 1)
-                    next_piece = next_fetch if next_fetch < pieces else int32(next_fetch - pieces)
-                    sample = sample_of(order, first, rows, steps, next_step, next_piece)
+                    next_step, next_fetch = after(next_step, next_fetch, pieces)
+                    sample = sample_of(order, first, rows, steps, next_step, next_fetch)
                 for i in range(slopes_each):
                     d_tile[t // H_TILE + i * (THREADS // H_TILE), t % H_TILE] = down[i]
                 cuda.syncthreads()

@@ -130,6 +130,14 @@ def exchange(kept, sent, bit):
     return kept + cuda.shfl_xor_sync(FULL, sent, bit)
 
 
+@cuda.jit(device=True)
+def after(step, fetch, pieces):
+    """The step and the fetch in it that come next. A step fetches each piece of its batch, and where there are several
+    all of them again for the gradient."""
+    last = pieces == 1 or fetch + 1 == 2 * pieces
+    return int32(step + 1 if last else step), int32(0 if last else fetch + 1)
+
+
 def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
     """The device functions (sample_of, ask, put, first_of_patch, multiply, join) for `chunk` rows at a time.
 
@@ -140,8 +148,10 @@ def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
     number_of = from_byte if as_bytes else from_number
 
     @cuda.jit(device=True)
-    def sample_of(order, first, rows, steps, step, piece):
-        """The sample whose numbers this thread fetches for that piece of the step's batch, or NOBODY."""
+    def sample_of(order, first, rows, steps, step, fetch):
+        """The sample whose numbers this thread gets by that fetch of the step, or NOBODY."""
+        pieces = int32(uint32(rows + chunk - 1) // uint32(chunk))
+        piece = fetch if fetch < pieces else int32(fetch - pieces)
         row = int32(piece * chunk + cuda.threadIdx.x // lanes)
         return order[first + step * rows + row] if step < steps and row < rows else NOBODY
 
