@@ -85,7 +85,10 @@ def fused(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[An
 
 
 def few_kernels(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """`forward_partial`, `head` and `update`; two kernels more for each further hidden layer.
+    """`forward_partial`, `head` and `update` for one hidden layer.
+
+    Each further hidden layer adds a `forward_partial`, a `combine` and a product of the way back; that product is two
+    kernels where it is cut into parts (launch_backward). There is one `update` for every two layers.
 
     What they cannot do takes the rung below: softmax between the layers, which needs whole rows; more than 32 outputs;
     a network without a hidden layer.

@@ -1,7 +1,7 @@
 """Batch normalisation of x (N, C, L), L = H W numbers or 1: each channel over N and L, two kernels in each direction.
 
     statistics    count, mean and squared deviations of each channel in parts, x read once
-    normalise     adds the parts up, and normalises; an activation and a residual block's input in the same breath
+    normalise     adds the parts up, and normalises; an activation and a residual block's input in the same pass
     sums          of the gradient and of the gradient times the deviation, in parts
     backward      adds them up, and dL/dx
 

@@ -2,11 +2,12 @@
 
     forward_partial    xW of the first layer, cut along k so that many blocks share the work of a small batch
     head               sums the parts, bias, activation; last layer, loss, and the slopes of both layers   head.py
-    update             dW = xᵀ dz and db of two layers, and the optimizer's step in the same breath        update.py
+    update             dW = xᵀ dz and db of two layers, and the optimizer's step in the same kernel        update.py
 
 At batch 64 a 784-128-10 step is 26 million floating-point operations: less than a microsecond of an H100's arithmetic.
 What it waits for is launches and memory, so the fewer kernels, the better. Between two kernels every block has
-finished; inside one, blocks cannot wait for each other: that is where the cuts have to be.
+finished; inside these kernels blocks do not wait for each other (those of persistent.py do). So a cut is needed where a
+block needs what other blocks have computed.
 
 Deeper networks repeat `forward_partial` with `combine` behind it, and backward_fused of the matmul room, or, where that
 would have few blocks, `backward_partial` (blocked.py) and `combine_back`. Here is the way forward, and what they share.

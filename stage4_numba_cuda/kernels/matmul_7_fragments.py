@@ -1,7 +1,7 @@
 """Matrix multiplication on tensor cores, of operands that were rounded before (matmul_6_operands.py).
 
     packed      rounded operands, four words to a load              half the bytes, and nothing rounded in the loop
-    ldmatrix    a warp loads four matrices with one instruction     6 loads for 32 multiplications, where 24 were
+    ldmatrix    a warp loads four matrices with one instruction     12 loads for 32 multiplications, where 48 were
     swizzled    chunks of a row change places, in place of padding  16 words a row instead of 20, and no bank conflicts
     staged      cp.async, three tiles: copies need no registers     two tiles are on their way while one is multiplied
     square_warps

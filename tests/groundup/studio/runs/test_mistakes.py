@@ -11,8 +11,8 @@ import pytest
 
 from groundup import inside
 from groundup.studio.answers import Refused
-from groundup.studio.runs.folders import Folders
-from groundup.studio.runs.mistakes import Answers, Mistakes, document
+from groundup.studio.runs.folders import Folders, RunFolder
+from groundup.studio.runs.mistakes import Answers, Asking, Mistakes, document
 from groundup.trained import beliefs
 from shared import contract
 from shared.architectures import Architecture
@@ -95,23 +95,24 @@ def test_the_page_is_told_how_far_it_is(small: Path, tmp_path: Path) -> None:
     assert asking.done == asking.of == 1000
 
 
-def test_a_newer_checkpoint_is_asked_anew(small: Path, tmp_path: Path) -> None:
-    mistakes = Mistakes([tmp_path])
-    [run] = Folders(tmp_path, []).all()
+def asked_and_then_trained_on(small: Path, folder: Path) -> tuple[Mistakes, RunFolder, Asking]:
+    """The one run of a folder after its network was asked, and after its checkpoint has become newer."""
+    mistakes = Mistakes([folder])
+    [run] = Folders(folder, []).all()
     first = mistakes.ask(run)
     assert first.finished.wait(120)
     later = time.time() + 10
     os.utime(small / "best.safetensors", (later, later))
+    return mistakes, run, first
+
+
+def test_a_newer_checkpoint_is_asked_anew(small: Path, tmp_path: Path) -> None:
+    mistakes, run, first = asked_and_then_trained_on(small, tmp_path)
     assert mistakes.ask(run) is not first
 
 
 def test_the_images_behind_a_matrix_are_those_of_its_checkpoint(small: Path, tmp_path: Path) -> None:
-    mistakes = Mistakes([tmp_path])
-    [run] = Folders(tmp_path, []).all()
-    first = mistakes.ask(run)
-    assert first.finished.wait(120)
-    later = time.time() + 10
-    os.utime(small / "best.safetensors", (later, later))
+    mistakes, run, first = asked_and_then_trained_on(small, tmp_path)
     assert mistakes.ready(run, document(first)["version"]) is first.answers
     with pytest.raises(Refused, match="the run has a newer checkpoint: ask again"):
         mistakes.ready(run, "best.safetensors-1-1")
