@@ -5,56 +5,68 @@ command could not be carried out (wrong input, a missing file, an interruption);
 error is one line on stderr, with its notes below (such as the messages of a C compiler). GROUNDUP_TRACEBACK=1 shows
 the traceback as well.
 
-Every command starts by importing this file. matplotlib takes longer to import than all else together, so what draws
-imports it where it draws.
+Every command starts by importing this file, so it imports little: of the commands only the one that is asked for.
+matplotlib takes longer to import than all else together, so what draws imports it where it draws.
 """
 
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from importlib import import_module
 from importlib.util import find_spec
 from typing import NoReturn
+
+NEEDED = ("numpy", "numba", "matplotlib", "rich", "pooch", "safetensors")
+"""What groundup depends on besides Typer. Looked for at the start: otherwise a command would fail after long work."""
+
+COMMANDS = ("race", "train", "look", "check", "profile", "charts", "doctor", "run", "lens", "studio", "bench", "learn")
+"""In the order of the help. Each is a file of groundup/commands, with a function of the same name or a group, `app`."""
 
 try:
     import typer
 
     from groundup import __version__
-    from groundup.commands.bench import app as bench
-    from groundup.commands.charts import charts
-    from groundup.commands.check import check
-    from groundup.commands.doctor import doctor
-    from groundup.commands.learn import app as learn
-    from groundup.commands.lens import lens
-    from groundup.commands.look import look
-    from groundup.commands.profile import profile
-    from groundup.commands.race import race
-    from groundup.commands.run import CONTEXT_SETTINGS as RUN_CONTEXT
-    from groundup.commands.run import run
-    from groundup.commands.studio import studio
-    from groundup.commands.train import train
     from groundup.course.judging.verdict import told_once
     from groundup.crash import crashed
     from shared.contract import StageUnavailable
     from shared.text import printable
 
-    if find_spec("matplotlib") is None:  # asked now, so that nothing is measured that cannot be drawn afterwards
-        raise ModuleNotFoundError("No module named 'matplotlib'", name="matplotlib")
+    for name in NEEDED:
+        if find_spec(name) is None:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 except ModuleNotFoundError as error:  # a package that groundup needs is missing; the doctor works without it
     from groundup.doctor.rescue import rescue
 
     rescue(error, sys.argv[1:])
 
-app = typer.Typer(
-    name="groundup",
-    help="One neural network built four times, each time closer to the metal, and proven equal at every step.",
-    add_completion=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+
+def program(arguments: Sequence[str]) -> typer.Typer:
+    """The program as far as these arguments need it: with the command that they begin with, or else with all commands.
+
+    The help lists all commands, and a misspelt one is compared with them. But importing all takes far longer than one.
+    """
+    app = typer.Typer(
+        name="groundup",
+        help="One neural network built four times, each time closer to the metal, and proven equal at every step.",
+        add_completion=False,
+        rich_markup_mode=None,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback(invoke_without_command=True)(groundup)
+    if arguments and arguments[0] in COMMANDS:
+        asked: Sequence[str] = arguments[:1]
+    else:
+        asked = () if list(arguments) == ["--version"] else COMMANDS
+    for name in asked:
+        module = import_module(f"groundup.commands.{name}")
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name)
+        else:
+            app.command(name, context_settings=getattr(module, "CONTEXT_SETTINGS", None))(getattr(module, name))
+    return app
 
 
-@app.callback(invoke_without_command=True)
 def groundup(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
@@ -64,25 +76,6 @@ def groundup(
         typer.echo(f"groundup {__version__}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())
-
-
-COMMANDS: dict[str, Callable[..., None]] = {
-    "race": race,
-    "train": train,
-    "look": look,
-    "check": check,
-    "profile": profile,
-    "charts": charts,
-    "doctor": doctor,
-    "run": run,
-    "lens": lens,
-    "studio": studio,
-}
-for name, command in COMMANDS.items():
-    app.command(name, context_settings=RUN_CONTEXT if command is run else None)(command)
-# Groups: `groundup bench` measures, `groundup bench compare` compares; `groundup learn` says where you are, and so on.
-app.add_typer(bench, name="bench")
-app.add_typer(learn, name="learn")
 
 
 INTERRUPTED = 130
@@ -95,6 +88,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     argv: the arguments after the program's name; sys.argv's where None
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    app = program(arguments)
     try:
         code = app(args=arguments, prog_name="groundup", standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
@@ -127,7 +121,7 @@ def _reached(error: Exception, arguments: Sequence[str]) -> str:
     path = getattr(getattr(error, "ctx", None), "command_path", "")
     if path:
         return str(path)
-    known = [arguments[0]] if arguments and arguments[0] in {*COMMANDS, "bench", "learn"} else []
+    known = [arguments[0]] if arguments and arguments[0] in COMMANDS else []
     return " ".join(["groundup", *known])
 
 

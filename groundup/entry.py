@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from types import FrameType
 
 
 def main() -> None:
     """Load the program and run it."""
     before = signal.signal(signal.SIGINT, _end)
-    from groundup.cli import main as program
+    from groundup import cli
 
+    cli.program(sys.argv[1:])  # imports the command that is asked for
     signal.signal(signal.SIGINT, before)
-    program()
+    cli.main()
 
 
 def _end(number: int, frame: FrameType | None) -> None:

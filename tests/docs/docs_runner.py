@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from groundup.cli import COMMANDS
+
 METHOD = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
 LIMIT = 300
 """Seconds that a command may take before it is ended."""
@@ -37,7 +39,8 @@ def in_a_process(what: Callable[..., None], folder: Path, environment: dict[str,
     """Call a function of a module in a process of its own, with `folder` as the current folder and no input."""
     context: Any = multiprocessing.get_context(METHOD)
     if METHOD == "forkserver":
-        context.set_forkserver_preload(["numba", "matplotlib.figure", "groundup.cli"])
+        commands = (f"groundup.commands.{name}" for name in COMMANDS)
+        context.set_forkserver_preload(["numba", "matplotlib.figure", "groundup.cli", *commands])
     log = folder.parent / f"{folder.name}.log"
     log.touch()
     process = context.Process(target=child, args=(what, str(folder), str(log), environment, arguments))

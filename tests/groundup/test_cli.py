@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from groundup import cli
+from groundup.doctor import DEPENDENCIES
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -79,7 +80,7 @@ def test_the_notes_of_an_error_follow_below_it_line_by_line(
         error.add_note("csrc/relu.c:3: error: expected ';'\n  return x\n          ^")
         raise error
 
-    monkeypatch.setattr(cli, "app", broken)
+    monkeypatch.setattr(cli, "program", lambda arguments: broken)
     code, _, err = run(["check"], capsys)
     assert code == 2
     assert err.splitlines() == [
@@ -100,7 +101,7 @@ def test_a_compilers_first_error_is_told_once(
         error.add_note(f"csrc/relu.c: In function 'relu':\n{first}\n  return x")
         raise error
 
-    monkeypatch.setattr(cli, "app", broken)
+    monkeypatch.setattr(cli, "program", lambda arguments: broken)
     _, _, err = run(["check"], capsys)
     assert err.splitlines() == [
         "error: csrc/relu.c does not compile (cc (Debian) 12.2.0)",
@@ -114,7 +115,7 @@ def test_interrupting_is_exit_code_2(monkeypatch: pytest.MonkeyPatch, capsys: py
     def interrupted(*args: object, **kwargs: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "app", interrupted)
+    monkeypatch.setattr(cli, "program", lambda arguments: interrupted)
     assert run(["check"], capsys) == (2, "", "error: interrupted\n")
 
 
@@ -126,7 +127,7 @@ def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> Non
         assert out.startswith("Usage: groundup")
 
 
-@pytest.mark.parametrize("name", list(cli.COMMANDS))
+@pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name != "learn"])  # whose help lists commands
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run([name, "--help"], capsys)
     assert f"  groundup {name}" in out
@@ -155,3 +156,38 @@ def test_a_mistake_in_a_command_names_the_help_of_that_command(
     code, _, err = run(arguments, capsys)
     assert code == 2
     assert said in err
+
+
+LIGHT = ["look", "doctor", "run", "lens", "studio", "learn"]
+"""The commands that show a help or begin their work without NumPy."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "absent"),
+    [
+        (["--version"], {"numpy", "rich"}),
+        (LIGHT, {"numpy", "numba", "matplotlib", "starlette", "groundup.commands.bench"}),
+        (list(cli.COMMANDS), {"numba", "matplotlib", "starlette"}),
+    ],
+    ids=["version", "light", "all"],
+)
+def test_what_a_command_does_not_need_is_not_imported(asked: list[str], absent: set[str]) -> None:
+    code = "import sys; from groundup.cli import program\n"
+    code += "for name in sys.argv[1:]: program([name])\nprint(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code, *asked], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert {name for name in result.stdout.split() if name in absent} == set()
+
+
+def test_the_packages_that_are_asked_for_at_the_start_are_the_dependencies() -> None:
+    assert {"typer", *cli.NEEDED} == set(DEPENDENCIES)
+
+
+@pytest.mark.parametrize("name", cli.NEEDED)
+def test_a_missing_package_is_told_before_the_work_begins_also_by_a_command_that_works_without_it(
+    name: str, tmp_path: Path
+) -> None:
+    code = f"import sys; sys.modules[{name!r}] = None; from groundup.cli import main; main()"  # as if not installed
+    result = subprocess.run([sys.executable, "-c", code, "learn"], cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {name} is not installed, and groundup needs it. See: groundup doctor\n"

@@ -34,7 +34,7 @@ def broken(monkeypatch, tmp_path):
         def app(**_):
             raise error
 
-        monkeypatch.setattr(cli, "app", app)
+        monkeypatch.setattr(cli, "program", lambda arguments: app)
 
     return breaking
 
@@ -78,7 +78,8 @@ def test_too_little_memory_is_told_as_that(broken, capsys):
 
 
 def test_a_reader_who_goes_away_is_no_error(tmp_path):
-    loud = "from groundup import cli\ncli.app = lambda **_: [print('line') for _ in range(100_000)]\ncli.main()"
+    loud = "from groundup import cli\ndef app(**_):\n    for _ in range(100_000):\n        print('line')\n"
+    loud += "cli.program = lambda arguments: app\ncli.main()"
     with subprocess.Popen([sys.executable, "-c", loud], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.readline()
         process.stdout.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import typer
 
-from groundup.cli import app
+from groundup.cli import program
 from groundup.course.manifest import ROOT
 from tests.promises.made import MADE, copied, run
 from tests.wide import widely
@@ -40,7 +40,7 @@ def described(command: Any, name: str = "") -> dict[str, dict[str, str]]:
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda name: name or "groundup")
 def test_a_command_still_takes_every_option_that_it_took(command: str) -> None:
-    now = described(typer.main.get_command(app))[command]
+    now = described(typer.main.get_command(program([])))[command]
     assert COMMANDS[command].items() <= now.items()
 
 

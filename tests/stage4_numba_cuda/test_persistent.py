@@ -322,10 +322,10 @@ def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypa
 def test_groundup_train_says_which_rung_takes_the_steps(tmp_path: Any) -> None:
     from typer.testing import CliRunner
 
-    from groundup.cli import app
+    from groundup.cli import program
 
     options = ["--epochs", "1", "--hidden", "8,8", "--batch-size", "256", "--run-dir", str(tmp_path / "run")]
-    result = CliRunner().invoke(app, ["train", "stage4", *options])
+    result = CliRunner().invoke(program(["train"]), ["train", "stage4", *options])
     assert result.exit_code == 0, result.output
     assert f"steps by {PLAIN}: the network has 2 hidden layers, and the kernel takes one" in result.output
 

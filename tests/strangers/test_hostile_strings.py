@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import typer
 
-from groundup.cli import app
+from groundup.cli import program
 from tests.promises.made import MADE, run
 from tests.strangers.hostile import HOSTILE, as_file_name, assert_clean, in_one_line, raw_in
 from tests.strangers.kinds import _opened, _saved
@@ -226,8 +226,8 @@ PLACES = [
 
 
 def test_every_command_has_a_place() -> None:
-    program = typer.main.get_command(app)
-    assert {place.command for place in PLACES} == set(program.commands)  # type: ignore[attr-defined]
+    known = typer.main.get_command(program([]))
+    assert {place.command for place in PLACES} == set(known.commands)  # type: ignore[attr-defined]
 
 
 def cases() -> list[Any]:

@@ -1,4 +1,7 @@
-"""Results on disk: a folder that is known to take them before the work begins, and JSON that any reader can read."""
+"""Results on disk: a folder that is known to take them before the work begins, and JSON that any reader can read.
+
+NumPy is not imported: commands that work without it, such as those of the course, write JSON, too.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,6 @@ import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from shared.machine.atomic import write_atomically
 
@@ -49,7 +50,7 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
-    if isinstance(value, np.ndarray | np.generic):
+    if hasattr(value, "tolist"):  # NumPy's arrays and scalars
         return _plain(value.tolist())
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
