@@ -2,7 +2,8 @@
 
 A process that calls setsid leaves its group, so killing the group does not reach it; and limits of memory count for
 each process alone. The warden asks Linux to become the parent of every orphan below it (PR_SET_CHILD_SUBREAPER), so
-none can get away while it lives, and looks every LOOK_EVERY seconds how many there are and what they hold together.
+none can get away while it lives. It looks how many there are and what they hold together: every LOOK_EVERY seconds, and
+whenever one of its children ends.
 
 What it cannot stop: code that kills the warden itself, writes files, or uses the network. docs/course.md says so.
 
@@ -24,7 +25,7 @@ PR_SET_CHILD_SUBREAPER = 36
 MEGABYTE = 1 << 20
 
 LOOK_EVERY = 0.05
-"""Seconds between two looks."""
+"""Seconds between two looks while no child ends."""
 
 PROCESSES = 64
 """Most processes at a time. Stage 3's compiler and its parts are some twenty."""
@@ -46,10 +47,11 @@ def main(argv: list[str]) -> None:
     _limit(resource.RLIMIT_FSIZE, FILE_BYTES)
     _limit(resource.RLIMIT_CORE, 0)
     ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # by Python, and then by what it starts
-    child = os.posix_spawn(argv[4], argv[4:], os.environ, setsigdef=ignored)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # so that it ends the wait for it
+    child = os.posix_spawn(argv[4], argv[4:], os.environ, setsigdef=ignored, setsigmask=[])
     status, why = None, ""
     while status is None and not why:
-        time.sleep(LOOK_EVERY)
+        signal.sigtimedwait([signal.SIGCHLD], LOOK_EVERY)
         status = _reaped(child)
         if stopped or os.getppid() != parent:
             why = "stopped"

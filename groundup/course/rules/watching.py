@@ -11,7 +11,7 @@ from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 from groundup.course.rules.order import next_task
 
-LOOK_EVERY = 0.3
+LOOK_EVERY = 0.1
 """Seconds between two looks at the file."""
 
 

@@ -12,6 +12,7 @@ kernel_causes       why a launch failed: the emulator's error, its line and its 
 kernel_arithmetic   no float64 in a kernel of float32, and how often exp is called
 kernel_memory       races, reads of what nobody wrote, and how often memory is read
 line_by_line        the same without compiling
-programs            the programs of the detective exercises, in C and with kernels
+c_programs          the programs of the detective exercises in C
+programs            those with kernels
 kernels_on_host     NumPy in the place of kernels
 """

@@ -1,15 +1,13 @@
-"""The learner's program of a detective exercise: its kernel, or its C function.
+"""The learner's program of a detective exercise with a kernel.
 
-Kernels run on the emulator, also where there is a GPU: it sees races, reads of what nobody wrote, and addresses.
+It runs on the emulator, also where there is a GPU: it sees races, reads of what nobody wrote, and addresses.
 """
 
 from __future__ import annotations
 
-import ctypes
 import importlib
 import os
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,6 @@ import cuda_emulator
 from cuda_emulator.runtime import tracing
 from groundup.course.checks.check import Tally
 from groundup.course.grading.calling.kernel_launches import MOST_EVENTS, Launch, of_the_project
-from shared.contract import load_part
 
 
 def program(name: str) -> Any:
@@ -33,26 +30,6 @@ def kernel_of(name: str, kernel: str) -> Any:
     found = getattr(program(name), kernel)
     of_the_project(found)
     return found
-
-
-def c_program(function: str, arguments: Sequence[str], returns_number: bool = False) -> Callable[..., Any]:
-    """A function of a C program in float64, which takes NumPy arrays and sizes.
-
-    arguments: "size" or "array" for each argument
-    The first call looks the function up: the examiner (judging/examiner.py) has no program, and calls nothing.
-    """
-    library = str(load_part("stage3_c", "build").build().library)
-
-    @cache
-    def found() -> Callable[..., Any]:
-        function_in_c = getattr(ctypes.CDLL(library), f"{function}_f64")
-        kinds = {"size": ctypes.c_size_t, "array": np.ctypeslib.ndpointer(np.float64, flags="C_CONTIGUOUS")}
-        function_in_c.argtypes = [kinds[each] for each in arguments]
-        function_in_c.restype = ctypes.c_double if returns_number else None
-        made: Callable[..., Any] = function_in_c
-        return made
-
-    return lambda *values: found()(*values)
 
 
 def work_is_shared(

@@ -11,8 +11,8 @@ from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.calling import fenced_arrays
+from groundup.course.grading.calling.c_programs import c_program
 from groundup.course.grading.calling.fenced_arrays import filled, read
-from groundup.course.grading.calling.programs import c_program
 
 
 def pair_maxima() -> list[Check]:
