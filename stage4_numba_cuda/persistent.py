@@ -32,7 +32,7 @@ LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy"
 """In the order of the numbers in kernels/head.py."""
 
 MOST_ROWS = 1024
-"""Of a batch. Past that, arithmetic is most of a step, and kernels with larger tiles do it better."""
+"""Of a batch. In a larger one arithmetic is most of a step, and there are kernels with larger tiles for it."""
 
 CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
 """Rows of the batch that a block computes at a time, best first: what shared memory holds."""

@@ -2,7 +2,7 @@
 
     once             images as bytes, a quarter of what float32 would take; labels
     every epoch      the order in which the images are visited
-    every interval   the optimizer's numbers for some hundred steps; back: their losses
+    every interval   the optimizer's numbers for 64 to 1,024 steps; back: their losses
     every step       nothing
 
 A step picks its batch by index, makes numbers of the pixels and draws its dropout masks on the device, from counters
@@ -92,13 +92,13 @@ class Resident:
 
     @property
     def interval(self) -> int:
-        """The steps to take at once, `most` on a GPU. On the CPU nothing is gained by waiting, and Ctrl-C is heard
-        sooner."""
+        """The steps to take at once: `most` on a GPU, one on the CPU, where a launch has ended when it returns. So
+        Ctrl-C ends a run there after one step."""
         return self.most if graphs.available() else 1
 
     @property
     def told(self) -> str:
-        """The same as a line for people; "" where the persistent kernel is not wanted."""
+        """`rung` and `reason` as a line to print; "" where the persistent kernel is not wanted."""
         if not persistent.wanted():
             return ""
         return "steps by the persistent kernel" if self.reason is None else f"steps by {self.rung}: {self.reason}"

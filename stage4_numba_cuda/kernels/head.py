@@ -26,7 +26,7 @@ MSE, SOFTMAX_CE, SIGMOID_CE, HINGE = 0, 1, 2, 3
 def make_head(block_rows, in_flight):
     """The kernel for blocks of HEAD_LANES x HEAD_WARPS threads, with so many rows of the batch each.
 
-    in_flight: numbers that a thread asks for before it waits; they come in the time that one takes
+    in_flight: loads that a thread starts before it uses the first number; together they take about as long as one
     """
     across = HEAD_LANES * HEAD_WARPS // block_rows  # threads that fetch one row
     chunk = 2048 // block_rows  # hidden features that lie in shared memory at a time

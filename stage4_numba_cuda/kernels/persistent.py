@@ -1,22 +1,23 @@
 """Many training steps in one launch, for a network with one hidden layer: blocks meet at barriers across the grid.
 
-Between two launches a block's shared memory is lost. Here a block lives as long as the run: it owns a tile of the first
-layer's weights, and keeps it in shared memory from the first step to the last, and what the optimizer keeps for it in
-registers. A step has three parts, and all blocks meet twice:
+Between two launches a block's shared memory is lost. Here a block does not end before the launch's last step. It owns a
+tile of the first layer's weights, which stays in shared memory from the first step to the last. What the optimizer
+remembers for the tile stays in registers. A step has three parts, and all blocks meet twice:
 
     1  every block multiplies its slice of the batch with its tile: parts[slice] of xW
        barrier: all parts are there
     2  one or two rows of the batch a block: sum of the parts, bias, activation, dropout; last layer, loss, slopes
        barrier: all slopes are there
     3  every block: dW of its tile, from the slice of the batch that still lies in its shared memory, and the
-       optimizer's step; 16 threads a number: the other gradients, which are sums over the batch, and their step
+       optimizer's step; the other gradients, which are sums over the batch, by 16 threads each, and their step
 
 Nothing of part 1 of the next step depends on part 3 of another block, so two barriers are enough: the tile is the
 block's own, and the last layer's weights and all biases are read behind the next barrier.
 
-A small step has little arithmetic: it can only be slow where it waits, for other blocks or for memory. So loads are
-started together and early: the numbers of the next slice before this one is multiplied, a row's label before the
-barrier, the last layer's weights beside the parts, what the optimizer moves beside its gradient.
+A small step has little arithmetic, so it is slow only where it waits, for other blocks or for memory. Therefore loads
+are started several at a time and early: those of the next slice before this one is multiplied, that of a row's label
+before the barrier, those of the last layer's weights together with the parts, and those of what the optimizer moves
+together with its gradient.
 
 The barrier is `ptx.meet`, ours: cooperative groups' sync() has no end to its waiting, and ours gives up after
 ptx.PATIENCE and tells the host. On the emulator it is cuda.cg.this_grid().sync().
@@ -43,7 +44,7 @@ LINES = {64: 2, 32: 1, 16: 1}
 """By chunk: rows of the batch that a block has at the same time in part 2, and that share its threads."""
 
 SPLITS = 16
-"""Parts that a thread asks for before it waits: more than 784-128-10 has."""
+"""Parts whose loads a thread starts before it uses the first: more than 784-128-10 has."""
 
 HIDDEN_MOST = 512
 """Hidden neurons: their outputs for a row of the batch lie in shared memory."""
@@ -69,7 +70,7 @@ def keep(masked, mask, key, row, unit, columns, threshold, scale):
 
 @cuda.jit(device=True)
 def sum_of_parts(parts, slices, apart, at, found):
-    """The sum over s < slices of parts[s * apart + at]; SPLITS are asked for before one is waited for."""
+    """The sum over s < slices of parts[s * apart + at]; SPLITS loads are started before the first is used."""
     total = parts.dtype.type(0)
     place, step = uint64(at), uint64(apart)
     split = int32(0)

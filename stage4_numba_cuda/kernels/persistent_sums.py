@@ -1,11 +1,11 @@
-"""The gradients of the persistent kernel that are no tile's: sums over the batch, SUMMED threads each, and their step.
+"""The gradients of the persistent kernel that belong to no tile: sums over the batch, and the optimizer's step on them.
 
     dW2[u, c] = sum over r of inputs_b[r, u] * grad_logits[r, c]
     db2[c]    = sum over r of grad_logits[r, c]
     db1[u]    = sum over r of grad_hidden[r, u]
 
-All of them are numbered through and dealt out to all blocks. Everything that a thread needs for its sum is asked for
-before the first number is waited for, and so is what the optimizer moves.
+All these sums have one numbering, and are dealt out to all blocks; SUMMED threads compute one together. A thread starts
+the loads of AT_ONCE rows, and of the parameter that the optimizer moves, before it needs the first of these numbers.
 """
 
 from numba import int32, uint32, uint64
@@ -17,12 +17,13 @@ from .persistent_tile import FULL, THREADS
 from .update import ONLY_GRADIENTS
 
 SUMMED = 16
-"""Threads that have a sum together."""
+"""Threads that compute one sum together."""
 
 AT_ONCE = 8
-"""Rows that each of them asks for before it waits."""
+"""Rows whose loads each of these threads starts before it uses the first."""
 
 OF_A_BLOCK = THREADS // SUMMED
+"""Sums that a block computes at the same time."""
 
 
 @cuda.jit(device=True)

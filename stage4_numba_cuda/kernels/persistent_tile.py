@@ -6,11 +6,12 @@ The tile has K_TILE inputs by H_TILE neurons, and a step needs it twice, each ti
                 have the same 16; `join` adds up what they have, by shuffles
     gradient    dw = xᵀ d: four neighbours of one row of the tile a thread, over all rows of the batch
 
-The slice comes from memory in two halves, so that nobody waits for it: `ask` starts the loads, which end up in
-registers, and one multiplication or more later `put` writes what has come to shared memory.
+The slice comes from memory in two actions, so that no thread has to wait for it: `ask` starts loads into registers, and
+one multiplication or more later `put` writes the loaded numbers to shared memory.
 
-An index is unsigned where many are computed, and moves on by additions. Numba asks of every signed index whether it is
-negative, and computes it in 64 bits, for which a GPU has no multiplication: an address took 20 instructions.
+An index is unsigned where many are computed, and moves on by additions. Numba tests for every signed index whether it
+is negative, and computes it in 64 bits, for which a GPU has no multiplication in one instruction. So an address would
+take many instructions.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ K_TILE, H_TILE = 64, 16
 """A block's tile of the first layer's weights: inputs, neurons."""
 
 WIDE = 4
-"""Numbers of one load, and the sides of what a thread has in registers."""
+"""Numbers of one 128-bit load of float32, and the side of the square of sums that a thread has in registers."""
 
 ACROSS = H_TILE // WIDE
 """Threads that share a row of the tile."""
 
 PAD = 4
-"""Numbers more a row of a tile than are needed: rows stay multiples of 16 bytes, and begin in different banks."""
+"""Unused numbers at the end of each row of a tile: rows stay multiples of 16 bytes, and begin in different banks."""
 
 PITCH = H_TILE + PAD
 
-NOBODY = -1
-"""In place of a sample, past the end of a batch or of the run."""
+NO_SAMPLE = -1
+"""In place of a sample's number, past the end of a batch or of the run."""
 
 FULL = 0xFFFFFFFF
 
@@ -149,11 +150,11 @@ def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
 
     @cuda.jit(device=True)
     def sample_of(order, first, rows, steps, step, fetch):
-        """The sample whose numbers this thread gets by that fetch of the step, or NOBODY."""
+        """The sample whose numbers this thread gets by that fetch of the step, or NO_SAMPLE."""
         pieces = int32(uint32(rows + chunk - 1) // uint32(chunk))
         piece = fetch if fetch < pieces else int32(fetch - pieces)
         row = int32(piece * chunk + cuda.threadIdx.x // lanes)
-        return order[first + step * rows + row] if step < steps and row < rows else NOBODY
+        return order[first + step * rows + row] if step < steps and row < rows else NO_SAMPLE
 
     @cuda.jit(device=True)
     def ask(values, sample, k0, asked):
@@ -191,10 +192,11 @@ def make_tile(chunk: int, as_bytes: bool) -> tuple[Any, ...]:
 
     @cuda.jit(device=True)
     def join(sums):
-        """sums[0] = one row of the patch, summed over all lanes. Which one, 0 to 3, or WIDE for none.
+        """sums[0] = one row of the patch, summed over all lanes. Returns which row, 0 to 3, or WIDE for no row.
 
-        Two threads that differ in one bit exchange halves: each sends what the other keeps. After two bits every one
-        of four threads has a row of its own. Further lanes have the same rows, and add theirs.
+        Two threads whose numbers differ in one bit exchange halves: each sends the half that the other keeps. After two
+        bits each of four threads has a row of its own. If a patch has more than four lanes, they have the same rows,
+        and their sums are added.
         """
         lane = int32(cuda.threadIdx.x % lanes)
         upper = lane & 1 == 0
