@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard, cast
 
-from shared.architectures import Architecture
-
-if TYPE_CHECKING:  # stage 1 and the doctor load stages without NumPy
+if TYPE_CHECKING:  # every command imports this file, and stage 1 and the doctor load stages without NumPy
     import numpy as np
+
+    from shared.architectures import Architecture
 
 Array = Any
 """A stage's own array. Shared code only passes it from one function of the stage to another."""
