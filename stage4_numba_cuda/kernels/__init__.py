@@ -27,7 +27,7 @@ name. docs/cuda.md goes through the kernels.
                          the products of a large step, with 4 x 4 numbers to a thread
     persistent           many training steps in one kernel, whose blocks wait for each other
     persistent_tile, persistent_sums
-                         what its blocks do with their tiles, and with the gradients that are no tile's
+                         what its blocks do with their tiles, and with the gradients that belong to no tile
     resident             what moves on between the steps of a training run
     interchange          leaky ReLU with any slope, for PyTorch
 """
