@@ -329,7 +329,7 @@ def launch_backward(
         return
     grid = launch.tiles(out.shape[0], out.shape[1], side, side)
     blocked.BACKWARD_PARTIAL[side][(*grid, parts.shape[0]), blocked.THREADS, stream](grad, weights, parts)
-    kernels.combine_back[*launch.elementwise(out.size), stream](
+    blocked.combine_back[*launch.elementwise(out.size), stream](
         activation, parts, output, output if mask is None else mask, int(mask is not None), out
     )
 

@@ -275,7 +275,7 @@ FUSED = (
         )
     ),
     entry("fused.combine", "int64 T[3] T[1] T[2] T[2] T[2] int64", 256, 80, 80),
-    entry("fused.combine_back", "int64 T[3] T[2] T[2] int64 T[2]", 256, 80, 80),
+    entry("blocked.combine_back", "int64 T[3] T[2] T[2] int64 T[2]", 256, 80, 80),
     *(
         entry(
             f"head.HEAD[{rows}]",

@@ -205,7 +205,7 @@ def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
 def _combine_back(size: tuple[int, int, int], dtype: str) -> None:
     shape = size[:2]
     matrix, parts = _matrix(shape, dtype), arrays.zeros((2, *shape), dtype)
-    steps.kernels.combine_back[grids.elementwise(size[0] * size[1])](1, parts, matrix, matrix, 0, matrix)
+    blocked.combine_back[grids.elementwise(size[0] * size[1])](1, parts, matrix, matrix, 0, matrix)
 
 
 def _blocked(name: str, side: int = 32) -> Call:
@@ -383,7 +383,7 @@ KERNELS: dict[str, Call] = {
     "optimizers.adam": _optimizer(optimizers.Adam),
     **{name: _training() for name in ("fused.forward_bytes", "head.head", "update.update")},
     "fused.combine": _training(hidden_layers=2),
-    "fused.combine_back": _combine_back,
+    "blocked.combine_back": _combine_back,
     "fused.forward_partial": _forward_partial,
     **{
         f"blocked.{name.lower()}_blocked": _blocked(name)

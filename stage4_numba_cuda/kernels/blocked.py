@@ -3,7 +3,7 @@
     FORWARD[side]            out = activate(xW + b)
     BACKWARD[side]           out = (grad Wᵀ) · mask · slope
     FORWARD_PARTIAL[side]    xW in parts                                       with one number a thread: fused.py
-    BACKWARD_PARTIAL[side]   grad Wᵀ in parts
+    BACKWARD_PARTIAL[side]   grad Wᵀ in parts, and combine_back: the sum of these parts · mask · slope
     FORWARD_BYTES[side]      the same of images of bytes, picked by number
     UPDATE[side]             dW = xᵀ dz, db, and the optimizer's step          with one number a thread: update.py
 
@@ -177,6 +177,27 @@ def make_backward(side: int) -> Any:
             e += int32(4 * THREADS)
 
     return backward_blocked
+
+
+@cuda.jit
+def combine_back(activation, parts, output, mask, masked, out):
+    """out = sum of the parts * mask * slope(output), `mask` read only where masked is 1; one thread a number."""
+    columns = out.shape[1]
+    count = out.shape[0] * columns
+    i = cuda.grid(1)
+    step = cuda.gridsize(1)
+    while i < count:
+        row = i // columns
+        column = i - row * columns
+        grad = parts[0, row, column]
+        split = 1
+        while split < parts.shape[0]:
+            grad += parts[split, row, column]
+            split += 1
+        if masked:
+            grad *= mask[row, column]
+        out[row, column] = back(activation, grad, output[row, column])
+        i += step
 
 
 def make_update(side: int) -> Any:

@@ -10,11 +10,11 @@ finished; inside these kernels blocks do not wait for each other (those of persi
 block needs what other blocks have computed.
 
 Deeper networks repeat `forward_partial` with `combine` behind it, and backward_fused of the matmul room, or, where that
-would have few blocks, `backward_partial` (blocked.py) and `combine_back`. Here is the way forward, and what they share.
+would have few blocks, `backward_partial` and `combine_back` of blocked.py. Here is the way forward.
 """
 
 from ..backend import cuda
-from .activations import activate, back
+from .activations import activate
 from .gather import shade
 
 TILE_GPU, TILE_CPU = 16, 32
@@ -125,27 +125,6 @@ def combine(activation, parts, bias, output, dropped, mask, masked):
         output[row, column] = value
         if masked:
             dropped[row, column] = value * mask[row, column]
-        i += step
-
-
-@cuda.jit
-def combine_back(activation, parts, output, mask, masked, out):
-    """out = sum of the parts * mask * slope(output), `mask` read only where masked is 1; one thread a number."""
-    columns = out.shape[1]
-    count = out.shape[0] * columns
-    i = cuda.grid(1)
-    step = cuda.gridsize(1)
-    while i < count:
-        row = i // columns
-        column = i - row * columns
-        grad = parts[0, row, column]
-        split = 1
-        while split < parts.shape[0]:
-            grad += parts[split, row, column]
-            split += 1
-        if masked:
-            grad *= mask[row, column]
-        out[row, column] = back(activation, grad, output[row, column])
         i += step
 
 

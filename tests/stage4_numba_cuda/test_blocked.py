@@ -178,7 +178,7 @@ def test_the_way_back_is_cut_into_parts_where_it_would_have_few_blocks(
     optimizer, other = (each.optimizers.Adam(0.01, epsilon=1e-3) for each in (STAGE, reference))
     assert buffers.splits(3, sizes[0], sizes[1]) == 2
     launches: list[Any] = []
-    monkeypatch.setattr(steps.kernels, "combine_back", Counted(steps.kernels.combine_back, launches))
+    monkeypatch.setattr(steps.blocked, "combine_back", Counted(steps.blocked.combine_back, launches))
     for i in range(3):
         rng = np.random.default_rng(i)
         x, y = rng.standard_normal((3, sizes[0])), rng.integers(0, 5, 3)
