@@ -4,7 +4,8 @@
 
 No function here depends on an address or other data of this process: kernels that use them are cached on disk.
 
-    memory          checked indices, a thread's own memory, masks and barriers
+    elements        elements of arrays, with checked indices
+    memory          a thread's own memory, masks and barriers
     atomics         read, change and write one array element without interruption
     bits            device instructions without an operator in Python
     warps, lanes    operations of the 32 lanes of a warp; the state of one warp as 32-bit masks
@@ -14,9 +15,10 @@ No function here depends on an address or other data of this process: kernels th
     linking         the decorators of the functions in generated source, and of the helpers
 """
 
-from . import atomics, bits, linking, memory, status, trace, warps
+from . import atomics, bits, elements, linking, memory, status, trace, warps
 from .atomics import *  # noqa: F403
 from .bits import *  # noqa: F403
+from .elements import *  # noqa: F403
 from .linking import *  # noqa: F403
 from .memory import *  # noqa: F403
 from .status import *  # noqa: F403
@@ -26,6 +28,7 @@ from .warps import *  # noqa: F403
 __all__ = [
     *atomics.__all__,
     *bits.__all__,
+    *elements.__all__,
     *linking.__all__,
     *memory.__all__,
     *status.__all__,

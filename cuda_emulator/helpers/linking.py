@@ -15,8 +15,22 @@ from collections.abc import Callable
 from typing import Any
 
 from numba import njit, types
-from numba.core import compiler
+from numba.core import compiler, typed_passes, untyped_passes
 from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler_machinery import PassManager
+
+UNUSED = (
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+)
+"""Numba's passes that look for what generated code does not have: `with`, functions inside functions, functions that
+are inlined before LLVM sees them, numba.literally and literal_unroll, and arithmetic with whole arrays."""
 
 
 class Nowhere:
@@ -52,8 +66,19 @@ class Part(JITCodeLibrary):
         return 0
 
 
-class InnerCompiler(compiler.Compiler):
-    """Numba's compiler for an inner function."""
+class GeneratedCompiler(compiler.Compiler):
+    """Numba's compiler without the passes that change nothing in generated code."""
+
+    def define_pipelines(self) -> list[PassManager]:
+        """Numba's own pipeline, without UNUSED."""
+        (pipeline,) = super().define_pipelines()
+        pipeline.passes = [each for each in pipeline.passes if each[0] not in UNUSED]
+        pipeline.finalize()
+        return [pipeline]
+
+
+class InnerCompiler(GeneratedCompiler):
+    """The compiler of an inner function."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function into a Part."""
@@ -61,8 +86,8 @@ class InnerCompiler(compiler.Compiler):
         return super().compile_extra(func)
 
 
-class OuterCompiler(compiler.Compiler):
-    """Numba's compiler for the function that the host calls."""
+class OuterCompiler(GeneratedCompiler):
+    """The compiler of the function that the host calls."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function, and give the functions inside their environments, which hold the constants of print().
@@ -76,7 +101,7 @@ class OuterCompiler(compiler.Compiler):
 
 
 class CalledCompiler(InnerCompiler):
-    """Numba's compiler for an inner function that LLVM does not inline: a kernel calls it once for a block."""
+    """The compiler of an inner function that LLVM does not inline: a kernel calls it once for a block."""
 
     def compile_extra(self, func: Any) -> Any:
         """Compile a function, and mark it."""

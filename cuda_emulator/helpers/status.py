@@ -38,6 +38,18 @@ class Stopped(Exception):
     """A run ended early; the status has the reason."""
 
 
+def end_run(context, builder):  # type: ignore[no-untyped-def]
+    """End the instructions here with a jump to the one place of the function that ends the run.
+
+    A kernel can stop at hundreds of places, and each of them would else have the instructions that raise the exception.
+    """
+    function = builder.function
+    if not hasattr(function, "stopped"):
+        function.stopped = function.append_basic_block("stopped")
+        context.call_conv.return_user_exc(ir.IRBuilder(function.stopped), Stopped, ())
+    builder.branch(function.stopped)
+
+
 def _as_array(status):  # type: ignore[no-untyped-def]
     """The status array; the argument is the array or its address."""
     raise NotImplementedError
@@ -66,7 +78,7 @@ def fail(typingctx, status, code, site, block, thread, detail0, detail1, detail2
         for position, value, kind in zip(positions, arguments[1:], signature.args[1:], strict=True):
             place = builder.gep(address, [ir.Constant(ir.IntType(64), position)])
             builder.store(context.cast(builder, value, kind, types.int64), place)
-        context.call_conv.return_user_exc(builder, Stopped, ())
+        end_run(context, builder)
         builder.position_at_end(builder.append_basic_block("never"))
         return context.get_dummy_value()
 
@@ -94,7 +106,7 @@ def go_on(typingctx, status):  # type: ignore[no-untyped-def]
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         stop = builder.load_atomic(arguments[0], ordering="monotonic", align=8)  # STOP is the first entry
         with builder.if_then(builder.icmp_unsigned("!=", stop, stop.type(0)), likely=False):
-            context.call_conv.return_user_exc(builder, Stopped, ())
+            end_run(context, builder)
         return context.get_constant(types.boolean, True)
 
     return types.boolean(status), build

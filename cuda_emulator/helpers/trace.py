@@ -22,7 +22,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .linking import helper
-from .status import CODE, LENGTH, Stopped
+from .status import CODE, LENGTH, end_run
 
 __all__ = [
     *("branched", "counted", "enter_round", "enter_rounds", "key_of", "met", "next_round", "next_rounds"),
@@ -89,7 +89,7 @@ def _append_event(
     count = _word(builder, status, COUNT)
     with builder.if_then(builder.icmp_signed(">=", count, _word(builder, status, CAPACITY)), likely=False):
         _set(builder, status, CODE, ir.Constant(WORD, FULL))
-        context.call_conv.return_user_exc(builder, Stopped, ())
+        end_run(context, builder)
     event = _table(builder, status, EVENTS, builder.mul(count, ir.Constant(WORD, WORDS_OF_EVENT)))
     warp_epoch = builder.load(_table(builder, status, WARP_EPOCHS, thread))
     times = _packed(builder, _word(builder, status, EPOCH), warp_epoch)
