@@ -115,11 +115,9 @@ def word_f16(low, high):
 def _from_f16(half):
     size = half & np.uint32(0x7FFF)
     sign = (half & np.uint32(0x8000)) << np.uint32(16)
-    if size >= F16_INFINITY:
-        bits = INFINITY | (size & np.uint32(0x3FF)) << np.uint32(13)
-    else:
-        bits = _bits(_number(size << np.uint32(13)) * LARGER)
-    return _number(bits | sign)
+    finite = _bits(_number(size << np.uint32(13)) * LARGER)
+    endless = INFINITY | (size & np.uint32(0x3FF)) << np.uint32(13)
+    return _number((endless if size >= F16_INFINITY else finite) | sign)
 
 
 @cuda.jit(device=True)

@@ -88,3 +88,17 @@ def test_four_numbers_at_a_time_go_where_they_belong(dtype: str) -> None:
     out = empty(a.shape, dtype)
     added_by_fours[3, 3](asarray(a, dtype), asarray(b, dtype), out)
     assert np.array_equal(to_host(out), a + b)
+
+
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="on a GPU the instruction reads f16 itself")
+def test_every_f16_is_read_as_numpy_reads_it() -> None:
+    from stage4_numba_cuda.kernels import fragments
+
+    @cuda.jit
+    def read(out):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        out[i] = fragments._from_f16(np.uint32(i))
+
+    out = empty((65536,), "float32")
+    read[256, 256](out)
+    np.testing.assert_array_equal(to_host(out), np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float32))

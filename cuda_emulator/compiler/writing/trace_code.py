@@ -154,7 +154,8 @@ class TracedCode(ThreadCode):
         if self.unit.moves > 1 and self.moved:  # the first access is recorded for all of them
             return super().visit_Subscript(node)
         self.moved = True
-        name = base.id if isinstance(base, ast.Name) else ""
+        owner = viewed(base)
+        name = owner.id if isinstance(owner, ast.Name) else ""
         site = self.site(node, kind, array, self.space_of(name))
         made = super().visit_Subscript(node)
         assert isinstance(made, ast.Subscript)
@@ -373,3 +374,10 @@ def written(source: Any, node: ast.AST) -> str | None:
     part = "\n".join(lines[first : last + 1]).encode()
     end = len(part) - len(lines[last].encode()) + node.end_col_offset  # type: ignore[attr-defined]
     return part[node.col_offset : end].decode()  # type: ignore[attr-defined]
+
+
+def viewed(node: ast.expr) -> ast.expr:
+    """The array behind an expression: `x` of `x.view(np.uint32)`, which is the same memory."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "view":
+        node = node.func.value
+    return node

@@ -359,3 +359,24 @@ def test_wrong_arguments_are_refused_as_at_a_launch() -> None:
         trace_launch(two, 1, 1, (np.zeros(1),))
     with pytest.raises(KernelError, match="threads"):
         trace_launch(two, 1, 4096, (np.zeros(1), 1.0))
+
+
+@cuda.jit(device=True)
+def bits_of(x):
+    number = cuda.local.array(1, float32)
+    number[0] = x
+    return number.view(np.uint32)[0]
+
+
+def test_a_view_of_a_threads_own_array_is_its_own_memory_and_makes_no_event() -> None:
+    @cuda.jit
+    def reinterpreted(x, out):
+        i = cuda.grid(1)
+        out[i] = bits_of(x[i])
+
+    out = np.zeros(32, np.uint32)
+    trace = trace_launch(reinterpreted, 1, 32, (np.ones(32, np.float32), out))
+    events = by_site(trace)
+    assert {place for place in events if len(events[place])} == {("load", "x[i]"), ("store", "out[i]")}
+    own = [site for site in trace.sites if site.text.startswith("number")]
+    assert {(site.kind, site.space) for site in own} == {("store", "local"), ("load", "local")}
