@@ -10,6 +10,7 @@ stage 3 compile this C. All other files are the project's. Messages name lines a
 
 from __future__ import annotations
 
+import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
@@ -25,6 +26,7 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
+from groundup.course.learner.c_source import rest_of
 from groundup.course.learner.functions import find, function_text, is_c, lines_of
 from groundup.course.learner.project_files import files, solution_file
 from groundup.course.learner.workspace import Workspace
@@ -126,8 +128,13 @@ def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training
         shown = str(workspace.folder / file)
         lines[str(path)] = [number for text, first in pieces for number in _numbers(text, first)]
         learner[str(path)] = shown
-        _write(path, _with_line_directives(pieces, shown) if is_c(file) else "".join(text for text, _ in pieces))
-        if not is_c(file):
+        whole = "".join(text for text, _ in pieces)
+        _write(path, _with_line_directives(pieces, shown) if is_c(file) else whole)
+        if is_c(file):
+            rest = rest_of(solution_file(file), whole)
+            if rest:  # the copy is of an earlier version, and other files call what has come since
+                _write(path.with_name(f"{path.stem}_rest.c"), rest)
+        else:
             modules[file.removesuffix(".py").replace("/", ".")] = str(path)
     csrc = ""
     if any(map(is_c, needed)):
@@ -199,12 +206,43 @@ def _write(path: Path, text: str) -> None:
 
 class _FromText(importlib.machinery.SourceFileLoader):
     """Compiles the text each time. Python's own cache of bytecode takes two texts for one if they have the same length
-    and were written within the same second: a learner's mend of one sign would be graded as what it was before."""
+    and were written within the same second: a learner's mend of one sign would be graded as what it was before.
+
+    A copy of an earlier version lacks what the project's file has got since then, and what other files import from it:
+    such names are taken from the project's file.
+    """
 
     def get_code(self, fullname: str) -> CodeType:
         path = self.get_filename(fullname)
         code: CodeType = self.source_to_code(self.get_data(path), path)
         return code
+
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        original = ROOT.joinpath(*module.__name__.split(".")).with_suffix(".py")
+        if not original.is_file():
+            return  # a program of an exercise, and no file of the project's
+        missing = [name for name in _defined(original.read_text(encoding="utf-8")) if not hasattr(module, name)]
+        if missing:
+            spec = importlib.util.spec_from_file_location(f"{module.__name__}_now", original)
+            assert spec is not None
+            assert spec.loader is not None
+            projects = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(projects)
+            for name in missing:
+                setattr(module, name, getattr(projects, name))
+
+
+def _defined(text: str) -> list[str]:
+    """The names that a module gives to its functions, classes and values."""
+    names: list[str] = []
+    for part in ast.parse(text).body:
+        if isinstance(part, ast.FunctionDef | ast.ClassDef):
+            names.append(part.name)
+        elif isinstance(part, ast.Assign | ast.AnnAssign) and part.value is not None:
+            targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+            names += [each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name)]
+    return names
 
 
 class _Finder(importlib.abc.MetaPathFinder):

@@ -1,4 +1,4 @@
-"""Finds a function in C source. It knows just enough C to tell code from comments and to match braces."""
+"""Finds functions in C source. It knows just enough C to tell code from comments and to match braces."""
 
 from __future__ import annotations
 
@@ -28,6 +28,40 @@ def c_function(text: str, name: str) -> tuple[int, int, int]:
         start = _declaration_start(code, match.start())
         return _line(text, start), _line(text, brace.end() - 1), _line(text, end)
     raise ValueError(f"there is no function {name}")
+
+
+UNUSED = '#pragma GCC diagnostic ignored "-Wunused-function"'
+"""GCC's and Clang's, for what only served the functions that are left out."""
+
+
+def rest_of(original: str, copy: str) -> str:
+    """What the other files of a program need besides an older copy of one of them: the original without the functions
+    that the copy has, too. "" where the copy has all of them."""
+    there = set(exported(copy))
+    ours = exported(original)
+    if there.issuperset(ours):
+        return ""
+    rows = original.split("\n")
+    rows[0] = f"{UNUSED}\n#line 1\n{rows[0]}"
+    for name in there.intersection(ours):
+        first, _, last = c_function(original, name)
+        rows[first - 1 : last] = [""] * (last - first + 1)
+    return "\n".join(rows)
+
+
+def exported(text: str) -> list[str]:
+    """The plain names of the functions that a file defines for others: those that are not static."""
+    code = code_of(text)
+    found = re.finditer(
+        r"^(?!static\b|typedef\b)[A-Za-z_][\w \t*]*?\b(?:NAME\(\s*(\w+)\s*\)|(\w+))\s*\(", code, re.MULTILINE
+    )
+    return [match[1] or match[2] for match in found if _has_body(code, match.end() - 1)]
+
+
+def _has_body(code: str, opening: int) -> bool:
+    """Whether a brace follows the parentheses that begin here: a definition, and no declaration."""
+    after = _closing(code, opening, "(", ")")
+    return after is not None and re.compile(r"\s*\{").match(code, after + 1) is not None
 
 
 def code_of(text: str) -> str:

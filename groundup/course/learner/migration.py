@@ -64,7 +64,15 @@ PLACES = {
 }
 """Old place -> new place of files and of whole folders, from the folder that holds the stages."""
 
-ATTRIBUTES = {"stage4_numba_cuda/steps.py": {"optimizer.kept.": "optimizer._state."}}
+ATTRIBUTES = {
+    "stage4_numba_cuda/steps.py": {
+        "optimizer.kept.": "optimizer._state.",
+        "from .kernels.head import HEAD_LANES, HEAD_ROWS, head": (
+            "from .kernels.head import HEAD, HEAD_LANES\nfrom .kernels.head import HEAD_CPU as HEAD_ROWS"
+        ),
+        "    head[launch.divided(batch, HEAD_ROWS), ": "    HEAD[HEAD_ROWS][launch.divided(batch, HEAD_ROWS), ",
+    }
+}
 """By file, what stands in an old copy -> what the rest of the project calls it now."""
 
 MODULES = {

@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from groundup.course.learner.c_source import c_function
+from groundup.course.learner.c_source import c_function, exported, rest_of
 from groundup.course.learner.functions import FunctionMissing, find, function_text, lines_of, replaced, stub, stub_line
 from groundup.course.learner.project_files import files, solution, solution_file, stubbed
 from groundup.course.manifest import course
@@ -170,3 +170,37 @@ def test_a_stubbed_file_is_python(file: str) -> None:
 def test_a_functions_text_ends_with_a_newline_at_the_end_of_a_file() -> None:
     text = "def f():\n    return 1"
     assert function_text(text, find(text, "f", "file.py")) == "def f():\n    return 1\n"
+
+
+NOW = """\
+#include "groundup.h"
+
+static real twice(real x) { return 2 * x; }
+
+int NAME(count)(size_t n); /* declared, and defined below */
+
+EXPORT void NAME(scale)(size_t n, real *x) {
+    for (size_t i = 0; i < n; i++) x[i] = twice(x[i]);
+}
+
+int NAME(count)(size_t n) {
+    if (n > 0) { return 1; }
+    return 0;
+}
+"""
+
+
+def test_the_functions_that_a_c_file_has_for_others_are_those_that_are_not_static() -> None:
+    assert exported(NOW) == ["scale", "count"]
+
+
+def test_a_copy_that_has_every_function_needs_no_rest() -> None:
+    assert rest_of(NOW, NOW.replace("2 * x", "x + x")) == ""
+
+
+def test_the_rest_of_an_older_copy_has_what_the_copy_lacks_and_not_what_it_has() -> None:
+    copy = NOW[: NOW.index("int NAME(count)(size_t n) {")] + "static int count(size_t n) { return n > 0; }\n"
+    rest = rest_of(NOW, copy)
+    assert exported(rest) == ["count"]
+    assert "static real twice" in rest
+    assert rest_of(NOW, copy + "int NAME(count)(size_t n) { return n > 0; }\n") == ""
