@@ -113,6 +113,7 @@ def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training
     modules: dict[str, str] = {}
     lines: dict[str, list[int]] = {}
     learner: dict[str, str] = {}
+    written: list[Path] = []
     uses = [task.use for task in workspace.course.tasks if training and task in own and task.use]
     needed = dict.fromkeys([*(task.file for task in own), *(file for file, _ in uses)])
     exercises = files(workspace.course)
@@ -130,18 +131,24 @@ def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training
         learner[str(path)] = shown
         whole = "".join(text for text, _ in pieces)
         _write(path, _with_line_directives(pieces, shown) if is_c(file) else whole)
+        written.append(path)
         if is_c(file):
             rest = rest_of(solution_file(file), whole)
             if rest:  # the copy is of an earlier version, and other files call what has come since
-                _write(path.with_name(f"{path.stem}_rest.c"), rest)
+                written.append(path.with_name(f"{path.stem}_rest.c"))
+                _write(written[-1], rest)
         else:
             modules[file.removesuffix(".py").replace("/", ".")] = str(path)
     csrc = ""
     if any(map(is_c, needed)):
         csrc = str(folder / C_FOLDER)
-        for source in (ROOT / C_FOLDER).glob("*.[ch]"):
-            if f"{C_FOLDER}/{source.name}" not in needed:
-                _write(folder / C_FOLDER / source.name, source.read_text(encoding="utf-8"))
+        theirs = [source for source in (ROOT / C_FOLDER).glob("*.[ch]") if f"{C_FOLDER}/{source.name}" not in needed]
+        for source in theirs:
+            _write(folder / C_FOLDER / source.name, source.read_text(encoding="utf-8"))
+        of_today = {source.name for source in theirs} | {path.name for path in written}
+        for path in (folder / C_FOLDER).glob("*.[ch]"):  # an earlier version, or an earlier copy, may have had others
+            if path.name not in of_today:
+                path.unlink()
     return Assembly(modules, csrc, lines, learner)
 
 
