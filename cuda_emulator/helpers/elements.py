@@ -2,8 +2,9 @@
 
 A[at(A.shape, (i, j), status, site, block, thread)]     A[i, j]; an index out of bounds ends the run
 
-A kernel has hundreds of them, and what takes time in its compilation is their number of instructions. So a check leaves
-out of line what it needs only in the end: the report is a function of its own, and a function ends in one place.
+A kernel can have hundreds of checks, and compiling it takes the longer the more instructions they have. So what is
+needed only when an index is refused does not stand at each check: the report is written by a function of its own, and
+a run ends at one place of each function (`end_run` in status.py).
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ def checked_index(strict: bool) -> Any:
             for value, kind, extent in zip(given, parts, extents, strict=False):
                 if isinstance(kind, types.SliceType):  # Python shortens a slice that is too long: nothing to check
                     places.append(value)
-                    came.append(ir.Constant(ir.IntType(64), 0))
+                    came.append(ir.Constant(WORD, 0))
                     outside.append(ir.Constant(ir.IntType(1), 0))
                     continue
                 number, place = _place(context, builder, value, kind, extent, strict)
@@ -99,7 +100,7 @@ def _unchanged(context, builder, signature, arguments):  # type: ignore[no-untyp
 
 
 def _report(context, builder, given, came, extents, outside, strict):  # type: ignore[no-untyped-def]
-    """Write a refused access to the status, out of line. given: (status, site, block, thread), their types"""
+    """Call what writes a refused access to the status. given: (status, site, block, thread), and their types"""
     axes = len(came)
     name = f"cuda_emulator_refused_{axes}{'_strict' if strict else ''}"
     flag = ir.IntType(1)

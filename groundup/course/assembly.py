@@ -1,6 +1,7 @@
 """The learner's functions inside the real stage.
 
-A file of the learner's is taken as it is, with its imports and everything else in it. Only exercises that are not
+A file of the learner's is taken as it is, with its imports and everything else in it. If it is a copy of an earlier
+version, what other files need of it and it does not have comes from the project's file. Only exercises that are not
 needed now are replaced by the project's own functions. To grade a task, these are all other exercises: so no task
 depends on another, and a mistake shows in its own task only. To train, all functions that have passed stay.
 

@@ -183,6 +183,8 @@ EXPORT void NAME(scale)(size_t n, real *x) {
     for (size_t i = 0; i < n; i++) x[i] = twice(x[i]);
 }
 
+NAME(kind) NAME(chosen)(int which) { return which; }
+
 int NAME(count)(size_t n) {
     if (n > 0) { return 1; }
     return 0;
@@ -191,7 +193,7 @@ int NAME(count)(size_t n) {
 
 
 def test_the_functions_that_a_c_file_has_for_others_are_those_that_are_not_static() -> None:
-    assert exported(NOW) == ["scale", "count"]
+    assert exported(NOW) == ["scale", "chosen", "count"]
 
 
 def test_a_copy_that_has_every_function_needs_no_rest() -> None:
