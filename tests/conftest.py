@@ -30,7 +30,7 @@ COMPILED_TWICE = ("floors", "shared/checks", "stage4_numba_cuda")
 """Folders whose tests of stage 4 compile kernels for minutes: the same for those tests alone."""
 
 
-FLOAT64_SUFFICES = ("floors", "shared/checks", "stage4_numba_cuda")
+FLOAT64_SUFFICES = ("floors", "shared/checks", "shared/training", "stage4_numba_cuda")
 """Folders whose tests of stage 4 compile each kernel for both dtypes: those for float32 are wide."""
 
 STAGE_4_AGAIN = ("docs", "promises", "groundup/commands")

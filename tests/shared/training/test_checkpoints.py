@@ -18,7 +18,6 @@ from shared.training.checkpoints import (
     save_checkpoint,
 )
 from tests.stages import STAGE_PARAMS
-from tests.wide import widely
 
 X = np.random.default_rng(0).random((6, 3), dtype=np.float32)
 LABELS = np.array([0, 1, 1, 0, 1, 0])
@@ -61,7 +60,7 @@ def saved(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("optimizer", contract.OPTIMIZERS)
-@pytest.mark.parametrize("dtype", widely(["float32", "float64"]))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_training_goes_on_from_a_checkpoint_as_if_nothing_had_happened(
     stage: contract.Stage, dtype: str, optimizer: str, tmp_path: Path
 ) -> None:
