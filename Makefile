@@ -5,12 +5,16 @@
 # make book    the book, from docs/ into docs/_build/html
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
-# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs.
+# PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs;
+# PROCESSES=8 how many processes run tests at once: 3 are right for two cores.
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
+PROCESSES ?= 3
 BIN := $(VENV)/bin
+# Python compiles a module when it is first imported. Compiling all that is installed takes longer than installing it.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
 
 # The tests start hundreds of Python processes, which load what the first of them has compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -23,19 +27,19 @@ race: $(VENV)/.installed
 book: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# Two test processes on two cores: one BLAS thread each, or they wait for one another. Each takes half of the tests, in
-# order, so that tests which need the same compiled kernels meet in one process. A process that has finished takes tests
-# over from the other.
+# One test process more than two cores have: some tests wait for a child, a timer or a disk. One BLAS thread each, or they
+# wait for one another. Each takes its share of the tests, in order, so that tests which need the same compiled kernels
+# meet in one process. A process that has finished takes tests over from the others.
 test: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
 # What make test leaves out (tests/wide.py). The browsers' tests need chromium, and are skipped without it.
 test-wide: $(VENV)/.installed-dev
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[compiler,docs]'
-	GROUNDUP_EVERY_KERNEL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m wide
+	$(INSTALL) '.[compiler,docs]'
+	GROUNDUP_EVERY_KERNEL=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m wide
 
 test-fast: $(VENV)/.installed-dev
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(TESTS)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal -m "not slow" $(TESTS)
 
 test-sanitized: $(VENV)/.installed-dev
 	VENV=$(VENV) .ci/test-sanitized
@@ -50,15 +54,15 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web]'
+	$(INSTALL) '.[web]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	touch $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(INSTALL) '.[docs]'
 	touch $@
 
 clean:
