@@ -11,7 +11,7 @@ from shared.bench.measuring.turns import Effort
 from shared.bench.on_gpu import resident_steps
 from shared.bench.peers import pytorch_device
 
-CASE = Case((12, 8, 4), 8, "float32")
+CASE = Case((12, 8, 4), 8, "float64")
 QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
 
 
