@@ -1,11 +1,13 @@
 """The persistent kernel takes the steps that the other rungs take, many in a launch, and says where it does not fit.
 
 Without a GPU it runs on the emulator, whose blocks meet at the same barriers. Its kernels take long to compile, so most
-cases share a variant: float64, samples that are bytes.
+cases share the variant that the ladder of steps takes, too: float64, samples that are float64. The variant for samples
+that are bytes, over 255, is in the wide tests.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,7 +25,8 @@ from shared.training.loop import train
 from shared.training.schedules import Schedule
 from shared.training.settings import TrainingSettings
 from stage4_numba_cuda import graphs, persistent
-from stage4_numba_cuda.backend import BACKEND
+from stage4_numba_cuda.backend import BACKEND, cuda
+from stage4_numba_cuda.kernels import persistent_tile
 from tests.wide import wide, widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
@@ -44,15 +47,28 @@ OPTIMIZERS: dict[str, Make] = {
 }
 
 
+AS_BYTES = False
+"""Whether `samples` are bytes over 255."""
+
+
 @pytest.fixture(autouse=True)
 def _asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(persistent.VARIABLE, "1")
 
 
+@pytest.fixture(params=widely(["numbers", "bytes"]))
+def either_kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test is run with samples that are numbers, and with bytes."""
+    monkeypatch.setattr(sys.modules[__name__], "AS_BYTES", request.param == "bytes")
+
+
 def samples(count: int, features: int, classes: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    pixels = rng.integers(0, 256, (count, features))
-    return pixels.astype(np.float32) / np.float32(255), rng.integers(0, classes, count)
+    if AS_BYTES:
+        x = rng.integers(0, 256, (count, features)).astype(np.float32) / np.float32(255)
+    else:
+        x = rng.random((count, features))
+    return x, rng.integers(0, classes, count)
 
 
 def by_launches(
@@ -62,7 +78,7 @@ def by_launches(
     x, labels = samples(count, sizes[0], max(2, sizes[-1]))
     network, optimizer = STAGE.network.Network(list(sizes), seed=4, **kinds), make(STAGE.optimizers)
     run = network.resident(x, labels, optimizer, batch, dropout, 5)
-    assert (run.rung, run.reason) == ("persistent", None)
+    assert (run.rung, run.reason, run.is_bytes) == ("persistent", None, AS_BYTES)
     losses: list[float] = []
     while len(losses) < steps:
         first = len(losses) % run.steps
@@ -120,6 +136,7 @@ SHAPES = [
 ]
 
 
+@pytest.mark.usefixtures("either_kind")
 @pytest.mark.parametrize("name", widely(OPTIMIZERS))
 def test_a_hundred_steps_end_where_stage_1_ends(name: str) -> None:
     sizes, count, batch, dropout, kinds = SHAPES[0]
@@ -128,6 +145,7 @@ def test_a_hundred_steps_end_where_stage_1_ends(name: str) -> None:
     assert_same(got, by_hand(PURE, *case, dtype="float64", **kinds))
 
 
+@pytest.mark.usefixtures("either_kind")
 @pytest.mark.parametrize("number", widely(range(len(SHAPES)), first=3))
 @pytest.mark.parametrize("at_once", widely([5, 1]))
 def test_any_shape_loss_and_activation_ends_where_the_step_by_hand_ends(number: int, at_once: int) -> None:
@@ -137,12 +155,14 @@ def test_any_shape_loss_and_activation_ends_where_the_step_by_hand_ends(number: 
     assert_same(got, by_hand(STAGE, *case, dtype="float64", **kinds))
 
 
+@pytest.mark.usefixtures("either_kind")
 def test_a_batch_of_several_pieces_fetches_each_again() -> None:
     """In float64 a block computes 32 rows at a time."""
     case = ((21, 12, 3), 170, 90, 6, OPTIMIZERS["SGD"], 0.0)
     assert_same(by_launches(*case, at_once=2, dtype="float64"), by_hand(STAGE, *case, dtype="float64"))
 
 
+@pytest.mark.usefixtures("either_kind")
 @wide
 def test_float32_stays_near_float64() -> None:
     case = ((70, 33, 10), 150, 64, 20, OPTIMIZERS["SGD, momentum"], 0.25)
@@ -150,6 +170,7 @@ def test_float32_stays_near_float64() -> None:
     assert_same(got, by_hand(STAGE, *case, dtype="float64"), tolerance=2e-5)
 
 
+@pytest.mark.usefixtures("either_kind")
 @on_the_emulator
 def test_a_training_run_takes_it_and_ends_where_another_rung_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     x, labels = samples(53, 21, 3)
@@ -197,6 +218,27 @@ def test_as_a_rung_it_leaves_gradients_where_there_is_no_optimizer(dropout: floa
 # ---------------------------------------------------------------- the kernel
 
 
+def test_a_slice_of_bytes_becomes_the_numbers_that_stand_for_them() -> None:
+    _, ask, put, *_ = persistent_tile.make_tile(32, as_bytes=True)
+    lanes = persistent_tile.THREADS // 32
+    each = persistent_tile.K_TILE // lanes
+
+    @cuda.jit
+    def fetch(values, table, x_tile):  # type: ignore[no-untyped-def]
+        asked = cuda.local.array(each, values.dtype)
+        ask(values, cuda.threadIdx.x // lanes, 0, asked)
+        put(asked, table, x_tile)
+
+    values = np.random.default_rng(0).permutation(32 * 61).astype(np.uint8).reshape(32, 61)  # 61 of 64 inputs
+    table = np.random.default_rng(1).random(256)
+    x_tile = cuda.to_device(np.full((64, 36), np.nan))
+    fetch[1, persistent_tile.THREADS](cuda.to_device(values), cuda.to_device(table), x_tile)
+    got = x_tile.copy_to_host()
+    np.testing.assert_array_equal(got[:61, :32], table[values].T)
+    np.testing.assert_array_equal(got[61:, :32], table[0])
+    assert np.isnan(got[:, 32:]).all()
+
+
 @wide
 @on_the_emulator
 def test_no_two_threads_race_in_it() -> None:
@@ -212,7 +254,7 @@ def test_no_two_threads_race_in_it() -> None:
 @on_the_emulator
 def test_without_its_second_barrier_blocks_would_race(monkeypatch: pytest.MonkeyPatch) -> None:
     """The check above can fail: each barrier is needed."""
-    from cuda_emulator import KernelError, cuda
+    from cuda_emulator import KernelError
     from stage4_numba_cuda.kernels import persistent as kernels
 
     @cuda.jit(device=True)
@@ -222,8 +264,8 @@ def test_without_its_second_barrier_blocks_would_race(monkeypatch: pytest.Monkey
         return True
 
     monkeypatch.setattr(kernels, "meet", meet_at_the_first)
-    monkeypatch.setitem(kernels.PERSISTENT, (32, True), kernels.make_persistent(32, True))
-    monkeypatch.setitem(kernels.PERSISTENT, (16, True), kernels.make_persistent(16, True))
+    monkeypatch.setitem(kernels.PERSISTENT, (32, False), kernels.make_persistent(32, False))
+    monkeypatch.setitem(kernels.PERSISTENT, (16, False), kernels.make_persistent(16, False))
     hooks.register_detector(detecting.detect)
     with options(check=True), pytest.raises(KernelError, match="Only a barrier across the grid orders two blocks"):
         by_launches((70, 20, 3), 12, 5, 2, OPTIMIZERS["SGD, momentum"], 0.3, at_once=2, dtype="float64")
@@ -264,7 +306,7 @@ def test_a_grid_that_the_device_cannot_hold_at_once_does_not_fit(monkeypatch: py
     monkeypatch.setattr(persistent, "together", lambda chunk, values, dtype: 4 if chunk == 16 else 1)
     run = run_of([70, 20, 3])
     assert run.rung == "persistent"
-    assert persistent.chunk_of(run.network, "uint8") == 16  # smaller pieces of a batch take less shared memory
+    assert persistent.chunk_of(run.network, "float64") == 16  # smaller pieces of a batch take less shared memory
     monkeypatch.setattr(persistent, "together", lambda chunk, values, dtype: 3)
     run = run_of([70, 20, 3])
     assert run.rung == PLAIN
@@ -273,8 +315,9 @@ def test_a_grid_that_the_device_cannot_hold_at_once_does_not_fit(monkeypatch: py
 
 @wide
 @on_the_emulator
-def test_what_the_device_holds_is_asked_of_the_compiled_kernel() -> None:
-    most = {chunk: persistent.together(chunk, "uint8", "float64") for chunk in (32, 16)}
+@pytest.mark.parametrize("values", ["uint8", "float64"])
+def test_what_the_device_holds_is_asked_of_the_compiled_kernel(values: str) -> None:
+    most = {chunk: persistent.together(chunk, values, "float64") for chunk in (32, 16)}
     assert most == {32: limits.MULTIPROCESSORS, 16: 2 * limits.MULTIPROCESSORS}  # by their shared memory
 
 

@@ -11,7 +11,7 @@ from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.dropout import step_masks
 from stage4_numba_cuda import backend, steps
 from stage4_numba_cuda.kernels import head
-from tests.wide import widely, widened
+from tests.wide import widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
@@ -91,16 +91,8 @@ def test_every_rung_takes_the_same_steps_with_every_activation_and_loss(rung: st
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
 
 
-# The persistent kernel takes two of them. test_persistent.py has it for bytes; for numbers, as here, it has to be
-# compiled once more, which takes half a minute.
-@pytest.mark.parametrize(
-    ("rung", "sizes"),
-    [
-        widened((rung, sizes)) if rung == "persistent" and sizes in ([5, 4, 3], [3, 1, 1]) else (rung, sizes)
-        for sizes in ([5, 3], [5, 4, 3], [70, 65, 33, 32], [9, 8, 33], [3, 1, 1], [1, 2, 1, 2, 1, 2])
-        for rung in RUNGS
-    ],
-)
+@pytest.mark.parametrize("rung", RUNGS)
+@pytest.mark.parametrize("sizes", [[5, 3], [5, 4, 3], [70, 65, 33, 32], [9, 8, 33], [3, 1, 1], [1, 2, 1, 2, 1, 2]])
 def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> None:
     ours, theirs = STAGE.optimizers.SGD(0.05, momentum=0.9), REFERENCE.optimizers.SGD(0.05, momentum=0.9)
     options: dict[str, Any] = {"sizes": sizes, "activation": "tanh", "steps": 6}

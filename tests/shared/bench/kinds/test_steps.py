@@ -21,11 +21,7 @@ def halving(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(steps, "expected_losses", lambda layer_sizes, batches: [2.0, 1.0, 0.5])
 
 
-def test_step_rows_time_every_stage_against_the_bare_products(
-    stage: contract.Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if stage.name == "stage4_numba_cuda":  # a rung that takes half a minute to compile
-        monkeypatch.delitem(stage.network.STEP_LADDER, "persistent")
+def test_step_rows_time_every_stage_against_the_bare_products(stage: contract.Stage) -> None:
     rows = list(steps.step_rows([stage], cases=[SMALL], effort=Effort(repeats=1, threads=1)))
     assert [row.variant for row in rows] == list(getattr(stage.network, "STEP_LADDER", [""]))
     for row in rows:
