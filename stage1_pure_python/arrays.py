@@ -19,6 +19,7 @@ Images = list[list[list[list[float]]]]
 DTYPES = ("float32", "float64")
 DIMENSIONS = (1, 2, 4)
 _NUMBERS = {float, int}
+_FLOAT = {float}
 
 
 def asarray(values: Any, dtype: str = "float32") -> Any:
@@ -48,6 +49,8 @@ def asarray(values: Any, dtype: str = "float32") -> Any:
 
 def _nested_lists(values: Any) -> tuple[Any, tuple[int, ...]]:
     """Nested sequences as nested lists of floats, and their shape."""
+    if isinstance(values, list) and _FLOAT.issuperset(map(type, values)):  # most are: nothing to convert
+        return values.copy(), (len(values),)
     if not _is_sequence(values):
         return _number(values), ()
     values = [_unwrapped(value) for value in values]

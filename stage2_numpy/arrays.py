@@ -5,6 +5,7 @@ does the same on every batch, that is wasted work: `Scratch` hands out the same 
 every function on this floor takes `out=`.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -57,11 +58,11 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        self._memory: dict[tuple[str, str], Array] = {}
+        self._memory: dict[tuple[str, np.dtype[Any]], Array] = {}
 
     def __call__(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
-        size = int(np.prod(shape))
-        key = (name, np.dtype(dtype).name)
+        size = math.prod(shape)
+        key = (name, np.dtype(dtype))
         memory = self._memory.get(key)
         if memory is None or memory.size < size:
             memory = self._memory[key] = np.empty(size, dtype)
