@@ -7,6 +7,7 @@ webs.py         gives each independent use of a variable its own name
 uniformity.py   finds the variables that are the same for all threads of a block
 infer.py        finds the types of variables with Numba's inference
 regions.py      cuts the kernel at its collectives; recompute.py finds variables that need not be carried over a cut
+ownership.py    finds out whether a variable can own memory
 emit.py         writes the generated source: emit_regions.py the tree of regions, emit_collectives.py barriers and
                 shuffles, thread_code.py the statements of one thread; cache.py stores it. For a traced kernel,
                 trace_code.py and trace_tree.py add the calls that record events, and trace_tables.py explains these
@@ -31,6 +32,7 @@ from numba.core import errors, types
 
 from .. import helpers
 from ..errors import KernelError, KernelWarning
+from ..helpers.status import launch_numbers
 from ..runtime.limits import SHARED_BYTES, most_together
 from ..runtime.together import Together
 from . import cache
@@ -157,11 +159,11 @@ def runner(source: FunctionSource, module: dict[str, Any], inputs: int) -> Calla
     has_workspace = bool(module["MEETINGS"])
 
     def checked(*arguments: Any) -> None:
-        if not has_workspace:
-            size = workspace_bytes(module, arguments[inputs + 1], arguments[inputs + 4])
-            arguments = (*arguments, workspace(size))
+        grid, block, first, end, dynamic_bytes, *others = arguments[inputs:]
+        own = () if has_workspace else (workspace(workspace_bytes(module, block, dynamic_bytes)),)
+        numbers = launch_numbers(grid, block, first, end, dynamic_bytes)
         try:
-            run(*arguments)
+            run(*arguments[:inputs], numbers, *others, *own)
         except errors.NumbaError as error:
             raise source.error(f"Numba cannot compile this kernel: {in_short(error)}", None) from error
 
@@ -302,7 +304,7 @@ class DeviceFunctions:
                     )
 
 
-PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np\nfrom numba import carray"
+PRELUDE = "import cmath\nimport math\nimport operator\nimport numpy as np"
 
 
 def execute(filename: str, text: str, kept: Path | None) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How Numba compiles the parts of a kernel: the functions inside are optimised once, together with `run` around them.
 
-    inner    the decorator of a function that only compiled code calls: run_block, a device function, a helper
+    inner    the decorator of a function that only compiled code calls: a device function, a helper, run_block
     outer    the decorator of `run`, which the host calls
     helper   the decorator of an inner function that is compiled once, whatever numbers are written out in its calls
 
@@ -111,7 +111,11 @@ class CalledCompiler(InnerCompiler):
 
 
 def inner(compiler_class: type = InnerCompiler, **options: Any) -> Callable[[Any], Any]:
-    """The decorator of a function that only compiled code calls. options: those of numba.njit."""
+    """The decorator of a function that only compiled code calls. options: those of numba.njit.
+
+    A function that may own memory says so, or it would be compiled as the first one that calls it.
+    """
+    options = {"_nrt": True, **options}
     return njit(**options, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=compiler_class)
 
 

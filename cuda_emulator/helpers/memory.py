@@ -1,6 +1,6 @@
 """Functions of generated code for a thread's memory, masks and barriers.
 
-carray(stack_array(64, np.float32), (8, 8))             a local array that the compiler can keep in registers
+array_from(stack_array(64, np.float32), (8, 8))           a local array that the compiler can keep in registers
 anyone(mask)                                            whether the mask names a thread
 barrier(here, alive, status, site, block)               checks that all living threads have reached the barrier
 """
@@ -11,6 +11,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
+from numba.np.numpy_support import as_dtype
 
 from .linking import helper
 from .status import (
@@ -19,6 +21,7 @@ from .status import (
     EXITED_BLOCK,
     EXITED_COUNT,
     EXITED_SITE,
+    LAUNCH_LENGTH,
     RAISED,
     _as_array,
     fail,
@@ -33,7 +36,7 @@ __all__ = [
         "warn_divergent_barrier",
         "raise_error",
     ),
-    *("borrowed", "frozen", "part_of", "note_returned_threads", "stack_array"),
+    *("array_from", "numbers", "borrowed", "frozen", "part_of", "note_returned_threads", "stack_array"),
 ]
 
 
@@ -77,6 +80,28 @@ def _borrowed(context, builder, kind, value):  # type: ignore[no-untyped-def]
         parts = [_borrowed(context, builder, one, part) for one, part in zip(kind.types, parts, strict=True)]
         return context.make_tuple(builder, kind, parts)
     return value
+
+
+@intrinsic
+def array_from(typingctx, address, shape):  # type: ignore[no-untyped-def]
+    """The array of this shape, an integer or a tuple of them, whose first element has this address."""
+    is_tuple = isinstance(shape, types.BaseTuple)
+    kinds = shape.types if is_tuple else [shape]
+    result = types.Array(address.dtype, len(kinds), "C")
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        given = cgutils.unpack_tuple(builder, arguments[1]) if is_tuple else [arguments[1]]
+        lengths = [context.cast(builder, value, kind, types.intp) for value, kind in zip(given, kinds, strict=True)]
+        view = context.make_array(result)(context, builder)
+        size = as_dtype(address.dtype).itemsize
+        strides = [ir.Constant(ir.IntType(64), size)]
+        for length in reversed(lengths[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        data = builder.bitcast(arguments[0], view.data.type)
+        populate_array(view, data=data, shape=lengths, strides=strides, itemsize=size, meminfo=None)
+        return view._getvalue()
+
+    return result(address, shape), build
 
 
 @intrinsic
@@ -192,3 +217,16 @@ def note_returned_threads(alive, status, site, block):  # type: ignore[no-untype
 def raise_error(status, site, block, thread):  # type: ignore[no-untyped-def]
     """End the run for an `assert` or `raise` of the kernel."""
     fail(status, RAISED, site, block, thread, 0, 0, 0)
+
+
+@intrinsic
+def numbers(typingctx, launch):  # type: ignore[no-untyped-def]
+    """The numbers of a launch (`launch_numbers` in status.py) as a tuple."""
+    result = types.UniTuple(types.int64, LAUNCH_LENGTH)
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        data = context.make_array(launch)(context, builder, value=arguments[0]).data
+        places = (ir.Constant(ir.IntType(64), position) for position in range(LAUNCH_LENGTH))
+        return context.make_tuple(builder, result, [builder.load(builder.gep(data, [place])) for place in places])
+
+    return result(launch), build

@@ -131,4 +131,17 @@ def new_status() -> np.ndarray:
     return status
 
 
+LAUNCH_LENGTH = 9
+
+
+def launch_numbers(
+    grid: tuple[int, int, int], block: tuple[int, int, int], first: int, end: int, dynamic_bytes: int
+) -> np.ndarray:
+    """The numbers of a launch for the generated `run`, which executes blocks `first` to `end`.
+
+    They are one array because the instructions that take a number out of a Python object would be compiled for each.
+    """
+    return np.array((*grid, *block, first, end, dynamic_bytes), np.int64)
+
+
 __all__ = ["Stopped", "address_of", "fail", "go_on", "new_status", "poison"]

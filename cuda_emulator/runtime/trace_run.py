@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import errors
 
 from ..errors import KernelError
-from ..helpers.status import CODE, Stopped, new_status
+from ..helpers.status import CODE, Stopped, launch_numbers, new_status
 from ..helpers.trace import (
     CAPACITY,
     COUNT,
@@ -84,10 +84,10 @@ class Run:
         self.status[EPOCH] = 0
         self.rounds[:] = 0
         self.warp_epochs[:] = 0
-        launch = (self.grid, self.block, number, number + 1, self.dynamic_bytes)
+        launch = launch_numbers(self.grid, self.block, number, number + 1, self.dynamic_bytes)
         run = self.compiled.facts["run"]
         fault = self.executed(
-            lambda: run(*values, *self.compiled.constants, *launch, self.status, self.workspace), source
+            lambda: run(*values, *self.compiled.constants, launch, self.status, self.workspace), source
         )
         if self.full:
             return None
@@ -213,7 +213,7 @@ class RunTogether(Run):
         number_of_round = 0
         while fault is None and not self.full:
             for number in range(blocks):
-                launch = (self.grid, self.block, number, number + 1, self.dynamic_bytes)
+                launch = launch_numbers(self.grid, self.block, number, number + 1, self.dynamic_bytes)
                 if number in tables:
                     fault = self._traced_part(number_of_round, number, tables[number], traced, values, launch, source)
                 else:
@@ -239,24 +239,24 @@ class RunTogether(Run):
         tables: _Tables,
         together: Together,
         values: Sequence[Any],
-        launch: tuple[Any, ...],
+        launch: np.ndarray,
         source: FunctionSource,
     ) -> Exception | None:
         """Run a traced block to its next barrier across the grid."""
         tables.enter(self.status, together.workspace.ctypes.data + number * together.share, together.share)
         first, run = int(self.status[COUNT]), self.compiled.facts["run"]
         last = (self.status, *together.arguments)
-        fault = self.executed(lambda: run(*values, *self.compiled.constants, *launch, *last), source)
+        fault = self.executed(lambda: run(*values, *self.compiled.constants, launch, *last), source)
         tables.leave(self.status)
         self._pieces.append((number_of_round, number, first, int(self.status[COUNT])))
         self.counts = self.counters.copy()
         return fault
 
-    def _plain_part(self, together: Together, values: Sequence[Any], launch: tuple[Any, ...]) -> Exception | None:
+    def _plain_part(self, together: Together, values: Sequence[Any], launch: np.ndarray) -> Exception | None:
         """Run another block to its next barrier across the grid."""
         status, run = new_status(), self.plain.facts["run"]
         try:
-            interruptible(lambda: run(*values, *self.plain.constants, *launch, status, *together.arguments), status)
+            interruptible(lambda: run(*values, *self.plain.constants, launch, status, *together.arguments), status)
         except Stopped:
             return self.plain.failure(status, self.grid, self.block)
         return None

@@ -12,6 +12,7 @@ import functools
 import importlib.util
 import inspect
 import re
+import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -148,7 +149,7 @@ def emitted(kernel: Any, arguments: Any, **variant: Any) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", KernelWarning)
         text, _, _ = generate(kernel.source, arguments, Variant(**variant))
-    return text[text.index("@_inner") : text.index("# Data for the emulator.")].rstrip()
+    return text[text.index("\n@_") + 1 : text.index("# Data for the emulator.")].rstrip()
 
 
 def function(text: str, name: str) -> str:
@@ -156,6 +157,12 @@ def function(text: str, name: str) -> str:
     found = re.search(rf"^def {name}\(.*?(?=^@_|\Z)", text, re.DOTALL | re.MULTILINE)
     assert found is not None, f"there is no {name} in\n{text}"
     return found[0].rstrip()
+
+
+def of_block(text: str) -> str:
+    """What one block does, in the function that runs a range of blocks."""
+    behind = function(text, "run").partition("_bx, _by, _bz =")[2].partition("\n\n\n")[0]
+    return textwrap.dedent(behind.partition("\n")[2])
 
 
 def between(text: str, first: str, last: str) -> str:
@@ -211,19 +218,19 @@ def listings() -> dict[str, Callable[[], str]]:
         "uniformity": lambda: fenced(uniformity_text(matmul, MATRICES), "text"),
         "types": lambda: fenced(types_text(matmul, MATRICES), "text"),
         "regions": lambda: fenced(regions_text(matmul, MATRICES), "text"),
-        "emitted-block": lambda: fenced(function(unchecked(), "run_block")),
-        "emitted-run": lambda: fenced(function(unchecked(), "run")),
+        "emitted-block": lambda: fenced(of_block(unchecked())),
+        "emitted-run": lambda: fenced(between(unchecked(), "def run(", "_bx, _by, _bz =")),
         "checked": lambda: fenced(between(checked(), "for k in range", "total = total +")),
         "check-mode": lambda: fenced(
             between(emitted(matmul, MATRICES, bounds=False, check=True), "# line 31", "total = _all_total")
         ),
         "first-warp": lambda: fenced(source_text(small.first_warp)),
-        "first-warp-emitted": lambda: fenced(function(emitted(small.first_warp, VECTORS, bounds=False), "run_block")),
+        "first-warp-emitted": lambda: fenced(of_block(emitted(small.first_warp, VECTORS, bounds=False))),
         "pairs": lambda: fenced("\n\n\n".join(map(source_text, (small.squared, small.pair_sum, small.pairs)))),
         "pairs-emitted": lambda: fenced(
-            "\n\n".join(
-                function(emitted(small.pairs, VECTORS, bounds=False), name) for name in ("_device_squared", "run_block")
-            )
+            function(emitted(small.pairs, VECTORS, bounds=False), "_device_squared")
+            + "\n\n\n"
+            + of_block(emitted(small.pairs, VECTORS, bounds=False))
         ),
         "rotated": lambda: fenced(source_text(small.rotated)),
         "rotated-emitted": lambda: fenced(

@@ -1,4 +1,8 @@
-"""Step 7: write the generated source: a function that runs one block, and a function that runs a range of blocks.
+"""Step 7: write the generated source: a function that runs a range of blocks.
+
+The lines of a block are the body of its loop over blocks, and the lines of a thread the body of a loop over threads.
+They are functions of their own, `run_block` and `run_thread`, where they have to be: they may return from the middle of
+a loop, or would see the values that the round before has left in their variables. Each function costs time to compile.
 
 The text is meant to be read. Each region is a loop over the threads; the lines between two loops are executed once for
 the block; `_all_acc[_thread]` is the value of `acc` that thread number _thread carries from one region to the next.
@@ -6,10 +10,11 @@ the block; `_all_acc[_thread]` is the value of `acc` that thread number _thread 
 
 from __future__ import annotations
 
+import ast
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,9 +24,11 @@ from ... import helpers
 from ...intrinsics import GRID_BARRIER
 from ...poison import kind_of, poison_value
 from ..analysis.infer import carried_dtype
+from ..analysis.ownership import may_own
 from ..analysis.pauses import ENDED, RESUME, Pauses
+from ..analysis.recompute import starts_afresh
 from ..analysis.regions import ALIVE, CollectiveCall, Regions
-from ..trees import has_grid_barrier
+from ..trees import LOOPS, contains, copied, has_grid_barrier, walk
 from ..unit import ArrayDeclaration, Unit
 from .emit_regions import TreeWriter
 from .thread_code import Sites, ThreadCode, Variant
@@ -36,6 +43,7 @@ BLOCK = ("_bdx", "_bdy", "_bdz")
 STACK_LIMIT = 4 * 1024
 LINE = 64  # bytes of a cache line; each array starts at a multiple
 FAST = "error_model='numpy', nogil=True"
+NO_OWNERS = "_nrt=False"  # Numba's name for: nobody counts the owners of an array
 
 
 class Emitter:
@@ -74,21 +82,28 @@ class Emitter:
         ]
         self.inputs = [*unit.parameters, *unit.constants]
         self.order = ["_order"] if variant.check else []
+        self.owning = variant.trace or unit.prints or may_own(unit, variable_types, contexts)
+        afresh = starts_afresh(unit)
+        self.thread_apart = regions is None and not (afresh and not unit.local and not returns_in_loop(unit.body))
+        self.block_apart = regions is not None and (not afresh or together or contains(unit.body, ast.Return))
 
-    # ---------------------------------------------------------------- the three functions
+    # ---------------------------------------------------------------- the functions
 
     def source(self, devices: list[str]) -> str:
         """The text of the generated module, without its imports."""
         parts = [*devices]
-        if self.regions is None:
+        if self.thread_apart:
             parts.append(self.thread_function())
-        parts += [self.block_function(), self.run_function()]
+        if self.block_apart:
+            parts.append(self.block_function())
+        parts.append(self.run_function())
         return "\n\n".join(parts)
 
     def decorator(self, of_run: bool = False) -> str:
         """The decorator of a function. It allows fused multiply-adds and the loss of a zero's sign, as on a device."""
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
-        return f"@_outer(fastmath={fast}, {FAST})" if of_run else f"@_inner(fastmath={fast}, {FAST})"
+        options = f"fastmath={fast}, {FAST}" if self.owning else f"fastmath={fast}, {FAST}, {NO_OWNERS}"
+        return f"@_outer({options})" if of_run else f"@_inner({options})"
 
     def finished(self) -> str:
         """The written function; with Numba's own bounds check if an index like A.T[i] or A[1:][i] needs it."""
@@ -116,7 +131,7 @@ class Emitter:
         """Write the local arrays in the stack frame of a thread's function."""
         for array in arrays.values():
             count, dtype = math.prod(array.shape), dtype_text(array.dtype)
-            self.write(f"{array.name} = carray(_stack_array({count}, {dtype}), {array.shape})")
+            self.write(f"{array.name} = _array_from(_stack_array({count}, {dtype}), {array.shape})")
             self.poison_if_checked(array)
 
     def poison_if_checked(self, array: ArrayDeclaration) -> None:
@@ -144,16 +159,25 @@ class Emitter:
                     del write.lines[written:]
             else:
                 self.begin()
-            if self.regions is None:
-                with write.each_thread({"_ty", "_tz", "_thread"}):
-                    names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
-                    write(f"run_thread({', '.join([*self.inputs, *self.in_workspace, *names])})")
-            else:
-                writer = TracedTree if isinstance(self.code, TracedCode) else TreeWriter
-                writer(self.regions, self.code, self.carried, self.masks, self.pauses, write).tree(self.regions.tree)
+            self.all_threads()
             if self.pauses is not None:
                 write(f"return {ENDED}")
         return self.finished()
+
+    def all_threads(self) -> None:
+        """Write what the threads of a block do."""
+        if self.regions is not None:
+            writer = TracedTree if isinstance(self.code, TracedCode) else TreeWriter
+            tree = writer(self.regions, self.code, self.carried, self.masks, self.pauses, self.write)
+            tree.tree(self.regions.tree)
+            return
+        if self.thread_apart:
+            names = ("_tx", "_ty", "_tz", *self.block_names(), "_thread", "_threads", "_status")
+            lines = [f"run_thread({', '.join([*self.inputs, *self.in_workspace, *names])})"]
+        else:
+            lines = self.code.lines(in_a_loop(self.unit.body)) or ["pass"]
+        with self.write.each_thread(set(re.findall(r"\b_\w+", "\n".join(lines)))):
+            self.write(*lines)
 
     def begin(self) -> None:
         """Fill the block's memory at its start: poison values, the mask of living threads, carried arguments."""
@@ -183,34 +207,40 @@ class Emitter:
         """The function that runs a range of blocks: a launch calls it, once or once for each chunk."""
         self.write = write = Writer(self.variant.check)
         order = ["_order", "_block_order"] if self.variant.check else []
-        arguments = [*self.inputs, "_grid", "_block_shape", "_first", "_end", "_dynamic_bytes", "_report", *order]
+        arguments = [*self.inputs, "_launch", "_report", *order]
         arguments += ["_workspace", "_waiting"] if self.pauses else ["_workspace"]
         write(self.decorator(of_run=True))
         with write.under(f"def run({', '.join(arguments)}):"):
-            write(f"{', '.join(GRID)} = _grid", f"{', '.join(BLOCK)} = _block_shape", "_threads = _bdx * _bdy * _bdz")
-            # Nothing below counts as an owner of an array: a run that ends early would never give its share back.
-            held = [name for name in self.inputs if name in self.unit.constants or may_hold_array(self.types.get(name))]
-            write(*(f"{name} = _borrowed({name})" for name in [*held, *order]))
+            write(f"{', '.join([*GRID, *BLOCK, '_first', '_end', '_dynamic_bytes'])} = _numbers(_launch)")
+            write("_threads = _bdx * _bdy * _bdz")
+            if self.owning:
+                # Nothing below counts as an owner of an array: a run that ends early would never give its share back.
+                constants = self.unit.constants
+                held = [name for name in self.inputs if name in constants or may_hold_array(self.types.get(name))]
+                write(*(f"{name} = _borrowed({name})" for name in [*held, *order]))
             write("_status = _address_of(_report)", "_memory = _address_of(_workspace)")
             if self.pauses is None:
                 self.allocate()
             else:
                 write("_share = _workspace.size // (_gdx * _gdy * _gdz)")
-            with write.under(f"for {'_turn' if order else '_block'} in range(_first, _end):"):
+            with write.under(f"for {'_block_turn' if order else '_block'} in range(_first, _end):"):
                 if order:
-                    write("_block = _block_order[_turn]")
+                    write("_block = _block_order[_block_turn]")
                 write(
                     "_go_on(_status)",
                     "_bx, _by, _bz = _block % _gdx, _block // _gdx % _gdy, _block // (_gdx * _gdy)",
                 )
                 names = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status"]
-                if self.pauses is None:
+                if not self.block_apart:
+                    self.begin()
+                    self.all_threads()
+                elif self.pauses is None:
                     write(f"run_block({', '.join(names)})")
                 else:  # each block has its own part of the workspace, and goes on where it waits
                     write("_start = _block * _share")
                     self.allocate()
                     write(f"_waiting[_block] = run_block({', '.join([*names, '_waiting[_block]'])})")
-        return "\n".join(write.lines)
+        return self.finished()
 
     def allocate(self) -> None:
         """Place a block's arrays in the workspace, which one block after another uses. facts() has its size."""
@@ -235,7 +265,7 @@ class Emitter:
         """Write an array at this offset of the workspace."""
         if self.pauses is not None:
             offset = f"_start + {offset}"
-        self.write(f"{name} = carray(_part_of(_memory, {offset}, {dtype_text(dtype)}), {shape})")
+        self.write(f"{name} = _array_from(_part_of(_memory, {offset}, {dtype_text(dtype)}), {shape})")
 
     def per_thread(self) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
         """{name: (dtype, shape without the last axis)} of the arrays whose last axis is the thread."""
@@ -302,6 +332,24 @@ def code_of(
     return kind(unit, variant, sites, variable_types, contexts, per_thread)
 
 
+def returns_in_loop(body: Sequence[ast.stmt]) -> bool:
+    """Whether there is a `return` in a loop."""
+    return any(contains(node, ast.Return) for node in walk(body) if isinstance(node, LOOPS))
+
+
+def in_a_loop(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The lines of a thread as the body of the loop over the threads: where it returns, the loop continues."""
+    return [ContinueInstead().visit(copied(statement)) for statement in body]
+
+
+class ContinueInstead(ast.NodeTransformer):
+    """Replaces each `return`."""
+
+    def visit_Return(self, node: ast.Return) -> ast.stmt:
+        """`continue`, at the same line."""
+        return ast.copy_location(ast.Continue(), node)
+
+
 def split_by_size(
     arrays: Mapping[str, ArrayDeclaration],
 ) -> tuple[dict[str, ArrayDeclaration], dict[str, ArrayDeclaration]]:
@@ -330,6 +378,7 @@ def device_function(
 ) -> str:
     """The source of a plain device function."""
     emitter = Emitter(unit, None, variant, {}, contexts, sites)
+    emitter.owning = True
     emitter.code = code_of(unit, variant, sites, None, contexts, per_thread=False)
     write = emitter.write
     write(emitter.decorator())
@@ -368,7 +417,6 @@ def header(
         "import operator",
         "",
         "import numpy as np",
-        "from numba import carray",
     ]
     if used:
         lines += ["", f"from {helpers.__name__} import ("]

@@ -35,6 +35,14 @@ def body_of(name: str, module: str) -> str:
     return "\n".join(line[4:] for line in [*(text for text in above if text.strip().startswith("#")), *lines])
 
 
+def block_of(module: str) -> str:
+    """The text of what one block does: in `run`, behind the block's place, or in a function of its own."""
+    if "def run_block" in module:
+        return body_of("run_block", module)
+    behind = re.split(r"^_?    _bx, _by, _bz = .*\n", body_of("run", module), flags=re.MULTILINE)[1]
+    return "\n".join(line[4:] for line in behind.splitlines())
+
+
 def imported(module: str) -> set[str]:
     return set(re.findall(r"^    (\w+) as _\1,$", module, re.MULTILINE))
 
@@ -42,18 +50,55 @@ def imported(module: str) -> set[str]:
 # ---- Whole kernels, as a learner reads them.
 
 
-def test_a_kernel_without_a_collective_is_its_own_lines_for_one_thread() -> None:
-    module = generated("i = cuda.grid(1)\nif i < n:\n    out[i] = A[i] * 2")
-    assert body_of("run_thread", module) == expected(
+def test_a_kernel_without_a_collective_is_its_own_lines_in_a_loop_over_the_threads() -> None:
+    assert block_of(generated("i = cuda.grid(1)\nif i < n:\n    out[i] = A[i] * 2")) == expected(
         """
-        i = _bx * _bdx + _tx
-        if i < n:
-            out[i] = A[i] * 2
+        for _row in range(_bdz * _bdy):
+            for _tx in range(_bdx):
+                i = _bx * _bdx + _tx
+                if i < n:
+                    out[i] = A[i] * 2
         """
     )
-    assert body_of("run_block", module).startswith(
-        "for _tz in range(_bdz):\n    for _ty in range(_bdy):\n        for _tx"
+
+
+def test_a_thread_that_returns_is_the_end_of_a_round() -> None:
+    assert block_of(generated("i, j = cuda.grid(2)\nif i >= n:\n    return\nout[i] = j")) == expected(
+        """
+        for _tz in range(_bdz):
+            for _ty in range(_bdy):
+                for _tx in range(_bdx):
+                    i = _bx * _bdx + _tx
+                    j = _by * _bdy + _ty
+                    if i >= n:
+                        continue
+                    out[i] = j
+        """
     )
+
+
+APART = {
+    "a return in a loop": ("while out[0] > 0:\n    if n:\n        return\n    out[0] -= 1", "run_thread"),
+    "a changed argument": ("if A[0] > 0:\n    n = 3\nout[0] = n", "run_thread"),
+    "a variable that may have no value": ("if n > 0:\n    v = A[0]\nout[0] = v", "run_thread"),
+    "a variable of a loop that may have no round": ("for k in range(n):\n    v = A[k]\nout[0] = v", "run_thread"),
+    "a local array": ("w = cuda.local.array(4, float32)\nw[n] = 1\nout[0] = w[0]", "run_thread"),
+    "a block that returns": ("if n:\n    return\ncuda.syncthreads()\nout[0] = 1", "run_block"),
+    "a block that changes an argument": ("if A[0] > 0:\n    n = 3\ncuda.syncthreads()\nout[0] = n", "run_block"),
+    "a result of a vote that may be missing": ("if n:\n    v = cuda.syncthreads_or(1)\nout[0] = v", "run_block"),
+}
+
+
+@pytest.mark.parametrize("kernel", APART)
+def test_variables_that_would_show_what_the_round_before_has_left_are_those_of_a_function(kernel: str) -> None:
+    body, name = APART[kernel]
+    for variant in VARIANTS:
+        tree = ast.parse(generated(body, variant))
+        assert [node.name for node in tree.body if isinstance(node, ast.FunctionDef)] == [name, "run"]
+
+
+def test_a_vote_is_a_value_from_there_on() -> None:
+    assert "def run_block" not in generated("v = cuda.syncthreads_or(n)\nout[0] = v")
 
 
 def test_a_barrier_is_the_end_of_one_loop_over_the_threads() -> None:
@@ -67,7 +112,7 @@ def test_a_barrier_is_the_end_of_one_loop_over_the_threads() -> None:
         out[t] = tile[63 - t] + v
         """
     )
-    assert body_of("run_block", module) == expected(
+    assert block_of(module) == expected(
         """
         # lines 4 to 5, for each thread
         for _row in range(_bdz * _bdy):
@@ -87,13 +132,13 @@ def test_a_barrier_is_the_end_of_one_loop_over_the_threads() -> None:
         """
     )
     run = body_of("run", module)
-    assert "tile = carray(_part_of(_memory, 0, np.float32), (64,))" in run
-    assert "_all_v = carray(_part_of(_memory, _offset, np.float32), _threads)" in run
+    assert "tile = _array_from(_part_of(_memory, 0, np.float32), (64,))" in run
+    assert "_all_v = _array_from(_part_of(_memory, _offset, np.float32), _threads)" in run
 
 
 def test_a_masked_loop_runs_until_no_thread_is_left() -> None:
     module = generated("k = cuda.threadIdx.x\nwhile k < n:\n    cuda.syncwarp()\n    k += 32")
-    assert body_of("run_block", module) == expected(
+    assert block_of(module) == expected(
         """
         # line 2, for each thread
         for _row in range(_bdz * _bdy):
@@ -127,12 +172,12 @@ def test_a_masked_loop_runs_until_no_thread_is_left() -> None:
 
 
 def test_a_shuffle_is_a_call_on_what_all_threads_bring() -> None:
-    block = body_of("run_block", generated("out[0] = cuda.shfl_down_sync(0xFFFFFFFF, A[0], 4)"))
+    block = block_of(generated("out[0] = cuda.shfl_down_sync(0xFFFFFFFF, A[0], 4)"))
     assert "_shuffle_down(_all__result1, _all__operand1, 4294967295, 4, None, None, _threads, None, 0, _block)" in block
 
 
 def test_votes_of_the_block_have_one_result() -> None:
-    block = body_of("run_block", generated("v = cuda.syncthreads_count(A[0])\nif v:\n    out[0] = v"))
+    block = block_of(generated("v = cuda.syncthreads_count(A[0])\nif v:\n    out[0] = v"))
     assert "_result1 = _block_count(_all__operand1, None, _threads)\nv = _result1" in block
 
 
@@ -143,7 +188,7 @@ REVERSED = "t = cuda.threadIdx.x\nv = A[t]\ncuda.syncthreads()\nout[-1 - t] = v 
 
 def test_bounds_are_checked_by_default_and_loops_can_be_stopped() -> None:
     module = generated("for i in range(n):\n    out[i] = A[i]\nwhile out[0] > 0:\n    out[0] -= 1", Variant())
-    thread = body_of("run_thread", module)
+    thread = block_of(module)
     assert re.search(r"= A\[_at\(A.shape, i, _status, \d, _block, _thread\)\]$", thread, re.MULTILINE)
     assert "    _go_on(_status)\n" in thread
     assert "while _go_on(_status) and out[" in thread
@@ -153,9 +198,9 @@ def test_nothing_is_checked_where_nothing_is_to_be() -> None:
     module = generated(REVERSED)
     assert imported(module) == {
         "address_of",
-        "borrowed",
+        "array_from",
         "go_on",
-        "inner",
+        "numbers",
         "outer",
         "part_of",
     }  # a launch can still be stopped between blocks
@@ -164,22 +209,24 @@ def test_nothing_is_checked_where_nothing_is_to_be() -> None:
 
 def test_fresh_memory_is_poisoned_where_bounds_are_checked() -> None:
     declared = "s = cuda.shared.array(4, float32)\nw = cuda.local.array(4, int32)\ncuda.syncthreads()\ns[0] = w[0]"
-    assert "_fill_bytes(s, 0xff)\n_fill_bytes(_all_w, " in body_of("run_block", generated(declared, Variant()))
+    assert "_fill_bytes(s, 0xff)\n_fill_bytes(_all_w, " in block_of(generated(declared, Variant()))
     assert "_fill_bytes" not in generated(declared)
 
 
 def test_check_mode_runs_threads_and_blocks_in_the_given_order_and_is_strict_about_negative_indices() -> None:
     module = generated(REVERSED, Variant(check=True))
-    assert "_block = _block_order[_turn]" in body_of("run", module)
-    block = body_of("run_block", module)
+    assert "_block = _block_order[_block_turn]" in body_of("run", module)
+    block = block_of(module)
     assert "for _turn in range(_threads):\n    _thread = _order[_turn]\n    _tx, _ty, _tz = " in block
     assert "out[_at_strict(out.shape, -1 - t, " in block
     assert "A[_at(A.shape, -1, " in block  # as the learner wrote it: meant
 
 
 def test_fastmath_is_the_learners_choice() -> None:
-    assert "@_inner(fastmath=True, error_model='numpy'" in generated("out[0] = 1", Variant(fastmath=True))
-    assert "@_inner(fastmath={'contract', 'nsz'}, error_model='numpy'" in generated("out[0] = 1")
+    for body in ("out[0] = 1", APART["a local array"][0]):
+        functions = generated(body).count("\ndef ")
+        assert generated(body, Variant(fastmath=True)).count("(fastmath=True, error_model='numpy'") == functions
+        assert generated(body).count("(fastmath={'contract', 'nsz'}, error_model='numpy'") == functions
 
 
 def test_a_barrier_under_a_mask_is_checked_or_noted() -> None:
@@ -225,7 +272,7 @@ def test_generated_source_is_python_that_imports_what_it_uses(kernel: str) -> No
         module = generated(KERNELS[kernel], variant)
         tree = ast.parse(module)
         functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-        assert functions[-2:] == ["run_block", "run"]
+        assert functions[-1] == "run"
         called = {
             node.func.id[1:]
             for node in ast.walk(tree)
@@ -254,17 +301,17 @@ def test_a_declared_shape_is_checked_against_as_a_literal() -> None:
 
 def test_local_arrays_have_one_more_axis_where_they_cross_a_cut() -> None:
     module = generated("w = cuda.local.array(4, float32)\nw[n] = 1\ncuda.syncthreads()\nout[0] = w[0]")
-    block = body_of("run_block", module)
+    block = block_of(module)
     assert "_all_w[n, _thread] = 1" in block
     assert "out[0] = _all_w[0, _thread]" in block
 
 
 def test_large_local_arrays_are_not_on_the_stack() -> None:
     small = body_of("run_thread", generated("w = cuda.local.array((8, 8), float32)\nw[0, n] = 1\nout[0] = w[0, 0]"))
-    assert "w = carray(_stack_array(64, np.float32), (8, 8))" in small
+    assert "w = _array_from(_stack_array(64, np.float32), (8, 8))" in small
     large = generated("w = cuda.local.array(5000, float32)\nw[n] = 1\nout[0] = w[0]")
     assert "_stack_array" not in large
-    assert "w = carray(_part_of(_memory, 0, np.float32), (5000,))" in body_of("run", large)
+    assert "w = _array_from(_part_of(_memory, 0, np.float32), (5000,))" in body_of("run", large)
     many = generated("\n".join(f"w{k} = cuda.local.array(200, float32)\nw{k}[n] = 1" for k in range(12)))
     assert many.count("_stack_array(200, np.float32)") == 4  # 4 KB together, whatever each of them takes
 
@@ -341,7 +388,7 @@ def test_a_variable_of_two_types_is_told_with_its_name_and_line(body: str, first
 
 def test_integers_and_floats_go_together() -> None:
     module = generated("v = 1\nif cuda.threadIdx.x:\n    v = 2.5\ncuda.syncthreads()\nout[0] = v")
-    assert "_all_v = carray(_part_of(_memory, _offset, np.float64), _threads)" in module
+    assert "_all_v = _array_from(_part_of(_memory, _offset, np.float64), _threads)" in module
 
 
 # ---- What came out of a review: loops that nobody could stop, and numbers that are none.
@@ -360,31 +407,53 @@ def test_integers_and_floats_go_together() -> None:
 )
 def test_a_loop_of_many_rounds_can_be_stopped(loops: str, can_be_stopped: bool) -> None:
     module = generated(loops, Variant())
-    assert ("_go_on(_status)" in body_of("run_thread", module)) == can_be_stopped
+    assert ("_go_on(_status)" in block_of(module)) == can_be_stopped
     assert f"MAY_LOOP = {can_be_stopped}" in module
 
 
 def test_a_conversion_or_shift_without_an_answer_is_one_number() -> None:
-    text = body_of("run_thread", generated("i = int(A[0])\nout[i] = 1 << n\nout[i + 1] = 1 << 3"))
+    text = block_of(generated("i = int(A[0])\nout[i] = 1 << n\nout[i + 1] = 1 << 3"))
     assert "i = _frozen(int(A[0]))" in text
     assert "out[i] = _frozen(1 << n)" in text
     assert "out[i + 1] = 1 << 3" in text
 
 
 def test_slices_and_numbers_in_one_index_are_checked_together() -> None:
-    text = body_of("run_thread", generated("part = A[n, 1:3]\nout[0] = part[0]", Variant(), first=MATRIX))
+    text = block_of(generated("part = A[n, 1:3]\nout[0] = part[0]", Variant(), first=MATRIX))
     assert "part = A[_at(A.shape, (n, slice(1, 3)), _status, 0, _block, _thread)]" in text
 
 
 def test_a_row_of_a_local_array_is_the_threads_own() -> None:
     module = generated("w = cuda.local.array((2, 3), float32)\nrow = w[n]\nout[0] = row[1]\ncuda.syncthreads()")
-    assert "row = _all_w[n, :, _thread]" in body_of("run_block", module)
+    assert "row = _all_w[n, :, _thread]" in block_of(module)
 
 
 def test_nothing_in_a_run_holds_a_share_in_an_array() -> None:
-    run = body_of("run", generated(REVERSED, Variant()))
-    assert "np.empty" not in run
-    assert "A = _borrowed(A)" in run
+    plain = generated(REVERSED, Variant())
+    assert "np.empty" not in plain
+    assert "nogil=True, _nrt=False)\ndef run(" in plain  # nobody counts
+    views = generated("part = A[1:]\nout[0] = part[0]", Variant())
+    assert "nogil=True)\ndef run(" in views
+    assert "A = _borrowed(A)" in body_of("run", views)
+
+
+OWNING = {
+    "a view": "part = A[1:]\nout[0] = part[0]",
+    "a slice that is filled": "out[:] = n",
+    "another name": "B = A\nout[0] = B[0]",
+    "an array that is handed on": "w = cuda.local.array(4, float32)\nw[0] = 1\nout[0] = total(w)",
+    "printing": "print(n)",
+    "arithmetic with arrays": "out[0] = (A + A)[0]",
+    "a tuple": "pair = (A, n)\nout[0] = pair[1]",
+    "a method": "out[0] = A.sum()",
+}
+
+
+@pytest.mark.parametrize("kernel", OWNING)
+def test_owners_are_counted_where_a_variable_may_own_memory(kernel: str) -> None:
+    total = device("return x[0] + x[1]")
+    assert "def run(" in (module := generated(OWNING[kernel], total=total))
+    assert "_nrt=False" not in module
 
 
 def test_an_array_of_the_block_keeps_its_name() -> None:
@@ -412,5 +481,5 @@ def test_a_kernel_may_call_what_is_no_device_function_by_name() -> None:
     """numba-cuda's compiler takes these, too."""
     beside = cuda.jit(function("out[0] = n", parameters="out, n"))
     compiled = njit(function("return x + 1", parameters="x"))
-    text = body_of("run_thread", generated("beside(out, compiled(n))", beside=beside, compiled=compiled))
-    assert text == "_device_kernel(out, _device_kernel_(n))"
+    text = block_of(generated("beside(out, compiled(n))", beside=beside, compiled=compiled))
+    assert text.splitlines()[-1].strip() == "_device_kernel(out, _device_kernel_(n))"
