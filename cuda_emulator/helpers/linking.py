@@ -40,7 +40,21 @@ class Nowhere:
         """Nothing: OuterCompiler sets the environments of the functions inside."""
 
 
-class Part(JITCodeLibrary):
+class Tidied(JITCodeLibrary):
+    """The code of a function, whose short passes run over what is defined there.
+
+    Numba's own run over each function that is only declared, too: for nothing, with tables that are built each time.
+    """
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+        for function in ll_module.functions:
+            if not function.is_declaration:
+                manager, builder = self._codegen._function_pass_manager()
+                manager.run(function, builder)
+
+
+class Part(Tidied):
     """The code of an inner function: not made machine code before it is linked into another one.
 
     Numba's short passes over each function stay: what they tidy up is inlined tidy. Without them LLVM finds no loop
@@ -94,6 +108,8 @@ class OuterCompiler(GeneratedCompiler):
 
         Numba does the same when it reads code from its cache.
         """
+        self.state.library = Tidied(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library.enable_object_caching()
         result = super().compile_extra(func)
         for environment in result._find_referenced_environments():
             self.state.targetctx.codegen().set_env(environment.env_name, environment)

@@ -36,7 +36,7 @@ __all__ = [
         "warn_divergent_barrier",
         "raise_error",
     ),
-    *("array_from", "numbers", "borrowed", "frozen", "part_of", "note_returned_threads", "stack_array"),
+    *("array_from", "borrowed", "frozen", "note_returned_threads", "numbers", "part_of", "stack_array", "unravelled"),
 ]
 
 
@@ -113,6 +113,24 @@ def part_of(typingctx, address, offset, dtype):  # type: ignore[no-untyped-def]
         return builder.bitcast(builder.gep(arguments[0], [arguments[1]]), context.get_value_type(result))
 
     return result(address, offset, dtype), build
+
+
+@intrinsic
+def unravelled(typingctx, number, x, y):  # type: ignore[no-untyped-def]
+    """The place of a block in the grid, or of a thread in its block: number % x, number // x % y, number // (x * y).
+
+    Python's own divisions would also be code for negative numbers and for zero.
+    """
+    result = types.UniTuple(types.int64, 3)
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        number, x, y = arguments
+        row = builder.udiv(number, x)
+        return context.make_tuple(
+            builder, result, [builder.urem(number, x), builder.urem(row, y), builder.udiv(row, y)]
+        )
+
+    return result(types.int64, types.int64, types.int64), build
 
 
 @intrinsic(prefer_literal=True)

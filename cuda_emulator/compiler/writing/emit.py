@@ -228,7 +228,7 @@ class Emitter:
                     write("_block = _block_order[_block_turn]")
                 write(
                     "_go_on(_status)",
-                    "_bx, _by, _bz = _block % _gdx, _block // _gdx % _gdy, _block // (_gdx * _gdy)",
+                    "_bx, _by, _bz = _unravelled(_block, _gdx, _gdy)",
                 )
                 names = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status"]
                 if not self.block_apart:

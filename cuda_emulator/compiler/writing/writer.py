@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-FROM_LINEAR = "_tx, _ty, _tz = _thread % _bdx, _thread // _bdx % _bdy, _thread // (_bdx * _bdy)"
+FROM_LINEAR = "_tx, _ty, _tz = _unravelled(_thread, _bdx, _bdy)"
 TO_LINEAR = "_thread = (_tz * _bdy + _ty) * _bdx + _tx"
 
 
