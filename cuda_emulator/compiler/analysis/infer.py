@@ -82,9 +82,10 @@ def variable_types(
     except errors.NumbaError as error:
         raise typing_error(unit, error) from None
     found: dict[str, list[types.Type]] = {}
+    arguments = {f"arg.{name}" for name in names}  # Numba's names of the values that are passed in
     for name, kind in inference.state.typemap.items():
         stem = name.partition(".")[0]
-        if stem and not stem.startswith("$"):
+        if stem and not stem.startswith("$") and name not in arguments:
             found.setdefault(stem, []).append(types.unliteral(kind))
     check_shuffles(unit, found)
     return {name: one_type(context, kinds) for name, kinds in found.items()}

@@ -387,6 +387,11 @@ def test_a_variable_of_two_types_is_told_with_its_name_and_line(body: str, first
     )
 
 
+def test_a_variable_may_have_the_name_that_numba_gives_to_arguments() -> None:
+    module = generated("arg = A[0]\ncuda.syncthreads()\nout[0] = arg")
+    assert "_all_arg = _array_from(_part_of(_memory, _offset, np.float32), _threads)" in module
+
+
 def test_integers_and_floats_go_together() -> None:
     module = generated("v = 1\nif cuda.threadIdx.x:\n    v = 2.5\ncuda.syncthreads()\nout[0] = v")
     assert "_all_v = _array_from(_part_of(_memory, _offset, np.float64), _threads)" in module
