@@ -65,7 +65,7 @@ def test_a_deep_or_wide_tile_unrolled_is_the_product_in_float32(name: str) -> No
 
 @pytest.mark.parametrize("side", [32, 64])
 def test_a_steps_tile_unrolled_is_the_product(side: int) -> None:
-    kernel = blocked.make_forward_partial(side)
+    kernel = blocked.make_partial(side, blocked_tiles.STRAIGHT)
     for m, k, n in ((5, 1, 3), (70, 75, 41)):
         a, b, _ = operands(m, k, n)
         parts = cuda.to_device(np.full((1, m, n), np.nan))
