@@ -217,7 +217,7 @@ class _FromText(importlib.machinery.SourceFileLoader):
     and were written within the same second: a learner's mend of one sign would be graded as what it was before.
 
     A copy of an earlier version lacks what the project's file has got since then, and what other files import from it:
-    such names are taken from the project's file.
+    such names are taken from the project's file. What the copy gives a name to, and deletes, stays deleted.
     """
 
     def get_code(self, fullname: str) -> CodeType:
@@ -230,7 +230,9 @@ class _FromText(importlib.machinery.SourceFileLoader):
         original = ROOT.joinpath(*module.__name__.split(".")).with_suffix(".py")
         if not original.is_file():
             return  # a program of an exercise, and no file of the project's
-        missing = [name for name in _defined(original.read_text(encoding="utf-8")) if not hasattr(module, name)]
+        own = _defined(self.get_data(self.get_filename(module.__name__)))
+        names = _defined(original.read_text(encoding="utf-8"))
+        missing = [name for name in names if name not in own and not hasattr(module, name)]
         if missing:
             spec = importlib.util.spec_from_file_location(f"{module.__name__}_now", original)
             assert spec is not None
@@ -241,7 +243,7 @@ class _FromText(importlib.machinery.SourceFileLoader):
                 setattr(module, name, getattr(projects, name))
 
 
-def _defined(text: str) -> list[str]:
+def _defined(text: str | bytes) -> list[str]:
     """The names that a module gives to its functions, classes and values."""
     names: list[str] = []
     for part in ast.parse(text).body:

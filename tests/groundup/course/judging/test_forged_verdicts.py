@@ -154,6 +154,18 @@ def test_a_forged_pass_does_not_count(learner: Workspace, how: str, body: str) -
         assert verdict.expected != verdict.got
 
 
+def test_a_function_that_the_learners_file_deletes_is_not_taken_from_the_project(learner: Workspace) -> None:
+    task = course().task("5.1")
+    write(learner, task, "return", "return None  #")
+    path = learner.folder / task.file
+    before = path.read_text(encoding="utf-8")
+    path.write_text(f"{before}\n\ndel {task.function}\n", encoding="utf-8")
+    verdict = judge.judge(learner, task)
+    path.write_text(before, encoding="utf-8")
+    assert not verdict.passed
+    assert f"has no attribute '{task.function}'" in verdict.what
+
+
 @wide
 def test_a_forged_pass_of_another_floor_does_not_count(learner: Workspace) -> None:
     numpy_task = course().task("4.3")
