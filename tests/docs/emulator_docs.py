@@ -12,7 +12,6 @@ import functools
 import importlib.util
 import inspect
 import re
-import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -159,12 +158,6 @@ def function(text: str, name: str) -> str:
     return found[0].rstrip()
 
 
-def of_block(text: str) -> str:
-    """What one block does, in the function that runs a range of blocks."""
-    behind = function(text, "run").partition("_bx, _by, _bz =")[2].partition("\n\n\n")[0]
-    return textwrap.dedent(behind.partition("\n")[2])
-
-
 def between(text: str, first: str, last: str) -> str:
     """The lines from the one that contains `first` to the next that contains `last`, moved to the left."""
     lines = text.splitlines()
@@ -218,19 +211,19 @@ def listings() -> dict[str, Callable[[], str]]:
         "uniformity": lambda: fenced(uniformity_text(matmul, MATRICES), "text"),
         "types": lambda: fenced(types_text(matmul, MATRICES), "text"),
         "regions": lambda: fenced(regions_text(matmul, MATRICES), "text"),
-        "emitted-block": lambda: fenced(of_block(unchecked())),
-        "emitted-run": lambda: fenced(between(unchecked(), "def run(", "_bx, _by, _bz =")),
+        "emitted-block": lambda: fenced(function(unchecked(), "run_block")),
+        "emitted-run": lambda: fenced(function(unchecked(), "run")),
         "checked": lambda: fenced(between(checked(), "for k in range", "total = total +")),
         "check-mode": lambda: fenced(
             between(emitted(matmul, MATRICES, bounds=False, check=True), "# line 31", "total = _all_total")
         ),
         "first-warp": lambda: fenced(source_text(small.first_warp)),
-        "first-warp-emitted": lambda: fenced(of_block(emitted(small.first_warp, VECTORS, bounds=False))),
+        "first-warp-emitted": lambda: fenced(function(emitted(small.first_warp, VECTORS, bounds=False), "run_block")),
         "pairs": lambda: fenced("\n\n\n".join(map(source_text, (small.squared, small.pair_sum, small.pairs)))),
         "pairs-emitted": lambda: fenced(
-            function(emitted(small.pairs, VECTORS, bounds=False), "_device_squared")
-            + "\n\n\n"
-            + of_block(emitted(small.pairs, VECTORS, bounds=False))
+            "\n\n".join(
+                function(emitted(small.pairs, VECTORS, bounds=False), name) for name in ("_device_squared", "run_block")
+            )
         ),
         "rotated": lambda: fenced(source_text(small.rotated)),
         "rotated-emitted": lambda: fenced(

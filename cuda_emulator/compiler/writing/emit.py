@@ -1,8 +1,9 @@
 """Step 7: write the generated source: a function that runs a range of blocks.
 
-The lines of a block are the body of its loop over blocks, and the lines of a thread the body of a loop over threads.
-They are functions of their own, `run_block` and `run_thread`, where they have to be: they may return from the middle of
-a loop, or would see the values that the round before has left in their variables. Each function costs time to compile.
+The lines of a thread of a kernel without collectives are the body of loops over blocks and threads. They are a function
+of their own, `run_thread`, where they have to be: they may return from the middle of a loop, or would see the values
+that the round before has left in their variables. Each function costs time to compile. The lines of a block of a kernel
+with collectives are a function, too, `run_block`, since LLVM takes longer for their many loops inside one more.
 
 The text is meant to be read. Each region is a loop over the threads; the lines between two loops are executed once for
 the block; `_all_acc[_thread]` is the value of `acc` that thread number _thread carries from one region to the next.
@@ -83,9 +84,8 @@ class Emitter:
         self.inputs = [*unit.parameters, *unit.constants]
         self.order = ["_order"] if variant.check else []
         self.owning = variant.trace or unit.prints or may_own(unit, variable_types, contexts)
-        afresh = starts_afresh(unit)
-        self.thread_apart = regions is None and not (afresh and not unit.local and not returns_in_loop(unit.body))
-        self.block_apart = regions is not None and (not afresh or together or contains(unit.body, ast.Return))
+        in_loops = starts_afresh(unit) and not unit.local and not returns_in_loop(unit.body)
+        self.thread_apart = regions is None and not in_loops
 
     # ---------------------------------------------------------------- the functions
 
@@ -94,7 +94,7 @@ class Emitter:
         parts = [*devices]
         if self.thread_apart:
             parts.append(self.thread_function())
-        if self.block_apart:
+        if self.regions is not None:
             parts.append(self.block_function())
         parts.append(self.run_function())
         return "\n\n".join(parts)
@@ -231,7 +231,7 @@ class Emitter:
                     "_bx, _by, _bz = _unravelled(_block, _gdx, _gdy)",
                 )
                 names = [*self.inputs, *self.scratch, *self.block_names(), "_threads", *self.order, "_status"]
-                if not self.block_apart:
+                if self.regions is None:
                     self.begin()
                     self.all_threads()
                 elif self.pauses is None:
