@@ -6,12 +6,12 @@
 # make test-sanitized    the tests of stage 3 with its C under AddressSanitizer and UndefinedBehaviorSanitizer
 #
 # PYTHON=python3.12 chooses the interpreter, VENV=folder where the environment goes; TESTS=files what test-fast runs;
-# PROCESSES=8 how many processes run tests at once: 3 are right for two cores.
+# PROCESSES=8 how many processes run tests at once: as many as there are cores.
 
 PYTHON ?= python3
 VENV ?= .venv
 TESTS ?=
-PROCESSES ?= 3
+PROCESSES ?= 2
 BIN := $(VENV)/bin
 # Python compiles a module when it is first imported. Compiling all that is installed takes longer than installing it.
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --editable
@@ -27,9 +27,9 @@ race: $(VENV)/.installed
 book: $(VENV)/.installed-docs
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-# One test process more than two cores have: some tests wait for a child, a timer or a disk. One BLAS thread each, or they
-# wait for one another. Each takes its share of the tests, in order, so that tests which need the same compiled kernels
-# meet in one process. A process that has finished takes tests over from the others.
+# Two test processes on two cores (with three, each takes more processor time than is won): one BLAS thread each, or they
+# wait for one another. Each takes half of the tests, in order, so that tests which need the same compiled kernels meet
+# in one process. A process that has finished takes tests over from the other.
 test: $(VENV)/.installed-dev
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n $(PROCESSES) --dist worksteal
 
