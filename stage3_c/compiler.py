@@ -156,8 +156,8 @@ def _processor_options(compiler: Compiler) -> list[tuple[str, ...]]:
 def flags(compiler: Compiler) -> tuple[str, ...]:
     """All options that the sources are compiled with. Raises ValueError for a bad GROUNDUP_SANITIZE."""
     sanitizers = _sanitizers()
-    if sanitizers:
-        speed: tuple[str, ...] = ("-O1", "-g", "-fno-omit-frame-pointer", *_sanitize(sanitizers))
+    if sanitizers:  # -Og: with more, gcc takes half a minute for the unrolled tiles of the product
+        speed: tuple[str, ...] = ("-Og", "-g", "-fno-omit-frame-pointer", *_sanitize(sanitizers))
     else:
         speed = ("-O3",)
     # Contraction is fused multiply-add, one rounding in place of two, which -std=c11 alone would forbid; nothing here

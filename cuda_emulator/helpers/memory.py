@@ -1,6 +1,6 @@
 """Functions of generated code for a thread's memory, masks and barriers.
 
-array_from(stack_array(64, np.float32), (8, 8))           a local array that the compiler can keep in registers
+array_from(stack_array(64, np.float32), (8, 8))         a local array that the compiler can keep in registers
 anyone(mask)                                            whether the mask names a thread
 barrier(here, alive, status, site, block)               checks that all living threads have reached the barrier
 """
