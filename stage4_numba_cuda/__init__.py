@@ -7,6 +7,7 @@ Beside the rooms that every floor has:
     trial                        one kernel before all others, on a GPU
     kernel_cache, kernel_fingerprint
                                  compiled kernels kept on disk on a GPU, and the name of each
+    copies                       Python's copy and pickle for a GPU's arrays
     launch, tile_choice          how many blocks of how many threads; which of the products' tiles
     geometry, convolution_passes the sizes of a convolution and its tables; its launches, without checks
     dense_passes                 a dense layer's launches, without checks

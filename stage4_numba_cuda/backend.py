@@ -17,10 +17,12 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from . import kernel_cache
+from . import copies, kernel_cache
 
 VARIABLE = "GROUNDUP_CUDA"
 NAMES = ("gpu", "emulator", "simulator")
+
+WARNINGS = "NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS"
 
 COMPILER = "compiler"
 """A fourth, for `groundup check --compile` alone: numba-cuda without a device, which compiles kernels and runs none."""
@@ -155,7 +157,19 @@ def _first_line(error: Any) -> str:
     return lines[0].rstrip(".") if lines else type(error).__name__
 
 
+def prepare_gpu(cuda: Any) -> None:
+    """What numba-cuda needs before the first kernel: a cache on disk, arrays that can be copied, and no warning for
+    each grid of fewer than 128 blocks. Such a grid is right for a small network, and the user could not change it.
+
+    NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS=1 brings the warnings back.
+    """
+    kernel_cache.install(cuda)
+    copies.install(cuda.cudadrv.devicearray.DeviceNDArray, cuda.to_device)
+    if WARNINGS not in os.environ:
+        cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+
 BACKEND = choose(os.environ.get(VARIABLE) or None)
 cuda = BACKEND.cuda
 if BACKEND.name == "gpu":
-    kernel_cache.install(cuda)
+    prepare_gpu(cuda)

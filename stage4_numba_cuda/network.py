@@ -78,6 +78,10 @@ class Network:
         """The argument of __new__ when Python copies or unpickles a network."""
         return (self.layer_sizes,)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes memory and graphs of its own: the kept steps are functions of the original's."""
+        return self.__dict__ | {"_buffers": None, "_checked": [], "ready": ReadySteps()}
+
     def __init__(
         self,
         layer_sizes: Sequence[int] | Architecture,

@@ -46,6 +46,11 @@ class OptimizerState:
         self._sent: dict[np.dtype, Mapping[str, float]] = {}
         """And the numbers that were last sent, by name."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy has memory of its own: a copied view would no longer be a part of the copied whole, nor a copied
+        vector in memory that the system may not move."""
+        return self.__dict__ | {"_together": {}, "_numbers": {}, "_sent": {}}
+
     def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:
         """Check everything, make the buffers on the first step, count the step. Returns the gradients, contiguous."""
         _check_same_shapes("gradients", gradients, parameters)

@@ -1,6 +1,7 @@
 """stage4_numba_cuda.backend: which device is chosen and why, what is said where it cannot be had, and that the kernels
 run in Numba's simulator too."""
 
+import copyreg
 import os
 import subprocess
 import sys
@@ -55,6 +56,26 @@ def test_a_gpu_is_taken_where_numba_cuda_finds_one(install: Any) -> None:
 
 def test_a_device_name_may_be_text_as_well_as_bytes() -> None:
     assert backend.device_name(fake_cuda(name="NVIDIA H100 80GB HBM3")).startswith("NVIDIA H100 80GB HBM3, compute")
+
+
+@pytest.mark.parametrize(("asked", "left"), [(None, 0), ("1", 1)], ids=["not asked for", "asked for"])
+def test_a_small_grid_gets_no_warning_on_a_gpu_unless_it_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, asked: str | None, left: int
+) -> None:
+    class Array:
+        """Stands for numba-cuda's array."""
+
+    monkeypatch.delenv(backend.WARNINGS, raising=False)
+    if asked is not None:
+        monkeypatch.setenv(backend.WARNINGS, asked)
+    monkeypatch.setattr(copyreg, "dispatch_table", dict(copyreg.dispatch_table))
+    cuda = fake_cuda()
+    cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS = 1
+    cuda.jit, cuda.to_device = lambda function: function, lambda values: values
+    cuda.cudadrv = SimpleNamespace(devicearray=SimpleNamespace(DeviceNDArray=Array))
+    backend.prepare_gpu(cuda)
+    assert left == cuda.config.CUDA_LOW_OCCUPANCY_WARNINGS
+    assert hasattr(cuda.jit, "__wrapped__")  # kernels are kept on disk
 
 
 WITHOUT = {

@@ -3,6 +3,7 @@
 What all stages share is tested in test_optimizers.
 """
 
+import copy
 import re
 from typing import Any
 
@@ -121,6 +122,26 @@ def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
     optimizer.step(parameters, device(1, "float64"))
     after = optimizer._state.memory(parameters)
     assert [address(buffer) for buffers in after.values() for buffer in buffers] == places
+
+
+def test_a_copied_optimizer_goes_on_in_memory_of_its_own() -> None:
+    ended = []
+    for copied in (False, True):
+        optimizer = optimizers.Adam(0.1)
+        state = optimizer._state
+        parameters = [asarray(np.ones(shape)) for shape in ((2, 3), (3,))]
+        for flat in state.together(parameters):  # a step of a network whose parameters lie side by side
+            flat.copy_to_device(np.full(flat.shape, 2, flat.dtype))
+        sent = state.device_numbers(optimizer.numbers(), "float32")
+        if copied:
+            other = copy.deepcopy(optimizer)
+            state = other._state
+            assert state.device_numbers(other.numbers(), "float32") is not sent
+        for flat in state.together(parameters):
+            flat.copy_to_device(flat.copy_to_host() + 1)
+        ended.append([to_host(array).tolist() for arrays in state.buffers.values() for array in arrays])
+        assert all((to_host(array) == 2 + (not copied)).all() for array in optimizer._state.buffers["first_moment"])
+    assert ended[0] == ended[1]
 
 
 def test_a_state_of_another_dtype_becomes_the_parameters_own() -> None:

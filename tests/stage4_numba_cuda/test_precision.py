@@ -202,7 +202,8 @@ def test_a_gpu_takes_tensor_cores_where_their_tiles_are_enough_to_keep_it_busy(m
         out = SimpleNamespace(shape=(rows, columns))
         return dense_passes._pays(chosen, out, inner, tile_choice.FUSED)
 
-    assert taken(1, 1, 1)  # the emulator
+    monkeypatch.setattr(dense_passes, "BACKEND", SimpleNamespace(name="emulator"))
+    assert taken(1, 1, 1)
     monkeypatch.setattr(dense_passes, "BACKEND", SimpleNamespace(name="gpu"))
     monkeypatch.setattr(tile_choice, "multiprocessors", lambda: 132)
     assert not taken(64, 256, 3200)  # two blocks

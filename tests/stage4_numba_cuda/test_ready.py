@@ -4,6 +4,7 @@ Graphs are played by test_graphs' recorder, on the emulator's streams."""
 
 from __future__ import annotations
 
+import copy
 import gc
 import weakref
 from collections import Counter
@@ -81,6 +82,19 @@ def test_a_step_made_ready_anew_goes_on_with_its_graph(recorder: Recorder) -> No
         expected = network.loss(rows, y)
         assert network.train_step(rows, y, optimizer) == pytest.approx(expected, rel=1e-12)
     assert recorder.captured == 1
+
+
+def test_a_copied_network_takes_its_own_steps_and_not_those_of_the_original(recorder: Recorder) -> None:
+    network, x, y = warm(STAGE.optimizers.SGD(0.1))
+    copied, before = copy.deepcopy(network), [p.copy_to_host() for p in network.parameters]
+    mine = STAGE.optimizers.SGD(0.1)
+    losses = [copied.train_step(x, y, mine) for _ in range(3)]
+    for p, b in zip(network.parameters, before, strict=True):
+        np.testing.assert_array_equal(p.copy_to_host(), b)
+    theirs = STAGE.optimizers.SGD(0.1)
+    assert [network.train_step(x, y, theirs) for _ in range(3)] == losses
+    for p, q in zip(network.parameters, copied.parameters, strict=True):
+        np.testing.assert_array_equal(p.copy_to_host(), q.copy_to_host())
 
 
 def test_graphs_go_with_the_pinned_memory_that_they_copy_from(

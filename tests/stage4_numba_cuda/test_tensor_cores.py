@@ -217,6 +217,9 @@ def test_derived_tolerance_knows_small_numbers(precision: str, size: float) -> N
 COPIES = 2
 """Of a thread of `pipe`, on their way at the same time."""
 
+KEPT, NOTES = COPIES + 1, fragments.NOTES
+"""The shape of a thread's notes about them: numba-cuda wants plain names in a shape."""
+
 
 def pipe(waits: bool = True, meets: bool = True, leaves: bool = True) -> Any:
     """A kernel (source, out) of 32 threads that copies rows of 128 numbers through two rows of shared memory, a row
@@ -226,7 +229,7 @@ def pipe(waits: bool = True, meets: bool = True, leaves: bool = True) -> Any:
     @cuda.jit
     def kernel(source, out):  # type: ignore[no-untyped-def]
         tile = cuda.shared.array((2, 128), np.int32, alignment=16)
-        flight = cuda.local.array((COPIES + 1, fragments.NOTES), np.int32)
+        flight = cuda.local.array((KEPT, NOTES), np.int32)
         lane = np.int32(cuda.threadIdx.x)
         column = np.int32(lane * 4)
         ptx.nothing_on_its_way(flight)
