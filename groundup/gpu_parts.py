@@ -64,7 +64,16 @@ FOUND = 86
 """The exit code that compute-sanitizer is asked for where it finds something."""
 
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*")
-TESTS = ("tests", "-k", "stage4 or compiling", "-m", "not slow and not wide")
+TESTS = (
+    *("tests/stage4_numba_cuda", "tests/floors", "tests/shared/checks", "tests/shared/training"),
+    *("tests/shared/bench/kinds", "tests/shared/bench/on_gpu"),
+    *("-k", "stage4 or stage_4 or on_gpu", "-m", "not wide"),
+)
+"""What runs stage 4's kernels. Many of them are marked slow, because they are slow where kernels are emulated."""
+
+REHEARSED = ("tests/stage4_numba_cuda/test_arrays.py",)
+"""In a rehearsal on the emulator, which `make test` runs them on."""
+
 MOST_WORKERS = 8
 """Each has a context on the device of its own, of about half a gigabyte."""
 
@@ -263,8 +272,13 @@ def sanitizer(part: Part) -> None:
     part.finish("failed" if wrong else "ok", "; ".join(wrong))
 
 
-def suite(part: Part, tests: Sequence[str] = TESTS) -> None:
-    """How many tests passed, failed and were skipped; the names of the failed ones, and the reasons of the skips."""
+def suite(part: Part, tests: Sequence[str] | None = None) -> None:
+    """How many tests passed, failed and were skipped; the names of the failed ones, and the reasons of the skips.
+
+    tests: arguments of pytest; None: TESTS, in a rehearsal REHEARSED
+    """
+    if tests is None:
+        tests = REHEARSED if part.plan.tiny else TESTS
     missing = [name for name in ("pytest",) if importlib.util.find_spec(name) is None]
     missing += [] if (processes.ROOT / "tests").is_dir() else ["the folder tests of a checkout"]
     if missing:

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.checks.rungs import RungCheck
 from shared.checks.tolerance import compare, failed
+from shared.machine import processes
 from shared.machine.processes import Finished
 from tests.wide import wide
 
@@ -284,6 +286,19 @@ def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Pat
     assert row["failures"] == ["test_three::test_wrong"]
     assert list(row["skips"].values()) == [1]
     assert any("assert 1 == 2" in line for line in row["output"])
+
+
+def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:
+    begin = gpu_parts.TESTS.index("-k")
+    folders, options = gpu_parts.TESTS[:begin], gpu_parts.TESTS[begin:]
+    assert all((processes.ROOT / place).exists() for place in (*folders, *gpu_parts.REHEARSED))
+    files = ["tests/stage4_numba_cuda/test_gather.py", "tests/floors/test_pooling.py"]
+    assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files, *options]
+    collected = processes.run(command, 100, folder=processes.ROOT).output
+    assert "test_gather.py::" in collected
+    assert "test_pooling.py::" in collected
+    assert "[stage2_numpy" not in collected
 
 
 def test_a_file_of_tests_that_needs_a_missing_package_is_skipped_and_one_that_is_broken_is_not(tmp_path: Path) -> None:

@@ -238,15 +238,15 @@ def _contenders(
 
 def _rungs(stage: Stage, case: Case) -> dict[str, Callable[..., float]]:
     """The stage's ways to take the step; of a known network on a GPU the two that launch what was planned once, and the
-    last of them with TF32 on."""
+    last of them with TF32 on, which rounds float32."""
     if not case.model:
         return getattr(stage.network, "STEP_LADDER", None) or {"": _train_step}
     if not gpu.on_gpu(stage):
         return {"": _train_step}
     ladder = load_part(stage.name, "layered").LAYERED_STEP_LADDER
     rungs = {rung: ladder[rung] for rung in MODEL_RUNGS_ON_GPU}
-    last = MODEL_RUNGS_ON_GPU[-1]
-    return rungs | ({f"{last} {gpu.TF32}": ladder[last]} if gpu.has_tf32(stage) else {})
+    last, rounds = MODEL_RUNGS_ON_GPU[-1], case.dtype == "float32" and gpu.has_tf32(stage)
+    return rungs | ({f"{last} {gpu.TF32}": ladder[last]} if rounds else {})
 
 
 def _train_step(network: Any, *arguments: Any) -> float:

@@ -10,6 +10,7 @@ from shared.architectures import NAMED, named
 from shared.bench.kinds import inference, steps
 from shared.bench.kinds.convolutions import Form, convolution_rows, forms_of
 from shared.bench.measuring.turns import Effort
+from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
 from shared.bench.running.plan import MODEL_PARTS, QUICK_CONVOLUTION, Plan, jobs
 from shared.bench.running.predict import QUESTIONS
@@ -77,6 +78,18 @@ def test_the_work_of_a_step_is_three_times_the_forward_pass_but_for_the_first_la
     first = next(form for form in forms_of([model], batch=1)).flops
     assert case.flops == 7 * (6 * named(model).multiply_adds - first)
     assert (case.name, list(case.layer_sizes), case.bytes) == (f"{model}, batch 7", [784, 10], 0)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [("float32", ["fused", "graph", "graph TF32"]), ("float64", ["fused", "graph"])]
+)
+def test_a_gpu_rounds_the_steps_in_float32_only(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, expected: list[str]
+) -> None:
+    monkeypatch.setattr(gpu, "on_gpu", lambda stage: True)
+    monkeypatch.setattr(gpu, "has_tf32", lambda stage: True)
+    case = steps.model_cases("lenet5", [2])[0]._replace(dtype=dtype)
+    assert list(steps._rungs(contract.load_stage("4"), case)) == expected
 
 
 def test_a_step_of_a_known_network_is_timed_beside_stage_2_where_the_losses_agree() -> None:

@@ -8,7 +8,7 @@ import pytest
 from shared import contract
 from shared.bench.kinds.steps import LEARNING_RATE, Case, expected_losses, start_parameters
 from shared.bench.measuring.turns import Effort
-from shared.bench.on_gpu import resident_steps
+from shared.bench.on_gpu import gpu, resident_steps
 from shared.bench.peers import pytorch_device
 
 CASE = Case((12, 8, 4), 8, "float64")
@@ -17,7 +17,8 @@ QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
 
 def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none() -> None:
     stages = [contract.load_stage("2"), contract.load_stage("4")]
-    (row,) = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
+    row, *below = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
+    assert [each.variant for each in below] == ["resident, graph"] * gpu.on_gpu(stages[1])
     assert (row.stage, row.variant, row.name, row.skipped) == (stages[1].name, "resident", "12-8-4, batch 8", None)
     assert row.measurement is not None
     assert row.measurement.calls % 4 == 0  # four steps in a call, and the time of one
@@ -31,10 +32,12 @@ def test_a_call_takes_the_steps_that_a_stage_takes_between_two_readings() -> Non
 
 def test_a_contender_with_other_losses_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resident_steps, "expected_losses", lambda layer_sizes, batches: [7.0])
-    (row,) = resident_steps.resident_rows([contract.load_stage("4")], cases=[CASE], effort=QUICK, steps=4)
-    assert row.measurement is None
-    assert row.skipped is not None
-    assert row.skipped.endswith("but stage 2 in float64 has 7; not timed")
+    rows = list(resident_steps.resident_rows([contract.load_stage("4")], cases=[CASE], effort=QUICK, steps=4))
+    assert rows
+    for row in rows:
+        assert row.measurement is None
+        assert row.skipped is not None
+        assert row.skipped.endswith("but stage 2 in float64 has 7; not timed")
 
 
 def test_pytorchs_steps_have_stage_2s_losses() -> None:
