@@ -1,8 +1,8 @@
-"""What this floor computes with: a matrix is a list of rows, a row is a list of floats.
+"""The data of this floor: a matrix is a list of rows, a row is a list of floats.
 
 A batch of two samples with three features is [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]. A batch of images is a list of
 images; an image is a list of channels, and each channel is a matrix. There is no array type to learn, and
-everything that happens to a number happens in a line you can read. Python floats are 64-bit, so this floor is also
+every operation on a number is a line that you can read. Python floats are 64-bit, so this floor is also
 the most exact one: the others are checked against it.
 """
 

@@ -6,7 +6,7 @@
 
 All compute out[n][o][r][s] = bias[o] + the sum over c, i, j of
 weights[o][c][i][j] * padded[n][c][r * stride + i][s * stride + j]. This is cross-correlation, which PyTorch and
-everybody in the field call convolution: the kernel is not flipped.
+all other frameworks call convolution: the kernel is not flipped.
 
 Shapes: x is (N, C, H, W), weights (O, C, kh, kw), bias (O,), the result (N, O, H', W') with
 H' = (H + 2 padding - kh) // stride + 1. `stride` and `padding` are a whole number or a pair (rows, columns).

@@ -5,8 +5,8 @@
     transpose_once      b's columns are gathered first: no look-up in the inner loop
     multiply_in_c       the inner loop moves into the interpreter's C: math.sumprod (3.12+) or sum(map(mul, ...))
 
-Every rung computes c[i][j] = sum over k of a[i][k] * b[k][j]. What a rung saves is never arithmetic,
-which is the same for all, but the interpreter's work around it. `groundup bench` measures them.
+Every rung computes c[i][j] = sum over k of a[i][k] * b[k][j]. The arithmetic is the same on all rungs;
+a rung saves only the interpreter's work around it. `groundup bench` measures them.
 
 Shapes: a is (M, K), b is (K, N), the result is (M, N).
 """

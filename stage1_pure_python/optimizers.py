@@ -5,8 +5,8 @@
     Adam       momentum and RMSProp together, both corrected for having started at zero
 
 Weight decay adds weight_decay * p to the gradient first (the L2 form, as in torch.optim). All three
-follow torch.optim's definitions. An optimizer belongs to one network: it remembers a buffer for each
-parameter. `learning_rate` may be set between steps; that is how schedules work.
+follow torch.optim's definitions. An optimizer belongs to one network: it keeps a buffer for each
+parameter. `learning_rate` may be set between steps; schedules use this.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The second floor: the same network on NumPy arrays, a whole batch in one call.
 
-Besides the rooms:
+Besides the rooms (the files that every floor has):
 layered    a network of any architecture: convolutions, pooling, batch normalisation, residual blocks
 parts      its layers without weights
 columns    where the windows of a convolution lie, and their copies as the columns of a matrix

@@ -1,11 +1,11 @@
-"""What a layer does after y = xW + b: the bend that makes a stack of layers more than one layer.
+"""Activations: functions of y = xW + b that are no straight lines. Without them a stack of layers equals one layer.
 
-Every function stands beside its derivative. z is what came in, (batch, features); output is what the
-forward pass returned; grad_output is dL/doutput, the same shape as output. Each backward returns
+Every function stands beside its derivative. z is the input, (batch, features); output is the result of
+the forward pass; grad_output is dL/doutput, the same shape as output. Each backward returns
 dL/dz. Comparisons are written so that NaN fails them and passes on, as it does in PyTorch.
 
-All take `out=`, the array to write into (not one of the inputs), and `scratch=`, memory for what is
-needed on the way; both may be left out.
+All take `out=`, the array to write into (not one of the inputs), and `scratch=`, memory for
+temporary arrays; both may be left out.
 """
 
 import numpy as np

@@ -1,6 +1,6 @@
-"""What this floor computes with: numpy.ndarray, float32 or float64, and buffers that are used again.
+"""The data of this floor: numpy.ndarray, float32 or float64, and buffers that are used again.
 
-NumPy makes a new array for every result unless it is told where to put it. In a training step, which
+NumPy makes a new array for every result unless it is given one to write into. In a training step, which
 does the same on every batch, that is wasted work: `Scratch` hands out the same memory each time, and
 every function on this floor takes `out=`.
 """

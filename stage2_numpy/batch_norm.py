@@ -3,9 +3,9 @@
     y = gamma * normalised + beta,  normalised = (x - mean) / sqrt(variance + epsilon)
 
 with one gamma and one beta for each channel. While training, mean and variance are those of the batch, over N, H and W
-(over N for rows of features), and running averages of them are kept. In use, these averages are taken, so that the
-answer for an image does not depend on the other images of its batch. The variance that normalises divides by the
-count n of the values, the one that is tracked by n - 1, as in PyTorch.
+(over N for rows of features), and running averages of them are kept. After training, these averages are used, so
+that the answer for an image does not depend on the other images of its batch. The variance that normalises divides by
+the count n of the values; the running variance divides by n - 1, as in PyTorch.
 
 Inside, an array of any of the two shapes is (N, C, L): L = H W numbers, or 1.
 """

@@ -1,7 +1,7 @@
 """Where the windows of a convolution lie, and their copies as the columns of a matrix.
 
 A column holds the kh kw C numbers that one window meets. The columns of a whole batch are kh kw times as large as the
-batch, so they are made for a piece of it at a time: what is made is then still in the cache when it is multiplied.
+batch, so they are made for a piece of the batch at a time. Then they are still in the cache when they are multiplied.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""How wrong the network is, as one number, and the slope of that number.
+"""Losses: the error of the network as one number, and the gradient of that number.
 
 Every loss stands beside its gradient with respect to its first argument, which is where
 backpropagation starts. Losses that work on logits (the network's raw outputs) include the softmax or
-the sigmoid, because together they can be written without a logarithm of something that has rounded to 0.
+the sigmoid, because together they can be written without a logarithm of a number that has rounded to 0.
 
 The values are added up in float64 whatever the dtype, so that a float32 loss does not depend on the batch size.
 `out=` and `scratch=` are as in activations.py.

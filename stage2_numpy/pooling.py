@@ -5,7 +5,7 @@ less. x is (N, C, H, W), the result (N, C, H', W') with H' = (H - rows of the wi
 not fit is dropped. `size` and `stride` are a whole number or a pair (rows, columns); stride None means the size, so
 that the windows lie side by side.
 
-All take `out=`, the array to write into, and `scratch=`, memory for what is needed on the way; both may be left out.
+All take `out=`, the array to write into, and `scratch=`, memory for temporary arrays; both may be left out.
 """
 
 from itertools import product

@@ -1,8 +1,8 @@
-"""What this floor computes with: numpy.ndarray, float32 or float64, used as memory and for nothing else.
+"""The data of this floor: numpy.ndarray, float32 or float64, used only as memory.
 
-C sees an address and believes what it is told about the memory there. So everything that goes in is brought to one
-form first: C-contiguous (row after row, no gaps), aligned, in the machine's byte order. Inputs that are not are
-copied into that form; an `out` that is not is refused, because the result must land where the caller will look.
+C gets an address and cannot check the memory there. So every array is brought to one form first: C-contiguous (row
+after row, no gaps), aligned, in the machine's byte order. Inputs in another form are copied into this form; an `out`
+in another form is refused, because the result must be in the caller's own array.
 
 New arrays start on a multiple of 64 bytes, which is a cache line and the widest SIMD register.
 """

@@ -1,9 +1,9 @@
 """The memory of a training step, and the structs that tell C where it is.
 
-A step needs the same memory every time: each layer's output, and the slope of the loss there. It is made once for the
-largest batch seen, and a smaller batch uses the beginning of it. Where it lies, and where the weights lie, is written
-into structs that groundup.h declares too. Writing them takes longer than a small step does, so they are kept for as
-long as the arrays they speak of are the same.
+A step needs the same memory every time: each layer's output, and the gradient of the loss with respect to it. It is
+allocated once for the largest batch so far, and a smaller batch uses the beginning of it. The addresses of this memory
+and of the weights are written into structs that groundup.h declares, too. Writing the structs takes longer than a
+small step, so they are kept as long as the arrays stay the same.
 """
 
 import ctypes

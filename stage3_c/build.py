@@ -2,12 +2,12 @@
 
 The library's folder in the user's cache is named by a hash of everything that decides what the compiler makes: the
 sources, the compiler, its options and the processor. Edit a .c file, run again, and the hash differs: it is built anew.
-What each source is compiled to, an object file, is kept the same way, under a hash of that source and the headers: so
+The object file of each source is kept in the same way, under a hash of that source and the headers. So
 after an edit of one .c file only that one is compiled, and the rest is linked to it.
 
-Nobody ever sees half a library. It is built in a folder of another name and renamed into place, complete, last; a
-build that is killed leaves only that other folder, which the next one clears away. A lock lets one process build at
-a time, so the second of two that start at once finds the first one's work.
+A half-written library is never loaded. The library is built in a folder with another name, which is renamed when it is
+complete; a build that is killed leaves only that other folder, which the next build removes. A lock lets one process
+build at a time, so the second of two that start at once finds the first one's work.
 """
 
 from __future__ import annotations

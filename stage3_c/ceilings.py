@@ -1,4 +1,4 @@
-"""Two loops in C that measure what this machine can do at most; benchmarks set the network's speeds beside them.
+"""Two loops in C that measure the highest speeds of this machine; benchmarks compare the network's speeds with them.
 
     peak     multiply-adds on numbers that stay in registers    no product on one core is faster (csrc/peak.c)
     triad    out = b + scale * c                                nothing moves numbers faster (csrc/triad.c)

@@ -1,4 +1,4 @@
-"""Which C compiler is here, and which of its options make it use all of this machine's processor.
+"""Finds a C compiler, and the options with which it uses all instructions of this machine's processor.
 
 A program called cc may be missing, be a stub, lack the headers of the C library, or not know -march=native. So each
 candidate is asked its version and then given a small program to compile and link, with the very options that the

@@ -11,7 +11,7 @@
                 for many channels, or direct; a register holds           fill the registers, too
                 neighbouring channels of an image, or several images
 
-Each rung is a C function in csrc/convolution*.c, where the reasons are. Here the shapes are checked.
+Each rung is a C function in csrc/convolution*.c, whose comments give the reasons. This file checks the shapes.
 
 All compute out[n, o, r, s] = bias[o] + sum over c, i, j of weights[o, c, i, j] * padded[n, c, r * stride + i,
 s * stride + j]: cross-correlation, which is what PyTorch calls convolution. The kernel is not flipped.

@@ -1,6 +1,6 @@
-"""One process at a time: a lock on a file, which the operating system takes back when its holder dies.
+"""One process at a time: a lock on a file, which the operating system releases when the process that holds it ends.
 
-A lock that is only a file's existence outlives a holder that is killed, and then nobody ever builds again.
+If the lock were only a file that exists, it would stay after its process was killed, and no process could build again.
 """
 
 from __future__ import annotations

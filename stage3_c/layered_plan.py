@@ -3,8 +3,8 @@
 `planned` turns the layers into operations: a residual block becomes a fork and a join, an activation joins the
 operation before it, and a ReLU before a maximum moves behind it, where four times fewer numbers are left (the result is
 the same, because ReLU never changes which number is the largest of those above 0). `Plan` gives every operation its
-memory. Outputs are kept until the way back has used them; the slopes need only a few arrays, because an operation's
-slope is done with as soon as the operation before it has its own.
+memory. Outputs are kept until the backward pass has used them. The gradients of the outputs need only a few arrays,
+because each of them is free again as soon as the gradient of the operation before it is computed.
 """
 
 import ctypes

@@ -1,8 +1,8 @@
-"""The only door to the C: every function's types in one table, the library's one copy, and its pool of threads.
+"""All calls of C functions go through this file: every function's types in one table, the library, its pool of threads.
 
-C takes an address on trust: a float64 array where float32 is meant, or a view with gaps in it, is read as garbage
-or past its end. So the table below says what every function takes, and the types it names look at each array at
-the moment it crosses. What the shapes must be, only the rooms know; they check before they call.
+C cannot check an address: if it gets a float64 array in place of float32, or a view with gaps, it reads wrong numbers
+or memory past the end. So the table below has the types of every function's arguments, and these types check each
+array at every call. The modules that call the functions (matmul.py and so on) check the shapes before.
 
 The library is built and loaded by the first call that needs it. ctypes.CDLL releases the GIL while C runs.
 """

@@ -7,8 +7,8 @@
     packed     blocks copied into panels, a tile of c kept in registers     one load feeds many multiply-adds
     threads    packed, c cut into one rectangle for each core               as many times faster as there are cores
 
-Each rung is a C function of the same name in csrc/matmul_*.c, where the reasons are. Here the shapes are checked, and
-`out=` is where the result is written.
+Each rung is a C function of the same name in csrc/matmul_*.c, whose comments give the reasons. This file checks the
+shapes. `out=` is the array to write the result into.
 
 Shapes: a is (M, K), b is (K, N), the result is (M, N).
 """

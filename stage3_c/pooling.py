@@ -1,4 +1,4 @@
-"""Pooling in C: a window walks over each plane and leaves the largest number, or the mean, of what it sees.
+"""Pooling in C: a window moves over each plane, and the result is the largest number, or the mean, of each window.
 
 Every function stands beside its backward. csrc/pooling.c has the loops, and one without jumps for windows of 2 x 2.
 

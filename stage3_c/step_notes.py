@@ -1,7 +1,8 @@
 """When each operation of a training step ended, although the step is a single call into C.
 
-The step notes the clock at its beginning and after every operation (`pool_note` in csrc/pool.c), as long as somebody
-listens; else a note is a comparison. `operations` says what lies between two notes, in their order.
+The step reads the clock at its beginning and after every operation (`pool_note` in csrc/pool.c) while `groundup
+profile` runs; otherwise `pool_note` is only a comparison. `operations` names the operations between two readings, in
+order.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     op_by_op   a call for every operation, as on stage 2     the same loops in C
     fused      bias and activation join the product, the     outputs are written once and not read again;
                loss its gradient                             the loss's exponentials are computed once
-    one_call   everything in a single call                   what Python does between two calls is gone
+    one_call   everything in a single call                   no work of Python between two calls
 
 All three work in the network's buffers, so that only the calls differ. Each takes (network, x, y, optimizer, masks)
 and returns the loss before the step. With optimizer=None nothing moves: the gradients are left in the layers.

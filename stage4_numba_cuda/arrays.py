@@ -1,8 +1,8 @@
-"""What this floor computes with: arrays in the memory of the device, float32 or float64, row after row.
+"""The data of this floor: arrays in the memory of the device, float32 or float64, row after row.
 
-A kernel sees an address and a shape, and believes both. So everything is brought to one form before a launch: on the
-device, C-contiguous, of the dtype that the kernel is compiled for. What comes from the host is copied over; what is on
-the device already stays where it is. On the emulator "the device" is memory of the same process.
+A kernel gets an address and a shape, and checks neither. So every array is brought to one form before a launch: on the
+device, C-contiguous, of the dtype that the kernel is compiled for. Arrays of the host are copied to the device; arrays
+that are on the device already stay there. On the emulator "the device" is memory of the same process.
 """
 
 from __future__ import annotations

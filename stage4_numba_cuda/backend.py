@@ -1,11 +1,11 @@
 """Which device runs the kernels: an NVIDIA GPU, the emulator on the CPU, or Numba's simulator. Chosen once, at import.
 
     gpu          numba-cuda, on a real device
-    emulator     the same kernels compiled for the CPU, everywhere (emulator/)
+    emulator     the same kernels compiled for the CPU, on every machine (cuda_emulator/)
     simulator    Numba's own, about 25,000 multiply-adds a second: to step through a kernel with a debugger
 
 GROUNDUP_CUDA names one of them; without it, a GPU is taken where numba-cuda finds one, and the emulator elsewhere.
-Kernels and rooms import `cuda` from here and nowhere else, so that one source runs on all three.
+Kernels, and the files that launch them, import `cuda` only from this file, so that one source runs on all three.
 """
 
 from __future__ import annotations

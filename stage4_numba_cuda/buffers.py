@@ -1,4 +1,4 @@
-"""The memory of a training step: what the kernels of a step hand on to each other, made once and kept.
+"""The memory of a training step: the arrays that the kernels of a step write for each other, allocated once and kept.
 
     output, dropped, grad    for each layer (rows, out_features): the activation's output, the same after dropout, and
                              the slope of the loss at xW + b

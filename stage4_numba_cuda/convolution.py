@@ -7,13 +7,14 @@
                                                                        is written kh kw times
     winograd2           F(2x2, 3x3); else im2col                       16 multiplications in place of 36, which round
                                                                        more
-    implicit_tile       the product, and the columns exist as tiles    nothing is written that is read only once again
-                        in shared memory only
+    implicit_tile       the same product; the columns exist only as    the columns are not written to memory
+                        tiles in shared memory
     implicit_blocked    4 x 4 numbers a thread                         8 numbers of shared memory serve 16 products
-    fitted              the one of both that the device runs faster    registers are a GPU's
+    fitted              implicit_blocked on a GPU, implicit_tile on    the registers pay on a GPU only
+                        the CPU
 
 All compute out[n, o, r, s] = bias[o] + the sum over c, i, j of weights[o, c, i, j] *
-padded[n, c, r * stride + i, s * stride + j]. This is cross-correlation, which PyTorch and everybody in the field call
+padded[n, c, r * stride + i, s * stride + j]. This is cross-correlation, which PyTorch and all other frameworks call
 convolution: the kernel is not flipped.
 
 Shapes: x is (N, C, H, W), weights (O, C, kh, kw), bias (O,), the result (N, O, H', W') with

@@ -1,7 +1,7 @@
-"""Dropout masks, made where they are needed. What dropout is, and why it counts instead of drawing: shared/dropout.py.
+"""Dropout masks, made on the device. shared/dropout.py explains dropout, and why numbers come from a counter.
 
-The masks are the same bits as on every other floor. One rounding could spoil that, 1 / (1 - rate), so it happens on
-the host, once.
+The masks are the same bits as on every other floor. Only the rounding of 1 / (1 - rate) could differ between devices,
+so the host computes this number once.
 """
 
 from __future__ import annotations

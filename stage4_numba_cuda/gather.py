@@ -1,8 +1,8 @@
 """Launches of the kernels that pick a mini-batch on the device; what each does is said in kernels/gather.py.
 
 All four: order (any,) int32 on the device, one index into the data for each sample of the epoch; position (1,) int64 on
-the device, where in `order` the batch begins. The batch has as many rows as the array that is written. What the indices
-say is not checked: they are on the device, and looking at them would cost more than the gathering.
+the device, where in `order` the batch begins. The batch has as many rows as the array that is written. The values
+of the indices are not checked: they are on the device, and a check would take longer than the gathering.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How many blocks of how many threads: the arithmetic of every launch, in one place.
+"""The number of blocks, and of threads in a block, for every launch.
 
 elementwise     one thread for each number, at most MOST_BLOCKS blocks; the kernel's loop takes care of the rest
 warp_per_row    one warp for each row

@@ -1,8 +1,8 @@
 """A step of any architecture from a CUDA graph: the launches of a plan and the optimizer's, captured and replayed.
 
-A graph repeats addresses and numbers for ever. So x, y and the masks are sent to where the plan looks for them, and
-what an optimizer multiplies with lies on the device, where ready.py keeps it up to date. graphs.py has the calls of the
-driver.
+Every replay of a graph has the same addresses and numbers. So x, y and the masks are copied to the addresses of the
+plan, and the factors of an optimizer lie on the device, where ready.py keeps them up to date. graphs.py has the calls
+of the driver.
 """
 
 from __future__ import annotations

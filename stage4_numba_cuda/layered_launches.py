@@ -1,4 +1,4 @@
-"""What a step of a plan launches: for each kind of operation the way forward beside the way back, unchecked.
+"""The launches of a plan's step: for each kind of operation forward beside backward, without checks.
 
 `step.arrays` are the arrays of layered_plan.py by name. Parameters and their gradients are those of the layers, looked
 up at every launch.

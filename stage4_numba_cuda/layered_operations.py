@@ -8,7 +8,7 @@
 An activation becomes part of the operation before it: that kernel has the number in a register. A residual block's sum
 becomes part of a batch normalisation that ends the block. A ReLU before a maximum moves behind it, where four times
 fewer numbers are left; the result is the same, because ReLU never changes which number is the largest of those above 0.
-Flatten is none: the same memory, seen in another shape.
+Flatten is no operation: it is the same memory with another shape.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The kernels of a step in their order, and where in the memory of the device each array lies.
+"""The kernels of a step in their order, and the place of each array in the memory of the device.
 
-`schedule` turns operations (layered_operations.py) into steps, on the way forward and on the way back; each step names
-the arrays that it reads and writes. An array is alive from the first step that has to do with it to the last. `placed`
-gives every array a place in one piece of memory such that no two overlap that are alive at the same time. So what a
-layer handed on is overwritten as soon as nobody will read it any more: all but a few arrays of an evaluation, and
-the slopes of a training step.
+`schedule` turns operations (layered_operations.py) into steps, forward and backward; each step names the arrays that it
+reads and writes. An array is alive from the first step that uses it to the last. `placed` gives every array a place in
+one piece of memory, so that two arrays that are alive at the same time do not overlap. So a layer's output is
+overwritten as soon as no later step reads it: most arrays of an evaluation, and the gradients of the outputs in a
+training step.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
 
 The same as resident.py for stacks of dense layers. A step picks its batch and draws its dropout masks on the device,
 into the memory of the network's plan; then come the launches of the plan and the optimizer's. With a GPU all of that is
-one CUDA graph. Where images are to be augmented, every epoch sends how far each of them is turned and shifted, and the
-kernel that picks the batch does it.
+one CUDA graph. If images are augmented, the host sends in every epoch how far each of them is rotated and shifted, and
+the kernel that picks the batch rotates and shifts them.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@
 and beside the ladder, because they round the factors first: tf32, bf16 and f16 on tensor cores, with a ladder of their
 own in tensor_cores.py.
 
-What `matmul`, `multiply` and the fused ones take: on a GPU the kernel whose busiest multiprocessor is done first, by
-tile_choice.py; the fused ones, where there is little to compute, and everything on the emulator and in the simulator:
-tiles of 32 x 32, and of 16 x 16 where the result is narrower than NARROW. A CPU runs these fastest.
+Which kernel `matmul`, `multiply` and the fused products take: on a GPU the one whose busiest multiprocessor is done
+first, by tile_choice.py. Fused products with little to compute, and all products on the emulator and in the simulator,
+take tiles of 32 x 32, or of 16 x 16 if the result is narrower than NARROW: a CPU runs these fastest.
 
 Shapes: a is (M, K), b is (K, N), the result is (M, N). float32 or float64.
 """

@@ -3,7 +3,7 @@
     x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
 
 Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
-Everything stays on the device: parameters, gradients, what the layers hand on (buffers.py), what an optimizer keeps.
+Everything stays on the device: parameters, gradients, the layers' outputs (buffers.py), the optimizer's buffers.
 `train_step` is the last rung of the step ladder in steps.py. `forward` and `gradients` return arrays that are yours.
 """
 

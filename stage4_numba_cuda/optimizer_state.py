@@ -1,4 +1,4 @@
-"""What an optimizer remembers between steps, on the device, and what is checked before a kernel may write there."""
+"""The buffers that an optimizer keeps on the device between steps, and their checks before a kernel writes there."""
 
 from __future__ import annotations
 

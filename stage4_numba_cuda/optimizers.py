@@ -5,11 +5,11 @@
     Adam       momentum and RMSProp together, both corrected for having started at zero
 
 Weight decay adds weight_decay * p to the gradient first (the L2 form, as in torch.optim). All three
-follow torch.optim's definitions. An optimizer belongs to one network: it remembers a buffer for each
-parameter. `learning_rate` may be set between steps; that is how schedules work.
+follow torch.optim's definitions. An optimizer belongs to one network: it keeps a buffer for each
+parameter. `learning_rate` may be set between steps; schedules use this.
 
-One launch for each parameter. Parameters, gradients and buffers are device arrays and never leave the device; what a
-step multiplies with is eight numbers, copied there when one of them has changed. The formulas are in
+One launch for each parameter. Parameters, gradients and buffers are device arrays and never leave the device; the
+factors of a step are eight numbers, which are copied there when one of them has changed. The formulas are in
 kernels/optimizers.py. All parameters are checked before the first one moves.
 """
 

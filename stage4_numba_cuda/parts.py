@@ -1,8 +1,9 @@
 """Parts of a network that have no weights: each is a layer of `shared.layers`, forward beside backward.
 
-A part remembers from its last `forward` what its `backward` needs. Convolution, batch normalisation and the dense layer
-are in their own rooms; layered.py puts all of them together. Everything is on the device, and every result is a new
-array: this is the way that is easy to follow. layered_plan.py has the one with memory of its own and fewer kernels.
+A part keeps from its last `forward` the arrays that its `backward` needs. Convolution, batch normalisation and the
+dense layer are in files of their own; layered.py puts all of them together. Everything is on the device, and every
+result is a new array: this is the way that is easy to follow. layered_plan.py has the one with memory of its own and
+fewer kernels.
 """
 
 from __future__ import annotations

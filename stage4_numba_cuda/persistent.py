@@ -2,7 +2,7 @@
 
     misfit      why the kernel cannot take a network's steps on this device; None where it can
     wanted      whether training runs take it
-    Plan        the launch: the grid, the kernel, and the memory that its blocks hand on to each other
+    Plan        the launch: the grid, the kernel, and the memory in which its blocks exchange numbers
 
 The blocks wait for each other, so all of them must be on the device at the same time. The driver says how many blocks
 of a kernel the device holds (its occupancy calculation, max_cooperative_grid_blocks); a network that needs more does

@@ -1,8 +1,9 @@
-"""The host's part of a replayed step: what need not be looked at again, and how numbers travel without waiting.
+"""The host's part of a replayed step: checks that are done only once, and copies that do not make the host wait.
 
 A step from a graph takes the device some tens of microseconds, and Python several times as long if it prepares each
-step as if it were the first. So what a step depends on (optimizer, its memory, parameters, gradients) is looked up once
-and kept as a `ReadyStep`; later steps compare identities. What is new in every step, x and y, is checked in every step.
+step as if it were the first. So the objects that a step needs (optimizer, its memory, parameters, gradients) are looked
+up once and kept as a `ReadyStep`; later steps only compare identities. x and y are new in every step, so every step
+checks them.
 
     x, y, masks    into pinned memory, which the system may not move; what is on the device already, into the step's own
                    arrays there, on the step's stream

@@ -1,4 +1,4 @@
-"""Many numbers to few: the sums that a training step needs, on the device.
+"""Sums of many numbers, on the device, as a training step needs them.
 
     column_sums    a bias gradient is the sum of grad_output over the batch
     total          a loss is the sum of the rows' losses

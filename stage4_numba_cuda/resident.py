@@ -1,4 +1,4 @@
-"""A training run that stays on the device: the data goes over once, and the losses come back now and then.
+"""A training run that stays on the device: the host sends the data once, and reads the losses after many steps.
 
     once             images as bytes, a quarter of what float32 would take; labels
     every epoch      the order in which the images are visited

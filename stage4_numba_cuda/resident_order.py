@@ -1,8 +1,7 @@
-"""What a run with resident data sends from the host, the order of an epoch and the optimizer's numbers, and what it
-reads: the losses.
+"""The host's part of a run with resident data: it sends an epoch's order and the optimizer's numbers, and reads losses.
 
-All of it is done for many steps at once. The device computes a small network's step in microseconds, and it would wait
-if Python did this work for each step on its own.
+It does this for many steps at once. The device computes a small network's step in microseconds, and it would wait if
+Python did this work for each step.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     op_by_op      a kernel for every operation, as on stages 2 and 3     about 18 launches for two layers
     fused         bias and activation join the product, mask and slope   every number is written once, and not read
                   the product of the way back, the loss its gradient     again only to be changed a little
-    few_kernels   three kernels for two layers (kernels/fused.py)        blocks meet where they must and nowhere else;
+    few_kernels   three kernels for two layers (kernels/fused.py)        a new kernel only where blocks need each other;
                                                                          the optimizer needs no gradient in memory
     graph         the same, captured once and replayed as a CUDA graph   the device gets one order a step, not three
     persistent    one kernel, whose blocks wait for each other inside    weights stay in shared memory between steps,

@@ -1,4 +1,4 @@
-"""Products on tensor cores: their ladder, their precisions, and the launches. matmul.py checks what it is given.
+"""Products on tensor cores: their ladder, their precisions, and the launches. matmul.py checks the arguments.
 
     mma         tiles are rounded on their way into shared memory                   matmul_5_tensor.py
     packed      operands rounded once, in memory: half the bytes, no rounding       matmul_6_operands.py, and
@@ -8,7 +8,7 @@
     square_warps
                 half as many warps, of 64 x 64 numbers each
 
-tf32 and bf16 know all of them, from compute capability 8.0 on; f16, which runs on 7.5, those from packed to swizzled.
+tf32 and bf16 have all of them, from compute capability 8.0 on; f16, which runs on 7.5, has packed to swizzled.
 """
 
 from __future__ import annotations

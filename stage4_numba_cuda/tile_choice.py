@@ -1,4 +1,4 @@
-"""Which tile a product takes: the one with which the busiest multiprocessor is done first.
+"""The choice of a product's tile: the tile with which the busiest multiprocessor finishes first.
 
 A product's blocks are handed out evenly, so the busiest multiprocessor computes ceil(blocks / multiprocessors) of them,
 one after the other or side by side, and the product takes about

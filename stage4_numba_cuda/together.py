@@ -1,8 +1,8 @@
 """Arrays side by side in one piece of memory, so that one launch goes over the numbers of all of them.
 
-An optimizer does the same to every number of every parameter. A network of thirty parameters would need thirty
-launches, most of them for a bias of a few numbers. Side by side the parameters are one vector. So are the gradients,
-and what an optimizer remembers, at the same places.
+An optimizer does the same to every number of every parameter. For thirty parameter arrays it would need thirty
+launches, most of them for a bias of a few numbers. Side by side the parameters are one vector. The gradients and the
+optimizer's buffers are such vectors, too, with the same places.
 """
 
 from __future__ import annotations

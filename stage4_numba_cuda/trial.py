@@ -1,7 +1,7 @@
 """One kernel that is compiled and launched on the GPU before any other.
 
-Libraries that do not fit each other or the driver show it at the first compilation, deep inside numba-cuda. Whoever
-trains, checks or measures is told so here, in one sentence with the command that mends it.
+If libraries do not fit each other or the driver, the first compilation fails, deep inside numba-cuda. This file
+compiles one small kernel first, and explains the failure in one sentence with the command that mends it.
 """
 
 from __future__ import annotations
