@@ -48,7 +48,7 @@ def program(arguments: Sequence[str]) -> typer.Typer:
     """
     app = typer.Typer(
         name="groundup",
-        help="One neural network built four times, each time closer to the metal, and proven equal at every step.",
+        help="One neural network built four times, each time closer to the hardware, and proven equal at every step.",
         add_completion=False,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -71,7 +71,7 @@ def groundup(
     context: typer.Context,
     version: bool = typer.Option(False, "--version", help="Print the version and stop."),
 ) -> None:
-    """One neural network built four times, each time closer to the metal, and proven equal at every step."""
+    """One neural network built four times, each time closer to the hardware, and proven equal at every step."""
     if version:
         typer.echo(f"groundup {__version__}")
     elif context.invoked_subcommand is None:

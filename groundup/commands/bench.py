@@ -33,8 +33,8 @@ def bench(
     stages: Annotated[
         str | None,
         typer.Option(
-            help="Which stages, like 1,2. Default: all that are here; what is emulated takes part in the training "
-            "curves alone, unless it is named here."
+            help="Which stages, like 1,2. Default: all that run here; an emulated stage takes part only in the "
+            "training curves, unless it is named here."
         ),
     ] = None,
     only: Annotated[str | None, typer.Option(help=f"Some parts of {','.join(PARTS)}. Default: all of them.")] = None,
@@ -55,15 +55,15 @@ def bench(
     passes: Annotated[
         int | None,
         typer.Option(
-            help="How many processes measure everything, one after the other; a ratio's noise is taken from their "
-            f"disagreement. Default: {PASSES}, or {QUICK_PASSES_ON_GPU} with --quick on a GPU."
+            help="How many processes measure everything, one after the other; a ratio's noise is found from their "
+            f"differences. Default: {PASSES}, or {QUICK_PASSES_ON_GPU} with --quick on a GPU."
         ),
     ] = None,
     predict: Annotated[
         bool, typer.Option("--predict", help="Ask for a guess before each measurement; show it beside the result.")
     ] = False,
     emulated: Annotated[
-        bool, typer.Option("--emulated", help="Draw the emulator's times, too, marked as what they are.")
+        bool, typer.Option("--emulated", help="Also draw the emulator's times, marked as emulated.")
     ] = False,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with MNIST's IDX files, for training on it.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results and charts.")] = Path("runs/bench"),
@@ -71,10 +71,10 @@ def bench(
 ) -> None:
     """Time ladders, operations, training steps, inference and training against NumPy, PyTorch and cuBLAS.
 
-    PyTorch takes part where it is installed, the full MNIST where it is found (--data-dir or GROUNDUP_DATA). All that
-    is compared was measured in turns, in several passes, each in a process of its own. Ctrl-C is safe: what was
-    measured until then is kept in results.json, marked "complete": false, and the exit code is 2. The machine should
-    have nothing else to do meanwhile.
+    PyTorch is measured if it is installed, and the full MNIST is used if it is found (--data-dir or GROUNDUP_DATA).
+    Numbers that are compared were measured in turns, in several passes, each in a process of its own. After Ctrl-C the
+    results so far are kept in results.json, marked "complete": false, and the exit code is 2. Run no other program
+    on the machine at the same time.
 
     \b
     Examples:

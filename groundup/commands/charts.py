@@ -25,7 +25,7 @@ def charts(
         Path | None, typer.Option(help="Folder for figures and page. Default: the one of the results.")
     ] = None,
     emulated: Annotated[
-        bool, typer.Option("--emulated", help="Draw the emulator's times, too, marked as what they are.")
+        bool, typer.Option("--emulated", help="Also draw the emulator's times, marked as emulated.")
     ] = False,
 ) -> None:
     """Draw every figure (PNG and SVG, light and dark) and report.html from a results file of `groundup bench`.

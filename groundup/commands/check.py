@@ -29,13 +29,13 @@ def check(
     dtype: Annotated[
         str | None,
         typer.Option(
-            help="float32 or float64. Default: both where a stage has both; of emulated kernels float64, unless --full."
+            help="float32 or float64. Default: both if a stage has both; for emulated kernels float64, unless --full."
         ),
     ] = None,
     full: Annotated[
         bool, typer.Option("--full/--quick", help="Full: more and larger sizes, 100 training steps instead of 20.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Of the random numbers that everything is checked on.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers for all checks.")] = 0,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON instead of tables.")] = False,
     compile_: Annotated[
         bool, typer.Option("--compile", help="Instead: compile stage 4's kernels for every GPU architecture.")
@@ -49,8 +49,9 @@ def check(
 ) -> None:
     """Check that the stages compute the same, and that their gradients are right.
 
-    Every operation alone, then a training step op by op, then the whole step, then many steps. A tolerance is
-    what rounding alone may do (docs/numerics.md); on a failure you get the first op, layer and index that differ.
+    It compares every operation alone, then a training step op by op, then the whole step, then many steps. A tolerance
+    allows only the differences of rounding (docs/numerics.md). On a failure you get the first op, layer and index that
+    differ.
 
     Exit code: 0 when all agree, 1 when something does not, 2 for a mistake.
 

@@ -19,10 +19,10 @@ COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 def doctor(
     as_json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Say what this machine has, what will run on it, and the command that mends what will not.
+    """List what this machine has, which parts of groundup run on it, and the commands that mend the others.
 
-    A fix of several commands has a line for each, to be run in that order. Where groundup itself does not start,
-    because a package is missing, python -m groundup.doctor prints the same.
+    A fix of several commands has a line for each, to be run in that order. If groundup itself does not start, because
+    a package is missing, python -m groundup.doctor prints the same.
 
     Exit code: 0 when the main job, groundup race, will run; 1 when it will not.
 

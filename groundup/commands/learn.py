@@ -73,7 +73,7 @@ def learn(
       groundup learn start          make your folder, with a stub for every exercise
       groundup learn check          grade the task you are at
       groundup learn watch          grade it again whenever you save
-      groundup learn hint           a nudge; again: a plan; again: nearly the code
+      groundup learn hint           an idea; again: a plan; again: nearly the code
       groundup learn status --all   every task
     """
     context.obj = folder
@@ -84,12 +84,12 @@ def learn(
 @app.command()
 def start(
     context: typer.Context,
-    folder: Annotated[Path | None, typer.Argument(help="A folder that is not there yet.", show_default=DEFAULT)] = None,
+    folder: Annotated[Path | None, typer.Argument(help="The folder to make.", show_default=DEFAULT)] = None,
 ) -> None:
     """Make your course folder: the project's own files, with a stub in the place of every exercise.
 
-    In a folder that is there, files that are missing come back; no other is touched. If its progress.toml is missing or
-    damaged, it is made anew, and what you have written is graded again.
+    In a folder that exists already, missing files come back; no other file is changed. If its progress.toml is missing
+    or damaged, it is made anew, and your functions are graded again.
 
     \b
     Examples:
@@ -124,12 +124,12 @@ def start(
 def check(
     context: typer.Context,
     task: TaskName = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every task that you have written something for.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Grade every task that you have begun.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
     """Grade a task by its checks, one after the other, and show the first that fails.
 
-    Exit code: 0 when all that was graded passes, 1 when something does not.
+    Exit code: 0 if all graded tasks pass, 1 if one does not.
 
     \b
     Examples:
@@ -169,7 +169,7 @@ def watch(
     """Grade a task whenever its file is saved. On a terminal a key shows a hint, the next task, the list of all, opens
     your editor ($VISUAL or $EDITOR), or quits; saving again cancels the check that runs.
 
-    Where the output goes into a file or a pipe there are no keys: it goes on to the next task when one passes, and
+    If the output goes into a file or a pipe, there are no keys: after a pass the command watches the next task, and
     Ctrl-C ends it.
 
     \b
@@ -203,10 +203,11 @@ def hint(
     context: typer.Context,
     task: TaskName = None,
     level: Annotated[
-        int | None, typer.Option(min=1, max=3, help="1 a nudge, 2 a plan, 3 nearly the code.", show_default="the next")
+        int | None,
+        typer.Option(min=1, max=3, help="1 an idea, 2 a plan, 3 nearly the code.", show_default="the next"),
     ] = None,
 ) -> None:
-    """Help with a task: a nudge first; asked again, a plan; asked again, nearly the code.
+    """Help with a task: first an idea; the second time a plan; the third time nearly the code.
 
     \b
     Examples:
@@ -225,12 +226,12 @@ def lens(
     device: Annotated[
         str, typer.Option(help="For occupancy and roofline: T4, RTX 3080, RTX 4090, A100 or H100.")
     ] = "H100",
-    html: Annotated[Path | None, typer.Option(help="Write a page with pictures there, too.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with pictures to this file.")] = None,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead.")] = False,
 ) -> None:
-    """What your kernel does to memory, line by line: the launch that the check `memory` looks at. Needs no GPU.
+    """Show line by line how your kernel uses memory, in the launch that the check `memory` looks at. Needs no GPU.
 
-    Exit code: 0; 1 where a race, an uninitialised read or a fault was found; 2 for a mistake.
+    Exit code: 0; 1 if a race, an uninitialised read or a fault was found; 2 for a mistake.
 
     \b
     Examples:
@@ -273,7 +274,7 @@ def show_solution(
 
 @app.command(name="next")
 def next_task(context: typer.Context) -> None:
-    """What to do next: the first task, from the current one on, that has neither passed nor been skipped.
+    """Say what to do next: the first task, from the current one on, that has neither passed nor been skipped.
 
     \b
     Examples:
@@ -288,7 +289,7 @@ def next_task(context: typer.Context) -> None:
 
 @app.command()
 def skip(context: typer.Context, task: TaskName = None) -> None:
-    """Leave a task out. No other needs it: each is graded with the project's functions around it.
+    """Leave a task out. No other task needs it: each task is graded with the project's functions around it.
 
     \b
     Examples:
@@ -310,10 +311,10 @@ def reset(
     context: typer.Context,
     task: Annotated[str, typer.Argument(help="Such as 1.2, or a function's name.")],
     file: Annotated[
-        bool, typer.Option("--file", help="Every stub of the task's file, whatever state it is in.")
+        bool, typer.Option("--file", help="Put back every stub of the task's file, also if the file is damaged.")
     ] = False,
 ) -> None:
-    """Put a task's stub back. What was there is copied to .groundup/old first.
+    """Put a task's stub back. Your code is copied to .groundup/old first.
 
     \b
     Examples:
@@ -334,7 +335,7 @@ def status(
     all_: Annotated[bool, typer.Option("--all", help="Every task, not only the current week's.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the state of every task as JSON.")] = False,
 ) -> None:
-    """What has passed, week by week. A task that was changed since it passed does not count until it passes again.
+    """Show which tasks have passed, week by week. A task that was changed after its pass must pass again to count.
 
     \b
     Examples:
@@ -354,7 +355,7 @@ def checkpoint(
     context: typer.Context,
     phase: Annotated[int | None, typer.Argument(help="1 to 6.", show_default="the current task's")] = None,
 ) -> None:
-    """What ends a phase: all your functions that pass, at work together.
+    """Run the checkpoint of a phase: all your functions that pass work together.
 
     Exit code: 0 when it is reached, 1 when it is not.
 

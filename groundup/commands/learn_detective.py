@@ -62,7 +62,7 @@ def cases(
 ) -> None:
     """The detective exercises: programs with one fault each, which you find, name and mend.
 
-    They stand beside the tasks of the weeks: no task and no checkpoint waits for one.
+    They stand beside the tasks of the weeks: no task and no checkpoint needs them.
 
     \b
     Examples:

@@ -15,15 +15,17 @@ def lens(
             help="A kernel: SCRIPT.py:KERNEL, or one of ours like tiled_16 or halo_tile.", show_default=False
         ),
     ],
-    second: Annotated[str | None, typer.Argument(help="A second one, to compare.", show_default=False)] = None,
+    second: Annotated[str | None, typer.Argument(help="A second kernel, to compare.", show_default=False)] = None,
     size: Annotated[
         str,
-        typer.Option(help="Of our kernels: m,n,k of the product, or rows,columns, also of images; one number for all."),
+        typer.Option(
+            help="For our kernels: m,n,k of the product, or rows,columns, also of images; one number for all."
+        ),
     ] = "256",
-    dtype: Annotated[str, typer.Option(help="Of our kernels: float32 or float64.")] = "float32",
-    launch: Annotated[int, typer.Option(help="Of a script: which launch of the kernel, from 1.")] = 1,
+    dtype: Annotated[str, typer.Option(help="For our kernels: float32 or float64.")] = "float32",
+    launch: Annotated[int, typer.Option(help="For a script: which launch of the kernel, from 1.")] = 1,
     args: Annotated[
-        str | None, typer.Option(help='Of a script: arguments, like "a=float32[64,64] n=64"; nothing is launched.')
+        str | None, typer.Option(help='For a script: arguments, like "a=float32[64,64] n=64"; nothing is launched.')
     ] = None,
     grid: Annotated[str, typer.Option(help="With --args: blocks, like 4 or 4,4.", show_default=False)] = "",
     block: Annotated[str, typer.Option(help="With --args: threads in a block.", show_default=False)] = "",
@@ -34,18 +36,18 @@ def lens(
     device: Annotated[
         str, typer.Option(help="For occupancy and roofline: T4, RTX 3080, RTX 4090, A100 or H100.")
     ] = "H100",
-    html: Annotated[Path | None, typer.Option(help="Write a page with pictures there, too.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with pictures to this file.")] = None,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead.")] = False,
     source: Annotated[
         bool, typer.Option("--source", help="Instead: print the Python that the emulator generates.")
     ] = False,
 ) -> None:
-    """Show what a kernel does to memory: coalescing, bank conflicts, divergence, races, reuse. Needs no GPU.
+    """Show how a kernel uses memory: coalescing, bank conflicts, divergence, races, reuse. Needs no GPU.
 
-    A few blocks of one launch run on the emulator and every access is noted, on copies: no argument changes. A script
-    runs up to the launch that is looked at.
+    A few blocks of one launch run on the emulator, on copies of the arguments, and every access is recorded. A script
+    runs up to this launch.
 
-    Exit code: 0; 1 where a race, an uninitialised read or a fault was found, or the script raised; 2 for a mistake.
+    Exit code: 0; 1 if a race, an uninitialised read or a fault was found, or the script raised; 2 for a mistake.
 
     \b
     Examples:

@@ -21,18 +21,18 @@ def look(
         typer.Option(help="Instead of a run: draw a known network, like lenet5, layer by layer; --out saves a figure."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the figures.", show_default="RUN_DIR/look")] = None,
-    count: Annotated[int, typer.Option(help="How many of its mistakes to show.")] = 12,
+    count: Annotated[int, typer.Option(help="How many of the network's mistakes to show.")] = 12,
     data_dir: Annotated[
         Path | None, typer.Option(help="Folder with the IDX files of a full data set.", show_default="as in training")
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
-    """Look inside a trained network: weights as images, what it confuses, where it is sure and wrong, dead units.
+    """Look inside a trained network: weights as images, classes that it confuses, its surest mistakes, dead units.
 
-    Of a convolutional network also: the filters of its first layer, and what each layer makes of one image.
+    For a convolutional network it also shows the filters of its first layer, and each layer's output for one image.
 
-    The figures are saved as PNG and SVG, light and dark. RUN_DIR is the folder that `groundup train` wrote; of its
-    checkpoints the last is looked into, unless you name best.safetensors.
+    The figures are saved as PNG and SVG, light and dark. RUN_DIR is the folder that `groundup train` wrote. The
+    command takes its last checkpoint, unless you name best.safetensors.
 
     \b
     Examples:

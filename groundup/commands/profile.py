@@ -43,16 +43,19 @@ def profile(
     ] = "all",
     repeat: Annotated[
         int | None,
-        typer.Option(help="How many rounds, each a plain and a noted step.", show_default="six seconds, at most 200"),
+        typer.Option(
+            help="How many rounds; each has a plain step and a step whose operations are timed.",
+            show_default="six seconds, at most 200",
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the results, the trace and the charts.")] = Path("runs/profile"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
 ) -> None:
-    """Where does the time of a training step go? Every operation inside the real step, timed while the step runs.
+    """Show where the time of a training step goes: every operation is timed inside the real step, while it runs.
 
     A table for each stage: µs, share of the step, operations and bytes counted from the shapes, how near they come to
     what this machine can do, and what bounds them. In --out are profile.json, a chart for each stage and trace.json,
-    which https://ui.perfetto.dev opens. The machine should have nothing else to do meanwhile.
+    which https://ui.perfetto.dev opens. Run no other program on the machine at the same time.
 
     \b
     Examples:

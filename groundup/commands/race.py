@@ -35,10 +35,10 @@ def _default(name: str) -> str:
 
 
 def race(
-    stages: Annotated[str | None, typer.Option(help="Which stages, like 1,2. Default: all that are here.")] = None,
+    stages: Annotated[str | None, typer.Option(help="Which stages, like 1,2. Default: all that run here.")] = None,
     dataset: Annotated[str, typer.Option(help="mnist-subset, mnist or fashion-mnist.")] = DEFAULTS.dataset,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")] = None,
-    download: Annotated[bool, typer.Option("--download", help="Fetch a full data set that is not there.")] = False,
+    download: Annotated[bool, typer.Option("--download", help="Download a full data set if it is missing.")] = False,
     model: Annotated[
         str | None, typer.Option(help=f"A known network in place of a hidden layer: {', '.join(NAMED)}.")
     ] = None,
@@ -53,24 +53,26 @@ def race(
     ] = None,
     learning_rate: Annotated[
         float | None,
-        typer.Option(help="At the start; the schedule lowers it.", show_default=_default("learning_rate")),
+        typer.Option(
+            help="Learning rate at the start; the schedule lowers it.", show_default=_default("learning_rate")
+        ),
     ] = None,
-    momentum: Annotated[float, typer.Option(help="Of stochastic gradient descent.")] = DEFAULTS.momentum,
+    momentum: Annotated[float, typer.Option(help="Momentum of stochastic gradient descent.")] = DEFAULTS.momentum,
     schedule: Annotated[str, typer.Option(help="constant, step, exponential or cosine.")] = DEFAULTS.schedule,
     seed: Annotated[
-        int, typer.Option(help="Decides first weights and batch order, alike on all stages.")
+        int, typer.Option(help="Decides the first weights and the order of batches, the same on all stages.")
     ] = DEFAULTS.seed,
     dtype: Annotated[
         str,
         typer.Option(
-            help="float64 or float32. float64 because stage 1 computes in it whatever it is told: only then do all "
+            help="float64 or float32. Stage 1 always computes in float64, so only with float64 do all "
             "stages agree to many digits and not just to float32's seven."
         ),
     ] = DEFAULTS.dtype,
     limit: Annotated[
         int | None,
         typer.Option(
-            help="Use only so many training and test images: a quick look.",
+            help="Use at most this many training and test images, for a quick run.",
             show_default=f"all; {racing.OF_MODEL['limit']} with --model",
         ),
     ] = None,
@@ -84,7 +86,7 @@ def race(
     \b
     Examples:
       groundup race                          the main job, under two minutes on two cores
-      groundup race --limit 200 --epochs 1   a look in seconds
+      groundup race --limit 200 --epochs 1   a quick run, in seconds
       groundup race --model lenet5           a convolutional network, under four minutes on two cores
       groundup race --stages 2 --dataset mnist --data-dir data --hidden 128 --dtype float32
     """

@@ -19,12 +19,14 @@ def run(
         list[str] | None, typer.Argument(help="The script's own arguments and options.", show_default=False)
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Find races and reads of what nobody wrote; compare several orders.")
+        bool, typer.Option("--check", help="Find races and reads of unwritten memory; compare several orders.")
     ] = False,
     step: Annotated[
         bool, typer.Option("--step", help="Run kernels line by line in Python, slowly: print and pdb work.")
     ] = False,
-    source: Annotated[bool, typer.Option("--source", help="Print what each kernel is compiled from.")] = False,
+    source: Annotated[
+        bool, typer.Option("--source", help="Print the Python source that each kernel is compiled from.")
+    ] = False,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="No bounds checks: a wrong index may end the process.")
     ] = False,
@@ -35,8 +37,8 @@ def run(
     """Run a script with CUDA kernels in Python on the CPU: `from numba import cuda` gives the emulator.
 
     The script runs as python would run it: as __main__, with its arguments in sys.argv and its folder first in
-    sys.path. Exit code: the script's own; 1 with its traceback where it raises; 2 with what is wrong where a kernel is
-    wrong, or Ctrl-C ended it.
+    sys.path. Exit code: the script's own; 1 with the traceback if the script raises; 2 with a message if a kernel
+    is wrong, or if Ctrl-C ended it.
 
     \b
     Examples:

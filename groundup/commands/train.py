@@ -61,17 +61,17 @@ def train(
         Path | None, typer.Option(help="Folder for checkpoints and metrics.", show_default="runs/STAGE")
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="RUN_DIR", help="Go on with the run in this folder, with its settings.")
+        Path | None, typer.Option(metavar="RUN_DIR", help="Continue the run in this folder, with its settings.")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that is in the folder.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the last line.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only the last line.")] = False,
     live: Annotated[
         bool, typer.Option("--live", help="Watch loss, accuracy and every layer's gradients while it trains.")
     ] = False,
     mine: options.Mine = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
-    """Train one stage: checkpoints, metrics, early stopping; Ctrl-C saves, --resume goes on.
+    """Train one stage: checkpoints, metrics, early stopping. Ctrl-C saves the run, and --resume continues it.
 
     \b
     Examples:

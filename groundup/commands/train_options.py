@@ -18,23 +18,25 @@ DatasetName = Annotated[
     str | None, typer.Option(help="mnist-subset, mnist or fashion-mnist.", show_default="mnist-subset")
 ]
 DataDir = Annotated[Path | None, typer.Option(help="Folder with the IDX files of a full data set.")]
-Download = Annotated[bool | None, typer.Option("--download", help="Fetch a full data set that is not there.")]
+Download = Annotated[bool | None, typer.Option("--download", help="Download a full data set if it is missing.")]
 
 Normalise = Annotated[
     bool | None,
     typer.Option(
         "--normalise/--no-normalise",
-        help="Scale the images to mean 0 and deviation 1, by the training images.",
+        help="Scale all images to mean 0 and deviation 1 of the training images.",
         show_default="no; a model has its own",
     ),
 ]
 AugmentShift = Annotated[
     int | None,
-    typer.Option(help="Shift each training image by up to so many pixels.", show_default="0; a model has its own"),
+    typer.Option(help="Shift each training image by at most this many pixels.", show_default="0; a model has its own"),
 ]
 AugmentRotation = Annotated[
     float | None,
-    typer.Option(help="Rotate each training image by up to so many degrees.", show_default="0; a model has its own"),
+    typer.Option(
+        help="Rotate each training image by at most this many degrees.", show_default="0; a model has its own"
+    ),
 ]
 
 Model = Annotated[
@@ -59,19 +61,21 @@ Dtype = Annotated[str | None, typer.Option(help="float32 or float64.", show_defa
 
 OptimizerName = Annotated[str | None, typer.Option(help="sgd, rmsprop or adam.", show_default="sgd")]
 LearningRate = Annotated[
-    float | None, typer.Option(help="The highest of the schedule.", show_default="sgd 0.1, others 0.001")
+    float | None, typer.Option(help="The highest learning rate of the schedule.", show_default="sgd 0.1, others 0.001")
 ]
-Momentum = Annotated[float | None, typer.Option(help="For sgd.", show_default="0")]
+Momentum = Annotated[float | None, typer.Option(help="Momentum, for sgd.", show_default="0")]
 Nesterov = Annotated[bool | None, typer.Option("--nesterov", help="Nesterov's momentum, for sgd.")]
-WeightDecay = Annotated[float | None, typer.Option(help="Pulls the weights towards 0.", show_default="0")]
+WeightDecay = Annotated[
+    float | None, typer.Option(help="How strongly each step moves the weights towards 0.", show_default="0")
+]
 
 Epochs = Annotated[int | None, typer.Option(help="Passes over the training data.", show_default="10; 3 on stage 1")]
-BatchSize = Annotated[int | None, typer.Option(help="Samples a step.", show_default="64")]
+BatchSize = Annotated[int | None, typer.Option(help="Samples in a training step.", show_default="64")]
 ScheduleName = Annotated[
     str | None, typer.Option(help="constant, step, exponential or cosine.", show_default="constant")
 ]
 WarmupEpochs = Annotated[
-    float | None, typer.Option(help="Epochs in which the rate rises to its base.", show_default="0")
+    float | None, typer.Option(help="Epochs in which the learning rate rises to its base.", show_default="0")
 ]
 StepEpochs = Annotated[
     float | None, typer.Option(help="Epochs between the drops of --schedule step.", show_default="3")
@@ -81,22 +85,27 @@ Gamma = Annotated[
     typer.Option(help="Factor of the step and exponential schedules.", show_default="step 0.5, exponential 0.9"),
 ]
 Dropout = Annotated[float | None, typer.Option(help="Probability of dropping a hidden neuron.", show_default="0")]
-Validation = Annotated[float | None, typer.Option(help="Fraction of the training data to choose by.", show_default="0")]
+Validation = Annotated[
+    float | None,
+    typer.Option(help="Fraction of the training data that is kept to choose the best epoch.", show_default="0"),
+]
 Patience = Annotated[
-    int | None, typer.Option(help="Stop after so many epochs without improvement; needs --validation.")
+    int | None, typer.Option(help="Stop after this many epochs without improvement; needs --validation.")
 ]
 Monitor = Annotated[
     str | None,
     typer.Option(
-        help=f"What the best epoch is chosen by: {', '.join(MONITORS)}.",
+        help=f"The number that decides which epoch is best: {', '.join(MONITORS)}.",
         show_default="validation_loss, without --validation train_loss",
     ),
 ]
 Seed = Annotated[
-    int | None, typer.Option(help="Of weights, batch order, split, dropout and augmentation.", show_default="0")
+    int | None, typer.Option(help="Seed of weights, batch order, split, dropout and augmentation.", show_default="0")
 ]
 
-CheckpointEvery = Annotated[int | None, typer.Option(help="Also save after every so many steps, not just each epoch.")]
+CheckpointEvery = Annotated[
+    int | None, typer.Option(help="Also save after this many steps, and not only after each epoch.")
+]
 Mine = Annotated[
-    bool | None, typer.Option("--mine", help="With the functions that you wrote in the course, all that pass.")
+    bool | None, typer.Option("--mine", help="Use all functions that you wrote in the course and that pass.")
 ]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 KINDS = {
     "out-of-bounds": "an index lies before the beginning of an array or behind its end",
-    "race": "threads that no barrier can order, as those of two blocks, meet at one element, and one writes",
-    "missing-barrier": "threads of a block meet at shared memory, and the barrier to order them is missing",
+    "race": "two threads use one element, at least one writes it, and no barrier can order them (often two blocks)",
+    "missing-barrier": "threads of a block use one element of shared memory, and the barrier between them is missing",
     "divergent-barrier": "only a part of a block's threads reaches a barrier",
     "uninitialised": "shared memory is read where no thread has written it",
     "float64": "arithmetic is done in float64, although all arrays are float32",

@@ -28,7 +28,7 @@ class Task:
     id: WEEK.NUMBER, such as "10.2", and "10.d" for a detective exercise; title: one line that says what the function
         does
     file: the stage's file, from the folder that holds the stages; function: its name there, as functions.py takes it
-    hints: three, each telling more than the one before: a nudge, a plan, nearly the code
+    hints: three, each telling more than the one before: an idea, a plan, nearly the code
     keep: how many statements (in C: lines) at the start of the body the stub keeps
     use: (file, line to append) so that training calls the function:
         ("stage1_pure_python/matmul.py", "matmul = index_loops") makes it the stage's product

@@ -34,7 +34,7 @@ missing; its docstring says what it has to do.
 
     groundup learn           where you are, and what is next
     groundup learn check     grade the current task
-    groundup learn hint      a nudge; ask again for a plan, and again for nearly the code
+    groundup learn hint      an idea; ask again for a plan, and again for nearly the code
 
 `groundup learn --help` lists the rest: watch, solution, next, skip, reset, status, checkpoint, cases. What you have
 done stands in progress.toml. The folder detective has programs with a fault in each, which you find and mend: `groundup

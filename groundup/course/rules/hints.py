@@ -1,4 +1,4 @@
-"""How far the help with a task goes: a nudge first, then a plan, then nearly the code."""
+"""How far the help with a task goes: an idea first, then a plan, then nearly the code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from groundup.course.learner.record import HINTS
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
 
-NAMES = ("a nudge", "a plan", "nearly the code")
+NAMES = ("an idea", "a plan", "nearly the code")
 LAST = HINTS
 
 

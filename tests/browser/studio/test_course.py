@@ -47,7 +47,7 @@ def test_hint_next_and_check_by_keyboard(browser_page, learner):
     page = browser_page("course")
     page.locator("#verdict", has_text="Not written yet").wait_for()
     page.keyboard.press("h")
-    page.locator("#hints", has_text="Hint 1 of 3: a nudge").wait_for()
+    page.locator("#hints", has_text="Hint 1 of 3: an idea").wait_for()
     assert " ".join(FIRST.hints[0].split()) in page.inner_text("#hints")
     write(learner, FIRST)
     page.locator("#verdict .headline", has_text="Passed").wait_for()

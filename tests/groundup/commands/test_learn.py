@@ -93,7 +93,7 @@ def test_a_hint_is_broken_into_lines_for_the_width_of_the_terminal(
 
 
 def test_hints_come_one_after_the_other_and_are_counted(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    for level, name in ((1, "a nudge"), (2, "a plan"), (3, "nearly the code"), (3, "nearly the code")):
+    for level, name in ((1, "an idea"), (2, "a plan"), (3, "nearly the code"), (3, "nearly the code")):
         assert run("hint") == 0
         shown = capsys.readouterr().out
         assert f"1.1, hint {level} of 3, {name}:" in shown

@@ -103,7 +103,7 @@ def test_keys_a_cancelled_check_and_a_pass(learner: Workspace, terminal: Termina
     shown = terminal.until("not written yet", "q quit")
     assert f"0 of {len(course().tasks)} passed; now 1.1" in shown
     terminal.press("h")
-    terminal.until("1.1, hint 1 of 3, a nudge:", "q quit")
+    terminal.until("1.1, hint 1 of 3, an idea:", "q quit")
     terminal.press("l")
     terminal.until("6 Seeing", FIRST.title, "q quit")
     terminal.press("e")
