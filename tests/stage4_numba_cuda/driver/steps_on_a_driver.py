@@ -1,0 +1,39 @@
+"""A program for test_driver_calls.py: it takes steps on the pretended driver, which writes down each call. What the
+steps compute is nothing."""
+
+import ctypes
+
+import numpy as np
+
+from stage4_numba_cuda.network import Network
+from stage4_numba_cuda.optimizers import SGD, Adam
+
+SIZES, ROWS, STEPS = [12, 16, 3], 8, 4
+
+
+def main() -> None:
+    """Steps given x and y, then an epoch with the data on the device."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    random = np.random.default_rng(0)
+    x, y = (random.integers(0, 256, (STEPS * ROWS, SIZES[0])) / 255).astype(np.float32), np.arange(STEPS * ROWS) % 3
+
+    def mark(text: str) -> None:
+        driver.pretend_mark(text.encode())
+
+    for optimizer in (SGD(0.1), Adam(0.1)):
+        network, name = Network(SIZES), type(optimizer).__name__
+        for i in range(STEPS):
+            mark(f"{name}, step {i}")
+            network.train_step(x[:ROWS], y[:ROWS], optimizer)
+        mark("the network goes")
+        del network
+    run = Network(SIZES).resident(x, y, SGD(0.1), ROWS, 0.0, 0)
+    for epoch in range(4):
+        run.begin_epoch(random.permutation(len(x)))
+        mark(f"epoch {epoch}")
+        run.take(0, [0.1] * STEPS, epoch * STEPS)
+        mark(f"epoch {epoch} is over")
+
+
+if __name__ == "__main__":
+    main()
