@@ -102,7 +102,7 @@ def bench(
         session = Session(plan, keep, bar, _command(), unavailable=unavailable)
         results = session.run(predict=predict)
     if not results.complete:
-        say(f"interrupted: the {len(results.rows)} rows measured until now are kept", err=True)
+        say(f"interrupted: the {len(results.rows)} rows that were measured so far are kept", err=True)
     from shared.charts import book  # here, as groundup/cli.py says
     from shared.charts.report import page  # here, as groundup/cli.py says
 

@@ -110,7 +110,7 @@ def start(
         say(f"{workspace.folder}: {len(course().tasks)} tasks in {len(weeks)} weeks{'; ' if git else ''}{git}")
     else:
         whole = had_cases and not repaired and not written
-        said = "; written: nothing, for nothing was missing" if whole else ""
+        said = "; nothing was missing" if whole else ""
         say(f"{workspace.folder} is there{'; written: ' + ', '.join(written) if written else said}")
         if not had_cases:
             say(f"new in {CASES}/: {len(course().cases)} detective exercises; groundup learn cases lists them")
@@ -269,7 +269,7 @@ def show_solution(
     if lines:
         show_difference(lines)
     else:
-        say(f"{chosen.id}: yours is the project's own, letter for letter")
+        say(f"{chosen.id}: your function is the same as the project's, letter for letter")
 
 
 @app.command(name="next")
@@ -373,7 +373,7 @@ def checkpoint(
     if not verdict.passed:
         raise typer.Exit(1)
     if not counts:
-        say("reached; it counts as yours once all of the phase's functions are")
+        say("reached; it counts as passed when all of the phase's functions are yours")
 
 
 def _graded(workspace: Workspace, task: Task, quiet: bool = False) -> Verdict:

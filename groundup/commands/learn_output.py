@@ -80,7 +80,7 @@ def show_graded(graded: Graded, workspace: Workspace, task: Task) -> None:
     if not graded.verdict.passed:
         return
     if graded.changed:
-        say("the function was saved again while it was graded: groundup learn check grades what is there now")
+        say("the function was saved again while it was graded: groundup learn check grades the new version")
         return
     if task.fault:
         _show_mended(workspace, task)

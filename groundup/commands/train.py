@@ -84,7 +84,7 @@ def train(
       groundup train numpy --mine
     """
     if live and (quiet or json):
-        raise ValueError(f"--live shows what {'--json' if json else '--quiet'} leaves out: choose one of them")
+        raise ValueError(f"--live and {'--json' if json else '--quiet'} exclude each other: choose one of them")
     if resume is not None and (overwrite or (run_dir is not None and run_dir != resume)):
         raise ValueError("--resume goes on in its own folder: leave out --run-dir and --overwrite")
     name = contract.stage_name(stage)
@@ -108,7 +108,7 @@ def train(
         if not place or assembled is None:
             raise
         what = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
-        say(f"error: {type(error).__name__}: {what}, at {place}, which is yours", err=True)
+        say(f"error: {type(error).__name__}: {what}, in your code at {place}", err=True)
         raise typer.Exit(1) from None
     summary = _summary(chosen.name, settings, folder, result)
     summary["mine"] = [task.id for task in learner]

@@ -53,7 +53,7 @@ def look(workspace: Workspace, task: Task, device: str) -> Profile:
 def launch_of(workspace: Workspace, task: Task) -> tuple[Launch, assembly.Assembly]:
     """The launch of the learner's kernel, and the files that it was taken from. Raises what look raises."""
     if task.stage != STAGES[3] and not (task.fault and task.file.endswith(".py")):
-        raise ValueError(f"learn lens: {task.id} is no kernel; the lens shows what kernels do to memory, from 9.1 on")
+        raise ValueError(f"learn lens: {task.id} is no kernel; the lens shows how kernels use memory, from 9.1 on")
     if workspace.is_stub(task) and not task.fault:
         raise ValueError(f"learn lens: {task.id} is not written yet; groundup learn hint {task.id} helps")
     folder = workspace.built / "lens" / task.id

@@ -204,7 +204,7 @@ def command(*arguments: str) -> None:
 
 @pytest.mark.parametrize("other", ["--json", "--quiet"])
 def test_live_and_silent_exclude_each_other(other: str) -> None:
-    with pytest.raises(ValueError, match=f"--live shows what {other} leaves out: choose one of them"):
+    with pytest.raises(ValueError, match=f"--live and {other} exclude each other: choose one of them"):
         command("numpy", "--live", other)
 
 

@@ -119,7 +119,7 @@ WORDS = {
 def _only(table: dict[str, Any], known: Iterable[str], where: str = "") -> None:
     """Raise ValueError for an entry that has no meaning: `save` would lose it without a word."""
     if unknown := [name for name in table if name not in known]:
-        raise ValueError(f"{where}{': ' * bool(where)}{unknown[0]} means nothing here, expected {' or '.join(known)}")
+        raise ValueError(f"{where}{': ' * bool(where)}{unknown[0]} is unknown here, expected {' or '.join(known)}")
 
 
 def _field(table: dict[str, Any], key: str, kind: type, where: str = "") -> Any:

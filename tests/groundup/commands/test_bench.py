@@ -160,7 +160,7 @@ def test_an_interrupt_leaves_charts_of_what_was_measured(
     monkeypatch.setattr(session, "start_process", interrupted)
     result = draws("--stages", "2,3", "--only", "inference")
     assert result.exit_code == 2
-    assert "rows measured until now are kept" in result.stderr
+    assert "rows that were measured so far are kept" in result.stderr
     results = load(tmp_path / "results.json")
     assert (results.complete, {row.kind for row in results.rows}) == (False, {"inference"})
     assert (tmp_path / "inference.png").is_file()

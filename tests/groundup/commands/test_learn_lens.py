@@ -68,7 +68,7 @@ def test_what_is_no_kernel_or_not_written_yet_is_said_to_be(
     learner: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run("lens", "1.1") == 2
-    assert "1.1 is no kernel; the lens shows what kernels do to memory" in capsys.readouterr().err
+    assert "1.1 is no kernel; the lens shows how kernels use memory" in capsys.readouterr().err
     assert run("lens", "9.1") == 2
     assert "9.1 is not written yet; groundup learn hint 9.1 helps" in capsys.readouterr().err
     assert run("lens", "9.1", "--device", "none") == 2

@@ -118,7 +118,7 @@ async function solution(reveal) {
   const kind = { "+": "plus", "-": "minus" };
   replace(at("compared"), html("h3", {}, "The project's function, as the difference from yours"), found.lines.length
     ? html("pre", {}, ...found.lines.slice(3).map((line) => html("span", { class: kind[line[0]] }, line)))
-    : html("p", {}, "Yours is the project's own, letter for letter."));
+    : html("p", {}, "Your function is the same as the project's, letter for letter."));
 }
 
 /** Judge where the fault of a detective exercise is said to be. */

@@ -218,7 +218,7 @@ def test_an_interrupted_program_keeps_its_results_and_leaves_no_process_behind(t
     finally:
         process.kill()
     assert process.returncode == 2, error
-    assert "rows measured until now are kept" in error
+    assert "rows that were measured so far are kept" in error
     results = load(tmp_path / "out" / "results.json")
     assert (results.complete, results.passes) == (False, 0)
     assert [each.kind for each in results.rows if each.kind == "ladder"] == ["ladder"]
