@@ -108,7 +108,7 @@ def train(
         if not place or assembled is None:
             raise
         what = getattr(error, "sentence", "") or assembled.told(str(error))  # a KernelError's message has its place
-        say(f"error: {type(error).__name__}: {what}, in your code at {place}", err=True)
+        say(f"error: {type(error).__name__}: {what}, at {place}, in your own file", err=True)
         raise typer.Exit(1) from None
     summary = _summary(chosen.name, settings, folder, result)
     summary["mine"] = [task.id for task in learner]
