@@ -69,7 +69,9 @@ def bench(
     out: Annotated[Path, typer.Option(help="Folder for the results and charts.")] = Path("runs/bench"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
 ) -> None:
-    """Time ladders, operations, training steps, inference and training against NumPy, PyTorch and cuBLAS.
+    """Time every part beside NumPy, PyTorch and cuBLAS.
+
+    The parts are ladders, operations, training steps, inference and training.
 
     PyTorch is measured if it is installed, and the full MNIST is used if it is found (--data-dir or GROUNDUP_DATA).
     Numbers that are compared were measured in turns, in several passes, each in a process of its own. After Ctrl-C the
@@ -125,7 +127,9 @@ def compare(
     all_: Annotated[bool, typer.Option("--all", help="Show what has not changed, too.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Set two results files beside each other: what became faster or slower, and what is only noise.
+    """Compare two results files.
+
+    It shows which rows became faster or slower, and which differences are only noise.
 
     \b
     Example:

@@ -28,7 +28,9 @@ def charts(
         bool, typer.Option("--emulated", help="Also draw the emulator's times, marked as emulated.")
     ] = False,
 ) -> None:
-    """Draw every figure (PNG and SVG, light and dark) and report.html from a results file of `groundup bench`.
+    """Draw the figures and the report of a results file.
+
+    The figures are PNG and SVG, light and dark; the report is report.html. `groundup bench` writes results files.
 
     Of a report by `python -m groundup.gpu_report` the four figures of the GPU are drawn, and no page is made.
 

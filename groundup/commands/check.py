@@ -47,7 +47,7 @@ def check(
         list[str] | None, typer.Option(help="With --compile: only for this one, like 9.0. Repeatable.")
     ] = None,
 ) -> None:
-    """Check that the stages compute the same, and that their gradients are right.
+    """Check that the stages agree and their gradients are right.
 
     It compares every operation alone, then a training step op by op, then the whole step, then many steps. A tolerance
     allows only the differences of rounding (docs/numerics.md). On a failure you get the first op, layer and index that

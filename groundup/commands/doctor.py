@@ -19,7 +19,9 @@ COLOURS = {"ok": "green", "note": "yellow", "problem": "bold red"}
 def doctor(
     as_json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """List what this machine has, which parts of groundup run on it, and the commands that mend the others.
+    """Say what this machine has, and what is missing.
+
+    It lists which parts of groundup run here, and the commands that mend the others.
 
     A fix of several commands has a line for each, to be run in that order. If groundup itself does not start, because
     a package is missing, python -m groundup.doctor prints the same.

@@ -52,7 +52,6 @@ TaskName = Annotated[
 
 app = typer.Typer(
     name="learn",
-    help="The course: write every part of the network yourself, graded on your own machine.",
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -66,7 +65,9 @@ def learn(
         typer.Option(help="Your course folder.", show_default=f"{VARIABLE}, this folder or one above, {DEFAULT}"),
     ] = None,
 ) -> None:
-    """Where you are in the course, and what is next.
+    """The course: you write the network, your machine grades it.
+
+    Without a command it says where you are, and what is next.
 
     \b
     Examples:
@@ -86,10 +87,11 @@ def start(
     context: typer.Context,
     folder: Annotated[Path | None, typer.Argument(help="The folder to make.", show_default=DEFAULT)] = None,
 ) -> None:
-    """Make your course folder: the project's own files, with a stub in the place of every exercise.
+    """Make your course folder.
 
-    In a folder that exists already, missing files come back; no other file is changed. If its progress.toml is missing
-    or damaged, it is made anew, and your functions are graded again.
+    It has the project's own files, with a stub in the place of every exercise. In a folder that exists already, missing
+    files come back; no other file is changed. If its progress.toml is missing or damaged, it is made anew, and your
+    functions are graded again.
 
     \b
     Examples:
@@ -127,7 +129,7 @@ def check(
     all_: Annotated[bool, typer.Option("--all", help="Grade every task that you have begun.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the verdicts as JSON.")] = False,
 ) -> None:
-    """Grade a task by its checks, one after the other, and show the first that fails.
+    """Grade a task, and show the first check that fails.
 
     Exit code: 0 if all graded tasks pass, 1 if one does not.
 
@@ -166,8 +168,10 @@ def watch(
     task: TaskName = None,
     once: Annotated[bool, typer.Option("--once", help="Grade once and end, as check does.")] = False,
 ) -> None:
-    """Grade a task whenever its file is saved. On a terminal a key shows a hint, the next task, the list of all, opens
-    your editor ($VISUAL or $EDITOR), or quits; saving again cancels the check that runs.
+    """Grade a task whenever its file is saved.
+
+    On a terminal there are keys for a hint, the next task, the list of all tasks, your editor ($VISUAL or $EDITOR), and
+    to quit. Saving again cancels the check that runs.
 
     If the output goes into a file or a pipe, there are no keys: after a pass the command watches the next task, and
     Ctrl-C ends it.
@@ -207,7 +211,9 @@ def hint(
         typer.Option(min=1, max=3, help="1 an idea, 2 a plan, 3 nearly the code.", show_default="the next"),
     ] = None,
 ) -> None:
-    """Help with a task: first an idea; the second time a plan; the third time nearly the code.
+    """Help with a task.
+
+    The first time you get an idea, the second time a plan, the third time nearly the code.
 
     \b
     Examples:
@@ -229,7 +235,9 @@ def lens(
     html: Annotated[Path | None, typer.Option(help="Also write a page with pictures to this file.")] = None,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead.")] = False,
 ) -> None:
-    """Show line by line how your kernel uses memory, in the launch that the check `memory` looks at. Needs no GPU.
+    """Show line by line how your kernel uses memory.
+
+    It shows the launch that the check `memory` looks at, and needs no GPU.
 
     Exit code: 0; 1 if a race, an uninitialised read or a fault was found; 2 for a mistake.
 
@@ -253,7 +261,9 @@ def show_solution(
     task: TaskName = None,
     reveal: Annotated[bool, typer.Option("--reveal", help="Show it before the task has passed.")] = False,
 ) -> None:
-    """The project's own function, as the difference from yours. It opens when the task passes.
+    """Show the project's function beside yours.
+
+    It opens when the task passes, and is printed as the difference from yours.
 
     \b
     Examples:
@@ -274,7 +284,9 @@ def show_solution(
 
 @app.command(name="next")
 def next_task(context: typer.Context) -> None:
-    """Say what to do next: the first task, from the current one on, that has neither passed nor been skipped.
+    """Say what to do next.
+
+    That is the first task, from the current one on, that has neither passed nor been skipped.
 
     \b
     Examples:
@@ -289,7 +301,9 @@ def next_task(context: typer.Context) -> None:
 
 @app.command()
 def skip(context: typer.Context, task: TaskName = None) -> None:
-    """Leave a task out. No other task needs it: each task is graded with the project's functions around it.
+    """Leave a task out.
+
+    No other task needs it: each task is graded with the project's functions around it.
 
     \b
     Examples:
@@ -314,7 +328,9 @@ def reset(
         bool, typer.Option("--file", help="Put back every stub of the task's file, also if the file is damaged.")
     ] = False,
 ) -> None:
-    """Put a task's stub back. Your code is copied to .groundup/old first.
+    """Put a task's stub back.
+
+    Your code is copied to .groundup/old first.
 
     \b
     Examples:
@@ -335,7 +351,9 @@ def status(
     all_: Annotated[bool, typer.Option("--all", help="Every task, not only the current week's.")] = False,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the state of every task as JSON.")] = False,
 ) -> None:
-    """Show which tasks have passed, week by week. A task that was changed after its pass must pass again to count.
+    """Show which tasks have passed, week by week.
+
+    A task that was changed after its pass must pass again to count.
 
     \b
     Examples:
@@ -355,7 +373,9 @@ def checkpoint(
     context: typer.Context,
     phase: Annotated[int | None, typer.Argument(help="1 to 6.", show_default="the current task's")] = None,
 ) -> None:
-    """Run the checkpoint of a phase: all your functions that pass work together.
+    """Run the checkpoint of a phase.
+
+    In it all your functions that pass work together.
 
     Exit code: 0 when it is reached, 1 when it is not.
 

@@ -39,7 +39,9 @@ def answer(
     ],
     kind: Annotated[list[str], typer.Argument(help="The kind of the fault; see below.", show_default=False)],
 ) -> None:
-    """Say where the fault of a detective exercise is, and of which kind it is. Then mend it, and have it graded.
+    """Name the line and the kind of a detective exercise's fault.
+
+    Then mend it, and have it graded.
 
     Exit code: 0 when both are right, 1 when one is not.
 
@@ -60,9 +62,10 @@ def cases(
     context: typer.Context,
     as_json_: Annotated[bool, typer.Option("--json", help="Print the state of every case as JSON.")] = False,
 ) -> None:
-    """The detective exercises: programs with one fault each, which you find, name and mend.
+    """List the detective exercises.
 
-    They stand beside the tasks of the weeks: no task and no checkpoint needs them.
+    They are programs with one fault each, which you find, name and mend. They stand beside the tasks of the weeks: no
+    task and no checkpoint needs them.
 
     \b
     Examples:

@@ -42,10 +42,10 @@ def lens(
         bool, typer.Option("--source", help="Instead: print the Python that the emulator generates.")
     ] = False,
 ) -> None:
-    """Show how a kernel uses memory: coalescing, bank conflicts, divergence, races, reuse. Needs no GPU.
+    """Show how a kernel uses memory. Needs no GPU.
 
-    A few blocks of one launch run on the emulator, on copies of the arguments, and every access is recorded. A script
-    runs up to this launch.
+    It finds uncoalesced accesses, bank conflicts, divergence, races and repeated loads. A few blocks of one launch run
+    on the emulator, on copies of the arguments, and every access is recorded. A script runs up to this launch.
 
     Exit code: 0; 1 if a race, an uninitialised read or a fault was found, or the script raised; 2 for a mistake.
 

@@ -27,9 +27,10 @@ def look(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
-    """Look inside a trained network: weights as images, classes that it confuses, its surest mistakes, dead units.
+    """Look inside a trained network.
 
-    For a convolutional network it also shows the filters of its first layer, and each layer's output for one image.
+    It shows weights as images, the classes that the network confuses, its surest mistakes, and dead units. For a
+    convolutional network it also shows the filters of its first layer, and each layer's output for one image.
 
     The figures are saved as PNG and SVG, light and dark. RUN_DIR is the folder that `groundup train` wrote. The
     command takes its last checkpoint, unless you name best.safetensors.

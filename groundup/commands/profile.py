@@ -51,11 +51,12 @@ def profile(
     out: Annotated[Path, typer.Option(help="Folder for the results, the trace and the charts.")] = Path("runs/profile"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of tables.")] = False,
 ) -> None:
-    """Show where the time of a training step goes: every operation is timed inside the real step, while it runs.
+    """Show where the time of a training step goes.
 
-    A table for each stage: µs, share of the step, operations and bytes counted from the shapes, how near they come to
-    what this machine can do, and what bounds them. In --out are profile.json, a chart for each stage and trace.json,
-    which https://ui.perfetto.dev opens. Run no other program on the machine at the same time.
+    Every operation is timed inside the real step, while it runs. A table for each stage: µs, share of the step,
+    operations and bytes counted from the shapes, how near they come to what this machine can do, and what bounds them.
+    In --out are profile.json, a chart for each stage and trace.json, which https://ui.perfetto.dev opens. Run no other
+    program on the machine at the same time.
 
     \b
     Examples:

@@ -79,7 +79,9 @@ def race(
     out: Annotated[Path, typer.Option(help="Folder for charts and results.")] = Path("runs/race"),
     as_json_: Annotated[bool, typer.Option("--json", help="Print the results as JSON instead of the table.")] = False,
 ) -> None:
-    """Train all stages on the same MNIST batches, check that they agree, time them, draw the charts.
+    """Train all stages on the same images, and compare them.
+
+    It checks that the stages agree, times them, and draws the charts.
 
     Exit code: 0 when the stages agree, 1 when they do not, 2 for a mistake or Ctrl-C.
 

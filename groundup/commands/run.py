@@ -34,11 +34,11 @@ def run(
         int | None, typer.Option(help="How many cores a kernel may use; 1 runs its blocks in order. Default: all.")
     ] = None,
 ) -> None:
-    """Run a script with CUDA kernels in Python on the CPU: `from numba import cuda` gives the emulator.
+    """Run a script with CUDA kernels in Python on the CPU.
 
-    The script runs as python would run it: as __main__, with its arguments in sys.argv and its folder first in
-    sys.path. Exit code: the script's own; 1 with the traceback if the script raises; 2 with a message if a kernel
-    is wrong, or if Ctrl-C ended it.
+    In the script, `from numba import cuda` gives the emulator. The script runs as python would run it: as __main__,
+    with its arguments in sys.argv and its folder first in sys.path. Exit code: the script's own; 1 with the traceback
+    if the script raises; 2 with a message if a kernel is wrong, or if Ctrl-C ended it.
 
     \b
     Examples:

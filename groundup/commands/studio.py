@@ -40,9 +40,10 @@ def studio(
         str | None, typer.Option(help="With --export: which walk of the page kernel.", show_default="tiles")
     ] = None,
 ) -> None:
-    """Open the studio in the browser: train and watch, draw digits, walk through kernels, follow runs.
+    """Open the studio in the browser.
 
-    It runs on this machine and answers this machine only. Runs are read from ./runs.
+    There you can train and watch, draw digits, walk through kernels and follow runs. It runs on this machine and
+    answers this machine only. Runs are read from ./runs.
 
     \b
     Examples:

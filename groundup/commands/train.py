@@ -71,7 +71,9 @@ def train(
     mine: options.Mine = None,
     json: Annotated[bool, typer.Option("--json", help="One JSON document on stdout instead of text.")] = False,
 ) -> None:
-    """Train one stage: checkpoints, metrics, early stopping. Ctrl-C saves the run, and --resume continues it.
+    """Train one stage, with checkpoints and metrics.
+
+    Ctrl-C saves the run, and --resume continues it.
 
     \b
     Examples:
