@@ -81,15 +81,21 @@ def capture(launches: Callable[[Any], None]) -> Any:
 
     (made,) = _check(driver.cuStreamCreate(driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
     handle = int(made)
-    with cuda.defer_cleanup():
-        _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
-        try:
-            launches(cuda.external_stream(handle))
-        finally:
+    try:
+        with cuda.defer_cleanup():
+            _check(driver.cuStreamBeginCapture(handle, driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED))
+            try:
+                launches(cuda.external_stream(handle))
+            except BaseException:  # Ctrl-C, too
+                _check(driver.cuGraphDestroy(*_check(driver.cuStreamEndCapture(handle))))
+                raise
             (graph,) = _check(driver.cuStreamEndCapture(handle))
-    _check(driver.cuStreamDestroy(handle))
-    (executable,) = _check(driver.cuGraphInstantiate(graph, 0))
-    _check(driver.cuGraphDestroy(graph))
+    finally:
+        _check(driver.cuStreamDestroy(handle))
+    try:
+        (executable,) = _check(driver.cuGraphInstantiate(graph, 0))
+    finally:
+        _check(driver.cuGraphDestroy(graph))
     return executable
 
 

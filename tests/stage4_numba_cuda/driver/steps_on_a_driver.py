@@ -2,13 +2,21 @@
 steps compute is nothing."""
 
 import ctypes
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
+from stage4_numba_cuda import graphs
 from stage4_numba_cuda.network import Network
 from stage4_numba_cuda.optimizers import SGD, Adam
 
 SIZES, ROWS, STEPS = [12, 16, 3], 8, 4
+
+
+def interrupted(stream: Any) -> None:
+    """Launches nothing: Ctrl-C comes first."""
+    raise KeyboardInterrupt
 
 
 def main() -> None:
@@ -33,6 +41,10 @@ def main() -> None:
         mark(f"epoch {epoch}")
         run.take(0, [0.1] * STEPS, epoch * STEPS)
         mark(f"epoch {epoch} is over")
+    with suppress(KeyboardInterrupt):
+        mark("an interrupted capture")
+        graphs.capture(interrupted)
+    mark("it was left")
 
 
 if __name__ == "__main__":

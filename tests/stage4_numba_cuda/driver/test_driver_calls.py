@@ -82,5 +82,11 @@ def test_steps_of_a_run_on_the_device_are_graphs_and_nothing_between_them(log: l
     ]
 
 
+def test_an_interrupted_capture_leaves_no_stream_and_no_graph(log: list[str]) -> None:
+    assert after(log, "an interrupted capture") == [
+        *("cuStreamCreate", "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphDestroy", "cuStreamDestroy"),
+    ]
+
+
 def test_memory_is_given_back_and_no_graph_outlives_its_network(log: list[str]) -> None:
     assert log.count("cuGraphInstantiate") == log.count("cuGraphExecDestroy")
