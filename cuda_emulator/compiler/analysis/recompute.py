@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 
 from numba.core import types
 
-from ..trees import Collective, loaded_names, stored_names, walk
+from ..trees import loaded_names, stored_names, walk
 from ..unit import Unit
 from .uniformity import THREAD_NAMES, is_pure_call
 
@@ -94,11 +94,11 @@ class Flow:
             self.statement(node, written)
         return written
 
-    def read(self, node: ast.AST | Sequence[ast.AST], written: set[str]) -> None:
+    def read(self, node: ast.AST, written: set[str]) -> None:
         """Add every name that `node` reads."""
         self.reads |= loaded_names(node) - written
 
-    def write(self, node: ast.AST | Sequence[ast.AST], written: set[str]) -> None:
+    def write(self, node: ast.AST, written: set[str]) -> None:
         """Add every name that `node` assigns."""
         names = stored_names(node)
         written |= names
@@ -125,16 +125,14 @@ class Flow:
         elif isinstance(node, ast.While):
             self.read(node.test, written)
             self.statements(node.body, set(written))
-        elif isinstance(node, Collective):
-            self.read(node.operands, written)
-            self.write(node.results, written)
         else:
             self.read(node, written)
 
 
 def starts_afresh(unit: Unit) -> bool:
-    """Whether a kernel's lines may be the body of a loop over threads or blocks, where each round finds the variables
-    as the round before has left them: it reads none of them before it has assigned it, and assigns no argument."""
+    """Whether the lines of a kernel without collectives may be the body of a loop over threads, where each round finds
+    the variables as the round before has left them: it reads none of them before it has assigned it, and assigns no
+    argument."""
     flow = Flow()
     flow.statements(unit.body, set())
     own = stored_names(unit.body)

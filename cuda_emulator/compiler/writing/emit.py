@@ -84,8 +84,9 @@ class Emitter:
         self.inputs = [*unit.parameters, *unit.constants]
         self.order = ["_order"] if variant.check else []
         self.owning = variant.trace or unit.prints or may_own(unit, variable_types, contexts)
-        in_loops = starts_afresh(unit) and not unit.local and not returns_in_loop(unit.body)
-        self.thread_apart = regions is None and not in_loops
+        self.thread_apart = regions is None and (
+            bool(unit.local) or returns_in_loop(unit.body) or not starts_afresh(unit)
+        )
 
     # ---------------------------------------------------------------- the functions
 
