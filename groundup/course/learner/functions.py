@@ -14,6 +14,7 @@ import ast
 import re
 import textwrap
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import PurePath
 
 from groundup.course.learner.c_source import c_function
@@ -94,9 +95,15 @@ def stub_line(function: str, week: int, number: int) -> int:
     return 0
 
 
+@lru_cache(maxsize=8)
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree of a file, to be read only: a file is asked for each of its exercises in turn."""
+    return ast.parse(text)
+
+
 def _find_in_python(text: str, name: str, file: str, keep: int) -> Place:
     try:
-        tree = ast.parse(text)
+        tree = _parsed(text)
     except SyntaxError as error:
         said = f"{type(error).__name__}: {error.msg}"
         raise FunctionMissing(f"{file}, line {error.lineno}: {said}", error.lineno) from None

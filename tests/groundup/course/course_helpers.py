@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from groundup.course.learner import record
-from groundup.course.learner.finding import start
+from groundup.course.learner.finding import opened, start
 from groundup.course.learner.functions import replaced
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
@@ -13,8 +16,17 @@ from groundup.course.manifest import Task, course
 
 
 def new_folder(folder: Path) -> Workspace:
-    """A learner's folder as `groundup learn start` leaves it."""
-    return start(folder, course())[0]
+    """A learner's folder as `groundup learn start` leaves it: made once, and copied for each test."""
+    shutil.copytree(Path(_template().name) / "course", folder, dirs_exist_ok=True)
+    return opened(folder, course())
+
+
+@cache
+def _template() -> TemporaryDirectory[str]:
+    """A folder that goes with the process, and has a learner's folder in it."""
+    folder = TemporaryDirectory(prefix="groundup-tests-")
+    start(Path(folder.name) / "course", course())
+    return folder
 
 
 def write(learner: Workspace, task: Task, old: str = "", new: str = "") -> None:
