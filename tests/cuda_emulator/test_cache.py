@@ -272,6 +272,7 @@ def test_a_damaged_file_is_removed_and_told_to_the_log_only(
     assert capsys.readouterr() == ("", "")
 
 
+@wide
 @pytest.mark.slow
 def test_every_damaged_file_of_the_cache_is_made_again(tmp_path: Path) -> None:
     ended_well(start(tmp_path))

@@ -279,7 +279,7 @@ def test_the_commands_of_a_page_run_in_a_fresh_learners_folder(
         assert ran.code in allowed, f"{line} exits with {ran.code}\n{ran.output}"
 
 
-COMPILED_ALWAYS = {"week09", "week13", "cuda"}
+COMPILED_ALWAYS = {"week09", "cuda"}
 """Of the pages with kernels, those whose programs `make test` runs; compiling kernels takes seconds a page."""
 
 

@@ -68,9 +68,7 @@ def test_tiles_multiply_in_every_form_at_any_size(rung: str, form: str) -> None:
 
 SOME = {
     ("tiled_32", "tn", "float64", False),
-    ("register_2d", "nt", "float64", False),
     ("warp_tiled", "tn", "float64", True),
-    ("small_tile", "nt", "float64", True),
 }
 """Each way of moving a tile once, the others are wide; tests/floors/test_matmul.py has every rung as ab."""
 

@@ -11,7 +11,7 @@ from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
 from shared.dropout import step_masks
 from stage4_numba_cuda import backend, steps
 from stage4_numba_cuda.kernels import head
-from tests.wide import widely
+from tests.wide import wide, widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 REFERENCE = load_stage("stage2_numpy")
@@ -99,6 +99,7 @@ def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> 
     assert_same(trained(RUNGS[rung], STAGE, ours, **options), trained(reference_step, REFERENCE, theirs, **options))
 
 
+@wide
 @pytest.mark.parametrize("block_rows", [head.HEAD_CPU, head.HEAD_GPU])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_head_takes_more_hidden_features_than_lie_in_shared_memory(

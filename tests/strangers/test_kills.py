@@ -158,10 +158,8 @@ def leftovers(cache: Path) -> list[Path]:
     return list(cache.rglob(f"{BUILDING}*"))
 
 
-@pytest.mark.parametrize(
-    ("what", "kills"),
-    [("kernels", 1), pytest.param("library", 12, marks=wide), pytest.param("kernels", 12, marks=wide)],
-)
+@wide
+@pytest.mark.parametrize(("what", "kills"), [("library", 12), ("kernels", 12)])
 def test_what_was_being_made_at_a_kill_is_made_again_silently(what: str, kills: int, tmp_path: Path) -> None:
     if what == "library" and "stage3_c" not in USABLE_STAGES:
         pytest.skip(REASONS["stage3_c"] or "not installed")

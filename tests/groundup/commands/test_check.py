@@ -156,6 +156,7 @@ def test_help_shows_an_example() -> None:
     assert "groundup check 2 --dtype float32 --full" in result.stdout
 
 
+@wide
 def test_a_pipe_gets_a_line_for_each_level_as_soon_as_it_begins() -> None:
     """Not all at the end: whoever reads a log sees where it is."""
     code = "from functools import partial; from groundup import check, cli\n"

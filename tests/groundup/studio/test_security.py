@@ -5,11 +5,19 @@ from __future__ import annotations
 import http.client
 import json
 import socket
+from collections.abc import Iterator
 
 import pytest
 
 from groundup.studio.security import MOST_BYTES
-from tests.studio_server import KEY, ONCE
+from tests.studio_server import KEY, ONCE, RunningStudio, running
+
+
+@pytest.fixture(scope="module")
+def studio_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudio]:
+    """One studio for all tests of this file: they leave nothing behind in it."""
+    with running(tmp_path_factory.mktemp("studio")) as server:
+        yield server
 
 
 def test_the_key_in_the_address_becomes_a_cookie_that_scripts_cannot_read(studio_server):
@@ -133,13 +141,14 @@ def test_every_answer_forbids_foreign_scripts_frames_and_guesses(studio_server, 
     assert "access-control-allow-origin" not in headers
 
 
-def test_a_page_asks_only_for_paths_inside_the_given_folders(studio_server, tmp_path):
+def test_a_page_asks_only_for_paths_inside_the_given_folders(studio_server):
     from groundup.studio.answers import Refused
 
-    (tmp_path / "inside").mkdir()
-    (tmp_path / "out").symlink_to("/etc")
-    assert studio_server.studio.allowed("inside") == (tmp_path / "inside").resolve()
-    for path in ("..", "/etc/passwd", "out/passwd", "inside/../../x", f"{tmp_path}-beside"):
+    folder = studio_server.studio.folder
+    (folder / "inside").mkdir()
+    (folder / "out").symlink_to("/etc")
+    assert studio_server.studio.allowed("inside") == (folder / "inside").resolve()
+    for path in ("..", "/etc/passwd", "out/passwd", "inside/../../x", f"{folder}-beside"):
         with pytest.raises(Refused, match="outside the folders that this studio was given"):
             studio_server.studio.allowed(path)
 

@@ -97,6 +97,7 @@ def whole(case: tuple[str, list[str], str], tmp_path_factory: pytest.TempPathFac
     return folder
 
 
+@wide
 def test_a_run_killed_again_and_again_ends_where_an_undisturbed_one_ends(
     case: tuple[str, list[str], str], tmp_path: Path, whole: Path
 ) -> None:
