@@ -23,13 +23,13 @@ import re
 import shutil
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-from groundup import gpu_networks
+from groundup import gpu_networks, suite_outcomes
 from groundup.doctor.survey import trial
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
@@ -273,7 +273,8 @@ def sanitizer(part: Part) -> None:
 
 
 def suite(part: Part, tests: Sequence[str] | None = None) -> None:
-    """How many tests passed, failed and were skipped; the names of the failed ones, and the reasons of the skips.
+    """How many tests passed, failed and were skipped; the names of the failed ones, and the reasons of the skips. Of a
+    suite that takes longer than its time, those of the tests that have run.
 
     tests: arguments of pytest; None: TESTS, in a rehearsal REHEARSED
     """
@@ -287,50 +288,40 @@ def suite(part: Part, tests: Sequence[str] | None = None) -> None:
         return
     variables = os.environ | {"GROUNDUP_CUDA": BACKEND.name}  # so that pytest's workers do not choose again
     with tempfile.TemporaryDirectory() as folder:
-        results = Path(folder) / "results.xml"
+        file = Path(folder) / "outcomes.jsonl"
         workers = min(usable_cores() // 2, MOST_WORKERS)
         parallel = ["-n", str(workers)] if workers > 1 and importlib.util.find_spec("xdist") else []
-        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors", f"--junitxml={results}"]
-        command = [sys.executable, "-m", "pytest", *tests, *options, *parallel]
+        options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
+        command = [sys.executable, "-m", "pytest", "-p", suite_outcomes.__name__, *tests, *options, *parallel]
+        variables |= {suite_outcomes.VARIABLE: str(file)}
         done = processes.run(command, part.plan.left, folder=processes.ROOT, variables=variables, together=True)
-        counts, failures, reasons = read_results(results)
+        counts, failures, reasons = counted(suite_outcomes.read(file))
     last = done.output.splitlines()[-SHOWN:]
+    said = ", ".join(f"{count} {what}" for what, count in counts.items()) or f"pytest ended with code {done.code}"
     if done.code is None:
-        error = f"stopped after {part.plan.seconds:.0f} s"
+        error = f"stopped after {part.plan.seconds:.0f} s" + (f": {said} until then" if counts else "")
         part.add(f"suite: {error}", **counts, failures=failures, skips=reasons, output=last)
         part.finish("out of time", error)
         return
-    said = ", ".join(f"{count} {what}" for what, count in counts.items()) or f"pytest ended with code {done.code}"
     well = counts.get("passed", 0) > 0 and counts["failed"] == 0
     part.add(f"suite: {said}", **counts, failures=failures, skips=reasons, output=[] if well else last)
     part.finish("ok" if well else "failed", "" if well else said)
 
 
-def read_results(results: Path) -> tuple[dict[str, int], list[str], dict[str, int]]:
+def counted(outcomes: suite_outcomes.Outcomes | None) -> tuple[dict[str, int], list[str], dict[str, int]]:
     """(passed, failed, skipped), the names of the failed tests, and for each reason to skip how many tests gave it."""
-    if not results.is_file():
+    if outcomes is None:
         return {}, [], {}
-    counts = {"passed": 0, "failed": 0, "skipped": 0}
-    failures: list[str] = []
-    reasons: dict[str, int] = {}
-    for case in ElementTree.parse(results).getroot().iter("testcase"):
-        skipped, error = case.find("skipped"), case.find("error")
-        missing = MISSING.search(error.text or "") if error is not None else None
-        reason = ""
-        if missing and missing[1] not in OURS:
+    failures, reasons = [], Counter(outcomes.skipped.values())
+    for test, why in outcomes.failed.items():
+        missing = MISSING.search(why)
+        if missing and "::" not in test and missing[1] not in OURS:
             # a file of tests that cannot even be read without a package of the development tools
-            reason = f"needs the package {missing[1]}"
-        elif case.find("failure") is not None or error is not None:
-            counts["failed"] += 1
-            failures.append(f"{case.get('classname')}::{case.get('name')}")
-        elif skipped is not None:
-            reason = skipped.get("message") or "no reason"
+            reasons[f"needs the package {missing[1]}"] += 1
         else:
-            counts["passed"] += 1
-        if reason:
-            counts["skipped"] += 1
-            reasons[reason] = reasons.get(reason, 0) + 1
-    return counts, failures, reasons
+            failures.append(test)
+    counts = {"passed": outcomes.passed, "failed": len(failures), "skipped": reasons.total()}
+    return counts, failures, dict(reasons)
 
 
 PARTS: dict[str, Callable[[Part], None]] = {

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +18,6 @@ from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.checks.rungs import RungCheck
 from shared.checks.tolerance import compare, failed
-from shared.machine import processes
 from shared.machine.processes import Finished
 from tests.wide import wide
 
@@ -228,7 +226,7 @@ def test_training_without_the_full_data_takes_the_subset_and_says_so(tmp_path: P
     assert summary["test_accuracy"] == epoch["test_accuracy"] > 0.2
 
 
-# ---- compute-sanitizer and the suite
+# ---- compute-sanitizer
 
 
 def test_without_a_gpu_the_sanitizer_is_skipped() -> None:
@@ -269,49 +267,6 @@ def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     missing = part()
     gpu_parts.sanitizer(missing)
     assert missing.error == "compute-sanitizer is neither on the PATH nor in /usr/local/cuda*/bin"
-
-
-def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Path) -> None:
-    file = tmp_path / "test_three.py"
-    file.write_text(
-        "import os, pytest\n"
-        "def test_right():\n    assert os.environ['GROUNDUP_CUDA'] == 'emulator'\n"
-        "def test_wrong():\n    assert 1 == 2\n"
-        "def test_elsewhere():\n    pytest.skip('needs two GPUs')\n"
-    )
-    found = part()
-    gpu_parts.suite(found, [str(file), f"--rootdir={tmp_path}"])
-    assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
-    (row,) = found.rows
-    assert row["failures"] == ["test_three::test_wrong"]
-    assert list(row["skips"].values()) == [1]
-    assert any("assert 1 == 2" in line for line in row["output"])
-
-
-def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:
-    begin = gpu_parts.TESTS.index("-k")
-    folders, options = gpu_parts.TESTS[:begin], gpu_parts.TESTS[begin:]
-    assert all((processes.ROOT / place).exists() for place in (*folders, *gpu_parts.REHEARSED))
-    files = ["tests/stage4_numba_cuda/test_gather.py", "tests/floors/test_pooling.py"]
-    assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files, *options]
-    collected = processes.run(command, 100, folder=processes.ROOT).output
-    assert "test_gather.py::" in collected
-    assert "test_pooling.py::" in collected
-    assert "[stage2_numpy" not in collected
-
-
-def test_a_file_of_tests_that_needs_a_missing_package_is_skipped_and_one_that_is_broken_is_not(tmp_path: Path) -> None:
-    (tmp_path / "test_needs.py").write_text("import no_such_package\ndef test_it(): pass\n")
-    (tmp_path / "test_fine.py").write_text("def test_it(): pass\n")
-    found = part()
-    gpu_parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
-    assert (found.status, found.rows[0]["passed"]) == ("ok", 1)
-    assert found.rows[0]["skips"] == {"needs the package no_such_package": 1}
-    (tmp_path / "test_broken.py").write_text("import shared.no_such_module\n")
-    found = part()
-    gpu_parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
-    assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
 
 
 # ---- all of them together

@@ -1,0 +1,102 @@
+"""The GPU report's part `suite`: which tests it runs, and what it tells of them, also when it is stopped."""
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from groundup import gpu_parts, suite_outcomes
+from groundup.gpu_parts import Part
+from shared.bench.on_gpu.gpu_plan import GpuPlan
+from shared.machine import processes
+from tests.wide import wide
+
+
+def part(seconds: float = 30.0) -> Part:
+    return Part(GpuPlan(seconds, tiny=True))
+
+
+def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "test_three.py"
+    file.write_text(
+        "import os, pytest\n"
+        "def test_right():\n    assert os.environ['GROUNDUP_CUDA'] == 'emulator'\n"
+        "def test_wrong():\n    assert 1 == 2\n"
+        "def test_elsewhere():\n    pytest.skip('needs two GPUs')\n"
+    )
+    found = part()
+    gpu_parts.suite(found, [str(file), f"--rootdir={tmp_path}"])
+    assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
+    (row,) = found.rows
+    assert row["failures"] == ["test_three.py::test_wrong"]
+    assert list(row["skips"].values()) == [1]
+    assert any("assert 1 == 2" in line for line in row["output"])
+
+
+def test_outcomes_of_a_suite_that_was_killed_are_those_of_the_whole_lines(tmp_path: Path) -> None:
+    assert suite_outcomes.read(tmp_path / "none.jsonl") is None
+    (tmp_path / "test_four.py").write_text(
+        "import os, pytest\n"
+        "@pytest.fixture\ndef broken(): yield; raise ValueError('in the clean-up')\n"
+        "def test_right(): pass\n"
+        "def test_cleans_up_wrongly(broken): pass\n"
+        "@pytest.mark.xfail(reason='not yet')\ndef test_expected(): assert 0\n"
+        "def test_killed(): os.kill(os.getpid(), 9)\n"
+    )
+    file = tmp_path / "outcomes.jsonl"
+    variables = os.environ | {suite_outcomes.VARIABLE: str(file)}
+    options = ["-q", "-p", suite_outcomes.__name__, f"--rootdir={tmp_path}"]
+    command = [sys.executable, "-m", "pytest", *options, str(tmp_path)]
+    done = processes.run(command, 60, folder=processes.ROOT, variables=variables)
+    assert done.code == -9
+    with file.open("a") as open_file:
+        open_file.write('{"test": "cut')
+    found = suite_outcomes.read(file)
+    assert found is not None
+    assert found.passed == 1
+    assert list(found.failed) == ["test_four.py::test_cleans_up_wrongly"]
+    assert "in the clean-up" in found.failed["test_four.py::test_cleans_up_wrongly"]
+    assert found.skipped == {"test_four.py::test_expected": "not yet"}
+
+
+@wide  # it waits for its time to be over
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_suite_that_is_stopped_says_what_has_passed_and_failed_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
+) -> None:
+    monkeypatch.setattr(gpu_parts, "usable_cores", lambda: 2 * workers)
+    (tmp_path / "test_slow.py").write_text(
+        "import time\ndef test_right(): pass\ndef test_wrong(): assert 0\ndef test_endless(): time.sleep(600)\n"
+    )
+    found = part(12.0)
+    gpu_parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
+    assert found.status == "out of time"
+    assert found.error == "stopped after 12 s: 1 passed, 1 failed, 0 skipped until then"
+    assert found.rows[0]["failures"] == ["test_slow.py::test_wrong"]
+
+
+def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:
+    begin = gpu_parts.TESTS.index("-k")
+    folders, options = gpu_parts.TESTS[:begin], gpu_parts.TESTS[begin:]
+    assert all((processes.ROOT / place).exists() for place in (*folders, *gpu_parts.REHEARSED))
+    files = ["tests/stage4_numba_cuda/test_gather.py", "tests/floors/test_pooling.py"]
+    assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files, *options]
+    collected = processes.run(command, 100, folder=processes.ROOT).output
+    assert "test_gather.py::" in collected
+    assert "test_pooling.py::" in collected
+    assert "[stage2_numpy" not in collected
+
+
+def test_a_file_of_tests_that_needs_a_missing_package_is_skipped_and_one_that_is_broken_is_not(tmp_path: Path) -> None:
+    (tmp_path / "test_needs.py").write_text("import no_such_package\ndef test_it(): pass\n")
+    (tmp_path / "test_fine.py").write_text("def test_it(): pass\n")
+    found = part()
+    gpu_parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
+    assert (found.status, found.rows[0]["passed"]) == ("ok", 1)
+    assert found.rows[0]["skips"] == {"needs the package no_such_package": 1}
+    (tmp_path / "test_broken.py").write_text("import shared.no_such_module\n")
+    found = part()
+    gpu_parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
+    assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
