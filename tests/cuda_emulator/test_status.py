@@ -13,6 +13,7 @@ from numba import njit
 from cuda_emulator.helpers import status as codes
 from cuda_emulator.helpers.status import Stopped, address_of, fail, go_on, new_status
 from cuda_emulator.poison import POISONS
+from tests.wide import wide
 
 
 @njit(nogil=True)
@@ -135,6 +136,7 @@ print(answer, array[0], array[1] ** 3, hits)
 '''
 
 
+@wide
 def test_a_kernel_that_uses_the_helpers_works_from_the_disk_cache_of_another_process(tmp_path):
     script = tmp_path / "cached.py"
     script.write_text(CACHED)

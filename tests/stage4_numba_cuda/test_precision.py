@@ -87,6 +87,7 @@ def test_what_cannot_be_rounded_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 # ---- what it does
 
 
+@wide
 @pytest.mark.usefixtures("rounded")
 @pytest.mark.parametrize("chosen", widely(["tf32", "bf16"]))
 def test_a_step_is_off_by_the_rounding_and_no_more_and_both_rungs_round_alike(chosen: str) -> None:

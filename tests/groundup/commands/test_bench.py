@@ -137,7 +137,8 @@ def test_an_emulated_stage_is_only_measured_throughout_when_it_is_asked_for(run:
 
 
 def test_mnist_that_is_not_here_is_named_unless_its_folder_was_given(run: Callable[..., Any]) -> None:
-    assert "not measured: training on MNIST (name its folder with --data-dir): mnist: missing" in run().stdout
+    output = run("--only", "training").stdout
+    assert "not measured: training on MNIST (name its folder with --data-dir): mnist: missing" in output
     result = run("--data-dir", "nowhere")
     assert isinstance(result.exception, ValueError)
     assert "mnist: missing" in str(result.exception)

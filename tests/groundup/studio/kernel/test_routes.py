@@ -226,6 +226,7 @@ def test_the_process_ends_with_its_session(studio_server: RunningStudio, session
     wait_until(lambda: gone(process))
 
 
+@wide
 def test_the_process_ends_with_the_studio_in_the_middle_of_a_script(tmp_path: Path) -> None:
     with running(tmp_path) as server:
         session = server.post("/api/kernel/begin")["session"]

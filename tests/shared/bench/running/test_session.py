@@ -22,7 +22,7 @@ from shared.bench.running.session import Session, Watcher, start_process
 from shared.machine.hardware import usable_cores
 from shared.machine.software import THREAD_VARIABLES
 from tests import interrupts
-from tests.wide import widely
+from tests.wide import wide, widely
 
 ROOT = Path(__file__).resolve().parents[4]
 PLAN = Plan(
@@ -195,6 +195,7 @@ if os.environ.get("GROUNDUP_THREADS") == "1" and "READY" in os.environ:
 """
 
 
+@wide
 @pytest.mark.skipif(os.name != "posix", reason="signals to a process are POSIX's")
 @pytest.mark.parametrize("number", widely([signal.SIGINT, signal.SIGTERM]))
 def test_an_interrupted_program_keeps_its_results_and_leaves_no_process_behind(tmp_path: Path, number: int) -> None:
