@@ -7,7 +7,9 @@ on for convolutions unless somebody turns it off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -160,7 +162,7 @@ def captured(torch: Any, step: Callable[[], Any], kept: Sequence[Any]) -> Callab
     for tensor in kept:
         tensor.grad = None  # so that the graph has gradients in memory of its own
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
+    with without_collection(), torch.cuda.graph(graph):
         result = step()
     with torch.no_grad():
         for tensor, old in zip(kept, before, strict=True):
@@ -172,6 +174,20 @@ def captured(torch: Any, step: Callable[[], Any], kept: Sequence[Any]) -> Callab
         return result
 
     return replay
+
+
+@contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep Python's garbage collector from running inside. A device array of Numba's that it frees during a capture
+    would end the capture: PyTorch's captures forbid every other call of the driver that may wait."""
+    was_on = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def resident_steps(

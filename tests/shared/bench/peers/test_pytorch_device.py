@@ -1,6 +1,7 @@
 """shared.bench.peers.pytorch_device, as far as a machine without a GPU can tell: on the CPU, and with graphs that run
 their step as it is."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -54,15 +55,19 @@ def test_a_captured_step_begins_where_it_was_captured(torch: Any, monkeypatch: p
         monkeypatch.setattr(torch.cuda, name, fake)
     for name in ("stream", "graph"):
         monkeypatch.setattr(torch.cuda, name, lambda what: nullcontext())
+    collects: list[bool] = []
     parameter = torch.nn.Parameter(torch.ones(2))
 
     def step() -> Any:
+        collects.append(gc.isenabled())
         with torch.no_grad():
             parameter.mul_(2.0)
         return parameter
 
     replay = pytorch_device.captured(torch, step, [parameter])
     assert parameter.tolist() == [1.0, 1.0]
+    assert collects == [True, True, True, False]  # in the capture an array that is freed would end it
+    assert gc.isenabled()
     assert replay().tolist() == [2.0, 2.0]
 
 
