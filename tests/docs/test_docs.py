@@ -340,6 +340,14 @@ def test_links_inside_the_docs_lead_to_files(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_line_that_begins_like_a_row_of_a_table_is_one(page: Path) -> None:
+    """A sentence that was broken before |W| would begin a table."""
+    blocks = re.compile(r"^ {0,3}(```+|~~~+).*?^ {0,3}\1", re.DOTALL | re.MULTILINE)
+    text = blocks.sub("", page.read_text(encoding="utf-8"))
+    assert [line for line in text.splitlines() if line.startswith("|") and not line.rstrip().endswith("|")] == []
+
+
 def test_every_figure_is_drawn_by_a_script_and_stands_on_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the lens's, which test_lens_page draws anew."""
     figures = ROOT / "docs" / "figures"
