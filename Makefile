@@ -57,9 +57,10 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml
 	$(INSTALL) '.[web]'
 	touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed pyproject.toml
+# It has all of .installed, so that one run of pip makes both.
+$(VENV)/.installed-dev: $(VENV)/.created pyproject.toml
 	$(INSTALL) '.[dev]'
-	touch $@
+	touch $(VENV)/.installed $@
 
 $(VENV)/.installed-docs: $(VENV)/.installed pyproject.toml
 	$(INSTALL) '.[docs]'

@@ -36,8 +36,8 @@ FLOAT64_SUFFICES = ("floors", "shared/checks", "shared/training", "stage4_numba_
 STAGE_4_AGAIN = ("docs", "promises", "groundup/commands")
 """Folders whose tests of stage 4 compile many kernels, and find what the floors' tests find: those are wide."""
 
-WIDE_FOLDERS = ("browser", "cuda_emulator/compatibility", "packaging", "docs/test_book.py")
-"""Folders and files whose tests `make test` leaves to `make test-wide`; tests/wide.py says what else it leaves."""
+WIDE_FOLDERS = ("browser", "cuda_emulator/compatibility")
+"""Folders whose tests `make test` leaves to `make test-wide`; tests/wide.py says what else it leaves."""
 
 
 # Python looks through all objects for cycles whenever their number has grown by a quarter. The tests' own objects are
