@@ -173,6 +173,7 @@ class Run:
         self.save(position)
         for name in (BEST, STEPS, FACTS):
             (self.folder / name).unlink(missing_ok=True)
+        remove_stale(self.folder)  # of a run that was killed before its first checkpoint
         return position
 
     def resume(self) -> Position:

@@ -170,6 +170,14 @@ def test_a_run_is_only_replaced_when_asked(numpy_stage: contract.Stage, tmp_path
     assert read_metrics(tmp_path / "metrics.jsonl") == result.epochs
 
 
+def test_leftovers_of_a_run_that_was_killed_at_its_first_checkpoint_are_removed_by_the_next_run(
+    numpy_stage: contract.Stage, tmp_path: Path
+) -> None:
+    (tmp_path / ".groundup-last.safetensors-123.tmp").write_bytes(b"half")
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path)
+    assert list(tmp_path.glob(".groundup-*")) == []
+
+
 def test_leftovers_of_a_killed_writer_are_removed_on_resume(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     run(numpy_stage, make(numpy_stage), FULL, tmp_path)
     (tmp_path / ".groundup-last.safetensors-123.tmp").write_bytes(b"half")
