@@ -72,7 +72,7 @@ TESTS = (
 """What runs stage 4's kernels. Many of them are marked slow, because they are slow where kernels are emulated."""
 
 REHEARSED = ("tests/stage4_numba_cuda/test_arrays.py",)
-"""In a rehearsal on the emulator, which `make test` runs them on."""
+"""The tests of a rehearsal on the emulator. A few are enough: `make test` runs all of them there."""
 
 MOST_WORKERS = 8
 """Each has a context on the device of its own, of about half a gigabyte."""
@@ -273,8 +273,8 @@ def sanitizer(part: Part) -> None:
 
 
 def suite(part: Part, tests: Sequence[str] | None = None) -> None:
-    """How many tests passed, failed and were skipped; the names of the failed ones, and the reasons of the skips. Of a
-    suite that takes longer than its time, those of the tests that have run.
+    """Run the tests of stage 4, and count those that passed, failed and were skipped, with the names of the failed ones
+    and the reasons of the skips. If the time ends before the suite, the tests that have ended are counted.
 
     tests: arguments of pytest; None: TESTS, in a rehearsal REHEARSED
     """

@@ -15,6 +15,8 @@ import numpy as np
 
 
 def install(kind: type, to_device: Callable[[np.ndarray], Any]) -> None:
-    """Let `copy` and `pickle` copy arrays of this kind. to_device: a function of a module, found there when a pickled
-    array is read."""
+    """Let `copy` and `pickle` copy arrays of this kind.
+
+    to_device: makes a device array of a NumPy array. It must be a function of a module: pickle stores only its name
+    """
     copyreg.pickle(kind, lambda array: (to_device, (array.copy_to_host(),)))

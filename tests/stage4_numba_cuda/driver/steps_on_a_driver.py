@@ -1,5 +1,5 @@
-"""A program for test_driver_calls.py: it takes steps on the pretended driver, which writes down each call. What the
-steps compute is nothing."""
+"""A program for test_driver_calls.py: it takes training steps on the pretended driver, which writes each call to a log.
+The driver runs no kernel, so the results of the steps are never read."""
 
 import ctypes
 from contextlib import suppress

@@ -1,5 +1,5 @@
-"""The calls of the CUDA driver in steps from a graph: no wait, no memory and no launch more than a step needs, and
-captured copies with memory that stays where it is. numba-cuda is needed, and a C compiler, but no GPU."""
+"""The calls of the CUDA driver in training steps that are replayed from a graph: a step waits once, allocates nothing
+and launches only its kernels, and captured copies use pinned memory. This needs numba-cuda and a C compiler, no GPU."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_driver_found_no_mistake(log: list[str]) -> None:
 def test_a_step_is_one_graph_and_one_wait(log: list[str], step: int) -> None:
     replayed = ["cuGraphLaunch 6 nodes, 3 of them copies", "cuStreamSynchronize"]
     assert after(log, f"SGD, step {step}") == replayed
-    # Adam's numbers are others in every step.
+    # Adam has another factor in every step, and it is sent to the device first.
     assert after(log, f"Adam, step {step}") == ["cuMemcpyHtoDAsync pinned to device", *replayed]
 
 
