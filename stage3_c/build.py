@@ -29,7 +29,18 @@ from pathlib import Path
 from shared.machine import caches
 from shared.machine.hardware import cpu_name, usable_cores
 
-from .compiler import SUFFIX, Compiler, compile_command, find_compiler, first_error, flags, libraries, link_command, run
+from .compiler import (
+    SUFFIX,
+    Compiler,
+    compile_command,
+    find_compiler,
+    first_error,
+    flags,
+    libraries,
+    link_command,
+    processor_options,
+    run,
+)
 from .filelock import locked
 
 __all__ = ["Build", "CompileError", "Compiler", "build", "cache_folder", "find_compiler"]
@@ -138,8 +149,8 @@ def read_sources(csrc: Path) -> dict[str, bytes]:
 def key(sources: Mapping[str, bytes], compiler: Compiler) -> str:
     """The name of the library's folder: a hash of all that decides what is built.
 
-    The compiler's options for this processor are not in it, because they follow from the compiler and the processor,
-    which are; so a library in the cache is found without probing, and so is its compiler for the next one.
+    The compiler's options for this processor are in it as they are tried, not as it took them: those follow from the
+    compiler and the processor. So a library in the cache is found without probing, and its options for the next one.
     """
     return _hash([*_contents(sources), *_translation(compiler)])
 
@@ -163,6 +174,7 @@ def _translation(compiler: Compiler) -> list[str]:
     return [
         *(*compiler.command, compiler.path, compiler.version_text),
         *(*flags(plain), *link_command(plain)),
+        *map(" ".join, processor_options(compiler)),
         *(processor(), sys.platform, platform.machine()),
     ]
 

@@ -25,6 +25,10 @@ from shared.machine import caches
 WINDOWS = sys.platform == "win32"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
 WARNINGS = ("-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror")
+# For some processors, Zen 3 among them, gcc leaves the multiplication and the addition of a sum apart in a loop that
+# has one sum only, and fuses them in a loop that has several. Then the edge of a tile is rounded differently from its
+# middle, and a product depends on how many threads share it. Versions before 9 do not know the parameter.
+FUSE_EVERY_SUM = "--param=avoid-fma-max-bits=0"
 SANITIZERS = ("address", "undefined", "thread", "leak")
 
 INSTALL = {
@@ -130,7 +134,7 @@ def probe(compiler: Compiler) -> Compiler:
     x86 compilers call the option -march, Arm's -mcpu; the last resort is code for any processor of the kind.
     """
     reason = ""
-    for options in _processor_options(compiler):
+    for options in processor_options(compiler):
         candidate = replace(compiler, options=options)
         with tempfile.TemporaryDirectory(prefix="groundup-") as folder:
             source, library = Path(folder, "probe.c"), Path(folder, f"probe{SUFFIX}")
@@ -145,12 +149,18 @@ def probe(compiler: Compiler) -> Compiler:
     raise DoesNotWork(reason)
 
 
-def _processor_options(compiler: Compiler) -> list[tuple[str, ...]]:
-    if WINDOWS and "clang" not in compiler.version_text:
-        # Windows aligns the stack to 16 bytes, and gcc does not align AVX registers saved there any further (its bug
-        # 54412): only with moves that accept any address does AVX code of gcc run safely.
-        return [("-march=native", "-Wa,-muse-unaligned-vector-move"), ()]
-    return [("-march=native",), ("-mcpu=native",), ()]
+def processor_options(compiler: Compiler) -> list[tuple[str, ...]]:
+    """What `probe` tries, in this order: options that make this compiler compile for this processor."""
+    unaligned: tuple[str, ...] = ()
+    fused: list[tuple[str, ...]] = [()]
+    if "clang" not in compiler.version_text:
+        fused = [(FUSE_EVERY_SUM,), ()]
+        if WINDOWS:
+            # Windows aligns the stack to 16 bytes, and gcc does not align AVX registers saved there any further (its
+            # bug 54412): only with moves that accept any address does AVX code of gcc run safely.
+            unaligned = ("-Wa,-muse-unaligned-vector-move",)
+    processors = ["-march=native"] if unaligned else ["-march=native", "-mcpu=native"]
+    return [*((processor, *unaligned, *each) for processor in processors for each in fused), ()]
 
 
 def flags(compiler: Compiler) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import hashlib
 import multiprocessing
 import os
+import platform
 import subprocess
 import sys
 import threading
@@ -17,7 +18,9 @@ import pytest
 
 from shared.contract import load_stage
 from stage3_c import activations, dense, library, losses, matmul
+from stage3_c.build import build
 from tests.stages import REASONS, USABLE_STAGES
+from tests.wide import wide
 
 pytestmark = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
 
@@ -144,8 +147,8 @@ print(library.plain_function("pool_threads")(library.pool()), digest.hexdigest()
 """
 
 
-def run(code: str, threads: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "GROUNDUP_THREADS": threads, "PYTHONPATH": str(ROOT)}
+def run(code: str, threads: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "GROUNDUP_THREADS": threads, "PYTHONPATH": str(ROOT), **variables}
     return subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=100, check=False
     )
@@ -155,6 +158,17 @@ def test_any_number_of_threads_gives_the_same_products_bit_for_bit() -> None:
     answers = {threads: run(DIGEST, threads).stdout.split() for threads in ("1", "2", "3", "16")}
     assert [answer[0] for answer in answers.values()] == list(answers)
     assert len({answer[1] for answer in answers.values()}) == 1, answers
+
+
+@wide
+@pytest.mark.slow
+def test_so_it_does_where_gcc_would_fuse_only_some_multiplications_with_their_additions() -> None:
+    used = build().compiler
+    if "clang" in used.version_text or platform.machine() not in ("x86_64", "AMD64"):
+        pytest.skip("gcc does so for some x86 processors")
+    zen3 = {"CC": f"{used.path} -mtune=znver3"}
+    digests = {run(DIGEST, threads, **zen3).stdout.split()[1] for threads in ("1", "2", "3", "16")}
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize("use", ["matmul.matmul(a, a)", "dense.Dense(a, a[0]).forward(a)"])

@@ -98,7 +98,14 @@ def test_a_cc_of_the_system_that_lacks_its_headers_is_passed_over(
 
 
 @POSIX
-@pytest.mark.parametrize(("refused", "taken"), [("-march", ("-mcpu=native",)), ("-m", ())])
+@pytest.mark.parametrize(
+    ("refused", "taken"),
+    [
+        ("--param", ("-march=native",)),
+        ("-march", ("-mcpu=native", compiler.FUSE_EVERY_SUM)),
+        ("-m", ()),
+    ],
+)
 def test_options_that_a_compiler_does_not_know_are_left_out(
     csrc: Path,
     tmp_path: Path,
@@ -107,13 +114,37 @@ def test_options_that_a_compiler_does_not_know_are_left_out(
     refused: str,
     taken: tuple[str, ...],
 ) -> None:
-    # It takes -mcpu=native without a word, as Arm's compilers do; the real one here may not know it.
+    # It says that it is gcc, and takes -mcpu=native without a word, as Arm's compilers do; the real one here may not be
+    # gcc, and may know neither.
+    version = 'case "$*" in *--version) echo "gcc (mine) 8.3"; exit;; esac'
     refuse = f'for word in "$@"; do case "$word" in {refused}*) echo "error: unknown option" >&2; exit 1;; esac; done'
-    drop = 'for word; do shift; [ "$word" = -mcpu=native ] || set -- "$@" "$word"; done'
-    monkeypatch.setenv("CC", fake_compiler(tmp_path / "arm-cc", f"{refuse}\n{drop}", real_compiler))
+    drop = 'for word; do shift; case "$word" in -mcpu=native|--param=*);; *) set -- "$@" "$word";; esac; done'
+    monkeypatch.setenv("CC", fake_compiler(tmp_path / "arm-cc", f"{version}\n{refuse}\n{drop}", real_compiler))
     built = build.build(csrc)
     assert built.compiler.options == taken
-    assert [flag for flag in built.flags if "native" in flag] == list(taken)
+    assert [flag for flag in built.flags if "native" in flag or "--param" in flag] == list(taken)
+
+
+def test_clang_is_not_asked_for_a_parameter_of_gcc() -> None:
+    def tried(version: str) -> set[str]:
+        known = compiler.Compiler(("cc",), "/usr/bin/cc", version)
+        return {option for options in compiler.processor_options(known) for option in options}
+
+    assert compiler.FUSE_EVERY_SUM in tried("cc (Debian 12.2.0-14) 12.2.0")
+    assert compiler.FUSE_EVERY_SUM not in tried("Apple clang version 17.0.0 (clang-1700.0.13.3)")
+
+
+@POSIX
+def test_a_library_that_was_made_with_other_options_is_not_taken_from_the_cache(
+    csrc: Path, real_compiler: compiler.Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    assert build.build(csrc).compiled
+    for module in (build, compiler):
+        monkeypatch.setattr(module, "processor_options", lambda compiler: [()])
+    rebuilt = build.build(csrc)
+    assert rebuilt.compiled
+    assert rebuilt.compiler.options == ()
 
 
 @pytest.mark.usefixtures("no_compiler")
