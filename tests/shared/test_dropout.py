@@ -40,6 +40,17 @@ def test_masks_of_another_seed_step_or_layer_are_uncorrelated(other: tuple[int, 
     assert abs(np.mean(first * second)) <= 4 / np.sqrt(first.size)
 
 
+def test_the_key_takes_seed_step_and_layer_through_the_generator_in_turn() -> None:
+    # A run that an earlier version began goes on with the same masks.
+    assert mask_key(1, 2, 3) == random_bits(random_bits(random_bits(0, 1), 2), 3)
+
+
+def test_a_number_that_equals_the_rate_survives() -> None:
+    uniform = float(uniform_numbers(mask_key(1, 2, 3), np.arange(8, dtype=np.uint64))[5])
+    assert dropout_mask(1, 8, uniform, 1, 2, 3)[0, 5] > 0.0
+    assert mask_value(5, uniform, 1, 2, 3) > 0.0
+
+
 def test_keys_of_neighbouring_seeds_steps_and_layers_are_all_different() -> None:
     keys = {mask_key(seed, step, layer) for seed in range(10) for step in range(50) for layer in range(5)}
     assert len(keys) == 10 * 50 * 5
@@ -54,10 +65,11 @@ def test_same_arguments_give_the_same_mask_and_neighbours_in_it_are_uncorrelated
 
 
 def test_step_masks_give_one_mask_for_each_place_at_its_rate_or_none() -> None:
-    masks = step_masks(4, [(6, 0.5), (5, 0.25), (3, 0.0)], seed=1, step=9)
+    masks = step_masks(4, [(6, 0.5), (5, 0.25), (3, 0.0)], seed=1, step=9, dtype="float64")
     assert masks is not None
+    assert {mask.dtype.name for mask in masks} == {"float64"}
     assert [mask.shape for mask in masks] == [(4, 6), (4, 5), (4, 3)]
-    np.testing.assert_array_equal(masks[1], dropout_mask(4, 5, 0.25, 1, 9, 1))
+    np.testing.assert_array_equal(masks[1], dropout_mask(4, 5, 0.25, 1, 9, 1, "float64"))
     np.testing.assert_array_equal(masks[2], np.ones((4, 3)))
     assert step_masks(4, [(6, 0.0)], seed=1, step=9) is None
     assert step_masks(4, [], seed=1, step=9) is None
@@ -74,10 +86,14 @@ def test_uniform_numbers_are_the_plain_formula_of_an_array_of_indices() -> None:
 def test_impossible_rates_are_rejected(rate: float) -> None:
     with pytest.raises(ValueError, match=r"dropout: expected a rate of at least 0 and below 1, got"):
         dropout_mask(2, 2, rate, 0, 0, 0)
+    with pytest.raises(ValueError, match=r"dropout: expected a rate of at least 0 and below 1, got"):
+        mask_value(0, rate, 0, 0, 0)
 
 
 def test_negative_counters_and_empty_shapes_are_rejected() -> None:
     with pytest.raises(ValueError, match="dropout: step must be at least 0, got -1"):
         dropout_mask(2, 2, 0.5, 0, -1, 0)
-    with pytest.raises(ValueError, match=r"at least one row and one column, got \(0, 2\)"):
-        dropout_mask(0, 2, 0.5, 0, 0, 0)
+    for rows, columns in [(0, 2), (2, 0)]:
+        with pytest.raises(ValueError, match=rf"at least one row and one column, got \({rows}, {columns}\)"):
+            dropout_mask(rows, columns, 0.5, 0, 0, 0)
+    assert dropout_mask(1, 1, 0.0, 0, 0, 0).shape == (1, 1)

@@ -103,6 +103,8 @@ def test_the_numbers_are_these_in_every_version() -> None:
     # The first four numbers of the Mersenne Twister seeded with 1, as random.Random has given them since Python 3.2.
     twister = [0.13436424411240122, 0.8474337369372327, 0.763774618976614, 0.2550690257394217]
     assert drawn[0] == [[(2 * u - 1) * limit for u in twister[:2]], [(2 * u - 1) * limit for u in twister[2:]]]
+    normal = math.sqrt(2) * math.sqrt(-2 * math.log(1 - twister[0])) * math.cos(2 * math.pi * twister[1])
+    assert initialize_parameters([1, 1], "he_normal", seed=1)[0] == [[normal]]
 
 
 def test_parameters_are_weights_and_zero_biases_in_turn() -> None:
@@ -124,9 +126,17 @@ def test_too_few_sizes_are_rejected(sizes: list[int]) -> None:
         check_layer_sizes(sizes)
 
 
+def test_sizes_are_a_list_of_whole_numbers_of_any_kind() -> None:
+    assert [type(size) for size in check_layer_sizes((np.int64(2), 1))] == [int, int]  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="layer_sizes: expected a list of sizes, got 5"):
+        check_layer_sizes(5)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("size", [0, -1, 2.5, True, "3", None, math.nan])
 def test_a_size_that_is_no_positive_whole_number_is_rejected(size: Any) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"whole number of at least 1, got {size!r}")):
+    with pytest.raises(
+        ValueError, match=re.escape(f"layer_sizes: every size must be a whole number of at least 1, got {size!r}")
+    ):
         initialize_parameters([4, size])
 
 

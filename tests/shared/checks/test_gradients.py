@@ -9,7 +9,7 @@ import pytest
 
 from shared import contract
 from shared.checks import gradients
-from shared.checks.gradients import LIMIT, MOST_SKIPPED, STEP, check_gradients, relative_error, slope
+from shared.checks.gradients import LIMIT, MOST_SKIPPED, STEP, GradientCheck, check_gradients, relative_error, slope
 from tests.wide import widely
 
 
@@ -108,6 +108,21 @@ def test_smooth_functions_are_measured_and_not_skipped(
     assert found == pytest.approx(derivative(p), abs=LIMIT)
 
 
+@pytest.mark.parametrize(
+    ("function", "p", "expected"),
+    [
+        (lambda p: p * p, -1e6, -2e6),  # the step grows with p
+        (lambda p: math.sin(p) - 1e6, 0.7, math.cos(0.7)),  # a large loss is rounded more
+        (lambda p: -1e6 * (p - 0.7), 0.7, -1e6),  # and so is a steep one
+    ],
+)
+def test_large_parameters_losses_and_slopes_are_measured_beside_their_size(
+    function: Callable[[float], float], p: float, expected: float
+) -> None:
+    here = function(p)
+    assert slope(function, p, here) == pytest.approx(expected, abs=LIMIT * max(abs(here), abs(expected)))
+
+
 @pytest.mark.parametrize("jump", [1.0, 1e-3, 1e-5])
 @pytest.mark.parametrize("where", [0.0, 0.1, 1 / 3, 0.5, 0.7, 0.9, -0.2, -1 / 3, -0.6, -0.9])
 def test_a_kink_anywhere_within_the_step_is_seen(where: float, jump: float) -> None:
@@ -155,8 +170,23 @@ def test_a_network_that_stands_on_its_kinks_is_skipped_counted_and_not_ok(monkey
     assert not found.ok
 
 
+@pytest.mark.parametrize(
+    ("worst", "skipped", "ok"),
+    [(LIMIT, 5, True), (1.001 * LIMIT, 0, False), (0.0, 6, False), (math.inf, 0, False)],
+)
+def test_a_check_allows_the_limit_and_a_twentieth_of_the_parameters_on_kinks(
+    worst: float, skipped: int, ok: bool
+) -> None:
+    check = GradientCheck("stage2_numpy", "relu", "hinge", 100 - skipped, skipped, worst, "W1", (0, 0), 0.0, 0.0)
+    assert check.skipped_share == skipped / 100
+    assert check.ok is ok
+
+
 def test_the_relative_error_is_beside_the_largest_of_three() -> None:
     assert relative_error(2.0, 1.0, 0.5) == 0.5
+    assert relative_error(1.0, 2.0, -4.0) == 0.25
+    assert relative_error(-2.0, -1.0, 0.5) == 0.5
+    assert relative_error(1.0, -2.0, 0.5) == 1.5
     assert relative_error(1.0, -1.0, 0.0) == 2.0
     assert relative_error(1e-12, 0.0, 4.0) == 2.5e-13
     assert relative_error(0.0, 0.0, 0.0) == 0.0

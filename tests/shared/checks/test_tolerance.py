@@ -43,13 +43,24 @@ def test_sums_taken_one_by_one_stay_within_the_tolerance_and_use_a_fair_part_of_
 
 def test_an_error_of_a_few_tolerances_fails_and_of_half_a_tolerance_passes() -> None:
     expected = np.random.default_rng(1).standard_normal((5, 7))
-    for size, ok in [(0.5, True), (0.99, True), (1.01, False), (3.0, False)]:
+    for size, ok in [(0.5, True), (0.99, True), (1.01, False), (3.0, False), (-0.99, True), (-1.01, False)]:
         got = expected.copy()
         got[3, 2] += size * tolerance("float64", 9, np.abs(expected).max())
         found = compare("op", got, expected, "float64", 9, layer=2)
         assert (found.ok, found.index, found.layer) == (ok, (3, 2), 2)
-        assert found.tolerances == pytest.approx(size, rel=0.05)
+        assert found.tolerances == pytest.approx(abs(size), rel=0.05)
         assert (found.got, found.expected) == (got[3, 2], expected[3, 2])
+
+
+def test_a_difference_of_exactly_one_tolerance_passes() -> None:
+    limit = tolerance("float64", 1, 1.0)
+    assert compare("op", 1.0 + limit, 1.0, "float64", 1).tolerances == 1.0
+    assert compare("op", 1.0 + limit, 1.0, "float64", 1).ok
+
+
+def test_without_a_scale_the_largest_finite_number_that_is_expected_is_the_scale() -> None:
+    assert not compare("op", [2e-20], [1e-20], "float64", 1).ok
+    assert not compare("op", [2.0, math.inf], [1.0, math.inf], "float64", 1).ok
 
 
 def test_a_scale_array_judges_every_element_by_its_own_size() -> None:
@@ -62,9 +73,10 @@ def test_a_scale_array_judges_every_element_by_its_own_size() -> None:
 
 
 def test_shapes_must_be_equal_and_not_only_broadcastable() -> None:
-    found = compare("op", np.zeros((3, 1)), np.zeros(3), "float64", 1)
+    found = compare("op", np.zeros((3, 1)), np.zeros(3), "float64", 1, layer=2, level="layer", case="batch 3")
     assert found.tolerances == math.inf
-    assert "got shape (3, 1), expected (3,)" in str(found)
+    assert str(found) == "op, layer 2: got shape (3, 1), expected (3,); no rounding explains that (batch 3)"
+    assert found.level == "layer"
 
 
 @pytest.mark.parametrize(
@@ -89,13 +101,17 @@ def test_nan_and_infinities_match_only_their_own_kind(got: float, expected: floa
 
 def test_what_float32_cannot_hold_counts_as_infinite() -> None:
     assert compare("op", [math.inf], [1e39], "float32", 1).ok
+    assert compare("op", [-math.inf], [-1e39], "float32", 1).ok
     assert not compare("op", [math.inf], [1e39], "float64", 1).ok
+    largest = float(np.finfo(np.float32).max)
+    assert compare("op", [largest, -largest], [largest, -largest], "float32", 1).ok
 
 
 def test_a_report_line_names_op_layer_index_values_and_tolerances() -> None:
     line = str(compare("relu_backward", [[0.0, 2.0]], [[0.0, -2.0]], "float64", 1, layer=2, case="batch 1"))
     assert line.startswith("relu_backward, layer 2, index (0, 1): got 2, expected -2; ")
     assert line.endswith(" tolerances apart (batch 1)")
+    assert str(compare("loss", 1.0, 1.0, "float64", 1)) == "loss: got 1, expected 1; 0 tolerances apart"
 
 
 def test_compare_parameters_names_the_parameter_and_grows_with_the_steps() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.data.augmentation import STREAM, Augmentation, moved
+from shared.data.augmentation import Augmentation, moved
 from shared.dropout import mask_key, random_bits
 
 RNG = np.random.default_rng(4)
@@ -58,7 +58,7 @@ def test_changes_are_the_plain_formula_of_seed_epoch_and_sample() -> None:
     augmentation = Augmentation(shift=2, rotation=10.0)
     samples = np.array([0, 7, 59_999])
     angles, down, right = augmentation.changes(samples, seed=3, epoch=5)
-    key = mask_key(3, 5, STREAM)
+    key = mask_key(3, 5, 2**32)  # a layer's number that no dropout has, in every version
     for n, sample in enumerate(samples.tolist()):
         u, v, w = ((random_bits(key, 3 * sample + i) >> 11) / 2**53 for i in range(3))
         assert angles[n] == (2 * u - 1) * math.radians(10)
@@ -93,6 +93,9 @@ def test_an_image_s_change_depends_on_nothing_but_seed_epoch_and_its_number() ->
     [
         ({"shift": -1}, "augment_shift: expected a whole number of at least 0, got -1"),
         ({"shift": 1.5}, "augment_shift: expected a whole number"),
+        ({"shift": True}, "augment_shift: expected a whole number of at least 0, got True"),
+        ({"rotation": True}, "augment_rotation: expected an angle from 0 to 180 degrees, got True"),
+        ({"rotation": 180.5}, "augment_rotation: expected an angle from 0 to 180 degrees, got 180.5"),
         ({"rotation": -1.0}, "augment_rotation: expected an angle from 0 to 180 degrees, got -1.0"),
         ({"rotation": "10"}, "augment_rotation: expected an angle from 0 to 180 degrees, got '10'"),
         ({"rotation": None}, "augment_rotation: expected an angle from 0 to 180 degrees, got None"),
@@ -105,8 +108,14 @@ def test_impossible_settings_are_refused(values: dict[str, Any], message: str) -
         Augmentation(**values)
 
 
+def test_without_settings_nothing_moves_and_half_a_turn_is_the_most() -> None:
+    assert Augmentation() == Augmentation(shift=0, rotation=0.0, background=0.0)
+    assert Augmentation(rotation=180.0).rotation == 180.0
+
+
 def test_a_shift_that_could_move_an_image_out_of_sight_is_refused() -> None:
-    images = np.ones((2, 1, 5, 4), np.float32)
-    assert Augmentation(shift=3).augmented(images, np.arange(2), 0, 0).max() == 1.0
-    with pytest.raises(ValueError, match="augment_shift: expected less than the images' smaller side, 4 pixels, got 4"):
-        Augmentation(shift=4).augmented(images, np.arange(2), 0, 0)
+    for sides in [(5, 4), (4, 5)]:
+        images = np.ones((2, 1, *sides), np.float32)
+        assert Augmentation(shift=3).augmented(images, np.arange(2), 0, 0).max() == 1.0
+        with pytest.raises(ValueError, match="expected less than the images' smaller side, 4 pixels, got 4"):
+            Augmentation(shift=4).augmented(images, np.arange(2), 0, 0)

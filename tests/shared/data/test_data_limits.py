@@ -76,6 +76,12 @@ def test_content_of_unknown_length_has_a_limit_that_can_be_raised(
         read_idx(path, most=1000)
     with pytest.raises(DataError, match="at most 1,000 bytes, but its content has more"):
         content_sha256(path, most=1000)
+    size = 8 + 4000
+    assert len(read_idx(path, most=size)) == 2000
+    assert len(content_sha256(path, most=size)) == 64
+    for read in (read_idx, content_sha256):
+        with pytest.raises(DataError, match="expected at most 4,007 bytes"):
+            read(path, most=size - 1)
     monkeypatch.setenv("GROUNDUP_LARGEST_FILE", "5000")
     assert len(read_idx(path, most=1000)) == 2000
     assert content_sha256(path, most=1000) == hashlib.sha256(idx_bytes(np.arange(2000, dtype=np.int16))).hexdigest()
