@@ -106,7 +106,15 @@ def test_a_file_of_several_gzip_parts_with_padding_is_one(tmp_path: Path) -> Non
     content = idx_bytes(np.arange(200, dtype=np.uint8))
     path = tmp_path / "parts.gz"
     parts = [gzip.compress(content[i : i + 50]) for i in range(0, len(content), 50)]
-    path.write_bytes(b"".join(parts) + gzip.compress(b"") + bytes(600_000))
+    padding = bytes(600_000)  # more than is read at once
+    path.write_bytes(parts[0] + padding + b"".join(parts[1:]) + gzip.compress(b"") + padding)
+    np.testing.assert_array_equal(read_idx(path), np.arange(200))
+
+
+def test_a_gzip_header_longer_than_what_is_read_at_once_is_read_to_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "named.gz"
+    packed = gzip.compress(idx_bytes(np.arange(200, dtype=np.uint8)))
+    path.write_bytes(packed[:3] + b"\x08" + packed[4:10] + b"a" * 600_000 + b"\0" + packed[10:])
     np.testing.assert_array_equal(read_idx(path), np.arange(200))
 
 
