@@ -1,6 +1,6 @@
 """The `groundup` program and the tools around the four floors.
 
-entry             where the program begins
+entry             where the program begins; __main__ makes it `python -m groundup`, too
 cli, commands/    the program: one command a file
 crash             the net under it: a mistake of groundup's own
 stages            which stages a command works on

@@ -80,6 +80,17 @@ class Part(Tidied):
         return 0
 
 
+class Called(Part):
+    """The code of an inner function that LLVM does not inline."""
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        """Mark what the module defines, and take it."""
+        for function in ir_module.functions:
+            if not function.is_declaration:
+                function.attributes.add("noinline")
+        super().add_ir_module(ir_module)
+
+
 class GeneratedCompiler(compiler.Compiler):
     """Numba's compiler without the passes that change nothing in generated code."""
 
@@ -94,9 +105,11 @@ class GeneratedCompiler(compiler.Compiler):
 class InnerCompiler(GeneratedCompiler):
     """The compiler of an inner function."""
 
+    library: type[Part] = Part
+
     def compile_extra(self, func: Any) -> Any:
         """Compile a function into a Part."""
-        self.state.library = Part(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
         return super().compile_extra(func)
 
 
@@ -119,11 +132,7 @@ class OuterCompiler(GeneratedCompiler):
 class CalledCompiler(InnerCompiler):
     """The compiler of an inner function that LLVM does not inline: a kernel calls it once for a block."""
 
-    def compile_extra(self, func: Any) -> Any:
-        """Compile a function, and mark it."""
-        result = super().compile_extra(func)
-        result.library.get_function(result.fndesc.llvm_func_name).add_function_attribute("noinline")
-        return result
+    library = Called
 
 
 def inner(compiler_class: type = InnerCompiler, **options: Any) -> Callable[[Any], Any]:

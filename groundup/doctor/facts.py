@@ -16,15 +16,18 @@ OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
 """The versions of Python that groundup is tested on."""
 
 DEPENDENCIES = {
-    "numpy": "1.26",
-    "numba": "0.61",
-    "matplotlib": "3.8",
+    "numpy": "2.0",
+    "numba": "0.62",
+    "matplotlib": "3.9",
     "typer": "0.15",
     "rich": "13.7",
     "pooch": "1.8",
     "safetensors": "0.4.3",
 }
 """Every package that groundup needs and the oldest version that does; a test compares them with pyproject.toml."""
+
+TOO_NEW_FOR_INTEL_MACS = {"numba": "0.63"}
+"""The first version without wheels for Intel Macs: pip would build it from source, which needs LLVM."""
 
 
 @dataclass(frozen=True)

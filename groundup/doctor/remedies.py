@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 
-from groundup.doctor.facts import Facts
+from groundup.doctor.facts import DEPENDENCIES, TOO_NEW_FOR_INTEL_MACS, Facts
 
 MANAGERS = {
     "apt": ("debian", "ubuntu"),
@@ -38,6 +38,13 @@ COMPILER = {
 PYTHON = {"apt": "python3.11 python3.11-venv", "dnf": "python3.12", "zypper": "python312", "apk": "python3"}
 
 DRIVERS = "https://www.nvidia.com/drivers"
+
+
+def requirement(facts: Facts, name: str) -> str:
+    """What pip is asked for to have a package that groundup needs: "numba>=0.62"."""
+    intel_mac = facts.system == "darwin" and "x86_64" in facts.machine
+    below = TOO_NEW_FOR_INTEL_MACS.get(name) if intel_mac else None
+    return f"{name}>={DEPENDENCIES[name]}" + (f",<{below}" if below else "")
 
 
 def manager(facts: Facts) -> str | None:

@@ -95,7 +95,7 @@ def blas(facts: Facts) -> Finding:
 def dependencies(facts: Facts) -> list[Finding]:
     """Is every package that groundup needs installed, and new enough? groundup itself may run without being so."""
     wanting = [
-        f"{name}>={oldest}"
+        remedies.requirement(facts, name)
         for name, oldest in DEPENDENCIES.items()
         if version(facts.installed.get(name)) < version(oldest)
     ]
@@ -203,7 +203,7 @@ def emulator(facts: Facts) -> Finding:
         return Finding("emulator", "problem", text, remedies.assign(facts, "GROUNDUP_CACHE", _other_cache(facts)))
     if facts.variables.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
         return Finding("emulator", "problem", text, remedies.unset(facts, "NUMBA_DISABLE_JIT"))
-    fix = remedies.pip(facts, f"numba>={DEPENDENCIES['numba']}", "llvmlite", options="--upgrade --force-reinstall")
+    fix = remedies.pip(facts, remedies.requirement(facts, "numba"), "llvmlite", options="--upgrade --force-reinstall")
     return Finding("emulator", "problem", text, fix)
 
 

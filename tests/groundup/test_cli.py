@@ -1,12 +1,13 @@
 """The program as a shell sees it: exit codes, and one clear line for every mistake."""
 
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from groundup import cli
+from groundup import __version__, cli
 from groundup.doctor import DEPENDENCIES
 
 
@@ -131,6 +132,14 @@ def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> Non
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run([name, "--help"], capsys)
     assert f"  groundup {name}" in out
+
+
+def test_the_package_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["groundup", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("groundup", run_name="__main__")
+    assert not ended.value.code
+    assert capsys.readouterr().out == f"groundup {__version__}\n"
 
 
 def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:

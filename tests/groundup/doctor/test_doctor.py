@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from groundup import doctor
 from groundup.commands import doctor as command
 from groundup.doctor import Facts, Finding, report, rescue, survey
-from groundup.doctor.facts import DEPENDENCIES, Trial
+from groundup.doctor.facts import DEPENDENCIES, TOO_NEW_FOR_INTEL_MACS, Trial
 from shared import contract
 from shared.data import datasets
 from shared.data.datasets import DataError
@@ -38,7 +38,10 @@ def by_name(findings: list[Finding]) -> dict[str, Finding]:
 
 def test_the_dependencies_are_those_of_pyproject() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    assert project["dependencies"] == [f"{name}>={oldest}" for name, oldest in DEPENDENCIES.items()]
+    everywhere = [f"{name}>={oldest}" for name, oldest in DEPENDENCIES.items()]
+    intel_mac = "sys_platform == 'darwin' and platform_machine == 'x86_64'"
+    there = [f"{name}<{too_new}; {intel_mac}" for name, too_new in TOO_NEW_FOR_INTEL_MACS.items()]
+    assert sorted(project["dependencies"]) == sorted(everywhere + there)
 
 
 def test_this_machine_is_well(here: Facts) -> None:
@@ -168,7 +171,7 @@ def test_the_command_exits_1_and_shows_the_fix_when_the_main_job_cannot_run(monk
     monkeypatch.setattr(command, "diagnose", lambda: doctor.judge(Facts(installed={})))
     result = run_command()
     assert result.exit_code == 1
-    assert 'fix: /home/ada/groundup/.venv/bin/python -m pip install "numpy>=1.26" "numba>=0.61"' in result.stdout
+    assert 'fix: /home/ada/groundup/.venv/bin/python -m pip install "numpy>=2.0" "numba>=0.62"' in result.stdout
     assert "will not run here" in result.stdout
 
 

@@ -148,9 +148,9 @@ def test_packages_that_are_missing_or_too_old_share_one_command() -> None:
     installed = {**LAPTOP.installed, "numba": "0.58.1"}
     del installed["pooch"]
     facts = replace(LAPTOP, installed=installed)
-    command = f'{PYTHON} -m pip install "numba>=0.61" "pooch>=1.8"'
+    command = f'{PYTHON} -m pip install "numba>=0.62" "pooch>=1.8"'
     assert fixes(facts) == {"numba": command, "pooch": command}
-    assert said(facts)["numba"].text == "0.58.1 is too old; groundup needs 0.61 or newer"
+    assert said(facts)["numba"].text == "0.58.1 is too old; groundup needs 0.62 or newer"
     assert not doctor.judge(facts).ok
 
 
@@ -194,11 +194,19 @@ def test_a_gpu_that_is_insisted_on_and_not_there_is_no_longer_insisted_on() -> N
     assert said(facts)["stage4_numba_cuda"].text == reason
 
 
+def test_an_intel_mac_is_asked_for_the_numba_that_has_wheels_for_it() -> None:
+    installed = {**LAPTOP.installed, "numba": "0.58.1"}
+    facts = replace(MAC, machine="Intel Core i7, 8 usable cores, x86_64, macOS 13.6", installed=installed)
+    assert fixes(facts)["numba"] == f'{PYTHON} -m pip install "numba>=0.62,<0.63"'
+    arm = replace(facts, machine="Apple M1, 8 usable cores, arm64, macOS 15.1")
+    assert fixes(arm)["numba"] == f'{PYTHON} -m pip install "numba>=0.62"'
+
+
 def test_an_emulator_that_fails_is_a_problem() -> None:
     facts = replace(LAPTOP, emulator=Trial(False, "exit code -11: Segmentation fault"))
     finding = said(facts)["emulator"]
     assert finding.status == "problem"
-    assert finding.fix == f'{PYTHON} -m pip install --upgrade --force-reinstall "numba>=0.61" "llvmlite"'
+    assert finding.fix == f'{PYTHON} -m pip install --upgrade --force-reinstall "numba>=0.62" "llvmlite"'
     plain_python = replace(facts, variables={"NUMBA_DISABLE_JIT": "1"})
     assert said(plain_python)["emulator"].fix == "unset NUMBA_DISABLE_JIT"
     full = replace(LAPTOP, emulator=Trial(False, "OSError: [Errno 28] No space left on device"))

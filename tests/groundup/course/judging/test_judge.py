@@ -15,6 +15,7 @@ from groundup.course.learner.functions import find, replaced
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
 from tests.groundup.course.course_helpers import new_folder, write
+from tests.interrupts import heard
 from tests.stages import REASONS
 from tests.wide import widely
 
@@ -149,6 +150,7 @@ def test_a_file_that_grows_without_end_is_an_error_of_the_learners(learner: Work
 
 
 @LINUX
+@heard()
 def test_grading_that_is_interrupted_leaves_no_process(learner: Workspace, tmp_path: Path) -> None:
     note = tmp_path / "pid"
     write(
