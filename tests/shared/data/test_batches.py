@@ -35,15 +35,40 @@ def test_validation_split_is_seeded_and_loses_and_doubles_nothing() -> None:
     assert not np.array_equal(held_out.x, other.x)
 
 
+def test_orders_and_splits_are_these_in_every_version() -> None:
+    """A run that an earlier version began goes on with the same samples in the same batches."""
+    np.testing.assert_array_equal(batch_order(50, seed=4, epoch=2), np.random.default_rng([4, 2]).permutation(50))
+    held_out = split_validation(DATA, 0.3, seed=4)[1]
+    assert held_out is not None
+    chosen = np.sort(np.random.default_rng([4, 0, 1]).permutation(50)[:15])
+    np.testing.assert_array_equal(held_out.x, DATA.x[chosen])
+
+
+def test_each_part_of_a_split_has_a_sample_at_least() -> None:
+    four = DATA.first(4)
+    for fraction, held in [(0.25, 1), (0.75, 3)]:
+        fitted, held_out = split_validation(four, fraction, seed=0)
+        assert held_out is not None
+        assert (len(fitted), len(held_out)) == (4 - held, held)
+    for fraction in (0.1, 0.9):
+        with pytest.raises(ValueError, match=f"validation: {fraction} of 4 samples leaves one part without any"):
+            split_validation(four, fraction, seed=0)
+
+
 def test_targets_are_labels_one_hot_rows_or_a_column() -> None:
     labels = np.array([0, 2, 1])
     assert as_targets(labels, "hinge", 3) is labels
-    np.testing.assert_array_equal(as_targets(labels, "mean_squared_error", 3), [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    rows = as_targets(labels, "mean_squared_error", 3)
+    np.testing.assert_array_equal(rows, [[1, 0, 0], [0, 0, 1], [0, 1, 0]])
+    assert rows.dtype == np.float32
     column = as_targets(np.array([0, 1]), "sigmoid_cross_entropy", 1, "float64")
     np.testing.assert_array_equal(column, [[0], [1]])
     assert column.dtype == np.float64
     with pytest.raises(ValueError, match=r"labels go from 0 to 2, but 1 output\(s\) can tell 0 to 1 apart"):
         as_targets(labels, "sigmoid_cross_entropy", 1)
+    with pytest.raises(ValueError, match=r"labels go from -1 to 1, but 3 output\(s\) can tell 0 to 2 apart"):
+        as_targets(labels - 1, "hinge", 3)
+    assert as_targets(labels[:0], "mean_squared_error", 3).shape == (0, 3)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])

@@ -16,6 +16,7 @@ import safetensors.numpy
 from shared import contract
 from shared.architectures import Architecture
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from shared.training import checkpoint_file
 from shared.training.checkpoint_file import Stored
 from shared.training.checkpoints import CheckpointError, _checksum, load_checkpoint, restore_optimizer
 from shared.training.runs import Position
@@ -111,6 +112,15 @@ def at(*path: Any, value: Any) -> Callable[[Any], None]:
         (at("architecture", "layers", 0, "out_channels", value=3), "turn 3 x 4 x 4 into 2 x 4 x 4"),
         (at("architecture", "input_shape", value=[16]), "input is 16 features; expected an image"),
         (at("optimizer", value=[]), "optimizer: expected name, hyperparameters, steps and buffers"),
+        (at("optimizer", value={"name": "SGD"}), "optimizer: expected name, hyperparameters, steps and buffers"),
+        (at("optimizer", "name", value=7), "optimizer: expected a name and its hyperparameters, got"),
+        (at("optimizer", "hyperparameters", value=[]), "optimizer: expected a name and its hyperparameters, got"),
+        (at("optimizer", "hyperparameters", value=dict.fromkeys("abcdefghi", 0)), "expected a few numbers"),
+        (at("optimizer", "steps", value=True), "optimizer: steps: expected a whole number of at least 0, got True"),
+        (at("optimizer", "steps", value=2**53), "optimizer: steps: expected a whole number of at least 0, got 9007"),
+        (at("optimizer", "buffers", value="velocity"), "optimizer: buffers: expected a list of names, got 'velocity'"),
+        (at("optimizer", "buffers", value=["velocity", 7]), "optimizer: buffers: expected a list of names, got"),
+        (at("optimizer", "buffers", value=["velocity"] * 2), "optimizer: buffers: expected up to 8 different names"),
         (at("optimizer", "steps", value=-1), "optimizer: steps: expected a whole number of at least 0, got -1"),
         (at("optimizer", "buffers", value=["speed"]), "tensor optimizer.speed.0 is missing: the network has 8 of its"),
         (at("optimizer", "buffers", value=[]), r"tensor 'optimizer.velocity.0' belongs to no part"),
@@ -152,7 +162,11 @@ def test_blocks_nested_without_end_are_refused(tmp_path: Path) -> None:
             r"parameters.0 is \(2, 3, 3\), but the network says \(2, 1, 3",
         ),
         ("running.0", np.ones(3, np.float32), r"the tensor running.0 is \(3,\), but the network says \(2,\)"),
-        ("running.1", np.full(2, -0.5, np.float32), "the tensor running.1 is a variance, and has a number below 0"),
+        (
+            "running.1",
+            np.array([0.5, -0.5], np.float32),
+            "the tensor running.1 is a variance, and has a number below 0",
+        ),
         ("parameters.1", np.ones(2, np.int64), "the tensor parameters.1 is int64, expected one of float32, float64"),
     ],
 )
@@ -164,6 +178,17 @@ def test_tensors_that_are_not_the_network_s_are_refused(
         tensors[name] = array
     with pytest.raises(CheckpointError, match=message):
         load_checkpoint(forged(tmp_path / "c", ABOUT, tensors))
+
+
+def test_a_variance_of_0_and_means_below_it_open(tmp_path: Path) -> None:
+    two = Architecture((3,), (BatchNorm(), BatchNorm(), Dense(1)))
+    about = ABOUT | {"layer_sizes": [3, 1], "architecture": two.to_json(), "optimizer": None}
+    tensors = {f"parameters.{i}": np.ones(shape, "f4") for i, shape in enumerate(two.parameter_shapes())}
+    tensors |= {f"running.{i}": np.full(3, -1.0 if i % 2 == 0 else 0.0, "f4") for i in range(4)}
+    assert load_checkpoint(forged(tmp_path / "c", about, tensors)).running_statistics[2].tolist() == [-1.0] * 3
+    tensors["running.3"][1] = -1.0
+    with pytest.raises(CheckpointError, match=r"the tensor running\.3 is a variance"):
+        load_checkpoint(forged(tmp_path / "c", about, tensors))
 
 
 def test_an_optimizer_with_strange_settings_is_refused(tmp_path: Path) -> None:
@@ -268,6 +293,13 @@ def test_a_header_of_impossible_length_is_refused(length: int, tmp_path: Path) -
         load_checkpoint(tmp_path / "c")
 
 
+def bare(path: Path, header: Any) -> Path:
+    """A file with this header and 8 bytes of tensors."""
+    text = json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + bytes(8))
+    return path
+
+
 @pytest.mark.parametrize(
     ("form", "message"),
     [
@@ -278,19 +310,57 @@ def test_a_header_of_impossible_length_is_refused(length: int, tmp_path: Path) -
         ({"dtype": "F32", "shape": [1] * 99, "data_offsets": [0, 4]}, "shape: expected up to 8 sizes"),
         ({"dtype": "object", "shape": [1], "data_offsets": [0, 8]}, "dtype: expected one of F32"),
         ({"dtype": "F32", "shape": [2], "data_offsets": [8, 0]}, "data_offsets: expected a begin and an end"),
+        ({"dtype": "F32", "shape": [2], "data_offsets": [0]}, "data_offsets: expected a begin and an end"),
+        ({"dtype": "F32", "shape": [2], "data_offsets": [0, 8, 8]}, "data_offsets: expected a begin and an end"),
+        ({"dtype": "F32", "shape": [2], "data_offsets": [0, 8.0]}, "data_offsets: expected a begin and an end"),
+        ({"dtype": "F32", "shape": [2, True], "data_offsets": [0, 8]}, "shape: expected up to 8 sizes"),
+        ({"dtype": ["F32"], "shape": [2], "data_offsets": [0, 8]}, "dtype: expected one of F32"),
+        (
+            {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]},
+            "but not a groundup checkpoint|is bfloat16, expected",
+        ),
         ({"dtype": "F32", "shape": 2}, "expected dtype, shape and data_offsets"),
         (7, "expected dtype, shape and data_offsets, got 7"),
     ],
 )
 def test_a_tensor_that_does_not_fit_the_file_is_refused(form: Any, message: str, tmp_path: Path) -> None:
-    header = json.dumps({"__metadata__": {"groundup": "", "sha256": ""}, "w": form}).encode()
-    (tmp_path / "c").write_bytes(len(header).to_bytes(8, "little") + header + bytes(8))
+    path = bare(tmp_path / "c", {"__metadata__": {"groundup": "", "sha256": ""}, "w": form})
     with pytest.raises(CheckpointError, match=message):
-        load_checkpoint(tmp_path / "c")
+        load_checkpoint(path)
 
 
-def test_a_file_is_read_as_the_safetensors_package_reads_it(tmp_path: Path) -> None:
-    path = forged(tmp_path / "c", ABOUT)
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ([], r"its header is \[\], not an object"),
+        ({"__metadata__": 7}, "__metadata__: expected texts, got 7"),
+        ({"__metadata__": {"groundup": 7, "sha256": ""}}, "__metadata__: expected texts, got"),
+        ({"__metadata__": {"groundup": ""}}, "a safetensors file, but not a groundup checkpoint"),
+        ({"__metadata__": {"sha256": ""}}, "a safetensors file, but not a groundup checkpoint"),
+    ],
+)
+def test_a_file_without_the_texts_of_a_checkpoint_is_refused(header: Any, message: str, tmp_path: Path) -> None:
+    if isinstance(header, dict):
+        header |= {"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(bare(tmp_path / "c", header))
+
+
+def test_a_header_may_name_the_tensors_in_any_order(tmp_path: Path) -> None:
+    places = {"v": (4, 8), "w": (0, 4)}
+    header = {name: {"dtype": "F32", "shape": [1], "data_offsets": list(each)} for name, each in places.items()}
+    with bare(tmp_path / "c", header).open("rb") as file:
+        assert [(form.begin, form.end) for form in Stored.opened(file).forms.values()] == [(4, 8), (0, 4)]
+
+
+@pytest.mark.parametrize("chunk", [5, checkpoint_file.CHUNK])
+def test_a_file_is_read_as_the_safetensors_package_reads_it(
+    chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoint_file, "CHUNK", chunk)  # most tensors are larger, as those of real networks are
+    changing = {name: np.arange(array.size, dtype="f4").reshape(array.shape) for name, array in TENSORS.items()}
+    path = forged(tmp_path / "c", ABOUT, changing)
+    assert load_checkpoint(path).parameters[0].flat[-1] == changing["parameters.0"].size - 1
     theirs = safetensors.numpy.load_file(path)
     with path.open("rb") as file:
         ours = Stored.opened(file).tensors()
