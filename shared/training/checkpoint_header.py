@@ -148,7 +148,10 @@ def _optimizer(saved: Any) -> SavedOptimizer | None:
 
 
 def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
-    """Raise ValueError if a tensor is missing, has another shape or type than the network says, or is one too many."""
+    """Raise ValueError if a tensor is missing, has another shape than the network says, or is one too many.
+
+    Their types are checked where the file is opened, before its checksum.
+    """
     architecture = header.architecture
     expected: dict[str, Shape] = dict(_named("parameters", architecture.parameter_shapes()))
     if header.layered:
@@ -160,8 +163,6 @@ def _check_forms(header: Header, forms: Mapping[str, Form]) -> None:
             raise ValueError(f"the tensor {name} is missing: the network has {_counted(expected, name)} of its kind")
         if forms[name].shape != shape:
             raise ValueError(f"the tensor {name} is {forms[name].shape}, but the network says {shape}")
-        if forms[name].dtype not in DTYPES:
-            raise ValueError(f"the tensor {name} is {forms[name].dtype}, expected one of {', '.join(DTYPES)}")
     for name in sorted(set(forms) - set(expected)):
         raise ValueError(f"the tensor {shortened(name)} belongs to no part of the network")
 

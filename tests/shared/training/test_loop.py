@@ -13,7 +13,7 @@ from shared.dropout import dropout_mask
 from shared.training.checkpoints import load_checkpoint
 from shared.training.loop import train
 from shared.training.metrics import EpochRecord, evaluate, read_metrics
-from shared.training.schedules import Schedule
+from shared.training.schedules import Schedule, learning_rate_at
 from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from tests.shared.training.small_runs import CONSTANT, DATA, FULL, TEST, host, make, run
 
@@ -25,7 +25,10 @@ def numpy_stage() -> contract.Stage:
 
 def test_training_is_the_steps_written_out(stage: contract.Stage) -> None:
     network, optimizer = make(stage)
-    result = train(stage, network, optimizer, DATA, TrainingSettings(2, 8, seed=3, dropout=0.25), hooks=QUIET)
+    schedule = Schedule("exponential", warmup_epochs=0.5, gamma=0.5)
+    settings = TrainingSettings(2, 8, seed=3, dropout=0.25, schedule=schedule)
+    result = train(stage, network, optimizer, DATA, settings, hooks=QUIET)
+    assert optimizer.learning_rate == 0.02
 
     by_hand, optimizer = make(stage)
     losses = []
@@ -35,6 +38,7 @@ def test_training_is_the_steps_written_out(stage: contract.Stage) -> None:
         masks = [dropout_mask(len(chosen), n, 0.25, 3, number, k, "float64") for k, n in enumerate((6, 5))]
         own = [stage.arrays.asarray(mask, "float64") for mask in masks]
         x = stage.arrays.asarray(DATA.x[chosen], "float64")
+        optimizer.learning_rate = learning_rate_at(0.02, schedule, number, steps_per_epoch=7, epochs=2)
         losses.append(by_hand.train_step(x, DATA.y[chosen], optimizer, dropout_masks=own) * len(chosen))
     for got, expected in zip(host(stage, network), host(stage, by_hand), strict=True):
         np.testing.assert_array_equal(got, expected)
@@ -42,7 +46,8 @@ def test_training_is_the_steps_written_out(stage: contract.Stage) -> None:
         pytest.approx(sum(losses[:7]) / 50, rel=1e-12),
         pytest.approx(sum(losses[7:]) / 50, rel=1e-12),
     ]
-    assert result.steps == 14
+    assert [record.learning_rate for record in result.epochs] == [0.02 * 0.5 ** (t / 7) for t in (2, 9)]
+    assert (result.steps, result.stopped_early) == (14, False)
 
 
 def test_all_stages_train_to_the_same_numbers(stage: contract.Stage) -> None:
@@ -60,8 +65,15 @@ def test_records_hold_what_was_measured_and_the_rate_of_the_last_step(stage: con
     network, optimizer = make(stage)
     seen: list[EpochRecord] = []
     steps: list[tuple[int, int]] = []
-    hooks = Hooks(None, seen.append, lambda epoch, step, loss: steps.append((epoch, step)), progress_bar=False)
+    began: list[int] = []
+    hooks = Hooks(
+        lambda: began.append(len(steps)),
+        seen.append,
+        lambda epoch, step, loss: steps.append((epoch, step)),
+        progress_bar=False,
+    )
     result = run(stage, (network, optimizer), FULL, tmp_path / "run", hooks)
+    assert began == [0]
     assert seen == result.epochs == read_metrics(tmp_path / "run" / "metrics.jsonl")
     assert steps == [(epoch, step) for epoch in range(1, 5) for step in range(1, 6)]
     assert [record.epoch for record in seen] == [1, 2, 3, 4]
@@ -71,6 +83,7 @@ def test_records_hold_what_was_measured_and_the_rate_of_the_last_step(stage: con
     loss, accuracy, _ = evaluate(stage, network, TEST)
     assert (seen[-1].test_loss, seen[-1].test_accuracy) == (loss, accuracy)
     assert seen[-1].validation_accuracy is not None
+    assert 0.0 < seen[-1].seconds < 600.0
     assert seen[-1].samples_per_second == pytest.approx(40 / seen[-1].seconds)
 
 
@@ -137,6 +150,18 @@ def test_a_loss_that_is_not_finite_stops_and_keeps_the_last_good_checkpoint(
             resume=True,
         )
     assert (tmp_path / "last.safetensors").read_bytes() == good
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+def test_an_epoch_whose_measurements_are_not_finite_ends_the_training(numpy_stage: contract.Stage) -> None:
+    network, optimizer = make(numpy_stage)
+
+    def poison(epoch: int, step: int, loss: float) -> None:
+        if step == 5:
+            network.layers[0].bias[0] = float("nan")
+
+    with pytest.raises(ValueError, match="the loss is nan after epoch 1"):
+        run(numpy_stage, (network, optimizer), hooks=Hooks(on_batch=poison, progress_bar=False))
 
 
 @pytest.mark.usefixtures("one_step_at_a_time")
@@ -207,6 +232,9 @@ def test_data_that_does_not_fit_the_network_is_named(numpy_stage: contract.Stage
         train(numpy_stage, *make(numpy_stage), Split(DATA.x[:10], np.arange(10)), once)
     with pytest.raises(ValueError, match="expected as many samples as labels, got 50 and 3"):
         train(numpy_stage, *make(numpy_stage), Split(DATA.x, DATA.y[:3]), once)
+    with pytest.raises(ValueError, match="expected as many samples as labels, got 0 and 0"):
+        train(numpy_stage, *make(numpy_stage), DATA.first(0), once)
+    assert train(numpy_stage, *make(numpy_stage), DATA.first(1), once, hooks=QUIET).steps == 1
     with pytest.raises(ValueError, match=r"validation: 0\.001 of 50 samples leaves one part without any"):
         train(numpy_stage, *make(numpy_stage), DATA, replace(FULL, validation=0.001))
 

@@ -14,7 +14,8 @@ from shared.data.datasets import Split
 from shared.training.checkpoints import CheckpointError, load_checkpoint, save_checkpoint
 from shared.training.interrupts import noted_interrupts
 from shared.training.loop import TrainingInterrupted, train
-from shared.training.metrics import read_metrics
+from shared.training.metrics import EpochRecord, read_metrics
+from shared.training.runs import Position
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Hooks, Saving
 from tests import interrupts
@@ -77,6 +78,45 @@ def test_a_signal_lets_the_step_finish_saves_it_and_says_where(
     assert_same_run(tmp_path / "r", tmp_path / "whole")
 
 
+@interrupts.heard()
+def test_a_signal_between_two_epochs_is_heard_and_after_the_last_one_the_run_is_finished(
+    numpy_stage: contract.Stage, tmp_path: Path
+) -> None:
+    def interrupt(record: EpochRecord) -> None:
+        if record.epoch in (2, 4):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    hooks = Hooks(on_epoch=interrupt, progress_bar=False)
+    with pytest.raises(TrainingInterrupted) as caught:
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path, hooks)
+    assert (caught.value.epoch, caught.value.step) == (3, 0)
+    assert len(run(numpy_stage, make(numpy_stage), FULL, tmp_path, hooks, resume=True).epochs) == 4
+
+
+@pytest.mark.usefixtures("one_step_at_a_time")
+def test_a_run_is_saved_at_every_so_many_steps_and_at_the_end_of_each_epoch(
+    numpy_stage: contract.Stage, tmp_path: Path
+) -> None:
+    saved = []
+
+    def look(epoch: int, step: int, loss: float) -> None:
+        position = load_checkpoint(tmp_path / "last.safetensors").about_run["position"]
+        saved.append((position["epoch"], position["step"]))
+
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path, Hooks(on_batch=look, progress_bar=False), checkpoint_every=2)
+    assert saved[:7] == [(0, 0), (0, 0), (0, 2), (0, 2), (0, 4), (1, 0), (1, 0)]
+
+
+def test_a_position_beyond_its_epoch_is_refused(numpy_stage: contract.Stage, tmp_path: Path) -> None:
+    network, optimizer = make(numpy_stage)
+    run(numpy_stage, (network, optimizer), FULL, tmp_path)
+    saved = load_checkpoint(tmp_path / "last.safetensors")
+    saved.about_run["position"]["step"] = 6
+    save_checkpoint(saved.path, numpy_stage, network, optimizer, saved.about_run)
+    with pytest.raises(CheckpointError, match="does not say how far its run has come: step 6 of 5"):
+        run(numpy_stage, (network, optimizer), FULL, tmp_path, resume=True)
+
+
 def test_a_finished_run_takes_no_step_and_more_epochs_go_on(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     settings = replace(FULL, schedule=Schedule("exponential"))
     run(numpy_stage, make(numpy_stage), settings, tmp_path / "r")
@@ -132,6 +172,8 @@ def _hinge(stage: contract.Stage) -> Any:
         ({"optimizer": lambda stage: stage.optimizers.SGD(0.02)}, "its optimizer is Adam, this run's is SGD"),
         ({"optimizer": lambda stage: stage.optimizers.Adam(0.1)}, "its learning rate is 0.02, this run's is 0.1"),
         ({"network": lambda stage: stage.network.Network([4, 3])}, r"its layer sizes is \[4, 6, 5, 3\].* is \[4, 3\]"),
+        ({"network": lambda stage: make(stage, "float32")[0]}, "its dtype is float64, this run's is float32"),
+        ({"network": lambda stage: stage.network.Network([4, 6, 5, 3])}, "its activation is tanh, this run's is relu"),
         ({"network": _hinge}, "its loss is softmax_cross_entropy, this run's is hinge"),
     ],
 )
@@ -160,6 +202,10 @@ def test_resuming_with_anything_else_names_both_values(
 def test_resuming_from_nothing_is_an_error(numpy_stage: contract.Stage, tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="no checkpoint at"):
         run(numpy_stage, make(numpy_stage), FULL, tmp_path, resume=True)
+    run(numpy_stage, make(numpy_stage), FULL, tmp_path)
+    (tmp_path / "best.safetensors").replace(tmp_path / "last.safetensors")
+    with pytest.raises(CheckpointError, match="holds a network but no training run to resume"):
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path, resume=True)
 
 
 def test_a_run_is_only_replaced_when_asked(numpy_stage: contract.Stage, tmp_path: Path) -> None:
@@ -168,6 +214,27 @@ def test_a_run_is_only_replaced_when_asked(numpy_stage: contract.Stage, tmp_path
         run(numpy_stage, make(numpy_stage), FULL, tmp_path)
     result = run(numpy_stage, make(numpy_stage), replace(FULL, epochs=2), tmp_path, overwrite=True)
     assert read_metrics(tmp_path / "metrics.jsonl") == result.epochs
+    (tmp_path / "last.safetensors").unlink()
+    with pytest.raises(ValueError, match="holds a run already"):
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path)
+
+    def die(*arguments: object) -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        run(numpy_stage, make(numpy_stage), FULL, tmp_path, Hooks(on_batch=die, progress_bar=False), overwrite=True)
+    assert not (tmp_path / "best.safetensors").exists()
+    (tmp_path / "metrics.jsonl").unlink()
+    result = run(numpy_stage, make(numpy_stage), FULL, tmp_path, resume=True)
+    assert read_metrics(tmp_path / "metrics.jsonl") == result.epochs
+
+
+def test_of_equally_good_epochs_the_first_is_the_best() -> None:
+    for monitor in ("train_loss", "train_accuracy"):
+        position = Position()
+        records = [EpochRecord(i, 0.1, 0.5, 0.5, None, None, None, None, 1.0, 1.0) for i in (1, 2)]
+        assert [position.finish_epoch(record, monitor) for record in records] == [True, False]
+        assert (position.best_epoch, position.epochs_since_best) == (1, 1)
 
 
 def test_leftovers_of_a_run_that_was_killed_at_its_first_checkpoint_are_removed_by_the_next_run(
