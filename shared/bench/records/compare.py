@@ -92,7 +92,8 @@ class Difference:
     @property
     def factor(self) -> float:
         """New / old, of what the verdict rests on, else of what there is; 1 where there is nothing."""
-        shown = {"ratio": self.ratio, "time": self.time}.get(self.basis) or self.ratio or self.time or self.memory
+        rests_on = {"ratio": self.ratio, "time": self.time, "memory": self.memory}
+        shown = rests_on.get(self.basis) or self.time or self.memory
         return shown.factor if shown else 1.0
 
 

@@ -67,7 +67,7 @@ def _merged(rows: Sequence[BenchRow]) -> BenchRow:
         first,
         measurement=_pooled(measurements) if measurements else None,
         ratio=statistics.median(ratios) if ratios else None,
-        ratio_noise=noise(ratios) if ratios else None,
+        ratio_noise=noise(ratios),
         against={name: statistics.median(values) for name, values in against.items()},
         against_noise={name: n for name, values in against.items() if (n := noise(values)) is not None},
         peak=statistics.median(peaks) if peaks else None,

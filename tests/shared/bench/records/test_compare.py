@@ -12,6 +12,7 @@ import pytest
 
 from groundup.commands.bench_compare import bench_compare_command
 from shared.bench.measuring.rows import BenchRow
+from shared.bench.measuring.timing import Measurement
 from shared.bench.records.compare import (
     FASTER,
     SAME,
@@ -68,7 +69,14 @@ def test_a_machine_that_is_slower_today_changes_no_verdict_where_there_is_a_refe
 
 
 def test_a_ratio_of_a_single_pass_is_not_judged() -> None:
-    assert only(step(), step(ratio=9.0, ratio_noise=None)).verdict == UNKNOWN
+    for found in (only(step(), step(ratio=9.0, ratio_noise=None)), only(step(ratio_noise=None), step(ratio=9.0))):
+        assert found.verdict == UNKNOWN
+        assert found.ratio is not None
+        assert found.ratio.noise is None
+
+
+def test_equal_numbers_are_the_same_also_without_noise() -> None:
+    assert only(step(ratio_noise=0.0), step(ratio_noise=0.0)).verdict == SAME
 
 
 def test_what_has_no_reference_is_judged_by_an_opponent() -> None:
@@ -76,12 +84,32 @@ def test_what_has_no_reference_is_judged_by_an_opponent() -> None:
     found = only(old, replace(old, against={"pytorch": 4.0}))
     assert (found.verdict, found.reference) == (FASTER, "pytorch")
     assert found.factor == pytest.approx(0.5)
+    assert found.ratio is not None
+    assert (found.ratio.old, found.ratio.new) == (0.5, 0.25)
+    other = replace(old, against={"cupy": 4.0, "pytorch": 2.0})
+    assert (only(old, other).verdict, only(old, other).reference) == (SAME, "pytorch")
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_what_only_one_of_two_rows_has_is_not_compared(turn: int) -> None:
+    other = replace(step(ratio=None), measurement=None, memory=1000)
+    found = only(*[step(), other][::turn])
+    assert (found.time, found.ratio, found.memory) == (None, None, None)
+    assert (found.verdict, found.basis, found.factor) == (UNKNOWN, "", 1.0)
 
 
 @pytest.mark.parametrize(("seconds", "verdict"), [(1.005e-3, SAME), (1.2e-3, SLOWER), (0.8e-3, FASTER)])
 def test_what_has_nothing_beside_it_is_judged_by_its_quartiles(seconds: float, verdict: str) -> None:
     found = only(step(ratio=None), step(seconds, ratio=None))  # quartiles 1 % from the median
     assert (found.verdict, found.basis) == (verdict, "time")
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(0.8e-3, 1.01e-3), (0.99e-3, 1.25e-3)])
+def test_the_quartile_that_lies_further_from_the_median_is_the_noise(lower: float, upper: float) -> None:
+    spread = Measurement(1e-3, lower, upper, 0.7e-3, 45, 1)
+    found = only(step(ratio=None), replace(step(ratio=None), measurement=spread))
+    assert found.time is not None
+    assert found.time.new_noise == pytest.approx(0.25)
 
 
 def test_across_machines_only_ratios_are_judged() -> None:
@@ -102,6 +130,9 @@ def test_memory_states_no_noise(size: int, verdict: str) -> None:
     found = only(row, replace(row, memory=size))
     assert found.verdict == verdict
     assert found.factor == size / 1000
+    timed = [replace(row, measurement=made.timed(seconds)) for seconds in (1e-3, 3e-3)]
+    found = only(*timed, cpu="another processor")
+    assert (found.verdict, found.basis, found.factor) == (SAME, "memory", 1.0)
 
 
 def test_the_largest_changes_come_first_and_the_noise_last() -> None:
@@ -139,12 +170,13 @@ def test_what_differs_between_the_environments_is_listed_with_inner_facts() -> N
 
 def test_machines_are_the_same_unless_both_tell_otherwise() -> None:
     assert same_machine(results(), results(environment={"memory": 2**34, "numpy": "9.9"}))
+    assert same_machine(results(environment={"memory": 2**34, "numpy": "9.9"}), results())
     assert not same_machine(results(environment={"memory": 2**33}), results(environment={"memory": 2**34}))
     assert not same_machine(results(), results(environment={"cores": 64}))
 
 
 def test_a_run_that_cannot_be_trusted_is_warned_of() -> None:
-    assert warnings(results(), results()) == []
+    assert warnings(results(), results(passes=2)) == []
     said = warnings(results(complete=False), results(passes=1, environment={"cpu": "another"}))
     assert [each.partition(":")[0] for each in said] == [
         "the two runs are from different machines",
@@ -197,6 +229,7 @@ def test_the_command_shows_all_when_asked(files: tuple[Path, Path], capsys: pyte
 def test_the_command_prints_json(files: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:
     bench_compare_command(*files, False, True)
     document = json.loads(capsys.readouterr().out)
+    assert document["schema"] == 1
     assert document["environment"] == [{"fact": "numpy", "old": "2.4.6", "new": "9.9"}]
     assert [each["verdict"] for each in document["differences"]] == [FASTER, SAME]
     assert document["differences"][0]["ratio"]["factor"] == 0.5

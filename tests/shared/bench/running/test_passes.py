@@ -71,12 +71,16 @@ def test_values_are_the_medians_of_the_passes() -> None:
     assert merged.ratio_noise == noise([4.0, 6.0, 5.0])
     assert merged.against_noise == {"pytorch": noise([1.0, 3.0, 2.0])}
     assert merged.passes == 3
+    (merged,) = merge([*rows, replace(ROW, against={"cupy": 7.0})])
+    assert merged.against == {"pytorch": 2.0, "cupy": 7.0}
 
 
 def test_samples_add_up_and_the_fastest_is_the_fastest_of_all() -> None:
     measurements = [Measurement(2.0, 1.5, 2.5, 1.2, 6, 3, True), Measurement(4.0, 3.5, 4.5, 0.9, 8, 3, False)]
     (merged,) = merge([replace(ROW, measurement=each) for each in measurements])
     assert merged.measurement == Measurement(3.0, 2.5, 3.5, 0.9, 14, 3, False)
+    settled = [replace(ROW, measurement=replace(each, settled=True)) for each in measurements]
+    assert merge(settled)[0].measurement == Measurement(3.0, 2.5, 3.5, 0.9, 14, 3, True)
 
 
 def test_rows_of_different_things_stay_apart_in_their_order() -> None:
