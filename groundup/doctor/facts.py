@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.machine.gpu import Gpu
 
-OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 13)
+OLDEST_PYTHON, NEWEST_PYTHON = (3, 11), (3, 14)
 """The versions of Python that groundup is tested on."""
 
 DEPENDENCIES = {

@@ -18,7 +18,7 @@ from groundup.doctor.facts import DEPENDENCIES, OLDEST_PYTHON, DataFound, Facts,
 from shared.machine import caches, gpu, hardware, software
 from shared.machine.processes import ROOT, finding_our_packages, run
 
-NEWEST_FIRST = ("3.13", "3.12", "3.11")
+NEWEST_FIRST = ("3.14", "3.13", "3.12", "3.11")
 TRIAL_SECONDS = 120
 """How long a trial may take; the first use of a driver after a boot, and of a cache, takes longest."""
 

@@ -16,7 +16,7 @@ import pytest
 from tests.wide import wide
 
 ROOT = Path(__file__).resolve().parents[2]
-SUPPORTED = ("3.11", "3.12", "3.13")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
 
 COMPILES = """
 import importlib, pkgutil, warnings
