@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from ..errors import KernelError
-from .reading.source import FunctionSource, read_lines
+from .reading.source import FunctionSource, Written
 
 
 class DeviceFunction:
@@ -25,13 +25,13 @@ class DeviceFunction:
         self.py_func = function
         self.options = dict(options or {})
         self.moves = 1
-        self._lines = read_lines(function)
+        self._written = Written(function)
         functools.update_wrapper(self, function)
 
     @cached_property
     def source(self) -> FunctionSource:
         """Its source, as it was when the function was defined."""
-        return FunctionSource(self.py_func, self._lines)
+        return FunctionSource(self.py_func, self._written)
 
     def __call__(self, *arguments: Any) -> Any:
         raise KernelError(

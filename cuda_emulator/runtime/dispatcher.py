@@ -14,7 +14,7 @@ from functools import cached_property
 from types import MethodType
 from typing import TYPE_CHECKING, Any, cast
 
-from ..compiler.reading.source import FunctionSource, read_lines
+from ..compiler.reading.source import FunctionSource, Written
 from ..hooks import find_profiler
 from ..settings import Settings, current
 from . import limits
@@ -55,7 +55,7 @@ class Kernel(Facts):
         self.py_func = function
         self.targetoptions = dict(options or {})
         self.signatures = list(signatures or ())
-        self._lines = read_lines(function)
+        self._written = Written(function)
         self._frozen: set[tuple[Any, ...]] = set()
         self._ready: dict[Any, Ready] = {}
         self._configured: dict[Any, Configured] = {}
@@ -70,7 +70,7 @@ class Kernel(Facts):
     @cached_property
     def source(self) -> FunctionSource:
         """Its source at the time of its definition."""
-        return FunctionSource(self.py_func, self._lines)
+        return FunctionSource(self.py_func, self._written)
 
     def _freeze_globals(self, types: tuple[Any, ...]) -> None:
         """Read the values of global names, if these argument types are new: Numba freezes them at each compilation."""
@@ -296,7 +296,7 @@ class Kernel(Facts):
             raise RuntimeError(f"{self.py_func.__name__} accepts one combination of types already")
         types = self._arguments(arguments).types
         special = Kernel(self.py_func, self.targetoptions, [types])
-        special._lines = self._lines
+        special._written = self._written
         special._get_ready(types, current())
         return special
 

@@ -9,6 +9,8 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from ...errors import KernelError
@@ -19,29 +21,44 @@ LAMBDA = "a_lambda"
 Lines = tuple[list[str], int]
 
 
-def read_lines(function: Callable[..., Any]) -> Lines | None:
-    """The current lines of a function; None if they cannot be read.
+class Written:
+    """Where a function is written: the text of its file or notebook cell as it was when the function was defined.
 
-    Call it when the function is defined: later its file may have been edited, or its notebook cell run again.
+    Make it at that time: later the file may have been edited, or the cell run again. Where the function ends in the
+    text is looked for only when its lines are asked for. Python does that word by word: for all of stage 4's kernels
+    that takes as long as the rest of importing them, and a program launches a few.
     """
-    name = function.__code__.co_name
-    if name == "<lambda>":
-        return read_lambda(function)
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except (OSError, TypeError, SyntaxError, tokenize.TokenError):
-        return None
-    # A function made by exec has no text of its own; Python 3.13 may return the text of `python -c` instead.
-    if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
-        return None
-    return lines, first
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.text: list[str] = []
+        self.first = 0
+        with suppress(OSError, TypeError, SyntaxError):
+            self.text, self.first = inspect.findsource(inspect.unwrap(function))
+
+    @cached_property
+    def lines(self) -> Lines | None:
+        """The lines of the function; None if they cannot be read."""
+        if not self.text:
+            return None
+        name = self.function.__code__.co_name
+        if name == "<lambda>":
+            return read_lambda(self.function, self.text)
+        try:
+            lines = inspect.getblock(self.text[self.first :])
+        except (SyntaxError, tokenize.TokenError):
+            return None
+        # A function made by exec has no text of its own; Python 3.13 may return the text of `python -c` instead.
+        if name.isidentifier() and not any(re.match(rf"\s*(async\s+)?def\s+{name}\b", line) for line in lines):
+            return None
+        return lines, self.first + 1
 
 
-def read_lambda(function: Callable[..., Any]) -> Lines | None:
+def read_lambda(function: Callable[..., Any], text: list[str]) -> Lines | None:
     """A lambda as the line of a `def` that does the same; None if it cannot be told from the others on its line."""
     try:
-        tree = ast.parse("".join(inspect.findsource(function)[0]))
-    except (OSError, TypeError, SyntaxError):
+        tree = ast.parse("".join(text))
+    except SyntaxError:
         return None
     first = function.__code__.co_firstlineno
     here = [node for node in ast.walk(tree) if isinstance(node, ast.Lambda) and node.lineno == first]
@@ -64,7 +81,7 @@ def is_code_of(node: ast.Lambda, function: Callable[..., Any]) -> bool:
 class FunctionSource:
     """The source of one kernel or device function.
 
-    function: the learner's Python function; lines: the result of read_lines, if it was called before
+    function: the learner's Python function; written: where it was written when it was defined, if that is known
     name, filename: of the function; first_line: the line of its first decorator, or of its def
     tree: the def statement; its line numbers are those of the file
     parameters: the names of its arguments
@@ -79,11 +96,11 @@ class FunctionSource:
 
     captured: tuple[str, ...] = ()
 
-    def __init__(self, function: Callable[..., Any], lines: Lines | None = None) -> None:
+    def __init__(self, function: Callable[..., Any], written: Written | None = None) -> None:
         self.function = function
         self.name = LAMBDA if function.__name__ == "<lambda>" else function.__name__
         self.filename = function.__code__.co_filename
-        lines = lines or read_lines(function)
+        lines = (written.lines if written is not None else None) or Written(function).lines
         if lines is None:
             raise KernelError(
                 f"the source of {self.name!r} cannot be read: the emulator compiles a kernel from its text, so define "

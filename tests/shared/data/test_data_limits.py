@@ -11,6 +11,7 @@ import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -22,8 +23,10 @@ from shared.data.download import Source, download
 from shared.data.idx import DataError, content_sha256, read_idx
 from tests.shared.data.idx_files import idx_bytes, small_mnist, write
 
-ZEROS = gzip.compress(bytes(64 << 20), 9)
-"""64 MB in 64 kB."""
+@cache
+def zeros() -> bytes:
+    """64 MB in 64 kB. Compressing them takes a second, which no process spends that only collects these tests."""
+    return gzip.compress(bytes(64 << 20), 9)
 
 
 @contextmanager
@@ -45,7 +48,7 @@ def bomb(path: Path, header: bytes) -> Path:
     with path.open("wb") as file:
         file.write(gzip.compress(header))
         for _ in range(160):
-            file.write(ZEROS)
+            file.write(zeros())
     return path
 
 
