@@ -55,11 +55,11 @@ def pytest_collection_finish() -> None:
 
 @cache
 def _below(path: Path, folders: tuple[str, ...]) -> bool:
-    return any(path.is_relative_to(TESTS / folder) for folder in folders)
+    return f"{path.as_posix()}/".startswith(tuple(f"{TESTS.as_posix()}/{folder}/" for folder in folders))
 
 
 def _in(item: pytest.Item, folders: tuple[str, ...]) -> bool:
-    return _below(item.path, folders)
+    return _below(item.path.parent, folders)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

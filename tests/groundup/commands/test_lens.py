@@ -15,7 +15,7 @@ from groundup import cli
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.lens.command import blocks_to_trace, extent, sizes
 from stage4_numba_cuda.backend import BACKEND
-from tests.wide import WIDE, wide
+from tests.wide import WIDE, wide, widely
 
 ours = pytest.mark.skipif(BACKEND.name != "emulator", reason="stage 4's kernels are traced on the emulator only")
 
@@ -178,8 +178,11 @@ def test_a_rung_of_the_ladder_is_known_by_its_name_and_form(capsys: pytest.Captu
 
 
 @ours
-def test_every_kernel_that_the_compile_check_knows_has_a_launch_here() -> None:
-    from groundup.kernels.launching import KERNELS, RUNGS, project_launch
+@pytest.mark.parametrize("of_tensor_cores", widely([False, True]))
+def test_every_kernel_that_the_compile_check_knows_has_a_launch_here(of_tensor_cores: bool) -> None:
+    """The launch of a tensor cores' rung packs its factors first, by kernels of each format that take long to compile:
+    test_tensor_cores.py does both."""
+    from groundup.kernels.launching import KERNELS, RUNGS, matmul, project_launch
 
     files = {entry.kernel.partition(".")[0] for entry in CATALOGUE}
     assert files - {name.partition(".")[0] for name in KERNELS} == {
@@ -189,7 +192,8 @@ def test_every_kernel_that_the_compile_check_knows_has_a_launch_here() -> None:
     }
     compiled = {entry.kernel for entry in CATALOGUE if "[" not in entry.kernel and "(" not in entry.kernel}
     assert {name for name in compiled if not name.startswith(("matmul_", "interchange."))} <= set(KERNELS)
-    for name in (*RUNGS, "softmax_warp", "sums.total_by_tree", "hinge_backward", "adam", "gather_labels"):
+    rungs = [name for name in RUNGS if name in matmul.LADDER or of_tensor_cores]
+    for name in (*rungs, "softmax_warp", "sums.total_by_tree", "hinge_backward", "adam", "gather_labels"):
         launch = project_launch(name, (64, 32, 32))
         assert launch.name == launch.kernel.py_func.__name__ or name in RUNGS
         assert len(launch.arguments) == len(launch.kernel._names)

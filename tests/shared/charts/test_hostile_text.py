@@ -11,17 +11,20 @@ from shared.charts.drawing.save import save
 from shared.charts.drawing.style import house_style
 from shared.markup import join, tag
 from tests.shared.test_text import HOSTILE
+from tests.wide import widely
 
 MARKUP = ["<img src=x onerror=alert(1)>", "&amp;<b>", '"><script>alert(1)</script>', "$x^$", "$\\frac{1}$"]
 
 
-@pytest.mark.parametrize("text", [*HOSTILE, *MARKUP])
-def test_a_figure_with_a_hostile_name_is_written_and_stays_xml(tmp_path, text):
+@pytest.mark.parametrize("texts", [*widely([[text] for text in HOSTILE], first=0), HOSTILE, MARKUP])
+def test_a_figure_with_hostile_names_is_written_and_stays_xml(tmp_path, texts):
     with house_style():
         figure = Figure()
         axes = figure.subplots()
-        axes.plot([1, 2], label=text)
-        axes.set_title(text)
+        for height, text in enumerate(texts):
+            axes.plot([height, height], label=text)
+            axes.text(0, height, text)
+        axes.set_title(texts[0])
         axes.legend()
     for path in save(figure, tmp_path / "figure"):
         assert path.stat().st_size > 0

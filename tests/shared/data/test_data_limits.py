@@ -23,6 +23,7 @@ from shared.data.download import Source, download
 from shared.data.idx import DataError, content_sha256, read_idx
 from tests.shared.data.idx_files import idx_bytes, small_mnist, write
 
+
 @cache
 def zeros() -> bytes:
     """64 MB in 64 kB. Compressing them takes a second, which no process spends that only collects these tests."""
