@@ -15,7 +15,7 @@ from shared.checks.pair import Pair
 from shared.checks.problems import Sides, random_problem
 from shared.checks.scales import loss_scales
 from shared.checks.steps import step_scales
-from shared.checks.tolerance import eps
+from shared.checks.tolerance import Comparison, eps
 from shared.checks.trajectory import trajectory
 from tests.stages import STAGE_PARAMS
 from tests.wide import widely
@@ -46,6 +46,45 @@ def checked(stage: contract.Stage, dtype: str = "float64") -> Report:
 def whole_report(name: str, dtype: str) -> Report:
     """The check of a stage as it is, once for all tests that look at it; test_images.py has the other networks."""
     return check_stage(contract.load_stage(name), REFERENCE, dtype, images=False)
+
+
+# The report
+
+
+def test_a_report_counts_by_level_and_names_the_first_divergence_where_its_layer_is_known() -> None:
+    found = [
+        Comparison("relu", None, (), 1.0, 1.0, 0.25, "op"),
+        Comparison("relu_backward", None, (0,), 2.0, 1.0, 3.0, "op"),
+        Comparison("relu", 1, (), 1.0, 1.0, 0.5, "layer"),
+        Comparison("Dense.backward", 1, (), 2.0, 1.0, 9.0, "layer"),
+        Comparison("relu_backward", 2, (3,), 2.0, 1.0, 4.0, "layer"),
+        Comparison("relu_backward", 3, (3,), 2.0, 1.0, 5.0, "layer"),
+    ]
+    report = Report("stage2_numpy", "stage1_pure_python", "float64", found)
+    assert not report.ok
+    assert report.failures == [found[1], *found[3:]]
+    assert report.first_divergence is found[4]
+    assert report.failed_ops == ["relu_backward", "Dense.backward"]
+    levels = [(level.level, level.checks, level.failed, level.worst) for level in report.levels()]
+    assert levels == [("op", 2, 1, found[1]), ("layer", 4, 3, found[3])]
+    assert report.summary().splitlines() == [
+        "stage2_numpy DISAGREES with stage1_pure_python in float64",
+        "  op: 1 of 2 checks failed; worst: relu_backward, index (0,), 3 tolerances apart",
+        "  layer: 3 of 4 checks failed; worst: Dense.backward, layer 1, 9 tolerances apart",
+        f"  first divergence: {found[4]}",
+    ]
+    assert Report("", "", "", found[:2]).first_divergence is found[1]
+
+
+def test_a_report_without_failures_agrees() -> None:
+    right = Comparison("relu", None, (), 1.0, 1.0, 1.0, "op")
+    report = Report("stage2_numpy", "stage1_pure_python", "float32", [right])
+    assert report.ok
+    assert report.first_divergence is None
+    assert report.summary().splitlines() == [
+        "stage2_numpy agrees with stage1_pure_python in float32",
+        "  op: 1 checks; worst: relu, 1 tolerances apart",
+    ]
 
 
 # Correct stages agree
