@@ -1,6 +1,7 @@
 """The equivalence check: correct stages pass at every level, and a bug is found where it sits."""
 
 import itertools
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.checks.equivalence import Report, check_stage, computes_in
-from shared.checks.ops import activation_checks
+from shared.checks import equivalence
+from shared.checks.equivalence import LEVELS, Report, check_stage, computes_in
+from shared.checks.ops import MORE_SIZES, SIZES, activation_checks
 from shared.checks.pair import Pair
 from shared.checks.problems import Sides, random_problem
 from shared.checks.scales import loss_scales
@@ -133,7 +135,46 @@ def test_every_stage_agrees_with_stage_2_in_float64_as_the_reference(
 def test_the_reference_answers_for_every_rung_of_its_own_ladder() -> None:
     report = check_stage(REFERENCE, REFERENCE)
     assert report.ok, report.summary()
-    assert {f"matmul.LADDER[{rung!r}]" for rung in REFERENCE.matmul.LADDER} <= {c.op for c in report.comparisons}
+    ops = {c.op for c in report.comparisons}
+    assert {f"matmul.LADDER[{rung!r}]" for rung in REFERENCE.matmul.LADDER} <= ops
+    assert {f"CONVOLUTION_LADDER[{rung!r}]" for rung in REFERENCE.convolution.CONVOLUTION_LADDER} <= ops
+
+
+@pytest.mark.parametrize(("full", "images"), [(False, True), (True, True), (False, False)])
+def test_the_check_runs_each_level_with_all_its_problems(
+    monkeypatch: pytest.MonkeyPatch, numpy_stage: contract.Stage, full: bool, images: bool
+) -> None:
+    def one(level: str, what: str) -> list[Comparison]:
+        return [Comparison(what, None, (), 1.0, 1.0, 0.0, level)]
+
+    class OfImages:
+        def __init__(self, pair: Pair, seed: int, full: bool) -> None:
+            for level in LEVELS:
+                setattr(self, level, lambda level=level: one(level, f"images {full}"))
+
+    def of_problem(level: str) -> Callable[..., list[Comparison]]:
+        return lambda pair, problem, *optimizer, steps=0: one(level, f"{problem.name.split(', ')[2]} {steps}")
+
+    monkeypatch.setattr(equivalence, "Images", OfImages)
+    monkeypatch.setattr(equivalence, "op_checks", lambda pair, rng, sizes: one("op", f"{len(sizes)} sizes"))
+    for name, level in (("trace_step", "layer"), ("whole_step", "step"), ("trajectory", "trajectory")):
+        monkeypatch.setattr(equivalence, name, of_problem(level))
+    announced: list[str] = []
+    report = check_stage(numpy_stage, REFERENCE, full=full, images=images, on_level=announced.append)
+    assert tuple(announced) == LEVELS == tuple(dict.fromkeys(c.level for c in report.comparisons))
+    larger, losses, few = len(contract.ACTIVATIONS), len(contract.LOSSES), "5-7-4-3"
+    small = larger * losses
+    sizes = len(SIZES) + (len(MORE_SIZES) if full else 0)
+    expected = Counter({("op", f"{sizes} sizes"): 1, ("layer", f"{few} 0"): small, ("step", f"{few} 0"): small})
+    expected[("step", "70-20-3 0")] = losses  # with one hidden layer
+    expected[("trajectory", f"{few} {100 if full else 20}")] = small * len(contract.OPTIMIZERS)
+    if full:
+        expected += Counter({("layer", "67-31-17-10 0"): larger, ("step", "67-31-17-10 0"): larger})
+    if images:
+        expected += Counter((level, f"images {full}") for level in LEVELS)
+    assert Counter((c.level, c.op) for c in report.comparisons) == expected
+    given = check_stage(numpy_stage, REFERENCE, full=full, steps=7)
+    assert {c.op for c in given.comparisons if c.level == "trajectory"} == {f"{few} 7", f"images {full}"}
 
 
 def test_the_check_covers_every_op_and_every_rung(other: contract.Stage) -> None:
