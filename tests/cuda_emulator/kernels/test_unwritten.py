@@ -142,3 +142,42 @@ def test_freed_memory_is_forgotten() -> None:
     assert len(unwritten._known) == known + 1
     del x
     assert len(unwritten._known) == known
+
+
+def test_the_unwritten_bytes_of_a_view_are_those_of_its_elements() -> None:
+    owner = np.zeros((3, 4), np.int16)
+    unwritten.note_fresh(owner)
+    unwritten.note_written(owner[1])
+    unwritten.note_written(owner[:, 2])
+    unwritten.note_written(owner[2, 4:])  # no element
+    found = unwritten_bytes(owner[1:])
+    assert found is not None
+    np.testing.assert_array_equal(found.reshape(2, 4, 2).all(-1), [[0, 0, 0, 0], [1, 1, 0, 1]])
+    np.testing.assert_array_equal(found, np.repeat([0, 0, 0, 0, 1, 1, 0, 1], 2))
+    unwritten.note_written(owner)
+    assert unwritten_bytes(owner) is None
+
+
+def test_what_a_launch_without_checks_may_have_written_is_known_no_more() -> None:
+    arrays = [np.zeros(4, np.float32) for _ in range(3)]
+    for array in arrays:
+        unwritten.note_fresh(array)
+    unwritten.forget([7, arrays[0][1:], (1.5, (arrays[1],)), np.zeros(2)])
+    assert [unwritten_bytes(array) is None for array in arrays] == [True, True, False]
+
+
+def test_only_elements_without_a_written_byte_count_as_unwritten() -> None:
+    array = np.zeros(3, np.int32)
+    unwritten.note_fresh(array)
+    unwritten.note_written(array.view(np.uint8)[5:6])
+    part = Unwritten([("array", array)])
+    part.fill(POISONS[0], ["array"])
+    assert array[1] == 0
+    assert (array[[0, 2]] != 0).all()
+    array[2] = 7
+    part.settle()
+    assert array.tolist() == [0, 0, 7]
+    part.note()
+    found = unwritten_bytes(array)
+    assert found is not None
+    np.testing.assert_array_equal(found, np.repeat([1, 0, 0], 4))
