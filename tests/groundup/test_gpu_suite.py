@@ -3,6 +3,7 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,26 @@ def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Pat
     assert row["failures"] == ["test_three.py::test_wrong"]
     assert list(row["skips"].values()) == [1]
     assert any("assert 1 == 2" in line for line in row["output"])
+
+
+def test_each_outcome_is_kept_with_its_reason_and_a_failure_stays_one(tmp_path: Path) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    writer = suite_outcomes.Writer(file)
+    for test, outcome, when, said in [
+        ("skips", "skipped", "setup", ("t.py", 3, "Skipped: needs two GPUs")),
+        ("fails", "failed", "call", "boom"),
+        ("fails", "failed", "teardown", "boom again"),
+        ("passes", "passed", "setup", None),
+        ("passes", "passed", "call", None),
+    ]:
+        report = SimpleNamespace(nodeid=test, outcome=outcome, when=when, longrepr=said)
+        writer.pytest_runtest_logreport(report)
+    file_of_tests = SimpleNamespace(nodeid="t.py", outcome="skipped", longrepr=("t.py", 1, "Skipped: needs PyTorch"))
+    writer.pytest_collectreport(file_of_tests)
+    writer.pytest_runtest_logreport(SimpleNamespace(nodeid="fails", outcome="passed", when="call"))
+    found = suite_outcomes.read(file)
+    skipped = {"skips": "needs two GPUs", "t.py": "needs PyTorch"}
+    assert found == suite_outcomes.Outcomes(passed=1, failed={"fails": "boom"}, skipped=skipped)
 
 
 def test_outcomes_of_a_suite_that_was_killed_are_those_of_the_whole_lines(tmp_path: Path) -> None:
