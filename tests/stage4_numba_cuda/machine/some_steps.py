@@ -1,5 +1,4 @@
-"""A program for test_driver_calls.py: it takes training steps on the pretended driver, which writes each call to a log.
-The driver runs no kernel, so the results of the steps are never read."""
+"""A program for test_driver_calls.py: training steps on the machine, whose driver writes each call to a log."""
 
 import ctypes
 from contextlib import suppress
@@ -26,7 +25,7 @@ def main() -> None:
     x, y = (random.integers(0, 256, (STEPS * ROWS, SIZES[0])) / 255).astype(np.float32), np.arange(STEPS * ROWS) % 3
 
     def mark(text: str) -> None:
-        driver.pretend_mark(text.encode())
+        driver.machine_mark(text.encode())
 
     for optimizer in (SGD(0.1), Adam(0.1)):
         network, name = Network(SIZES), type(optimizer).__name__

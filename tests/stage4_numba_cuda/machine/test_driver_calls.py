@@ -3,42 +3,23 @@ and launches only its kernels, and captured copies use pinned memory. This needs
 
 from __future__ import annotations
 
-import importlib.util
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
-SOURCE = Path(__file__).with_name("pretend_cuda.c")
-COMPILER = shutil.which("cc") or shutil.which("gcc")
+from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
+from tests.stage4_numba_cuda.machine.process import run
 
-pytestmark = [
-    pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is not installed"),
-    pytest.mark.skipif(COMPILER is None, reason="there is no C compiler"),
-    pytest.mark.skipif(sys.platform != "linux", reason="the driver is found as libcuda.so.1"),
-]
+pytestmark = needs_numba_cuda
 
 
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """What the program called, a line a call."""
-    folder = tmp_path_factory.mktemp("driver")
-    library, written = folder / "libcuda.so.1", folder / "log.txt"
-    subprocess.run([str(COMPILER), "-shared", "-fPIC", "-o", str(library), str(SOURCE), "-ldl"], check=True)
-    variables = {k: v for k, v in os.environ.items() if not k.startswith(("GROUNDUP_", "NUMBA_", "CUDA_"))}
-    places = os.pathsep.join(filter(None, [str(folder), os.environ.get("LD_LIBRARY_PATH")]))
-    variables |= {"LD_LIBRARY_PATH": places, "PRETEND_LOG": str(written), "PYTHONPATH": str(ROOT)}
+    folder = tmp_path_factory.mktemp("machine")
     # The kernels of the graph alone: the persistent one takes long to compile.
-    variables |= {"GROUNDUP_CUDA": "gpu", "GROUNDUP_PERSISTENT": "0", "GROUNDUP_CACHE": str(folder / "cache")}
-    command = [sys.executable, "-m", "tests.stage4_numba_cuda.driver.steps_on_a_driver"]
-    done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, text=True)
+    done = run(["-m", "tests.stage4_numba_cuda.machine.some_steps"], folder, GROUNDUP_PERSISTENT="0")
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
-    return written.read_text().splitlines()
+    return (folder / "log.txt").read_text().splitlines()
 
 
 def after(log: list[str], mark: str) -> list[str]:

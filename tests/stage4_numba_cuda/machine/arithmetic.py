@@ -1,0 +1,272 @@
+"""What a thread computes by itself: instruction sets 9.7.1 to 9.7.9 of the manual, as far as NVVM uses them.
+
+Each function writes the C of one instruction, by the manual's definition of it. Results are rounded to the nearest, as
+in C, unless the instruction says otherwise; a rounding that is not here is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from tests.stage4_numba_cuda.machine.operands import C_TYPES, FLOATS, Instruction, Translation
+from tests.stage4_numba_cuda.machine.ptx import BITS, PtxError
+
+COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+COMPARED_UNSIGNED = {"lo": "<", "ls": "<=", "hi": ">", "hs": ">="}
+JOINED = {"and": "&", "or": "|", "xor": "^"}
+TO_WHOLE = {"rni": "nearbyint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+
+
+def _binary(sign: str, t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    a, b = (t.value(operand, kind) for operand in i.operands[1:3])
+    if kind == "f32" and any(m in i.modifiers for m in ("rz", "rm", "rp")):
+        rounding = next(m for m in i.modifiers if m in ("rz", "rm", "rp"))
+        return t.give(i, f"fused_{rounding}((double){a}, {sign}(double){b})")
+    if kind in FLOATS:
+        if "ftz" in i.modifiers or "sat" in i.modifiers:
+            raise PtxError("unknown rounding")
+        return t.give(i, f"{a} {sign} {b}")
+    unsigned = kind.replace("s", "u")  # a signed overflow is no number in C
+    a, b = (t.value(operand, unsigned) for operand in i.operands[1:3])
+    expression = f"({C_TYPES[unsigned]})({a} {sign} {b})"
+    return t.give(i, expression)
+
+
+def _not(t: Translation, i: Instruction) -> str:
+    sign = "!" if i.kind == "pred" else "~"
+    return t.give(i, f"{sign}{t.value(i.operands[1], i.kind)}")
+
+
+def _product(t: Translation, i: Instruction) -> tuple[str, str]:
+    """(the C of a product of whole numbers, its PTX type)."""
+    kind, bits = i.kind, BITS[i.kind]
+    x, y = t.value(i.operands[1], kind), t.value(i.operands[2], kind)
+    wide = f"{kind[0]}{bits * 2}"
+    if "wide" in i.modifiers:
+        return f"({C_TYPES[wide]}){x} * ({C_TYPES[wide]}){y}", wide
+    if "hi" in i.modifiers:
+        whole = {"s64": "__int128", "u64": "unsigned __int128"}.get(kind) or C_TYPES[wide]
+        return f"(({whole}){x} * ({whole}){y}) >> {bits}", kind
+    unsigned = f"u{bits}"
+    return f"({C_TYPES[unsigned]}){x} * ({C_TYPES[unsigned]}){y}", kind
+
+
+def _mul(t: Translation, i: Instruction) -> str:
+    if i.kind in FLOATS:
+        if set(i.modifiers) - {"rn", "f32", "f64"}:
+            raise PtxError("unknown rounding")
+        a, b = (t.value(operand, i.kind) for operand in i.operands[1:])
+        return t.give(i, f"{a} * {b}")
+    return t.set(i.operands[0], *_product(t, i))
+
+
+def _mad(t: Translation, i: Instruction) -> str:
+    product, kind = _product(t, i)
+    unsigned = kind.replace("s", "u")
+    return t.give(i, f"({C_TYPES[unsigned]})({product}) + {t.value(i.operands[3], unsigned)}")
+
+
+def _fma(t: Translation, i: Instruction) -> str:
+    kind, rounding = i.kind, i.modifiers[0]
+    a, b, c = (t.value(operand, kind) for operand in i.operands[1:])
+    if kind == "f64" and rounding == "rn":
+        return t.give(i, f"__builtin_fma({a}, {b}, {c})")
+    if kind == "f32" and rounding == "rn" and "ftz" not in i.modifiers:
+        return t.give(i, f"__builtin_fmaf({a}, {b}, {c})")
+    if kind == "f32" and rounding in ("rm", "rp", "rz"):
+        return t.give(i, f"fused_{rounding}((double){a} * (double){b}, (double){c})")
+    raise PtxError("unknown rounding")
+
+
+def _div(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    a, b = (t.value(operand, kind) for operand in i.operands[1:])
+    if kind not in FLOATS:
+        a, b = a, f"divisor({b}, {i.line})"
+    return t.give(i, f"{a} / {b}")
+
+
+def _rem(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    a, b = (t.value(operand, kind) for operand in i.operands[1:])
+    return t.give(i, f"{a} % divisor({b}, {i.line})")
+
+
+def _rcp(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    x = t.value(i.operands[1], kind)
+    if kind == "f64" and "approx" in i.modifiers:  # "the lower 32 bits of the result are zero"
+        return t.give(i, f"upper_half(1.0 / {x})")
+    return t.give(i, f"1 / {x}")
+
+
+def _neg(t: Translation, i: Instruction) -> str:
+    return t.give(i, f"-{t.value(i.operands[1], i.kind)}")
+
+
+def _abs(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    x = t.value(i.operands[1], kind)
+    if kind in FLOATS:
+        return t.give(i, f"__builtin_fabs{'f' * (kind == 'f32')}({x})")
+    return t.give(i, f"{x} < 0 ? -{x} : {x}")
+
+
+def _copysign(t: Translation, i: Instruction) -> str:
+    kind = i.kind  # the sign of the first, the size of the second
+    sign, size = (t.value(operand, kind) for operand in i.operands[1:])
+    return t.give(i, f"__builtin_copysign{'f' * (kind == 'f32')}({size}, {sign})")
+
+
+def _function(name: str, t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    suffix = "f" if kind == "f32" else ""
+    x = t.value(i.operands[1], kind)
+    if "ftz" in i.modifiers:
+        x = f"flushed({x})"
+    value = f"{name}{suffix}({x})"
+    return t.give(i, f"flushed({value})" if "ftz" in i.modifiers else value)
+
+
+def _rsqrt(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    value = f"1 / sqrt{'f' * (kind == 'f32')}({t.value(i.operands[1], kind)})"
+    return t.give(i, f"upper_half({value})" if kind == "f64" else value)
+
+
+def _least(sign: str, t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    a, b = (t.value(operand, kind) for operand in i.operands[1:])
+    if kind in FLOATS:
+        return t.give(i, f"LEAST({a}, {b}, {sign})")
+    return t.give(i, f"{a} {sign} {b} ? {a} : {b}")
+
+
+def _shl(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    x, by = t.value(i.operands[1], kind), t.value(i.operands[2], "u32")
+    return t.give(i, f"{by} >= {BITS[kind]} ? 0 : {x} << {by}")
+
+
+def _shr(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    x, by = t.value(i.operands[1], kind), t.value(i.operands[2], "u32")
+    far = f"{x} >> {BITS[kind] - 1}" if kind[0] == "s" else "0"
+    return t.give(i, f"{by} >= {BITS[kind]} ? {far} : {x} >> {by}")
+
+
+def _bfi(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    field, into = (t.value(operand, kind) for operand in i.operands[1:3])
+    at, length = (t.value(operand, "u32") for operand in i.operands[3:])
+    return t.give(i, f"inserted({field}, {into}, {at}, {length}, {BITS[kind]})")
+
+
+def _bfe(t: Translation, i: Instruction) -> str:
+    if i.kind not in ("u32", "u64"):
+        raise PtxError("unknown type")
+    x = t.value(i.operands[1], i.kind)
+    at, length = (t.value(operand, "u32") for operand in i.operands[2:])
+    return t.give(i, f"extracted({x}, {at}, {length}, {BITS[i.kind]})")
+
+
+def _selp(t: Translation, i: Instruction) -> str:
+    kind = i.kind
+    a, b = (t.value(operand, kind) for operand in i.operands[1:3])
+    return t.give(i, f"{t.register(i.operands[3])} ? {a} : {b}")
+
+
+def _setp(t: Translation, i: Instruction) -> str:
+    comparison, kind = i.modifiers[0], i.kind
+    a, b = (t.value(operand, kind) for operand in i.operands[1:3])
+    more = [m for m in i.modifiers[1:-1] if m != "ftz"]
+    if comparison in COMPARED:
+        found = f"{a} {COMPARED[comparison]} {b}"
+        if comparison == "ne" and kind in FLOATS:  # false for a NaN, where that of C is true
+            found = f"({a} < {b} || {a} > {b})"
+    elif comparison in COMPARED_UNSIGNED:
+        found = f"{a} {COMPARED_UNSIGNED[comparison]} {b}"
+    elif comparison in ("num", "nan"):
+        found = f"({'!' * (comparison == 'num')}__builtin_isunordered({a}, {b}))"
+    elif comparison.endswith("u") and comparison[:-1] in COMPARED:  # true also where one is a NaN
+        found = f"({a} {COMPARED[comparison[:-1]]} {b} || __builtin_isunordered({a}, {b}))"
+    else:
+        raise PtxError("unknown comparison")
+    if more:
+        inverted, name = i.operands[3].startswith("!"), i.operands[3].lstrip("!")
+        other = f"{'!' * inverted}{t.register(name)}"
+        found = f"(({found}) {JOINED[more[0]]} {other})"
+    if "|" in i.operands[0]:
+        raise PtxError("two results are not known")
+    return t.give(i, found, "pred")
+
+
+def _cvt(t: Translation, i: Instruction) -> str:
+    *how, to, kind = i.modifiers
+    if to == "bf16x2" and how == ["rn"]:  # the first becomes the upper half
+        upper, lower = (f"bf16({t.value(operand, 'f32')})" for operand in i.operands[1:])
+        return t.give(i, f"(u32){upper} << 16 | {lower}", "b32")
+    if to == "tf32" and how == ["rna"]:
+        return t.give(i, f"tf32({t.value(i.operands[1], 'f32')})", "b32")
+    if to == "f16" and kind == "f32" and how == ["rn"]:
+        return t.give(i, f"f16({t.value(i.operands[1], 'f32')})", "f16")
+    if to == "f32" and kind == "f16" and not how:
+        return t.give(i, f"float_of_f16({t.value(i.operands[1], 'f16')})", "f32")
+    x = t.value(i.operands[1], kind)
+    whole, was_whole = to[0] in "us", kind[0] in "us"
+    rounding = [m for m in how if m not in ("sat", "ftz")]
+    if whole and was_whole:
+        if how:
+            raise PtxError("unknown conversion")
+        return t.give(i, x, to)
+    if was_whole:  # to a floating-point number, to the nearest
+        if rounding != ["rn"]:
+            raise PtxError("unknown rounding")
+        return t.give(i, f"({C_TYPES[to]}){x}", to)
+    if whole:
+        bits = BITS[to]
+        low, high = (f"-0x1p{bits - 1}", f"0x1p{bits - 1}") if to[0] == "s" else ("0.0", f"0x1p{bits}")
+        return t.give(i, f"WHOLE({C_TYPES[to]}, {TO_WHOLE[rounding[0]]}({x}), {low}, {high})", to)
+    if "sat" in how:
+        x = f"saturated({x})"
+    if "ftz" in how:
+        x = f"flushed({x})"
+    if rounding and rounding[0] in TO_WHOLE:
+        x = f"{TO_WHOLE[rounding[0]]}({x})"
+    elif rounding and (rounding[0] != "rn" or (to, kind) != ("f32", "f64")):
+        raise PtxError("unknown rounding")
+    return t.give(i, f"({C_TYPES[to]}){x}", to)
+
+
+ARITHMETIC: dict[str, Callable[[Translation, Instruction], str]] = {
+    "add": partial(_binary, "+"),
+    "sub": partial(_binary, "-"),
+    "and": partial(_binary, "&"),
+    "or": partial(_binary, "|"),
+    "xor": partial(_binary, "^"),
+    "not": _not,
+    "mul": _mul,
+    "mad": _mad,
+    "fma": _fma,
+    "div": _div,
+    "rem": _rem,
+    "rcp": _rcp,
+    "neg": _neg,
+    "abs": _abs,
+    "copysign": _copysign,
+    "sqrt": partial(_function, "sqrt"),
+    "ex2": partial(_function, "exp2"),
+    "lg2": partial(_function, "log2"),
+    "rsqrt": _rsqrt,
+    "min": partial(_least, "<"),
+    "max": partial(_least, ">"),
+    "shl": _shl,
+    "shr": _shr,
+    "bfi": _bfi,
+    "bfe": _bfe,
+    "selp": _selp,
+    "setp": _setp,
+    "cvt": _cvt,
+}

@@ -1,0 +1,234 @@
+"""Threads that wait for one another, the instructions of a warp, and the mistakes that end a launch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.stage4_numba_cuda.machine.image import Image, build
+from tests.stage4_numba_cuda.machine.needed import needs_a_compiler
+from tests.stage4_numba_cuda.machine.ptx import PtxError, parse
+from tests.stage4_numba_cuda.machine.to_c import translate
+
+pytestmark = needs_a_compiler
+
+KERNEL = """
+.visible .entry k(.param .u64 A, .param .u64 B)
+{{
+    .reg .pred p, q, o;
+    .reg .b64 at, x, y, here;
+    .reg .b32 n, a, b, c, d<8>, e<8>;
+    .reg .f32 f<8>;
+    .shared .align 16 .b8 tile[1024];
+    mov.u32 n, %tid.x;
+    mul.wide.u32 at, n, 4;
+    ld.param.u64 x, [A]; add.s64 here, x, at;
+    ld.param.u64 y, [B]; add.s64 y, y, at;
+    ld.global.u32 a, [here];
+    mov.u64 x, tile; add.s64 at, at, x; ld.param.u64 x, [A];
+    {}
+    st.global.u32 [y], b;
+    ret;
+}}
+"""
+
+
+def run(code: str, a: np.ndarray, folder: Path, threads: int = 32, seed: int = 0, count: int = 0) -> np.ndarray:
+    """What a kernel leaves in `b` of each thread, which has its word of array A in `a`."""
+    path = folder / "image.so"
+    if not path.exists():
+        build(KERNEL.format(code), path)
+    b = np.zeros(count or threads, np.uint32)
+    Image(path).launch(0, [a, b], threads, seed=seed)
+    return b
+
+
+WORDS = np.arange(1000, 1064, dtype=np.uint32)
+LANES = np.arange(32)
+
+
+@pytest.mark.parametrize(
+    ("mode", "by", "clamp", "source"),
+    [
+        ("up", 3, 0, np.where(LANES >= 3, LANES - 3, LANES)),
+        ("down", 5, 31, np.where(LANES + 5 < 32, LANES + 5, LANES)),
+        ("bfly", 9, 31, LANES ^ 9),
+        ("idx", 6, 31, np.full(32, 6)),
+        # Segments of 8 lanes: the mask in bits 8 to 12 says which bits of a lane's number name its segment.
+        ("down", 2, 24 << 8 | 31, np.where(LANES % 8 + 2 < 8, LANES + 2, LANES)),
+        ("idx", 3, 24 << 8 | 31, LANES // 8 * 8 + 3),
+        ("up", 2, 24 << 8, np.where(LANES % 8 >= 2, LANES - 2, LANES)),
+    ],
+)
+def test_lanes_read_from_one_another(mode, by, clamp, source, tmp_path):
+    got = run(f"shfl.sync.{mode}.b32 b|p, a, {by}, {clamp}, -1;", WORDS, tmp_path)
+    np.testing.assert_array_equal(got, WORDS[source])
+
+
+def test_a_vote_asks_the_whole_warp(tmp_path):
+    odd = "and.b32 c, a, 1; setp.eq.s32 p, c, 1;"
+    assert set(run(f"{odd} vote.sync.ballot.b32 b, p, -1;", WORDS, tmp_path)) == {0xAAAAAAAA}
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("or", 1), ("and", 0), ("popc", 40)])
+def test_a_barrier_counts_who_says_yes(kind, expected, tmp_path):
+    target = "b" if kind == "popc" else "q"
+    code = f"setp.ge.u32 p, n, 24; bar.red.{kind}.{'u32' if kind == 'popc' else 'pred'} {target}, 0, p;"
+    code += "" if kind == "popc" else "selp.u32 b, 1, 0, q;"
+    assert set(run(code, WORDS, tmp_path, threads=64)) == {expected}
+
+
+SHARE = "st.shared.u32 [at], a; {} xor.b32 c, n, 63; mul.wide.u32 at, c, 4; ld.shared.u32 b, [at];"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_barrier_shows_each_thread_what_the_others_wrote(seed, tmp_path):
+    got = run(SHARE.format("bar.sync 0;"), WORDS, tmp_path, threads=64, seed=seed)
+    np.testing.assert_array_equal(got, WORDS[::-1])
+
+
+def test_without_the_barrier_the_numbers_are_wrong(tmp_path):
+    """Shared memory begins as NaN, and half of the threads come before those whose words they read."""
+    wrong = [np.any(run(SHARE.format(""), WORDS, tmp_path, threads=64, seed=seed) != WORDS[::-1]) for seed in range(5)]
+    assert all(wrong)
+
+
+def test_a_loop_may_end_at_another_time_for_each_thread(tmp_path):
+    code = "mov.u32 b, 0; mov.u32 c, n; L: add.s32 b, b, c; sub.s32 c, c, 1; setp.ge.s32 p, c, 0; @p bra L; bar.sync 0;"
+    np.testing.assert_array_equal(run(code, WORDS, tmp_path), LANES * (LANES + 1) // 2)
+
+
+def test_blocks_of_one_launch_can_wait_for_each_other(tmp_path):
+    """Each block says that it is there, and waits until all have."""
+    code = "setp.ne.s32 p, n, 0; @p bra E; red.release.gpu.global.add.u32 [x], 1;"
+    code += "W: ld.acquire.gpu.global.u32 b, [x]; setp.lt.s32 p, b, 7; @p bra W; E: bar.sync 0; ld.global.u32 b, [x];"
+    build(KERNEL.format(code), tmp_path / "image.so")
+    a, b = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
+    Image(tmp_path / "image.so").launch(0, [a, b], 64, blocks=7, together=True)
+    assert set(b) == {7}
+
+
+def test_ldmatrix_deals_out_four_matrices_of_eight_rows(tmp_path):
+    """Row r of matrix i lies at the address of thread 8 i + r; thread 4 r + c gets its words c."""
+    fill = "shl.b32 c, n, 4; mov.u64 at, tile; cvt.u64.u32 x, c; add.s64 at, at, x;"
+    fill += "st.shared.v4.u32 [at], {d0, d1, d2, d3};"
+    words = "shl.b32 d0, n, 2; add.s32 d1, d0, 1; add.s32 d2, d0, 2; add.s32 d3, d0, 3;"
+    load = "bar.sync 0; cvt.u32.u64 c, at; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {e0, e1, e2, e3}, [c];"
+    row, word = LANES // 4, LANES % 4
+    for matrix in range(4):
+        (folder := tmp_path / str(matrix)).mkdir()
+        got = run(f"{words} {fill} {load} mov.b32 b, e{matrix};", WORDS, folder)
+        np.testing.assert_array_equal(got, (8 * matrix + row) * 4 + word)
+
+
+def pairs(x: np.ndarray, kind: str) -> np.ndarray:
+    """Neighbours of a row as one word, the first in the lower half: of bf16, or of f16."""
+    bits = (
+        x.astype(np.float32).view(np.uint32) >> 16
+        if kind == "bf16"
+        else x.astype(np.float16).view(np.uint16).astype(np.uint32)
+    )
+    return bits[:, ::2] | bits[:, 1::2] << np.uint32(16)
+
+
+@pytest.mark.parametrize(("kind", "depth"), [("tf32", 8), ("bf16", 16), ("f16", 8)])
+def test_a_warp_multiplies(kind, depth, tmp_path):
+    """Lane 4 g + p has of a the rows g and g + 8, of b column g, and of the product columns 2 p and 2 p + 1."""
+    random = np.random.default_rng(0)
+    left = random.integers(-8, 9, (16, depth)).astype(np.float32)
+    right = random.integers(-8, 9, (depth, 8)).astype(np.float32)
+    g, p = LANES // 4, LANES % 4
+    if kind == "tf32":
+        a = [left[g, p], left[g + 8, p], left[g, p + 4], left[g + 8, p + 4]]
+        b = [right[p, g], right[p + 4, g]]
+        words = [x.astype(np.float32).view(np.uint32) for x in (*a, *b)]
+    else:
+        rows, columns = pairs(left, kind), pairs(right.T.copy(), kind)
+        words = [rows[g, p], rows[g + 8, p], rows[g, (p + 4) % (depth // 2)], rows[g + 8, (p + 4) % (depth // 2)]]
+        words = words[: depth // 4] + [columns[g, p], columns[g, (p + 4) % (depth // 2)]][: depth // 8]
+    count = len(words)
+    sizes = {"tf32": "m16n8k8", "bf16": "m16n8k16", "f16": "m16n8k8"}
+    of_a = ", ".join(f"d{i}" for i in range(count * 2 // 3))
+    of_b = ", ".join(f"d{i}" for i in range(count * 2 // 3, count))
+    code = "".join(f"ld.global.u32 d{i}, [here+{128 * i}];" for i in range(count))
+    code += "mov.f32 f0, 0f3F800000; mov.f32 f1, f0; mov.f32 f2, f0; mov.f32 f3, f0;"
+    code += f"mma.sync.aligned.{sizes[kind]}.row.col.f32.{kind}.{kind}.f32 {{f4, f5, f6, f7}}, {{{of_a}}}, {{{of_b}}}, "
+    code += "{f0, f1, f2, f3};"
+    code += "".join(f"st.global.f32 [y+{128 * (i + 1)}], f{4 + i};" for i in range(4)) + "mov.u32 b, 0;"
+    got = run(code, np.concatenate(words), tmp_path, count=160).view(np.float32).reshape(5, 32)[1:]
+    expected = left @ right + 1
+    np.testing.assert_array_equal(got, [expected[g + 8 * (i // 2), 2 * p + i % 2] for i in range(4)])
+
+
+COPY = "mov.u64 at, tile; cvt.u32.u64 c, at; cp.async.cg.shared.global [c], [x], 16;"
+
+
+def test_a_copy_has_arrived_behind_the_wait_for_its_group(tmp_path):
+    code = f"{COPY} cp.async.commit_group; cp.async.wait_group 0; ld.shared.u32 b, [at+4];"
+    for seed in range(8):
+        assert run(code, WORDS, tmp_path, threads=1, seed=seed)[0] == WORDS[1]
+
+
+@pytest.mark.parametrize("wait", ["", "cp.async.wait_group 1;"])
+def test_a_copy_that_is_not_waited_for_is_late_in_some_runs(wait, tmp_path):
+    code = f"{COPY} cp.async.commit_group; {wait} ld.shared.u32 b, [at+4]; cp.async.wait_all;"
+    got = {int(run(code, WORDS, tmp_path, threads=1, seed=seed)[0]) for seed in range(16)}
+    assert got == {0xFFFFFFFF, int(WORDS[1])}
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("ld.global.u32 b, [here+4096];", "4 bytes of global memory at 0x[0-9a-f]+, which nobody has asked for"),
+        ("ld.global.u64 x, [here+4];", "8 bytes of global memory at 0x[0-9a-f]+, no multiple of them"),
+        ("ld.shared.u32 b, [at+1024];", r"4 bytes at 1\d\d\d of 1024 in shared memory"),
+        ("ld.shared.v2.u32 {b, c}, [at+4];", r"8 bytes at \d+ in shared memory, no multiple of them"),
+        (
+            "setp.lt.u32 p, n, 7; @p bra E; bar.sync 0; E: mov.u32 b, 0;",
+            "25 threads wait at a barrier, and 7 have ended",
+        ),
+        ("setp.lt.u32 p, n, 7; @p bra E; bar.sync 0; ret; E: bar.sync 0;", "threads wait at different barriers"),
+        (
+            "setp.lt.u32 p, n, 7; @p ret; shfl.sync.bfly.b32 b|q, a, 1, 31, -1;",
+            "a thread waits for lane 0, which has ended",
+        ),
+        (
+            "setp.lt.u32 p, n, 7; @p bra E; shfl.sync.bfly.b32 b|q, a, 1, 31, -1; bar.sync 0; E: bar.sync 0;",
+            "wait for ever",
+        ),
+        ("shfl.sync.idx.b32 b|q, a, 3, 31, 65535;", "a thread waits for threads of its warp, and is none of them"),
+        ("setp.ge.u32 p, n, 16; @p bra E; shfl.sync.idx.b32 b|q, a, 31, 31, 65535; E:", "lane 31, which takes no part"),
+        (f"{COPY} cp.async.commit_group; mov.u32 b, 0;", "copies are on their way when a thread ends"),
+        ("div.u32 b, a, 0;", "a whole number is divided by 0"),
+    ],
+)
+def test_a_mistake_ends_the_launch_with_a_sentence(code, sentence, tmp_path):
+    with pytest.raises(RuntimeError, match=rf"^(line \d+ of the PTX: )?.*{sentence}"):
+        run(code, WORDS[:32], tmp_path, seed=1)  # with this one a copy is not made at once
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        ("frobnicate.u32 b, a;", r"^line 15: frobnicate.u32 b, a: unknown instruction$"),
+        ("fma.rn.ftz.f32 f0, f1, f2, f3;", "unknown rounding"),
+        ("bar.sync 1;", "only a barrier of the whole block is known"),
+        ("ld.global.u32 b, [nobody];", "unknown operand 'nobody'"),
+        ("mov.u32 nobody, a;", "'nobody' is no register"),
+        (".section x;", "unknown directive"),
+        ("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {d0, d1, d2, d3}, [c];", "unknown form"),
+    ],
+)
+def test_what_the_machine_does_not_know_is_refused(code, sentence):
+    with pytest.raises(PtxError, match=sentence):
+        translate(KERNEL.format(code))
+
+
+def test_a_name_in_braces_hides_the_one_outside():
+    (kernel,) = parse(KERNEL.format("{ .reg .b32 b; mov.u32 b, 5; } mov.u32 b, 6;"))
+    inner, outer = (
+        statement.operands[0] for statement in kernel.statements if statement.operands[1:] in (("5",), ("6",))
+    )
+    assert inner != outer == "b"

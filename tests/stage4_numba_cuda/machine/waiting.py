@@ -1,0 +1,103 @@
+"""What threads do together, and where they wait: barriers of a block, and the instructions of a warp.
+
+shfl, vote, ldmatrix and mma are done by a warp when the last of the lanes that take part has come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.stage4_numba_cuda.machine.operands import Instruction, Translation
+from tests.stage4_numba_cuda.machine.ptx import PtxError
+
+FORMS = {
+    "m16n8k8.row.col.f32.tf32.tf32.f32": "tf32",
+    "m16n8k16.row.col.f32.bf16.bf16.f32": "bf16",
+    "m16n8k8.row.col.f32.f16.f16.f32": "f16",
+}
+
+
+def _bar(t: Translation, i: Instruction) -> str:
+    if i.modifiers == ("sync",):
+        if len(i.operands) > 1 or i.operands[0] != "0":
+            raise PtxError("only a barrier of the whole block is known")
+        return t.stop("MEETS_BLOCK", i.line, "t->vote = 0; ")
+    if i.modifiers[0] == "red" and i.operands[1] == "0" and i.modifiers[1] in ("or", "and", "popc"):
+        given = t.value(i.operands[2].lstrip("!"), "pred")
+        given = f"!{given}" if i.operands[2].startswith("!") else f"!!{given}"
+        wait = t.stop("MEETS_BLOCK", i.line, f"t->vote = {given}; ")
+        found = {"or": "b->votes > 0", "and": "b->votes == b->threads", "popc": "b->votes"}[i.modifiers[1]]
+        return f"{wait} {t.set(i.operands[0], found, i.kind)}"
+    if i.modifiers == ("warp", "sync"):
+        return t.meeting("", i.line, t.value(i.operands[0], "u32"))
+    raise PtxError("unknown barrier")
+
+
+def _shfl(t: Translation, i: Instruction) -> str:
+    mode = i.modifiers[1]
+    if i.modifiers[0] != "sync" or i.kind != "b32" or mode not in ("up", "down", "bfly", "idx"):
+        raise PtxError("unknown exchange")
+    target, _, valid = i.operands[0].partition("|")
+    source, by, clamp = (t.value(operand, "u32") for operand in i.operands[1:4])
+    keep = t.set(valid, "inside", "pred") if valid else ""
+    body = (
+        f"u32 before[32]; EACH before[lane] = {source}; "
+        f"EACH {{ u32 clamp = {clamp}, by = {by}, inside, from = source_of_{mode}(lane, by, clamp, &inside); "
+        f"outside(b, members, from, {i.line}); {t.set(target, 'before[from]', 'b32')} {keep} }}"
+    )
+    return t.meeting(body, i.line, t.value(i.operands[4], "u32"))
+
+
+def _vote(t: Translation, i: Instruction) -> str:
+    if i.modifiers[0] != "sync" or i.modifiers[1] not in ("any", "all", "ballot"):
+        raise PtxError("unknown vote")
+    given = f"!!{t.register(i.operands[1])}"
+    body = f"u32 votes = 0; EACH votes |= (u32){given} << lane; "
+    found = {"any": "votes != 0", "all": "votes == members", "ballot": "votes"}[i.modifiers[1]]
+    return t.meeting(f"{body} EACH {t.set(i.operands[0], found, i.kind)}", i.line, i.operands[2])
+
+
+def _ldmatrix(t: Translation, i: Instruction) -> str:
+    if i.modifiers != ("sync", "aligned", "m8n8", "x4", "shared", "b16"):
+        raise PtxError("unknown form")
+    targets = t.elements(i.operands[0])
+    # Threads 8i to 8i + 7 have the addresses of the rows of matrix i; thread 4r + c gets word c of row r of each.
+    sets = " ".join(
+        t.set(name, f"READ(u32, rows[{8 * n} + lane / 4], lane % 4)", "b32") for n, name in enumerate(targets)
+    )
+    row = t.memory("shared", i.operands[1], 16, i.line)
+    return t.meeting(f"const u8 *rows[32]; EACH rows[lane] = {row}; EACH {{ {sets} }}", i.line)
+
+
+def _mma(t: Translation, i: Instruction) -> str:
+    form = ".".join(i.modifiers[2:])
+    if i.modifiers[:2] != ("sync", "aligned") or form not in FORMS:
+        raise PtxError("unknown form")
+    d, a, b, c = (t.elements(operand) for operand in i.operands)
+    take = [f"left[lane][{n}] = {t.value(name, 'b32')};" for n, name in enumerate(a)]
+    take += [f"right[lane][{n}] = {t.value(name, 'b32')};" for n, name in enumerate(b)]
+    take += [f"sum[lane][{n}] = {t.value(name, 'f32')};" for n, name in enumerate(c)]
+    give = " ".join(t.set(name, f"sum[lane][{n}]", "f32") for n, name in enumerate(d))
+    body = f"u32 left[32][4], right[32][2]; float sum[32][4]; EACH {{ {' '.join(take)} }}"
+    return t.meeting(f"{body} multiply_{FORMS[form]}(left, right, sum); EACH {{ {give} }}", i.line)
+
+
+def _nanosleep(t: Translation, i: Instruction) -> str:
+    return t.stop("YIELDS", i.line)  # "the sleep duration is approximated, but guaranteed to be in [0, 2 t]"
+
+
+def _membar(t: Translation, i: Instruction) -> str:
+    return ";"  # memory is seen by all in the order of the writes here
+
+
+WAITING: dict[str, Callable[[Translation, Instruction], str]] = {
+    "bar": _bar,
+    "barrier": _bar,
+    "shfl": _shfl,
+    "vote": _vote,
+    "ldmatrix": _ldmatrix,
+    "mma": _mma,
+    "nanosleep": _nanosleep,
+    "membar": _membar,
+    "fence": _membar,
+}
