@@ -1,6 +1,7 @@
 """Grading in a process of its own, so that nothing in the learner's code can stop or harm the program that grades it.
 
 judge.py            prepares the files, starts the child and waits for it
+surroundings.py     the environment of these processes: where kernels run
 child.py            the child: runs one check after the other and reports each
 reports.py          its report, read as what it is: a file that the learner's code may have written
 examination.py      starts the examiner beside the child, and asks it whether a pass is one

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from groundup.course.judging import surroundings
 from groundup.course.judging.verdict import Verdict
 from shared.machine import processes
 
@@ -35,7 +35,7 @@ class Examiner:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115
         self._process = processes.start(
             program,
-            variables=processes.finding_our_packages(os.environ),
+            variables=surroundings.variables(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._errors,

@@ -12,10 +12,11 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from groundup.course.assembly import Assembly, assemble, assemble_program
+from groundup.course.judging import surroundings
 from groundup.course.judging.examination import Examination
 from groundup.course.judging.reports import events_in
 from groundup.course.judging.verdict import Verdict, verdict_of
@@ -120,7 +121,7 @@ def _run(
         if sys.platform == "linux":
             child, limit = guarded(child, seconds, phase.megabytes + OWN_MEGABYTES, report), seconds + GRACE
         with examination:
-            code, printed = run_limited(child, Path(scratch) / "empty", limit)
+            code, printed = run_limited(child, Path(scratch) / "empty", limit, surroundings.variables(task is None))
             took = time.perf_counter() - start
             verdict = verdict_of(events_in(report), code, assembly.told(printed), seconds, took)
             return examination.confirmed(verdict) if verdict.passed else verdict
@@ -144,15 +145,18 @@ def _seconds() -> float | None:
     return seconds
 
 
-def run_limited(command: Sequence[str], folder: Path, seconds: float) -> tuple[int | None, str]:
+def run_limited(
+    command: Sequence[str], folder: Path, seconds: float, variables: Mapping[str, str]
+) -> tuple[int | None, str]:
     """Run a command in a folder. Returns (exit code, None after the time limit; the end of its output).
 
+    variables: its environment
     All processes of its group are killed at the time limit, and if this process is interrupted.
     """
     # PYTHONBREAKPOINT: a debugger would wait for input for ever.
     settings = {"GROUNDUP_ANNOUNCED": "1", "PYTHONUNBUFFERED": "1", "PYTHONBREAKPOINT": "0"}
-    variables = processes.finding_our_packages(os.environ) | settings
+    environment = {**variables, **settings}
     done = processes.run(
-        command, seconds, folder=folder, variables=variables, together=True, most=4 * MOST_PRINTED, patience=PATIENCE
+        command, seconds, folder=folder, variables=environment, together=True, most=4 * MOST_PRINTED, patience=PATIENCE
     )
     return done.code, done.output[-MOST_PRINTED:]

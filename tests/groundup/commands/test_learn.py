@@ -8,6 +8,7 @@ import pytest
 
 from groundup.cli import main
 from groundup.course.judging.judge import run_limited
+from groundup.course.judging.surroundings import variables
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.finding import locate
 from groundup.course.learner.project_files import solution
@@ -463,7 +464,7 @@ def trained(learner: Workspace, stage: str) -> tuple[int | None, str]:
     """Two epochs of `groundup train STAGE --mine`, in a process of its own: exit code and what it printed."""
     arguments = ["train", stage, "--mine", "--hidden", "4", "--epochs", "2", "--batch-size", "500", "--json"]
     code = f"from groundup.cli import main; main({arguments!r})"
-    return run_limited([sys.executable, "-c", code], learner.folder.parent, 120)
+    return run_limited([sys.executable, "-c", code], learner.folder.parent, 120, variables())
 
 
 def losses(learner: Workspace, stage: str) -> list[float]:

@@ -7,7 +7,7 @@
 // Each call is a line in MACHINE_LOG: its name, and what matters about it. FAULT begins a line that tells of a mistake of
 // the caller or of a kernel; it is printed, too, and is that call's error.
 // MACHINE_PYTHON is the interpreter for to_c.py, MACHINE_ROOT the project, MACHINE_SEED a number that changes the order
-// in which threads take turns.
+// in which threads take turns, MACHINE_CAPABILITY the compute capability: 9.0 unless it is set.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -424,9 +424,10 @@ Result cuDeviceTotalMem(size_t *size, int device) { return *size = 1ull << 34, O
 Result cuDeviceGetPCIBusId(char *text, int size, int device) { return snprintf(text, size, "0000:00:00.0"), OK; }
 Result cuDeviceCanAccessPeer(int *can, int a, int b) { return *can = 0, OK; }
 Result cuDeviceGetAttribute(int *value, int which, int device) {
+    const char *capability = getenv("MACHINE_CAPABILITY");
     switch (which) {
-    case 75: *value = 9; break;                        // compute capability
-    case 76: *value = 0; break;
+    case 75: *value = capability ? atoi(capability) : 9; break;
+    case 76: *value = capability ? atoi(strchr(capability, '.') + 1) : 0; break;
     case 16: *value = MULTIPROCESSORS; break;
     case 10: *value = 32; break;                       // a warp
     case 8: *value = 48 * 1024; break;                 // shared memory of a block

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groundup.course.judging import judge, memory_limit
+from groundup.course.judging import judge, memory_limit, surroundings
 from groundup.course.learner.functions import find, replaced
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import course
@@ -265,3 +265,13 @@ def test_grading_ends_when_who_asked_for_it_is_gone(learner: Workspace, tmp_path
     while time.monotonic() < deadline and _alive(pid):
         time.sleep(0.05)
     assert not _alive(pid)
+
+
+def test_exercises_are_graded_on_the_emulator_unless_the_learner_names_another_backend(monkeypatch):
+    monkeypatch.delenv(surroundings.BACKEND, raising=False)
+    assert surroundings.variables()["GROUNDUP_CUDA"] == "emulator"
+    assert "GROUNDUP_CUDA" not in surroundings.variables(checkpoint=True)  # it trains on the GPU, if there is one
+    monkeypatch.setenv("GROUNDUP_CUDA", "")
+    assert surroundings.variables()["GROUNDUP_CUDA"] == "emulator"
+    monkeypatch.setenv("GROUNDUP_CUDA", "gpu")
+    assert [surroundings.variables(each)["GROUNDUP_CUDA"] for each in (False, True)] == ["gpu", "gpu"]

@@ -1,0 +1,43 @@
+"""A learner who has a GPU gets the same verdicts as one who has none."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
+from tests.stage4_numba_cuda.machine.process import run
+
+pytestmark = needs_numba_cuda
+
+GRADE = """
+import json, sys
+from pathlib import Path
+from groundup.course.judging.judge import judge
+from groundup.course.manifest import course
+from stage4_numba_cuda.backend import BACKEND
+from tests.groundup.course.course_helpers import new_folder, write
+
+learner, task = new_folder(Path(sys.argv[1])), course().task("9.1")
+write(learner, task, "i < a.size", sys.argv[2])
+verdict = judge(learner, task)
+print(json.dumps([BACKEND.name, verdict.passed, verdict.failed_check, f"{verdict.what} {verdict.cause}"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "passes", "check", "words"),
+    [("i <= a.size", False, "shape", "one too many"), ("i < len(a)", True, "", "")],
+)
+def test_an_exercise_is_graded_on_the_emulator_though_there_is_a_gpu(
+    guard: str, passes: bool, check: str, words: str, tmp_path: Path
+) -> None:
+    """One index too many is an error on the emulator; on a GPU it would often pass unseen."""
+    done = run(["-c", GRADE, str(tmp_path / "course"), guard], tmp_path, GROUNDUP_CUDA="")
+    assert done.returncode == 0, done.stderr
+    backend, *verdict, said = json.loads(done.stdout.splitlines()[-1])
+    assert (backend, verdict) == ("gpu", [passes, check])
+    assert words in said
+    assert not any("cuLaunchKernelEx" in log.read_text() for log in tmp_path.glob("log.txt"))
