@@ -38,6 +38,12 @@ def stages_with(room: str) -> list[Any]:
     return [param for param in STAGE_PARAMS if find_spec(f"{param.values[0]}.{room}") is not None]
 
 
+def needs_precision(name: str) -> None:
+    """Skip this test where stage 4 runs on a GPU whose tensor cores do not know tf32, bf16 or f16."""
+    if not contract.load_part("stage4_numba_cuda", "tensor_cores").is_known(name):
+        pytest.skip(f"this GPU's tensor cores do not know {name}")
+
+
 def without_announcement(stderr: str) -> str:
     """What a command said besides the line in which stage 4 says what it runs on."""
     return "".join(line for line in stderr.splitlines(keepends=True) if not line.startswith("stage 4 runs its kernels"))

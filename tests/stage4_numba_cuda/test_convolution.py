@@ -12,6 +12,7 @@ from stage4_numba_cuda import convolution_passes as passes
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
 from stage4_numba_cuda.kernels.matmul_5_tensor import EPSILON
+from tests.stages import needs_precision
 from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(
@@ -175,6 +176,7 @@ def test_arrays_that_32_bits_cannot_count_take_rungs_that_count_in_64(monkeypatc
 
 @pytest.mark.parametrize("precision", widely(["tf32", "bf16"], first=0))
 def test_tensor_cores_are_off_by_the_rounding_of_the_factors_in_every_pass(precision: str) -> None:
+    needs_precision(precision)
     for case in (CASES[0], *BLOCKED_CASES):
         stride, padding = case[-2:]
         x, weights, bias, output, grad = case_arrays(case, "float32")

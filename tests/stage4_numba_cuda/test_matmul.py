@@ -18,6 +18,7 @@ from stage4_numba_cuda.backend import BACKEND, cuda
 from stage4_numba_cuda.kernels import matmul_3_warp, matmul_5_tensor
 from stage4_numba_cuda.kernels import matmul_4_fitted as fitted
 from stage4_numba_cuda.launch import tiles
+from tests.stages import needs_precision
 from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(
@@ -260,6 +261,7 @@ def assert_on_tensor_cores(precision: str, got: Any, a: np.ndarray, b: np.ndarra
 @wide
 @pytest.mark.parametrize("precision", ["tf32", "bf16"])
 def test_tensor_cores_are_as_close_as_their_rounding(precision: str) -> None:
+    needs_precision(precision)
     for m, k, n in SIZES[1:]:
         a, b, given_a, given_b = operands(m, k, n, "nn", "float32")
         out = poisoned((m, n), "float32")

@@ -17,6 +17,7 @@ from stage4_numba_cuda.dense import ACTIVATIONS
 from stage4_numba_cuda.kernels.matmul_5_tensor import EPSILON
 from stage4_numba_cuda.network import Network
 from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
+from tests.stages import needs_precision
 from tests.wide import wide, widely
 
 __all__ = ["recorder"]
@@ -56,6 +57,7 @@ def distance(got: list[Any], expected: list[Any]) -> float:
 
 
 def test_nothing_is_rounded_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_precision("bf16")
     assert Network(FORM).precision is None
     for asked, expected in (("0", None), ("tf32", "tf32"), ("bf16", "bf16")):
         monkeypatch.setenv(precision.VARIABLE, asked)
@@ -91,6 +93,7 @@ def test_what_cannot_be_rounded_is_refused(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("rounded")
 @pytest.mark.parametrize("chosen", widely(["tf32", "bf16"]))
 def test_a_step_is_off_by_the_rounding_and_no_more_and_both_rungs_round_alike(chosen: str) -> None:
+    needs_precision(chosen)
     x, y = batch(FORM, 5)
     networks = [Network(FORM, seed=1) for _ in range(3)]
     networks[1].precision = networks[2].precision = chosen
@@ -114,6 +117,7 @@ def test_a_step_is_off_by_the_rounding_and_no_more_and_both_rungs_round_alike(ch
     ("name", "chosen"), widely([(name, chosen) for chosen in ("tf32", "bf16") for name in NAMED], first=1)
 )
 def test_the_known_networks_learn_what_stage_2_learns_up_to_the_rounding(name: str, chosen: str) -> None:
+    needs_precision(chosen)
     form = named(name)
     x, y = batch(form, 2)
     ours, theirs = Network(form, seed=1), NUMPY.network.Network(form, seed=1, dtype="float64")
@@ -147,6 +151,7 @@ def test_another_precision_is_another_graph(recorder: Recorder) -> None:
 
 @pytest.mark.usefixtures("rounded")
 def test_a_resident_run_rounds_as_its_steps_do() -> None:
+    needs_precision("tf32")
     x, y = batch(FORM, 10)
     losses = []
     for resident in (False, True):
@@ -184,6 +189,7 @@ def test_nothing_races_in_check_mode(chosen: str) -> None:
 def test_a_dense_layers_passes_are_off_by_the_rounding_of_the_factors(
     chosen: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs_precision(chosen)
     # A GPU would multiply so little without its tensor cores.
     monkeypatch.setattr(dense_passes, "_pays", lambda precision, *_: precision is not None)
     rng = np.random.default_rng(3)

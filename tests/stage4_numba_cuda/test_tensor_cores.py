@@ -17,6 +17,7 @@ from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
 from stage4_numba_cuda.kernels import fragments, ptx
 from stage4_numba_cuda.kernels import matmul_6_operands as operands
+from tests.stages import needs_precision
 from tests.wide import wide
 
 pytestmark = pytest.mark.skipif(BACKEND.name == "simulator", reason="Numba's simulator has no shuffles")
@@ -43,6 +44,7 @@ def poisoned(m: int, n: int) -> Any:
 @pytest.mark.parametrize(("precision", "rung"), RUNGS)
 def test_rungs_are_exact_for_small_whole_numbers(precision: str, rung: str) -> None:
     """Such factors need no rounding, so a result in the wrong place or a k left out shows undiluted."""
+    needs_precision(precision)
     for m, k, n in EXACT_SIZES:
         rng = np.random.default_rng(m)
         a, b = rng.integers(-8, 9, (m, k)), rng.integers(-8, 9, (k, n))
@@ -53,6 +55,7 @@ def test_rungs_are_exact_for_small_whole_numbers(precision: str, rung: str) -> N
 
 @pytest.mark.parametrize(("precision", "rung"), RUNGS)
 def test_rungs_are_as_close_as_their_rounding(precision: str, rung: str) -> None:
+    needs_precision(precision)
     for m, k, n in SIZES:
         rng = np.random.default_rng(m * 101 + k)
         a, b = (rng.normal(size=shape).astype(np.float32) for shape in ((m, k), (k, n)))
@@ -63,6 +66,7 @@ def test_rungs_are_as_close_as_their_rounding(precision: str, rung: str) -> None
 
 
 def test_ready_rounds_once_and_multiplies_as_often_as_it_is_called() -> None:
+    needs_precision("bf16")
     a, b = np.eye(20, 33, dtype=np.float32), np.arange(33 * 7, dtype=np.float32).reshape(33, 7) % 100
     given, out = asarray(a), poisoned(20, 7)
     multiply = products.TENSOR_LADDER["bf16"]["staged"].ready(given, asarray(b), out)
@@ -293,6 +297,7 @@ def test_a_missing_barrier_around_copies_is_a_race(missing: str) -> None:
 @emulated
 @pytest.mark.parametrize(("precision", "rung"), [each for each in ALL if each[1] != "mma"])
 def test_rungs_have_no_races(precision: str, rung: str) -> None:
+    needs_precision(precision)
     a, b = np.ones((9, 150), np.float32), np.ones((150, 7), np.float32)
     with options(check=True):
         got = products.TENSOR_LADDER[precision][rung](asarray(a), asarray(b))
@@ -302,6 +307,7 @@ def test_rungs_have_no_races(precision: str, rung: str) -> None:
 @wide
 @pytest.mark.parametrize(("precision", "rung"), ALL)
 def test_rungs_are_exact_at_random_sizes(precision: str, rung: str) -> None:
+    needs_precision(precision)
     rng = np.random.default_rng(11)
     for _ in range(25):
         m, k, n = (int(size) for size in rng.integers(1, 300, 3))

@@ -110,8 +110,8 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
     reductions = contract.load_part("stage4_numba_cuda", "reductions")
     rounded = ["tf32", "bf16", "f16"]
     if contract.stage_facts(stage.name)["backend"] == "gpu":
-        ladders = stage.matmul.TENSOR_LADDER.items()
-        rounded = [f"{precision} {rung}" for precision, ladder in ladders for rung in ladder]
+        known = stage.matmul.tensor_precisions()
+        rounded = [f"{each} {rung}" for each in known for rung in stage.matmul.TENSOR_LADDER[each]]
     assert found == {
         "matmul": [*stage.matmul.LADDER, "in use, nn", "in use, tn", "in use, nt"],
         "softmax": list(stage.activations.SOFTMAX_LADDER),

@@ -75,10 +75,9 @@ class Translation:
             return f"({c_type}){self.register(operand)}"
         if operand in SPECIAL:
             return f"({c_type}){SPECIAL[operand]}"
-        if match := re.fullmatch(r"0[fF]([0-9A-Fa-f]{8})", operand):
-            return f"float_of(0x{match.group(1)}u)" if kind != "b32" else f"0x{match.group(1)}u"
-        if match := re.fullmatch(r"0[dD]([0-9A-Fa-f]{16})", operand):
-            return f"double_of(0x{match.group(1)}ull)"
+        if match := re.fullmatch(r"0[fFdD]([0-9A-Fa-f]{8}|[0-9A-Fa-f]{16})", operand):  # a float by its bits
+            bits = f"0x{match.group(1)}ull"
+            return {"f32": f"float_of({bits})", "f64": f"double_of({bits})"}.get(kind, bits)
         if re.fullmatch(r"-?(0[xX][0-9A-Fa-f]+|\d+)U?", operand):
             number = int(operand.rstrip("U"), 0)
             return f"({c_type}){number & (2**64 - 1)}ull"

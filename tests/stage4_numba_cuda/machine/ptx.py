@@ -25,7 +25,9 @@ NAME = re.compile(r"[%$_A-Za-z][\w$]*")
 LABEL = re.compile(r"([$_A-Za-z][\w$]*):")
 REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)", re.S)
 VARIABLE = re.compile(r"(?:\.extern\s+)?\.(shared|local)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?")
-PARAMETER = re.compile(r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d+)\])?")
+PARAMETER = re.compile(
+    r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)?\.align\s+\d+\s+)?([\w$]+)(?:\[(\d+)\])?"
+)
 ENTRY = re.compile(r"(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)")
 
 

@@ -165,6 +165,8 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
         KEEP_32,
         on_integers(lambda a, b, c: (a << 16 | a >> 16) & 0xFFFFFFFF, 32),
     ),
+    "mov.b64 d, 0dC338000000000000": ("", on_integers(lambda a, b, c: 0xC338000000000000, 64)),
+    "mov.b32 rd, 0f3F800000": (KEEP_32, on_integers(lambda a, b, c: 0x3F800000, 32)),
     "setp.lt.s64 p, a, b": (KEEP_PREDICATE, on_integers(lambda a, b, c: signed(a, 64) < signed(b, 64), 64)),
     "setp.lt.u64 p, a, b": (KEEP_PREDICATE, on_integers(lambda a, b, c: a < b, 64)),
     "setp.lt.s32 q, ra, 0; setp.gt.and.u32 p, ra, rb, q": (

@@ -12,7 +12,7 @@ import pytest
 
 from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
 from tests.stage4_numba_cuda.machine.process import run
-from tests.wide import WIDE, widely
+from tests.wide import WIDE, wide, widely
 
 pytestmark = needs_numba_cuda
 
@@ -39,6 +39,16 @@ def test_stage_4_is_right_as_it_is_compiled(file: str, folder: Path) -> None:
     assert done.returncode == 0, done.stdout[-4000:]
     assert " passed" in done.stdout
     assert "FAULT" not in (folder / "log.txt").read_text()
+
+
+@wide
+@pytest.mark.parametrize("capability", ["7.5", "12.0"])
+def test_stage_4_is_right_on_other_architectures(capability: str, tmp_path: Path) -> None:
+    """The oldest, whose tensor cores know f16 alone, and the newest, for which NVVM writes another kind of PTX."""
+    files = [f"{HERE}/{file}.py" for file in FILES]
+    done = run([*PYTEST, *files], tmp_path, MACHINE_CAPABILITY=capability)
+    assert done.returncode == 0, done.stdout[-4000:]
+    assert "FAULT" not in (tmp_path / "log.txt").read_text()
 
 
 @pytest.mark.parametrize(
