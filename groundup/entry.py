@@ -1,7 +1,9 @@
-"""Where the program `groundup` begins: Ctrl-C is as quiet while the program is loaded as later.
+"""Where the program `groundup` begins: Ctrl-C is quiet at every moment, and none is lost.
 
-Loading takes some tenths of a second. An interruption inside an import would show a traceback, or appear as a package
-that is missing; so during that time Ctrl-C ends the process at once.
+while it is loaded    some tenths of a second. An interruption inside an import would show a traceback, or appear as a
+                      package that is missing; so Ctrl-C ends the process at once.
+in a command          Ctrl-C raises KeyboardInterrupt, unless the command has a handler of its own. Inside llvmlite that
+                      would do damage, so it waits a moment. A destructor swallows it, so it comes once more.
 """
 
 from __future__ import annotations
@@ -9,19 +11,72 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from types import FrameType
+
+UNSAFE = "llvmlite.binding"
+"""The package inside which no KeyboardInterrupt is raised. Its destructors fail on an object whose constructor was
+interrupted, and free memory a second time, which aborts the process, where freeing it was interrupted."""
+
+MOMENT = 0.01
+"""Seconds until an interruption that has to wait comes again."""
 
 
 def main() -> None:
-    """Load the program and run it."""
+    """Load the program and run it; the process has to end afterwards."""
     before = signal.signal(signal.SIGINT, _end)
     from groundup import cli
 
     cli.program(sys.argv[1:])  # imports the command that is asked for
-    signal.signal(signal.SIGINT, before)
-    cli.main()
+    try:
+        sys.unraisablehook = _not_lost
+        signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
+        cli.main()
+    except KeyboardInterrupt:  # a second one, before the first was told
+        cli.fail("interrupted")
 
 
 def _end(number: int, frame: FrameType | None) -> None:
     os.write(2, b"error: interrupted\n")
     os._exit(2)  # nothing has been begun that would have to be undone
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt, as Python's own handler does; or in a moment, where it must not be raised now."""
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).startswith(UNSAFE) or frame.f_code is _not_lost.__code__:
+            _once_more()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _not_lost(ignored: sys.UnraisableHookArgs) -> None:
+    """The hook for an exception that Python would print and forget, such as one in a destructor."""
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)
+    elif threading.current_thread() is threading.main_thread():
+        _once_more()
+
+
+def _once_more() -> None:
+    """Let Ctrl-C come again in a moment, also where the first one has made the program ignore a second one."""
+    before = signal.getsignal(signal.SIGINT)
+    coming = threading.Timer(MOMENT, _send, [threading.get_ident()])
+    coming.daemon = True
+
+    def again(number: int, frame: FrameType | None) -> None:
+        coming.cancel()  # if this is a Ctrl-C of the user, who was faster
+        signal.signal(signal.SIGINT, before)
+        _interrupt(number, frame)
+
+    signal.signal(signal.SIGINT, again)
+    coming.start()
+
+
+def _send(thread: int) -> None:
+    """Send SIGINT to the main thread, so that it also ends what that thread waits for."""
+    if sys.platform == "win32":
+        signal.raise_signal(signal.SIGINT)
+    else:
+        signal.pthread_kill(thread, signal.SIGINT)

@@ -1,6 +1,5 @@
 """The program as a shell sees it: exit codes, and one clear line for every mistake."""
 
-import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -134,12 +133,10 @@ def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> N
     assert f"  groundup {name}" in out
 
 
-def test_the_package_runs_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(sys, "argv", ["groundup", "--version"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("groundup", run_name="__main__")
-    assert not ended.value.code
-    assert capsys.readouterr().out == f"groundup {__version__}\n"
+def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "groundup", "--version"]
+    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"groundup {__version__}\n", "")
 
 
 def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:

@@ -10,13 +10,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import indent
 
 import pytest
 
 from groundup import cli, crash
+from tests.interrupts import hear
 from tests.wide import widely
 
 PROGRAM = "import sys; sys.argv[0] = 'groundup'; from groundup.entry import main; main()"
+
+with_signals = pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGINT for one process")
 
 
 def run(arguments, capsys):
@@ -88,7 +92,7 @@ def test_a_reader_who_goes_away_is_no_error(tmp_path):
     assert process.returncode == 1
 
 
-@pytest.mark.skipif(os.name != "posix", reason="Windows has no SIGINT for one process")
+@with_signals
 @pytest.mark.parametrize("tenth", widely([3, 7, 1, 5, 9], first=2))
 def test_ctrl_c_while_the_program_is_loaded_is_quiet(tenth, tmp_path):
     begun = [sys.executable, "-c", f"print('begun', flush=True)\nimport groundup.entry as entry\n{PROGRAM}", "doctor"]
@@ -99,6 +103,128 @@ def test_ctrl_c_while_the_program_is_loaded_is_quiet(tenth, tmp_path):
         _, err = process.communicate(timeout=60)
     assert "Traceback" not in err
     assert (process.returncode, err) in [(2, "error: interrupted\n"), (0, ""), (1, "")]
+
+
+def ended(command, folder, loaded="pass", prepared=hear):
+    """Exit code, output and errors of the program with these lines of Python as its command.
+
+    loaded: lines that run while the program is loaded; prepared: called in the new process, before Python
+    """
+    lines = f"""
+import atexit, os, signal, sys, threading, time
+from groundup import cli, entry
+
+def ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+
+def program(arguments):
+{indent(loaded, "    ")}
+    return command
+
+def command(**_):
+{indent(command, "    ")}
+
+cli.program = program
+sys.argv = ["groundup"]
+entry.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", lines], cwd=folder, capture_output=True, text=True, timeout=60, preexec_fn=prepared
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+GOES_ON = """
+time.sleep(10)
+print("went on as if nothing had been")
+"""
+"""What must not happen after a Ctrl-C."""
+
+INTERRUPTED = (2, "", "error: interrupted\n")
+
+
+@with_signals
+def test_ctrl_c_in_a_destructor_is_quiet_and_not_lost(tmp_path):
+    command = """
+class Thing:
+    def __del__(self):
+        ctrl_c()
+Thing()
+"""
+    assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
+
+
+def test_any_other_error_in_a_destructor_is_told_as_python_tells_it(tmp_path):
+    command = """
+class Thing:
+    def __del__(self):
+        raise ZeroDivisionError
+Thing()
+"""
+    code, _, err = ended(command, tmp_path, prepared=None)
+    assert code == 0
+    assert err.startswith("Exception ignored in: <function ")
+    assert err.endswith("ZeroDivisionError: \n")
+
+
+@with_signals
+def test_ctrl_c_in_a_destructor_is_not_lost_where_a_second_one_is_ignored(tmp_path):
+    command = """
+from shared.bench.measuring.threads import one_interrupt
+class Thing:
+    def __del__(self):
+        ctrl_c()
+with one_interrupt():
+    Thing()
+"""
+    assert ended(command + indent(GOES_ON, "    "), tmp_path) == INTERRUPTED
+
+
+@with_signals
+def test_ctrl_c_waits_until_a_constructor_of_llvmlite_has_ended(tmp_path):
+    command = """
+from llvmlite import binding
+made = binding.ffi.OutputString.__init__.__code__
+def interrupt(frame, event, argument):
+    if event == "call" and frame.f_code is made:
+        sys.setprofile(None)
+        ctrl_c()
+sys.setprofile(interrupt)
+binding.get_default_triple()
+"""
+    assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
+
+
+@with_signals
+def test_ctrl_c_waits_until_llvmlite_has_noted_that_memory_is_freed(tmp_path):
+    command = """
+from llvmlite import binding
+calls = []
+def after_a_call():
+    calls.append(None)
+    if len(calls) == 2:
+        ctrl_c()
+binding.ffi.register_lock_callback(lambda: None, after_a_call)
+binding.get_default_triple()  # two calls: LLVM writes a string, and frees it
+"""
+    assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
+
+
+@with_signals
+def test_ctrl_c_that_a_training_notes_is_not_lost_in_a_destructor_before_it(tmp_path):
+    command = """
+from shared.training.interrupts import noted_interrupts
+class Thing:
+    def __del__(self):
+        ctrl_c()
+Thing()
+with noted_interrupts() as note:
+    until = time.monotonic() + 10
+    while not note.requested and time.monotonic() < until:
+        time.sleep(0.001)
+print(note.requested, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
+"""
+    assert ended(command, tmp_path) in [(0, "True True\n", ""), INTERRUPTED]
 
 
 def test_the_installed_program_begins_there():
