@@ -4,10 +4,12 @@ while it is loaded    some tenths of a second. An interruption inside an import 
                       package that is missing; so Ctrl-C ends the process at once.
 in a command          Ctrl-C raises KeyboardInterrupt, unless the command has a handler of its own. Inside llvmlite that
                       would do damage, so it waits a moment. A destructor swallows it, so it comes once more.
+after the command     Python only cleans up, and Ctrl-C does nothing. Where Python waits for threads, it ends the wait.
 """
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -34,6 +36,8 @@ def main() -> None:
         cli.main()
     except KeyboardInterrupt:  # a second one, before the first was told
         cli.fail("interrupted")
+    finally:
+        _let_python_clean_up()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -80,3 +84,18 @@ def _send(thread: int) -> None:
         signal.raise_signal(signal.SIGINT)
     else:
         signal.pthread_kill(thread, signal.SIGINT)
+
+
+def _let_python_clean_up() -> None:
+    """Ignore Ctrl-C from now on; where Python will wait for threads, only after that wait."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if any(not each.daemon for each in threading.enumerate() if each is not threading.main_thread()):
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)  # called before all that was registered earlier
+        sys.unraisablehook = _without_ctrl_c
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _without_ctrl_c(ignored: sys.UnraisableHookArgs) -> None:
+    """The hook while Python waits for threads: an interruption has ended the wait, which is all that it was to do."""
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(ignored)

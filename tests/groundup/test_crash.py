@@ -227,6 +227,35 @@ print(note.requested, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN)
     assert ended(command, tmp_path) in [(0, "True True\n", ""), INTERRUPTED]
 
 
+@with_signals
+def test_ctrl_c_after_the_command_is_ignored(tmp_path):
+    command = """
+class Thing:
+    def __del__(self, raised=signal.raise_signal, number=signal.SIGINT):
+        raised(number)
+sys.kept_until_the_end = Thing()
+atexit.register(ctrl_c)
+print("done")
+"""
+    assert ended(command, tmp_path) == (0, "done\n", "")
+
+
+@with_signals
+def test_ctrl_c_after_the_command_ends_the_wait_for_a_thread(tmp_path):
+    command = """
+main = threading.main_thread()
+def wait():
+    main.join()  # Python lets it return before it waits for this thread
+    while True:  # more than once: a signal may come in the instant before that wait begins
+        signal.pthread_kill(main.ident, signal.SIGINT)
+        time.sleep(0.1)
+threading.Thread(target=wait).start()
+atexit.register(ctrl_c)
+print("done")
+"""
+    assert ended(command, tmp_path) == (0, "done\n", "")
+
+
 def test_the_installed_program_begins_there():
     text = (Path(cli.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'groundup = "groundup.entry:main"' in text
