@@ -26,18 +26,23 @@ MOMENT = 0.01
 
 def main() -> None:
     """Load the program and run it; the process has to end afterwards."""
-    before = signal.signal(signal.SIGINT, _end)
+    before = signal.getsignal(signal.SIGINT)
+    heard = before not in (None, signal.SIG_IGN)  # a shell lets its background jobs ignore the signal
+    if heard:
+        signal.signal(signal.SIGINT, _end)
     from groundup import cli
 
     cli.program(sys.argv[1:])  # imports the command that is asked for
     try:
-        sys.unraisablehook = _not_lost
-        signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
+        if heard:
+            sys.unraisablehook = _not_lost
+            signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
         cli.main()
     except KeyboardInterrupt:  # a second one, before the first was told
         cli.fail("interrupted")
     finally:
-        _let_python_clean_up()
+        if heard:
+            _let_python_clean_up()
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -256,6 +256,14 @@ print("done")
     assert ended(command, tmp_path) == (0, "done\n", "")
 
 
+@with_signals
+def test_a_program_in_the_background_ignores_ctrl_c_also_while_it_is_loaded(tmp_path):
+    def ignore():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    assert ended("print('done')", tmp_path, loaded="ctrl_c()", prepared=ignore) == (0, "done\n", "")
+
+
 def test_the_installed_program_begins_there():
     text = (Path(cli.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
     assert 'groundup = "groundup.entry:main"' in text
