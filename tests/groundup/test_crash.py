@@ -96,7 +96,8 @@ def test_a_reader_who_goes_away_is_no_error(tmp_path):
 @pytest.mark.parametrize("tenth", widely([3, 7, 1, 5, 9], first=2))
 def test_ctrl_c_while_the_program_is_loaded_is_quiet(tenth, tmp_path):
     begun = [sys.executable, "-c", f"print('begun', flush=True)\nimport groundup.entry as entry\n{PROGRAM}", "doctor"]
-    with subprocess.Popen(begun, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(begun, cwd=tmp_path, preexec_fn=hear, **pipes) as process:
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.1 * tenth)
         process.send_signal(signal.SIGINT)
