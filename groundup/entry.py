@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from types import FrameType
 
 UNSAFE = "llvmlite.binding"
@@ -24,20 +25,24 @@ MOMENT = 0.01
 """Seconds until an interruption that has to wait comes again."""
 
 
-def main() -> None:
-    """Load the program and run it; the process has to end afterwards."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Load the program and run it; the process has to end afterwards.
+
+    arguments: those after the program's name; sys.argv's where None
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
     before = signal.getsignal(signal.SIGINT)
     heard = before not in (None, signal.SIG_IGN)  # a shell lets its background jobs ignore the signal
     if heard:
         signal.signal(signal.SIGINT, _end)
     from groundup import cli
 
-    cli.program(sys.argv[1:])  # imports the command that is asked for
+    cli.program(given)  # imports the command that is asked for
     try:
         if heard:
             sys.unraisablehook = _not_lost
             signal.signal(signal.SIGINT, _interrupt if before is signal.default_int_handler else before)
-        cli.main()
+        cli.main(given)
     except KeyboardInterrupt:  # a second one, before the first was told
         cli.fail("interrupted")
     finally:

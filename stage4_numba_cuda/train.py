@@ -5,7 +5,7 @@ The loop itself is `shared.training.loop.train`. It is the same on every floor: 
 
 import sys
 
-from groundup.cli import main
+from groundup.entry import main
 
 if __name__ == "__main__":
     main(["train", "stage4_numba_cuda", *sys.argv[1:]])

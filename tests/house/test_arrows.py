@@ -44,7 +44,7 @@ MAY_IMPORT = {
     "stage4_numba_cuda": ("shared", "shared.machine", "stage4_numba_cuda.backend"),
     # The one file of stage 4 that knows of the emulator, and the doors for `python -m STAGE.train`.
     "stage4_numba_cuda.backend": ("stage4_numba_cuda", "shared", "cuda_emulator"),
-    **{f"{floor}.train": ("groundup.cli",) for floor in FLOORS},
+    **{f"{floor}.train": ("groundup.entry",) for floor in FLOORS},
     "groundup.__main__": ("groundup.entry",),
     "groundup.entry": ("groundup.cli",),  # where the program begins, so that Ctrl-C is quiet while the rest is loaded
     # The former names of what moved, kept for scripts; nothing of ours imports them.
