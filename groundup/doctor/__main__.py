@@ -5,6 +5,10 @@ import sys
 from groundup.doctor import diagnose
 from groundup.doctor.report import plain
 
-diagnosis = diagnose()
+try:
+    diagnosis = diagnose()
+except KeyboardInterrupt:
+    print("error: interrupted", file=sys.stderr)
+    sys.exit(2)
 print(plain(diagnosis))
 sys.exit(0 if diagnosis.ok else 1)

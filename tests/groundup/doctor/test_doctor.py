@@ -217,6 +217,14 @@ def test_the_doctor_answers_where_numpy_is_damaged(tmp_path: Path, damage: str) 
     assert "will not run here" in done.output
 
 
+def test_ctrl_c_ends_the_doctor_without_a_traceback(tmp_path: Path) -> None:
+    code = "import runpy; from groundup import doctor\n"
+    code += "def diagnose():\n    raise KeyboardInterrupt\n"
+    code += "doctor.diagnose = diagnose\nrunpy.run_module('groundup.doctor', run_name='__main__')"
+    done = run([sys.executable, "-c", code], 60, folder=tmp_path, variables=finding_our_packages(os.environ))
+    assert (done.code, done.output, done.errors) == (2, "", "error: interrupted\n")
+
+
 def test_a_python_too_old_for_groundup_can_still_run_the_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     code = "import sys; import groundup.doctor.report, groundup.doctor.rescue; "
     code += "print(*(getattr(module, '__file__', None) for module in sys.modules.values()), sep='\\n')"
