@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from tests.stage4_numba_cuda.machine.image import Image, build
-from tests.stage4_numba_cuda.machine.needed import needs_a_compiler
+from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
 
-pytestmark = needs_a_compiler
+pytestmark = needs_numba_cuda
 
 COUNT = 1024
 KERNEL = """

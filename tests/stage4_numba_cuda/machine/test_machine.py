@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.stage4_numba_cuda.machine.image import Image, build
-from tests.stage4_numba_cuda.machine.needed import needs_a_compiler
+from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
 from tests.stage4_numba_cuda.machine.ptx import PtxError, parse
 from tests.stage4_numba_cuda.machine.to_c import translate
 
-pytestmark = needs_a_compiler
+pytestmark = needs_numba_cuda
 
 KERNEL = """
 .visible .entry k(.param .u64 A, .param .u64 B)
