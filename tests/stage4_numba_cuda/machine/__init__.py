@@ -3,7 +3,10 @@
     driver.c             libcuda.so.1: memory, streams, graphs and launches; it writes down each call and each mistake
     ptx.py               PTX as data
     to_c.py              PTX as C; the operands are written by operands.py
+    calls.py             functions, put in the place of their calls
     arithmetic.py        the instructions of one thread
+    carry.py             whole numbers of several words
+    bits.py              bits counted, reversed, inserted and extracted
     memory.py            loads, stores, atomic operations and asynchronous copies
     waiting.py           barriers, and what a warp does together
     warps.h              what that C runs on: threads that wait for one another, checked memory, tensor cores

@@ -39,7 +39,7 @@ def _not(t: Translation, i: Instruction) -> str:
     return t.give(i, f"{sign}{t.value(i.operands[1], i.kind)}")
 
 
-def _product(t: Translation, i: Instruction) -> tuple[str, str]:
+def product(t: Translation, i: Instruction) -> tuple[str, str]:
     """(the C of a product of whole numbers, its PTX type)."""
     kind, bits = i.kind, BITS[i.kind]
     x, y = t.value(i.operands[1], kind), t.value(i.operands[2], kind)
@@ -59,13 +59,13 @@ def _mul(t: Translation, i: Instruction) -> str:
             raise PtxError("unknown rounding")
         a, b = (t.value(operand, i.kind) for operand in i.operands[1:])
         return t.give(i, f"{a} * {b}")
-    return t.set(i.operands[0], *_product(t, i))
+    return t.set(i.operands[0], *product(t, i))
 
 
 def _mad(t: Translation, i: Instruction) -> str:
-    product, kind = _product(t, i)
+    found, kind = product(t, i)
     unsigned = kind.replace("s", "u")
-    return t.give(i, f"({C_TYPES[unsigned]})({product}) + {t.value(i.operands[3], unsigned)}")
+    return t.give(i, f"({C_TYPES[unsigned]})({found}) + {t.value(i.operands[3], unsigned)}")
 
 
 def _fma(t: Translation, i: Instruction) -> str:
@@ -157,19 +157,12 @@ def _shr(t: Translation, i: Instruction) -> str:
     return t.give(i, f"{by} >= {BITS[kind]} ? {far} : {x} >> {by}")
 
 
-def _bfi(t: Translation, i: Instruction) -> str:
-    kind = i.kind
-    field, into = (t.value(operand, kind) for operand in i.operands[1:3])
-    at, length = (t.value(operand, "u32") for operand in i.operands[3:])
-    return t.give(i, f"inserted({field}, {into}, {at}, {length}, {BITS[kind]})")
-
-
-def _bfe(t: Translation, i: Instruction) -> str:
-    if i.kind not in ("u32", "u64"):
-        raise PtxError("unknown type")
-    x = t.value(i.operands[1], i.kind)
-    at, length = (t.value(operand, "u32") for operand in i.operands[2:])
-    return t.give(i, f"extracted({x}, {at}, {length}, {BITS[i.kind]})")
+def _shf(t: Translation, i: Instruction) -> str:
+    """A word of the two words b a: the upper one shifted to the left, or the lower one shifted to the right."""
+    a, b, by = (t.value(operand, "u32") for operand in i.operands[1:])
+    places = f"({by} & 31)" if "wrap" in i.modifiers else f"({by} > 32 ? 32 : {by})"
+    both = f"((u64){b} << 32 | {a})"
+    return t.give(i, f"{both} << {places} >> 32" if i.modifiers[0] == "l" else f"{both} >> {places}")
 
 
 def _selp(t: Translation, i: Instruction) -> str:
@@ -264,8 +257,7 @@ ARITHMETIC: dict[str, Callable[[Translation, Instruction], str]] = {
     "max": partial(_least, ">"),
     "shl": _shl,
     "shr": _shr,
-    "bfi": _bfi,
-    "bfe": _bfe,
+    "shf": _shf,
     "selp": _selp,
     "setp": _setp,
     "cvt": _cvt,

@@ -49,7 +49,10 @@ def _ld(t: Translation, i: Instruction) -> str:
     space = _space(i)
     targets = t.elements(i.operands[0])
     if space == "param":
-        match = re.fullmatch(r"\[([\w$]+)(?:\+(\d+))?\]", i.operands[1])
+        match = re.fullmatch(r"\[([%\w$.]+)(?:\+(\d+))?\]", i.operands[1])
+        if match is not None and match.group(1) in t.kernel.local:  # what a call passes
+            space = "local"
+    if space == "param":
         if match is None or match.group(1) not in t.kernel.parameters:
             raise PtxError("unknown parameter")
         offset = t.kernel.parameters[match.group(1)].offset + int(match.group(2) or 0)
@@ -67,6 +70,8 @@ def _ld(t: Translation, i: Instruction) -> str:
 def _st(t: Translation, i: Instruction) -> str:
     kind = i.kind
     space = _space(i)
+    if space == "param":  # what a call passes; a kernel's own parameters are only read
+        space = "local"
     sources = t.elements(i.operands[1])
     pointer = t.memory(space, i.operands[0], BITS[kind] // 8 * len(sources), i.line)
     c_type = C_TYPES[kind]
@@ -94,6 +99,8 @@ def _changed(t: Translation, i: Instruction, target: str | None, place: str, *gi
         "or": f"was | {values[0]}",
         "xor": f"was ^ {values[0]}",
         "exch": values[0],
+        "inc": f"was >= {values[0]} ? 0 : was + 1",
+        "dec": f"!was || was > {values[0]} ? {values[0]} : was - 1",
         "cas": f"was == {values[0]} ? {values[-1]} : was",
     }
     expression = next((named[m] for m in i.modifiers if m in named), None)

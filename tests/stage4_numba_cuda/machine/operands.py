@@ -28,6 +28,12 @@ SPECIAL = {
     **{f"%ntid.{axis}": f"b->launch->block[{i}]" for i, axis in enumerate("xyz")},
     **{f"%nctaid.{axis}": f"b->launch->grid[{i}]" for i, axis in enumerate("xyz")},
     "%laneid": "(t->number & 31)",
+    "%lanemask_eq": "(1u << (t->number & 31))",
+    "%lanemask_lt": "((1u << (t->number & 31)) - 1)",
+    "%lanemask_le": "((2u << (t->number & 31)) - 1)",
+    "%lanemask_gt": "(-2u << (t->number & 31))",
+    "%lanemask_ge": "(-1u << (t->number & 31))",
+    "%dynamic_smem_size": "b->launch->dynamic",
     "WARP_SZ": "32",
 }
 
@@ -80,6 +86,8 @@ class Translation:
             return {"f32": f"float_of({bits})", "f64": f"double_of({bits})"}.get(kind, bits)
         if re.fullmatch(r"-?(0[xX][0-9A-Fa-f]+|\d+)U?", operand):
             number = int(operand.rstrip("U"), 0)
+            if kind == "pred":
+                return str(int(number != 0))
             return f"({c_type}){number & (2**64 - 1)}ull"
         if operand in self.kernel.shared:
             return f"({c_type}){self.kernel.shared[operand].offset}"

@@ -18,17 +18,20 @@ from dataclasses import dataclass, field
 BITS = {"pred": 1, **{f"{kind}{n}": n for kind in "bus" for n in (8, 16, 32, 64)}, "f16": 16, "f32": 32, "f64": 64}
 """The size of each type of PTX, in bits."""
 
-IGNORED = (".version", ".target", ".address_size", ".pragma", ".loc", ".file", ".maxntid", ".minnctapersm", ".maxnreg")
+IGNORED = re.compile(r"\.(version|target|address_size|pragma|loc|file|maxntid|minnctapersm|maxnreg)\b")
 """Directives that change the speed or describe the text."""
 
 NAME = re.compile(r"[%$_A-Za-z][\w$]*")
 LABEL = re.compile(r"([$_A-Za-z][\w$]*):")
 REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.+)", re.S)
-VARIABLE = re.compile(r"(?:\.extern\s+)?\.(shared|local)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?")
+VARIABLE = re.compile(
+    r"(?:\.extern\s+)?\.(shared|local|param)\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+([\w$]+)(?:\[(\d*)\])?"
+)
 PARAMETER = re.compile(
     r"\.param\s+(?:\.align\s+(\d+)\s+)?\.(\w+)\s+(?:\.ptr\s+(?:\.\w+\s+)?\.align\s+\d+\s+)?([\w$]+)(?:\[(\d+)\])?"
 )
 ENTRY = re.compile(r"(?:\.visible\s+|\.weak\s+)?\.entry\s+([\w$]+)")
+FUNCTION = re.compile(r"(?:\.(?:visible|weak|extern)\s+)?\.func\s*(?:\(([^)]*)\)\s*)?([\w$]+)")
 
 
 class PtxError(ValueError):
@@ -59,7 +62,12 @@ class Statement:
 
 @dataclass
 class Kernel:
-    """registers: {name: bits}; parameters, shared and local: {name: Place}; statements: in order"""
+    """A kernel, or a function that it calls.
+
+    registers: {name: bits}; parameters, shared and local: {name: Place}; statements: in order
+    results: the names of what a function returns; what a call passes and gets back lies in local memory
+    functions: all functions of the text, by name
+    """
 
     name: str
     parameters: dict[str, Place] = field(default_factory=dict)
@@ -67,6 +75,8 @@ class Kernel:
     shared: dict[str, Place] = field(default_factory=dict)
     local: dict[str, Place] = field(default_factory=dict)
     statements: list[Statement] = field(default_factory=list)
+    results: tuple[str, ...] = ()
+    functions: dict[str, Kernel] = field(default_factory=dict)
 
 
 def parse(text: str) -> list[Kernel]:
@@ -80,6 +90,7 @@ class _Parser:
         self.at = 0
         self.lines = [match.start() for match in re.finditer("\n", self.text)]
         self.shared: dict[str, Place] = {}  # variables outside a kernel, which all kernels of the text may use
+        self.functions: dict[str, Kernel] = {}
         self.scopes: list[dict[str, str]] = []
         self.made = 0
 
@@ -90,21 +101,42 @@ class _Parser:
             if entry:
                 self.at = entry.end()
                 found.append(self._kernel(entry.group(1)))
+            elif function := FUNCTION.match(self.text, self.at):
+                self.at = function.end()
+                self._function(*function.groups())
             elif not self._ignored():
                 statement = self._until(";")
                 if not self._variable(statement, self.shared, {}):
                     raise PtxError(f"line {self._line()}: unknown declaration {statement!r}")
         return found
 
+    def _function(self, results: str | None, name: str) -> None:
+        """A function, or its declaration, which ends at once. What is declared only cannot be called."""
+        kernel = self._head(name)
+        if self.text[self.at] == ";":
+            return
+        returned = Kernel(name)
+        self._parameters(results or "", returned)
+        kernel.results = tuple(returned.parameters)
+        self.functions[name] = self._body(kernel)
+
     def _kernel(self, name: str) -> Kernel:
-        kernel = Kernel(name, shared=dict(self.shared))
+        return self._body(self._head(name))
+
+    def _head(self, name: str) -> Kernel:
+        kernel = Kernel(name, shared=dict(self.shared), functions=self.functions)
         self._skip_blanks()
         if self.text[self.at] == "(":
             self.at += 1
             self._parameters(self._until(")"), kernel)
+        while self.text[self.at].isspace():
+            self.at += 1
+        return kernel
+
+    def _body(self, kernel: Kernel) -> Kernel:
         while self._skip_blanks() and self.text[self.at] != "{":
             if not self._ignored():
-                raise PtxError(f"line {self._line()}: unknown directive of {name}")
+                raise PtxError(f"line {self._line()}: unknown directive of {kernel.name}")
         depth = 0
         while self._skip_blanks():
             if self.text[self.at] == "{":
@@ -123,7 +155,7 @@ class _Parser:
             else:
                 line = self._line()
                 self._statement(self._until(";"), line, kernel)
-        raise PtxError(f"{name} does not end")
+        raise PtxError(f"{kernel.name} does not end")
 
     def _parameters(self, text: str, kernel: Kernel) -> None:
         end = 0
@@ -138,7 +170,7 @@ class _Parser:
             end = kernel.parameters[name].offset + size
 
     def _statement(self, text: str, line: int, kernel: Kernel) -> None:
-        if text.startswith(IGNORED):
+        if IGNORED.match(text):
             return
         if registers := REGISTERS.fullmatch(text):
             self._registers(*registers.groups(), kernel)
@@ -156,12 +188,16 @@ class _Parser:
             many = re.fullmatch(r"([%\w$]+)<(\d+)>", name)
             each = [f"{many.group(1)}{i}" for i in range(int(many.group(2)))] if many else [name]
             for register in each:
-                own = register
-                if len(self.scopes) > 1:
-                    self.made += 1
-                    own = f"{register}.{self.made}"
-                self.scopes[-1][register] = own
-                kernel.registers[own] = BITS[kind]
+                kernel.registers[self._own(register)] = BITS[kind]
+
+    def _own(self, name: str) -> str:
+        """What the kernel calls a name of the innermost scope."""
+        own = name
+        if len(self.scopes) > 1:
+            self.made += 1
+            own = f"{name}.{self.made}"
+        self.scopes[-1][name] = own
+        return own
 
     def _variable(self, text: str, shared: dict[str, Place], local: dict[str, Place]) -> bool:
         match = VARIABLE.fullmatch(text)
@@ -172,6 +208,8 @@ class _Parser:
         step = int(align or BITS[element] // 8)
         end = max((place.offset + place.size for place in places.values()), default=0)
         size = 0 if count == "" else BITS[element] // 8 * int(count or 1)
+        if space == "param":
+            name = self._own(name)
         places[name] = Place(-(-end // step) * step, size)
         return True
 
@@ -185,7 +223,7 @@ class _Parser:
         return NAME.sub(own, operand)
 
     def _ignored(self) -> bool:
-        if not self.text.startswith(IGNORED, self.at):
+        if not IGNORED.match(self.text, self.at):
             return False
         self.at = (self.text + "\n").index("\n", self.at)
         return True
@@ -207,5 +245,5 @@ class _Parser:
 
 
 def _split(text: str) -> tuple[str, ...]:
-    """The operands between commas; those in braces or brackets are one."""
-    return tuple(re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|[^,])+", text))
+    """The operands between commas; those in braces, brackets or parentheses are one."""
+    return tuple(re.findall(r"(?:\{[^}]*\}|\[[^\]]*\]|\([^)]*\)|[^,])+", text))

@@ -151,12 +151,61 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
     "shl.b32 rd, ra, rb": (KEEP_32, on_integers(lambda a, b, c: (a << min(b, 32)) & 0xFFFFFFFF, 32)),
     "shr.u64 d, a, rb": ("", on_integers(lambda a, b, c: a >> (b & 0xFFFFFFFF) if b & 0xFFFFFFFF < 64 else 0, 64)),
     "shr.s32 rd, ra, rb": (KEEP_32, on_integers(lambda a, b, c: (signed(a, 32) >> min(b, 31)) & 0xFFFFFFFF, 32)),
+    "shf.l.wrap.b32 rd, ra, rb, rc": (
+        KEEP_32,
+        on_integers(lambda a, b, c: ((b << 32 | a) << (c & 31) >> 32) & 0xFFFFFFFF, 32),
+    ),
+    "shf.l.clamp.b32 rd, ra, rb, rc": (
+        KEEP_32,
+        on_integers(lambda a, b, c: ((b << 32 | a) << min(c, 32) >> 32) & 0xFFFFFFFF, 32),
+    ),
+    "shf.r.wrap.b32 rd, ra, rb, rc": (
+        KEEP_32,
+        on_integers(lambda a, b, c: (b << 32 | a) >> (c & 31) & 0xFFFFFFFF, 32),
+    ),
+    "shf.r.clamp.b32 rd, ra, rb, rc": (
+        KEEP_32,
+        on_integers(lambda a, b, c: (b << 32 | a) >> min(c, 32) & 0xFFFFFFFF, 32),
+    ),
     "xor.b64 d, a, b": ("", on_integers(lambda a, b, c: a ^ b, 64)),
     "not.b64 d, a": ("", on_integers(lambda a, b, c: ~a, 64)),
     "neg.s64 d, a": ("", on_integers(lambda a, b, c: -a, 64)),
     "bfi.b64 d, a, b, 32, 32": ("", on_integers(lambda a, b, c: (a & 0xFFFFFFFF) << 32 | b & 0xFFFFFFFF, 64)),
     "bfi.b32 rd, ra, rb, 5, 7": (KEEP_32, on_integers(lambda a, b, c: (a & 127) << 5 | b & ~(127 << 5), 32)),
     "bfe.u32 rd, ra, 30, 7": (KEEP_32, on_integers(lambda a, b, c: a >> 30, 32)),
+    "popc.b32 rd, ra": (KEEP_32, on_integers(lambda a, b, c: a.bit_count(), 32)),
+    "popc.b64 rd, a": (KEEP_32, on_integers(lambda a, b, c: a.bit_count(), 64)),
+    "clz.b32 rd, ra": (KEEP_32, on_integers(lambda a, b, c: 32 - a.bit_length(), 32)),
+    "clz.b64 rd, a": (KEEP_32, on_integers(lambda a, b, c: 64 - a.bit_length(), 64)),
+    "brev.b32 rd, ra": (KEEP_32, on_integers(lambda a, b, c: int(f"{a:032b}"[::-1], 2), 32)),
+    "brev.b64 d, a": ("", on_integers(lambda a, b, c: int(f"{a:064b}"[::-1], 2), 64)),
+    "bfind.u32 rd, ra": (KEEP_32, on_integers(lambda a, b, c: (a.bit_length() - 1) & 0xFFFFFFFF, 32)),
+    "bfind.s32 rd, ra": (
+        KEEP_32,
+        on_integers(lambda a, b, c: ((~a & 0xFFFFFFFF if a >> 31 else a).bit_length() - 1) & 0xFFFFFFFF, 32),
+    ),
+    "bfind.shiftamt.u64 rd, a": (
+        KEEP_32,
+        on_integers(lambda a, b, c: 64 - a.bit_length() if a else 0xFFFFFFFF, 64),
+    ),
+    # Two words each, whose carry goes from the lower to the upper one.
+    "mov.b64 {ra, rc}, a; mov.b64 {rb, rd}, b; add.cc.u32 ra, ra, rb; addc.u32 rc, rc, rd; mov.b64 d, {ra, rc}": (
+        "",
+        on_integers(lambda a, b, c: a + b, 64),
+    ),
+    "mov.b64 {ra, rc}, a; mov.b64 {rb, rd}, b; sub.cc.s32 ra, ra, rb; subc.s32 rc, rc, rd; mov.b64 d, {ra, rc}": (
+        "",
+        on_integers(lambda a, b, c: a - b, 64),
+    ),
+    "mad.lo.cc.u32 rd, ra, rb, rc; madc.hi.u32 ra, ra, rb, 0; mov.b64 d, {rd, ra}": (
+        "",
+        on_integers(lambda a, b, c: a * b + c, 32),
+    ),
+    "mad.lo.cc.u64 d, a, b, c; madc.hi.cc.u64 x, a, b, c; addc.u64 d, 0, 0": (
+        "",
+        on_integers(lambda a, b, c: (a * b + c + (c << 64)) >> 128, 64),
+    ),
+    "mov.pred p, -1; setp.lt.u64 q, a, b; xor.pred p, p, q": (KEEP_PREDICATE, on_integers(lambda a, b, c: a >= b, 64)),
     "cvt.s64.s32 d, ra": ("", on_integers(lambda a, b, c: signed(a, 32), 32)),
     "cvt.u64.u32 d, ra": ("", on_integers(lambda a, b, c: a, 32)),
     "cvt.u16.u32 ha, ra; cvt.s64.s16 d, ha": ("", on_integers(lambda a, b, c: signed(a, 16), 32)),

@@ -72,6 +72,104 @@ def test_a_vote_asks_the_whole_warp(tmp_path):
     assert set(run(f"{odd} vote.sync.ballot.b32 b, p, -1;", WORDS, tmp_path)) == {0xAAAAAAAA}
 
 
+@pytest.mark.parametrize(("limit", "expected"), [(0, 1), (7, 0), (32, 1)])
+def test_a_vote_asks_whether_all_lanes_say_the_same(limit, expected, tmp_path):
+    code = f"setp.lt.u32 p, n, {limit}; vote.sync.uni.pred q, !p, -1; selp.u32 b, 1, 0, q;"
+    assert set(run(code, WORDS, tmp_path)) == {expected}
+
+
+def test_lanes_find_those_with_the_same_value(tmp_path):
+    """The lower half of the warp has three values; the upper half takes no part."""
+    code = "and.b32 c, n, 3; min.u32 c, c, 2; setp.ge.u32 p, n, 16; mov.u32 b, 0; @p bra E; "
+    got = run(f"{code} match.any.sync.b32 b, c, 65535; E:", WORDS, tmp_path)
+    masks = np.array([0x1111, 0x2222, 0xCCCC, 0xCCCC])
+    np.testing.assert_array_equal(got, np.where(LANES < 16, masks[LANES % 4], 0))
+
+
+@pytest.mark.parametrize(("shift", "expected"), [(5, 0xFFFFFFFF), (4, 0)])
+def test_lanes_ask_whether_all_have_one_value(shift, expected, tmp_path):
+    code = f"shr.u32 c, n, {shift}; match.all.sync.b32 b|q, c, -1; selp.u32 c, -1, 0, q; and.b32 b, b, c;"
+    assert set(run(code, WORDS, tmp_path)) == {expected}
+
+
+def test_the_lanes_that_are_active_are_some_of_those_at_the_same_place(tmp_path):
+    """Each lane is among them, none of the others is, and in some runs they do not go on together."""
+    whole = set()
+    for seed in range(8):
+        got = run("setp.ge.u32 p, n, 20; mov.u32 b, 0; @p bra E; activemask.b32 b; E:", WORDS, tmp_path, seed=seed)
+        assert not got[20:].any()
+        for lane, mask in enumerate(map(int, got[:20])):
+            members = [other for other in range(32) if mask >> other & 1]
+            assert lane in members
+            assert set(got[members]) == {mask}
+        whole.add(set(got[:20]) == {0xFFFFF})
+    assert whole == {True, False}
+
+
+@pytest.mark.parametrize(
+    ("name", "mask"),
+    [
+        ("eq", lambda lane: 1 << lane),
+        ("lt", lambda lane: (1 << lane) - 1),
+        ("le", lambda lane: (2 << lane) - 1),
+        ("gt", lambda lane: (2**32 - 1) & -(2 << lane)),
+        ("ge", lambda lane: (2**32 - 1) & -(1 << lane)),
+    ],
+)
+def test_a_lane_knows_those_before_and_behind_it(name, mask, tmp_path):
+    got = run(f"mov.u32 b, %lanemask_{name};", WORDS, tmp_path)
+    assert list(map(int, got)) == [mask(lane) for lane in range(32)]
+
+
+@pytest.mark.parametrize(("operation", "expected"), [("inc", 4), ("dec", 2)])
+def test_a_counter_begins_anew_behind_its_limit(operation, expected, tmp_path):
+    """inc: 0 to 5 in turn. dec: from 0 it goes to 5, then down."""
+    code = "mov.u32 c, 0; setp.eq.u32 p, n, 0; @p st.shared.u32 [tile], c; bar.sync 0;"
+    code += f"atom.shared.{operation}.u32 c, [tile], 5; bar.sync 0; ld.shared.u32 b, [tile];"
+    assert set(run(code, WORDS, tmp_path, threads=64)) == {expected}
+
+
+DOUBLE = """
+.func (.param .b32 result) double(.param .b32 given);
+.func (.param .b32 result) double(.param .b32 given)
+{
+    .reg .pred p;
+    .reg .b32 a;
+    .reg .b64 at;
+    .local .align 4 .b8 depot[4];
+    ld.param.u32 a, [given];
+    mov.u64 at, depot;
+    st.local.u32 [at], a;
+    setp.ge.u32 p, a, 1016;
+    @p bra E;
+    bar.warp.sync 65535;
+    ld.local.u32 a, [at+0];
+    shl.b32 a, a, 1;
+    st.param.u32 [result+0], a;
+    ret;
+E:
+    st.param.u32 [result], a;
+    ret;
+}
+"""
+CALL = """{{ .param .b32 passed; .param .b32 back; st.param.u32 [passed+0], {0};
+    call.uni (back), double, (passed); ld.param.u32 b, [back+0]; }}"""
+
+
+def test_a_function_is_called_and_may_wait(tmp_path):
+    """It doubles a number below 1016 when 16 lanes have come with such a number."""
+    build(DOUBLE + KERNEL.format(CALL.format("a")), tmp_path / "image.so")
+    np.testing.assert_array_equal(run("", WORDS, tmp_path), np.where(LANES < 16, WORDS[:32] * 2, WORDS[:32]))
+
+
+def test_the_calls_of_a_function_have_their_own_variables(tmp_path):
+    """The lower half of the warp calls it twice."""
+    twice = f"{CALL.format('a')} setp.ge.u32 p, n, 16; @p bra E; sub.s32 a, b, 1200; {CALL.format('a')} E:"
+    build(DOUBLE + KERNEL.format(twice), tmp_path / "image.so")
+    expected = np.where(LANES < 16, (WORDS[:32] * 2 - 1200) * 2, WORDS[:32])
+    np.testing.assert_array_equal(run("", WORDS, tmp_path), expected)
+
+
 @pytest.mark.parametrize(("kind", "expected"), [("or", 1), ("and", 0), ("popc", 40)])
 def test_a_barrier_counts_who_says_yes(kind, expected, tmp_path):
     target = "b" if kind == "popc" else "q"
@@ -87,6 +185,14 @@ SHARE = "st.shared.u32 [at], a; {} xor.b32 c, n, 63; mul.wide.u32 at, c, 4; ld.s
 def test_a_barrier_shows_each_thread_what_the_others_wrote(seed, tmp_path):
     got = run(SHARE.format("bar.sync 0;"), WORDS, tmp_path, threads=64, seed=seed)
     np.testing.assert_array_equal(got, WORDS[::-1])
+
+
+@pytest.mark.parametrize("kind", ["and", "popc"])
+def test_a_barrier_waits_for_the_threads_that_have_not_ended(kind, tmp_path):
+    """And only these are counted at it."""
+    code = "setp.lt.u32 p, n, 7; @p ret; setp.ge.u32 p, n, 7; "
+    code += "bar.red.popc.u32 b, 0, p;" if kind == "popc" else "bar.red.and.pred q, 0, p; selp.u32 b, 57, 0, q;"
+    np.testing.assert_array_equal(run(code, WORDS, tmp_path, threads=64), np.where(np.arange(64) < 7, 0, 57))
 
 
 def test_without_the_barrier_the_numbers_are_wrong(tmp_path):
@@ -185,10 +291,6 @@ def test_a_copy_that_is_not_waited_for_is_late_in_some_runs(wait, tmp_path):
         ("ld.global.u64 x, [here+4];", "8 bytes of global memory at 0x[0-9a-f]+, no multiple of them"),
         ("ld.shared.u32 b, [at+1024];", r"4 bytes at 1\d\d\d of 1024 in shared memory"),
         ("ld.shared.v2.u32 {b, c}, [at+4];", r"8 bytes at \d+ in shared memory, no multiple of them"),
-        (
-            "setp.lt.u32 p, n, 7; @p bra E; bar.sync 0; E: mov.u32 b, 0;",
-            "25 threads wait at a barrier, and 7 have ended",
-        ),
         ("setp.lt.u32 p, n, 7; @p bra E; bar.sync 0; ret; E: bar.sync 0;", "threads wait at different barriers"),
         (
             "setp.lt.u32 p, n, 7; @p ret; shfl.sync.bfly.b32 b|q, a, 1, 31, -1;",
@@ -218,12 +320,19 @@ def test_a_mistake_ends_the_launch_with_a_sentence(code, sentence, tmp_path):
         ("ld.global.u32 b, [nobody];", "unknown operand 'nobody'"),
         ("mov.u32 nobody, a;", "'nobody' is no register"),
         (".section x;", "unknown directive"),
+        ("call.uni (b), nobody, (a);", "the function nobody is not in this text"),
         ("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {d0, d1, d2, d3}, [c];", "unknown form"),
     ],
 )
 def test_what_the_machine_does_not_know_is_refused(code, sentence):
     with pytest.raises(PtxError, match=sentence):
         translate(KERNEL.format(code))
+
+
+def test_a_function_that_calls_itself_is_refused():
+    itself = DOUBLE.replace("bar.warp.sync 65535;", CALL.format("a").replace("ld.param.u32 b", "ld.param.u32 a"))
+    with pytest.raises(PtxError, match="the function double calls itself"):
+        translate(itself + KERNEL.format(CALL.format("a")))
 
 
 def test_a_name_in_braces_hides_the_one_outside():

@@ -5,20 +5,26 @@ reads what others write by atomic operations). Then the function returns, and wa
 does together is a second function.
 
 Every instruction is written as the PTX manual defines it, and shares nothing with the kernels' source or the emulator.
-An instruction that is not here raises PtxError. The instructions are in arithmetic.py, memory.py and waiting.py.
+An instruction that is not here raises PtxError. The instructions are in arithmetic.py, carry.py, bits.py, memory.py and
+waiting.py.
 
 Source: NVIDIA, Parallel Thread Execution ISA, section 9 (the instruction set).
 """
 
 from __future__ import annotations
 
+import re
+
 from tests.stage4_numba_cuda.machine.arithmetic import ARITHMETIC
+from tests.stage4_numba_cuda.machine.bits import BIT_OPERATIONS
+from tests.stage4_numba_cuda.machine.calls import replace_calls
+from tests.stage4_numba_cuda.machine.carry import CARRY
 from tests.stage4_numba_cuda.machine.memory import MEMORY
 from tests.stage4_numba_cuda.machine.operands import FILES, Instruction, Translation
 from tests.stage4_numba_cuda.machine.ptx import Kernel, Place, PtxError, Statement, parse
 from tests.stage4_numba_cuda.machine.waiting import WAITING
 
-INSTRUCTIONS = ARITHMETIC | MEMORY | WAITING
+INSTRUCTIONS = ARITHMETIC | BIT_OPERATIONS | CARRY | MEMORY | WAITING
 
 END = "t->state = DONE; return;"
 
@@ -28,6 +34,8 @@ def translate(text: str) -> str:
     kernels = parse(text)
     if not kernels:
         raise PtxError("no kernel in this text")
+    for kernel in kernels:
+        replace_calls(kernel)
     functions = [_functions(kernel, number) for number, kernel in enumerate(kernels)]
     rows = "\n".join(f"    {_row(kernel, number)}," for number, kernel in enumerate(kernels))
     return "\n".join(['#include "warps.h"', *functions, f"const Kernel kernels[] = {{\n{rows}\n    {{0}},\n}};", ""])
@@ -87,6 +95,8 @@ def _line(statement: Statement, translation: Translation) -> str:
         code = f"goto {_label(statement.operands[0])};"
     else:
         instruction = Instruction(tuple(modifiers), statement.operands, statement.line)
+        if "cc" in modifiers and f"{name}.cc" in INSTRUCTIONS:
+            name += ".cc"
         try:
             if name not in INSTRUCTIONS:
                 raise PtxError("unknown instruction")
@@ -101,4 +111,4 @@ def _line(statement: Statement, translation: Translation) -> str:
 
 
 def _label(name: str) -> str:
-    return "L_" + name.replace("$", "_")
+    return "L_" + re.sub(r"[$.]", "_", name)

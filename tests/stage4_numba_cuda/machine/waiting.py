@@ -1,6 +1,7 @@
 """What threads do together, and where they wait: barriers of a block, and the instructions of a warp.
 
-shfl, vote, ldmatrix and mma are done by a warp when the last of the lanes that take part has come.
+shfl, vote, match, ldmatrix and mma are done by a warp when the last of the lanes that take part has come. activemask
+names lanes that happen to be at the same place: all of those, or only some, by lot.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def _bar(t: Translation, i: Instruction) -> str:
         given = t.value(i.operands[2].lstrip("!"), "pred")
         given = f"!{given}" if i.operands[2].startswith("!") else f"!!{given}"
         wait = t.stop("MEETS_BLOCK", i.line, f"t->vote = {given}; ")
-        found = {"or": "b->votes > 0", "and": "b->votes == b->threads", "popc": "b->votes"}[i.modifiers[1]]
+        found = {"or": "b->votes > 0", "and": "b->votes == b->voters", "popc": "b->votes"}[i.modifiers[1]]
         return f"{wait} {t.set(i.operands[0], found, i.kind)}"
     if i.modifiers == ("warp", "sync"):
         return t.meeting("", i.line, t.value(i.operands[0], "u32"))
@@ -49,12 +50,34 @@ def _shfl(t: Translation, i: Instruction) -> str:
 
 
 def _vote(t: Translation, i: Instruction) -> str:
-    if i.modifiers[0] != "sync" or i.modifiers[1] not in ("any", "all", "ballot"):
+    if i.modifiers[0] != "sync" or i.modifiers[1] not in ("any", "all", "uni", "ballot"):
         raise PtxError("unknown vote")
-    given = f"!!{t.register(i.operands[1])}"
+    given = f"{'!' if i.operands[1].startswith('!') else '!!'}{t.register(i.operands[1].lstrip('!'))}"
     body = f"u32 votes = 0; EACH votes |= (u32){given} << lane; "
-    found = {"any": "votes != 0", "all": "votes == members", "ballot": "votes"}[i.modifiers[1]]
-    return t.meeting(f"{body} EACH {t.set(i.operands[0], found, i.kind)}", i.line, i.operands[2])
+    found = {
+        "any": "votes != 0",
+        "all": "votes == members",
+        "uni": "votes == 0 || votes == members",
+        "ballot": "votes",
+    }[i.modifiers[1]]
+    members = t.value(i.operands[2], "u32")
+    return t.meeting(f"{body} EACH {t.set(i.operands[0], found, i.kind)}", i.line, members)
+
+
+def _match(t: Translation, i: Instruction) -> str:
+    """any: the lanes that have the value of this one; all: every lane that takes part if all have one value, else 0."""
+    if i.modifiers[1] != "sync" or i.modifiers[0] not in ("any", "all") or i.kind not in ("b32", "b64"):
+        raise PtxError("unknown match")
+    target, _, flag = i.operands[0].partition("|")
+    given, members = t.value(i.operands[1], i.kind), t.value(i.operands[2], "u32")
+    found = "found == members ? found : 0" if i.modifiers[0] == "all" else "found"
+    sets = t.set(target, found, "b32") + (t.set(flag, "found == members", "pred") if flag else "")
+    body = f"u64 values[32]; EACH values[lane] = {given}; EACH {{ u32 found = like(values, members, lane); {sets} }}"
+    return t.meeting(body, i.line, members)
+
+
+def _activemask(t: Translation, i: Instruction) -> str:
+    return t.meeting(f"EACH {t.set(i.operands[0], 'members', 'b32')}", i.line, "0")
 
 
 def _ldmatrix(t: Translation, i: Instruction) -> str:
@@ -95,6 +118,8 @@ WAITING: dict[str, Callable[[Translation, Instruction], str]] = {
     "barrier": _bar,
     "shfl": _shfl,
     "vote": _vote,
+    "match": _match,
+    "activemask": _activemask,
     "ldmatrix": _ldmatrix,
     "mma": _mma,
     "nanosleep": _nanosleep,

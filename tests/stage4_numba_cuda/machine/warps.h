@@ -34,7 +34,8 @@ typedef struct { u8 *to; const u8 *from; } Copy;
 
 typedef struct Thread {
     u32 at, line, state;   // where it goes on, where it stopped, and why
-    u32 members, vote;     // the threads of its warp that it waits for; what it says at a barrier
+    u32 members, vote;     // the threads of its warp that it waits for, 0 for those that are here; what it says at a barrier
+    u32 carry;             // the carry flag
     u32 number, tid[3];
     u32 copies, groups;    // copies that have been ordered and not made, and the end of each group among them
     Copy copy[64];
@@ -54,7 +55,7 @@ typedef struct {
 } Launch;
 
 typedef struct {
-    u32 id[3], threads, votes, shared_size;
+    u32 id[3], threads, votes, voters, shared_size;
     u8 *shared;
     char *registers;
     const Launch *launch;
@@ -189,6 +190,15 @@ static inline u64 extracted(u64 x, u32 at, u32 length, u32 bits) {
     return at >= bits ? 0 : x >> at & ones(length);
 }
 
+static inline u32 bits_in(u64 x, u32 bits) { return __builtin_popcountll(x & ones(bits)); }
+static inline u32 zeros_above(u64 x, u32 bits) { return x ? __builtin_clzll(x) - (64 - bits) : bits; }
+
+static inline u64 reversed(u64 x, u32 bits) {
+    u64 found = 0;
+    for (u32 i = 0; i < bits; i++) found |= (x >> i & 1) << (bits - 1 - i);
+    return found;
+}
+
 // The formats of the tensor cores. To the nearest; a tie to the even one, in tf32 away from zero.
 
 static inline u16 bf16(float x) {
@@ -298,6 +308,14 @@ static inline void outside(Block *b, u32 members, u32 from, u32 line) {
 
 #define EACH for (u32 lane = 0; lane < 32; lane++) if (members >> lane & 1)
 
+// match: the lanes whose value is that of this one.
+static inline u32 like(const u64 *values, u32 members, u32 lane) {
+    u32 found = 0;
+    for (u32 other = 0; other < 32; other++)
+        if (members >> other & 1 && values[other] == values[lane]) found |= 1u << other;
+    return found;
+}
+
 // Launches.
 
 static Thread *thread(const Kernel *kernel, Block *b, u32 i) { return (Thread *)(b->registers + i * kernel->registers); }
@@ -320,6 +338,14 @@ static void begin(const Kernel *kernel, Block *b, const Launch *launch, u32 inde
     }
 }
 
+// activemask: the lanes that wait where this one does. Nothing says that they go on together, so that some may be left out.
+static u32 present(Thread **lanes, u32 here, u32 first) {
+    u32 members = 0;
+    for (u32 lane = 0; lane < here; lane++)
+        members |= (u32)(lanes[lane]->state == MEETS_WARP && !lanes[lane]->members && lanes[lane]->at == lanes[first]->at) << lane;
+    return lot(&drawn) & 1 ? members : members & ((u32)lot(&drawn) | 1u << first);
+}
+
 // Whether the threads of a warp that one of them waits for all wait at the same place; then they act.
 static int meet(const Kernel *kernel, Block *b, Thread **lanes, u32 here) {
     int met = 0;
@@ -327,12 +353,13 @@ static int meet(const Kernel *kernel, Block *b, Thread **lanes, u32 here) {
         Thread *t = lanes[first];
         if (t->state != MEETS_WARP) continue;
         u32 members = t->members, ready = 1;
-        if (!(members >> first & 1)) fault(t->line, "a thread waits for threads of its warp, and is none of them");
+        if (!members) members = present(lanes, here, first);
+        else if (!(members >> first & 1)) fault(t->line, "a thread waits for threads of its warp, and is none of them");
         if (here < 32 && members >> here) fault(t->line, "a thread waits for one that its warp has not");
         for (u32 lane = 0; lane < here && ready; lane++)
             if (members >> lane & 1) {
                 if (lanes[lane]->state == DONE) fault(t->line, "a thread waits for lane %u, which has ended", lane);
-                ready = lanes[lane]->state == MEETS_WARP && lanes[lane]->at == t->at && lanes[lane]->members == members;
+                ready = lanes[lane]->state == MEETS_WARP && lanes[lane]->at == t->at && lanes[lane]->members == t->members;
             }
         if (!ready) continue;
         kernel->together(lanes, b, members, t->at);
@@ -365,14 +392,16 @@ static int round_of(const Kernel *kernel, Block *b, u32 *left) {
         }
     }
     *left = b->threads - ended;
+    // "Enforced per thread": a barrier waits for all threads that have not ended (CUDA C++ Programming Guide, "Volta").
     if (waiting && waiting + ended == b->threads) {
-        if (ended) fault(line, "%u threads wait at a barrier, and %u have ended", waiting, ended);
-        b->votes = 0;
+        u32 at = 0;
+        b->votes = 0, b->voters = waiting;
         for (u32 i = 0; i < b->threads; i++) {
-            if (thread(kernel, b, i)->at != thread(kernel, b, 0)->at) fault(line, "threads wait at different barriers");
-            b->votes += thread(kernel, b, i)->vote;
+            Thread *t = thread(kernel, b, i);
+            if (t->state == DONE) continue;
+            if (at && t->at != at) fault(line, "threads wait at different barriers");
+            at = t->at, b->votes += t->vote, t->state = RUNS;
         }
-        for (u32 i = 0; i < b->threads; i++) thread(kernel, b, i)->state = RUNS;
         moved = 1;
     }
     if (!moved && *left) fault(line, "%u threads wait for ever", *left);
