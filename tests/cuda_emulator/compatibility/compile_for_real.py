@@ -47,23 +47,26 @@ def real_cuda() -> Any:
     return cuda
 
 
-def put_in_place_of_the_emulator(cuda: Any) -> None:
+def take_the_place_of_the_emulator(cuda: Any) -> None:
     """From here on `from cuda_emulator import cuda` gives the real one."""
     import numba.cuda.random
 
+    emulator = types.ModuleType("cuda_emulator")
+    emulator.cuda = cuda  # type: ignore[attr-defined]
+    sys.modules["cuda_emulator"] = emulator
+    sys.modules["cuda_emulator.runtime.random"] = numba.cuda.random
+
+
+def leave_signatures_aside(cuda: Any) -> None:
+    """A signature compiles at once, for the device at hand; without a device @cuda.jit must not see it."""
     decorate = cuda.jit
 
     def without_signature(signature: Any = None, **options: Any) -> Any:
-        """A signature compiles at once, for the device at hand: there is none."""
         if isinstance(signature, types.FunctionType):
             return decorate(signature, **options)
         return decorate(**options)
 
     cuda.jit = without_signature
-    emulator = types.ModuleType("cuda_emulator")
-    emulator.cuda = cuda  # type: ignore[attr-defined]
-    sys.modules["cuda_emulator"] = emulator
-    sys.modules["cuda_emulator.runtime.random"] = numba.cuda.random
 
 
 def answer(cuda: Any, kernel: Any, arguments: tuple[Any, ...], capability: tuple[int, int]) -> str:
@@ -88,7 +91,8 @@ def answer(cuda: Any, kernel: Any, arguments: tuple[Any, ...], capability: tuple
 def main(names: list[str]) -> None:
     warnings.simplefilter("ignore")
     cuda = real_cuda()
-    put_in_place_of_the_emulator(cuda)
+    leave_signatures_aside(cuda)
+    take_the_place_of_the_emulator(cuda)
     import numpy as np
 
     from tests.cuda_emulator.emulator_kernels import all_examples
