@@ -136,9 +136,13 @@ class Translation:
         self.sites += 1
         return f"t->at = {self.sites}; t->line = {line}; t->state = {state}; {more}return; case {self.sites}:;"
 
-    def meeting(self, body: str, line: int, members: str = "0xFFFFFFFFu") -> str:
-        """The thread waits for those of its warp; `body` is what they then do together."""
-        code = self.stop("MEETS_WARP", line, f"t->members = {members}; ")
+    def meeting(self, body: str, line: int, members: str = "") -> str:
+        """The thread waits for those of its warp; `body` is what they then do together.
+
+        members: the C of a mask of lanes; without it, all 32 have to come
+        """
+        waits_for = f"t->members = {members or '0xFFFFFFFFu'}; t->aligned = {int(not members)}; "
+        code = self.stop("MEETS_WARP", line, waits_for)
         registers = "#define r ((Registers_@ *)lanes[lane])"
         self.meetings += [f"    case {self.sites}: {{", registers, f"        {body}", "#undef r", "    } break;"]
         return code

@@ -67,6 +67,12 @@ def test_lanes_read_from_one_another(mode, by, clamp, source, tmp_path):
     np.testing.assert_array_equal(got, WORDS[source])
 
 
+def test_lanes_that_have_ended_are_not_waited_for(tmp_path):
+    code = "setp.ge.u32 p, n, 24; @p ret; shfl.sync.bfly.b32 b|q, a, 7, 31, -1;"
+    got = run(code, WORDS, tmp_path)
+    np.testing.assert_array_equal(got, np.where(LANES < 24, WORDS[LANES ^ 7], 0))
+
+
 def test_a_vote_asks_the_whole_warp(tmp_path):
     odd = "and.b32 c, a, 1; setp.eq.s32 p, c, 1;"
     assert set(run(f"{odd} vote.sync.ballot.b32 b, p, -1;", WORDS, tmp_path)) == {0xAAAAAAAA}
@@ -294,7 +300,11 @@ def test_a_copy_that_is_not_waited_for_is_late_in_some_runs(wait, tmp_path):
         ("setp.lt.u32 p, n, 7; @p bra E; bar.sync 0; ret; E: bar.sync 0;", "threads wait at different barriers"),
         (
             "setp.lt.u32 p, n, 7; @p ret; shfl.sync.bfly.b32 b|q, a, 1, 31, -1;",
-            "a thread waits for lane 0, which has ended",
+            "a lane reads from lane 6, which takes no part",
+        ),
+        (
+            "setp.lt.u32 p, n, 7; @p ret; ldmatrix.sync.aligned.m8n8.x4.shared.b16 {d0, d1, d2, d3}, [n];",
+            "an instruction for a whole warp, of which threads have ended or are missing",
         ),
         (
             "setp.lt.u32 p, n, 7; @p bra E; shfl.sync.bfly.b32 b|q, a, 1, 31, -1; bar.sync 0; E: bar.sync 0;",

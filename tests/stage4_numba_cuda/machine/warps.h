@@ -34,7 +34,8 @@ typedef struct { u8 *to; const u8 *from; } Copy;
 
 typedef struct Thread {
     u32 at, line, state;   // where it goes on, where it stopped, and why
-    u32 members, vote;     // the threads of its warp that it waits for, 0 for those that are here; what it says at a barrier
+    u32 members, aligned;  // the threads of its warp that it waits for, 0 for those that are here; whether it needs all 32
+    u32 vote;              // what it says at a barrier
     u32 carry;             // the carry flag
     u32 number, tid[3];
     u32 copies, groups;    // copies that have been ordered and not made, and the end of each group among them
@@ -346,21 +347,23 @@ static u32 present(Thread **lanes, u32 here, u32 first) {
     return lot(&drawn) & 1 ? members : members & ((u32)lot(&drawn) | 1u << first);
 }
 
-// Whether the threads of a warp that one of them waits for all wait at the same place; then they act.
+// Whether the threads of a warp that one of them waits for all wait at the same place; then they act. "All non-exited
+// threads corresponding to membermask" (manual, "shfl.sync"): those that have ended, or never were, are not waited for.
 static int meet(const Kernel *kernel, Block *b, Thread **lanes, u32 here) {
     int met = 0;
+    u32 there = 0;
+    for (u32 lane = 0; lane < here; lane++) there |= (u32)(lanes[lane]->state != DONE) << lane;
     for (u32 first = 0; first < here; first++) {
         Thread *t = lanes[first];
         if (t->state != MEETS_WARP) continue;
         u32 members = t->members, ready = 1;
         if (!members) members = present(lanes, here, first);
         else if (!(members >> first & 1)) fault(t->line, "a thread waits for threads of its warp, and is none of them");
-        if (here < 32 && members >> here) fault(t->line, "a thread waits for one that its warp has not");
+        if (t->aligned && members & ~there) fault(t->line, "an instruction for a whole warp, of which threads have ended or are missing");
+        members &= there;
         for (u32 lane = 0; lane < here && ready; lane++)
-            if (members >> lane & 1) {
-                if (lanes[lane]->state == DONE) fault(t->line, "a thread waits for lane %u, which has ended", lane);
+            if (members >> lane & 1)
                 ready = lanes[lane]->state == MEETS_WARP && lanes[lane]->at == t->at && lanes[lane]->members == t->members;
-            }
         if (!ready) continue;
         kernel->together(lanes, b, members, t->at);
         for (u32 lane = 0; lane < here; lane++)
