@@ -1,12 +1,12 @@
 // A CUDA driver that needs no GPU: the functions that numba-cuda and stage 4 call. Kernels are run by warps.h.
 //
-// Images are PTX. Each is turned into C (to_c.py), compiled, and kept in MACHINE_CACHE under the hash of its text.
+// Images are PTX. Each is compiled for this processor (image.py) and kept in MACHINE_CACHE under the hash of its text.
 // Work is done late, as a device may: a launch, a replayed graph or an asynchronous copy waits in a queue until the host
 // asks for a result, so that memory which is changed or freed too early gives wrong numbers. New memory is full of NaN.
 //
 // Each call is a line in MACHINE_LOG: its name, and what matters about it. FAULT begins a line that tells of a mistake of
 // the caller or of a kernel; it is printed, too, and is that call's error.
-// MACHINE_PYTHON is the interpreter for to_c.py, MACHINE_ROOT the project, MACHINE_SEED a number that changes the order
+// MACHINE_PYTHON is the interpreter for image.py, MACHINE_ROOT the project, MACHINE_SEED a number that changes the order
 // in which threads take turns, MACHINE_CAPABILITY the compute capability: 9.0 unless it is set.
 #define _GNU_SOURCE
 #include <dlfcn.h>

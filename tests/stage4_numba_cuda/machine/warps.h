@@ -233,8 +233,6 @@ static inline float float_of_f16(u16 bits) {
 // 4 g + p, rows g and g + 8 of a, column g of b, and columns 2 p and 2 p + 1 of c. The products are exact; how the
 // device adds them is not said, and here it is in double precision.
 
-typedef double (*Element)(u32 (*words)[4], int row, int k);
-
 static void product(int depth, double left[16][16], double right[16][8], float (*c)[4]) {
     for (int lane = 0; lane < 32; lane++)
         for (int i = 0; i < 4; i++) {
@@ -277,15 +275,15 @@ static void multiply_f16(u32 (*a)[4], u32 (*b)[2], float (*c)[4]) { halves(2, of
 // shfl.sync: the lane to read from, and whether it is inside the segment (manual, "shfl.sync").
 static inline u32 source(u32 lane, s32 from, int inside, u32 *valid) { return *valid = inside, inside ? (u32)from : lane; }
 
-static inline u32 source_of_up(u32 lane, u32 by, u32 clamp, u32 *valid) {
-    u32 segment = clamp >> 8 & 31, most = (lane & segment) | (clamp & 31 & ~segment);
-    s32 from = (s32)lane - (s32)(by & 31);
-    return source(lane, from, from >= (s32)most, valid);
-}
-
+// The last lane of its segment; for `up`, whose clamp is 0, the first.
 static inline u32 reach(u32 lane, u32 clamp) {
     u32 segment = clamp >> 8 & 31;
     return (lane & segment) | (clamp & 31 & ~segment);
+}
+
+static inline u32 source_of_up(u32 lane, u32 by, u32 clamp, u32 *valid) {
+    s32 from = (s32)lane - (s32)(by & 31);
+    return source(lane, from, from >= (s32)reach(lane, clamp), valid);
 }
 
 static inline u32 source_of_down(u32 lane, u32 by, u32 clamp, u32 *valid) {
