@@ -2,8 +2,8 @@
 
 while it is loaded    some tenths of a second. An interruption inside an import would show a traceback, or appear as a
                       package that is missing; so Ctrl-C ends the process at once.
-in a command          Ctrl-C raises KeyboardInterrupt, unless the command has a handler of its own. Inside llvmlite that
-                      would do damage, so it waits a moment. A destructor swallows it, so it comes once more.
+in a command          Ctrl-C raises KeyboardInterrupt, unless the command has a handler of its own. Where that would do
+                      damage (_must_wait), it waits a moment. A destructor swallows it, so it comes once more.
 after the command     Python only cleans up, and Ctrl-C does nothing. Where Python waits for threads, it ends the wait.
 """
 
@@ -58,11 +58,18 @@ def _end(number: int, frame: FrameType | None) -> None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, as Python's own handler does; or in a moment, where it must not be raised now."""
     while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(UNSAFE) or frame.f_code is _not_lost.__code__:
+        if _must_wait(frame):
             _once_more()
             return
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def _must_wait(frame: FrameType) -> bool:
+    """Whether no KeyboardInterrupt may be raised in this call: inside llvmlite; in the hook below, which would lose it;
+    in __set_name__ of a class that is being made, whose errors Python 3.11 turns into a RuntimeError."""
+    name, code = str(frame.f_globals.get("__name__")), frame.f_code
+    return name.startswith(UNSAFE) or code is _not_lost.__code__ or code.co_name == "__set_name__"
 
 
 def _not_lost(ignored: sys.UnraisableHookArgs) -> None:

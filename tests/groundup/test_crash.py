@@ -212,6 +212,21 @@ binding.get_default_triple()  # two calls: LLVM writes a string, and frees it
 
 
 @with_signals
+def test_ctrl_c_waits_until_a_class_has_named_its_attributes(tmp_path):
+    command = """
+class Attribute:
+    def __set_name__(self, owner, name):
+        ctrl_c()
+try:
+    class Owner:
+        attribute = Attribute()
+except Exception as error:
+    print(f"{type(error).__name__}: {error}")
+"""
+    assert ended(command + GOES_ON, tmp_path) == INTERRUPTED
+
+
+@with_signals
 def test_ctrl_c_that_a_training_notes_is_not_lost_in_a_destructor_before_it(tmp_path):
     command = """
 from shared.training.interrupts import noted_interrupts
