@@ -40,7 +40,7 @@ from .analysis.infer import in_short, variable_types
 from .analysis.regions import Regions
 from .analysis.uniformity import Uniformity, lower_masked_for_loops
 from .analysis.webs import split_webs
-from .diagnoses import failure, notes
+from .diagnoses import absent_lane, failure, notes
 from .machine_code import MachineCode
 from .reading.normalise import normalise, normalise_device
 from .reading.source import FunctionSource
@@ -101,6 +101,12 @@ class CompiledKernel:
     def failure(self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...]) -> KernelError:
         """The error for a stopped run, from its status array."""
         return failure(self.name, self.places, status, grid, block)
+
+    def absent_lane(
+        self, status: np.ndarray[Any, Any], grid: tuple[int, ...], block: tuple[int, ...], difference: str
+    ) -> KernelError:
+        """The error for results that depend on a lane that takes no part in a shuffle, as status[READ_SITE] says."""
+        return absent_lane(self.name, self.places, status, grid, block, difference)
 
     def notes(self, status: np.ndarray[Any, Any]) -> list[str]:
         """The warnings after a run that ended normally."""

@@ -103,6 +103,37 @@ def not_a_member(name: str, detail: Sequence[int], where: str) -> str:
     )
 
 
+def absent_lane(
+    kernel: str,
+    places: Places,
+    status: np.ndarray[Any, Any],
+    grid: Sequence[int],
+    block: Sequence[int],
+    difference: str,
+) -> KernelError:
+    """The error for a shuffle that reads from a lane that takes no part, if the launch's results depend on it.
+
+    status: of a run with such a read; difference: a sentence about the results, without a full stop
+    """
+    filename, line, what = places[int(status[codes.READ_SITE]) - 1]
+    thread, lane = int(status[codes.READ_THREAD]), int(status[codes.READ_LANE])
+    other, threads = thread - thread % 32 + lane, block[0] * block[1] * block[2]
+    if other >= threads:
+        why = f"which is not in the block: it has {threads} threads"
+        remedy = "Launch whole warps of 32 threads, or read only from lanes that are there"
+    else:
+        why = "which takes no part: the mask does not name it, or it has returned"
+        remedy = "Name every lane that is read from, and let each of them make the call"
+    where = f"block {position(int(status[codes.READ_BLOCK]), grid)}, thread {position(thread, block)}"
+    return KernelError(
+        f"{what}() reads from lane {lane}, {why}; in {where}. On a device this gives garbage. The result depends on "
+        f"it: {difference}. {remedy}",
+        filename=filename,
+        line=line,
+        kernel=kernel,
+    )
+
+
 def notes(places: Places, status: np.ndarray[Any, Any]) -> list[str]:
     """Warnings after a run that ended normally: barriers that a part of the threads did not reach."""
     told = []

@@ -7,6 +7,8 @@ status[BLOCK]    the linear number of its block
 status[THREAD]   the linear number of its thread in the block; -1 for an error of the whole block
 status[DETAIL:]  numbers for the message
 status[POISON]   the bytes that fill fresh memory in check mode (poison.py): another set in each order of threads
+status[ABSENT]   the bytes that a shuffle gives for the value of a lane that takes no part
+status[ONLY]     a site + 1: the other shuffles give the bytes of POISON for it; 0: all give those of ABSENT
 """
 
 from __future__ import annotations
@@ -16,15 +18,18 @@ from llvmlite import ir
 from numba import carray, types
 from numba.extending import intrinsic, overload
 
-from ..poison import POISONS
+from ..poison import FLOAT, OTHER, POISONS
 
-LENGTH = 17
+LENGTH = 23
 STOP, CODE, SITE, BLOCK, THREAD, DETAIL = 0, 1, 2, 3, 4, 5
 #: Threads that had returned before a barrier: its site + 1, their number, the block. Check mode warns of it.
 EXITED_SITE, EXITED_COUNT, EXITED_BLOCK = 12, 13, 14
 #: Site + 1 of a barrier that only a part of the threads reached, for divergence="warn".
 DIVERGED_SITE = 15
 POISON = 16
+ABSENT, ONLY = 17, 18
+#: The first shuffle that read from a lane that took no part: its site + 1, the block, the reading thread, that lane.
+READ_SITE, READ_BLOCK, READ_THREAD, READ_LANE = 19, 20, 21, 22
 
 OUT_OF_BOUNDS = 1  # details: axis, index, extent
 NEGATIVE_INDEX = 2  # details: axis, index, extent
@@ -71,12 +76,9 @@ def fail(typingctx, status, code, site, block, thread, detail0, detail1, detail2
     numbers = (code, site, block, thread, detail0, detail1, detail2)
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        address = arguments[0]
-        if isinstance(status, types.Array):
-            address = context.make_array(status)(context, builder, value=address).data
         positions = (CODE, SITE, BLOCK, THREAD, DETAIL, DETAIL + 1, DETAIL + 2)
         for position, value, kind in zip(positions, arguments[1:], signature.args[1:], strict=True):
-            place = builder.gep(address, [ir.Constant(ir.IntType(64), position)])
+            place = _entry(context, builder, status, arguments[0], position)
             builder.store(context.cast(builder, value, kind, types.int64), place)
         end_run(context, builder)
         builder.position_at_end(builder.append_basic_block("never"))
@@ -113,6 +115,28 @@ def go_on(typingctx, status):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def made_of(typingctx, poison, values):  # type: ignore[no-untyped-def]
+    """The number of the type of `values`, an array or a number, whose bytes are those of `poison` for that type."""
+    kind = types.unliteral(values.dtype if isinstance(values, types.Array) else values)
+    place = FLOAT if isinstance(kind, types.Float) else OTHER
+    size, poison_type = kind.bitwidth // 8, ir.IntType(64)
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        byte = builder.and_(builder.lshr(arguments[0], poison_type(8 * place)), poison_type(0xFF))
+        whole = builder.mul(byte, byte.type(int.from_bytes(b"\x01" * size, "little")))
+        bits = whole if size == 8 else builder.trunc(whole, ir.IntType(8 * size))
+        return builder.bitcast(bits, context.get_value_type(kind))
+
+    return kind(types.int64, values), build
+
+
+def _entry(context, builder, kind, status, position):  # type: ignore[no-untyped-def]
+    """The address of an entry of the status, which is the array or its address."""
+    first = context.make_array(kind)(context, builder, value=status).data if isinstance(kind, types.Array) else status
+    return builder.gep(first, [ir.Constant(ir.IntType(64), position)])
+
+
+@intrinsic
 def poison(typingctx, status, kind):  # type: ignore[no-untyped-def]
     """The byte that fills fresh memory of a kind (FLOAT, OTHER or BOOL of poison.py) in this run."""
 
@@ -127,7 +151,7 @@ def poison(typingctx, status, kind):  # type: ignore[no-untyped-def]
 def new_status() -> np.ndarray:
     """A new status array, without an error."""
     status = np.zeros(LENGTH, np.int64)
-    status[POISON] = POISONS[0]
+    status[POISON] = status[ABSENT] = POISONS[0]
     return status
 
 
@@ -144,4 +168,4 @@ def launch_numbers(
     return np.array((*grid, *block, first, end, dynamic_bytes), np.int64)
 
 
-__all__ = ["Stopped", "address_of", "fail", "go_on", "new_status", "poison"]
+__all__ = ["Stopped", "address_of", "fail", "go_on", "made_of", "new_status", "poison"]

@@ -37,6 +37,7 @@ from .lanes import (
     lanes_true,
     named_by,
 )
+from .status import ABSENT, ONLY, POISON, READ_BLOCK, READ_LANE, READ_SITE, READ_THREAD, _as_array, made_of
 from .whole_warps import moved_across, moved_down, moved_index, moved_up
 
 # ---- shuffles
@@ -62,9 +63,25 @@ def _lane_across(lane, operand):  # type: ignore[no-untyped-def]
     return lane ^ operand
 
 
-def _shuffle(source_of: Any, whole: Any) -> Any:
-    """The shuffle in which lane i reads from lane source_of(i, operand), or keeps its value if it cannot.
+@block_level
+def _absent(status, site, block, thread, lane):  # type: ignore[no-untyped-def]
+    """The bytes that a thread reads from a lane that takes no part; the first such read of a run is recorded."""
+    record = _as_array(status)
+    if record[ONLY] != 0 and record[ONLY] != site + 1:
+        return record[POISON]
+    if record[READ_SITE] == 0:
+        record[READ_SITE] = site + 1
+        record[READ_BLOCK] = block
+        record[READ_THREAD] = thread
+        record[READ_LANE] = lane
+    return record[ABSENT]
 
+
+def _shuffle(source_of: Any, whole: Any) -> Any:
+    """The shuffle in which lane i reads from lane source_of(i, operand), or keeps its value if that is not in 0 to 31.
+
+    What a lane reads from one that takes no part is undefined on a device. With a status, that has the value for it;
+    else the lane keeps its own.
     whole: the same where all 32 lanes of a warp take part, with one operand
     """
 
@@ -88,6 +105,8 @@ def _shuffle(source_of: Any, whole: Any) -> Any:
                     # For a source above 31 or below 0 the shifted bit is 0; `& 63` keeps the shift inside 64 bits.
                     readable = (present & named_by(members, thread)) >> (source & 63) & 1
                     result[thread] = entry(values, start + source if readable else thread)
+                    if status is not None and not readable and 0 <= source < WARP:
+                        result[thread] = made_of(_absent(status, site, block, thread, source), values)
 
     return shuffle
 

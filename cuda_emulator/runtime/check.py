@@ -3,9 +3,11 @@
 A device runs threads and blocks in any order. A detector (hooks.py), if there is one, finds the accesses of two threads
 that nothing orders, in the whole launch or in a sample of its blocks. Then the launch runs in four orders from the same
 memory, with other values in fresh memory each time: in shared and local memory, and in global memory that nobody has
-written (unwritten.py). A result that differs has one of three causes:
+written (unwritten.py). Shuffles get other values, too, from lanes that take no part. A result that differs has one of
+four causes:
 
     the values of fresh memory    the kernel reads what nobody has written: refused
+    the values of absent lanes    a shuffle reads from a lane that takes no part: refused
     a race                        refused
     the order of atomics          a place taken from a counter, a sum of floats: what a correct kernel may do
 """
@@ -20,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ..helpers.status import POISON
+from ..errors import KernelError
+from ..helpers.status import ABSENT, ONLY, POISON, READ_SITE
 from ..hooks import Detection
+from ..intrinsics import SHUFFLES
 from ..poison import POISONS
 from . import check_report
 from .check_messages import (
@@ -74,10 +78,20 @@ class CheckedLaunch:
             if array.flags.writeable:
                 np.copyto(array, value)
 
-    def run(self, poison: int, threads: np.ndarray, blocks: np.ndarray, fresh: Sequence[str] = ()) -> list[np.ndarray]:
+    def run(
+        self,
+        poison: int,
+        threads: np.ndarray,
+        blocks: np.ndarray,
+        fresh: Sequence[str] = (),
+        absent: int | None = None,
+        only: int | None = None,
+    ) -> list[np.ndarray]:
         """Run the launch from the arrays' first values, in one order. Returns the status; raises Fault.
 
         poison: the values of fresh shared and local memory; fresh: the arguments whose unwritten elements get them, too
+        absent: the values of lanes that take no part in a shuffle; None: the same
+        only: the site of the shuffle that gives these; the others give those of `poison`. None: all do
         """
         self.restore(self.before)
         self.unwritten.fill(poison, fresh)
@@ -87,7 +101,8 @@ class CheckedLaunch:
         last = () if together is None else together.arguments
 
         def work(first: int, end: int, status: np.ndarray) -> None:
-            status[POISON] = poison
+            status[POISON], status[ABSENT] = poison, poison if absent is None else absent
+            status[ONLY] = 0 if only is None else only + 1
             compiled.run(*everything, first, end, self.dynamic_bytes, status, threads, blocks, *last)
 
         statuses = run_on_workers(work, len(blocks), len(blocks), 1)
@@ -186,6 +201,9 @@ def _judged(
     difference = first_difference(differing, forward)
     assert difference is not None
     _, threads, blocks = next(orders(int(np.prod(launch.block)), int(np.prod(launch.grid)), launch.seed))
+    absent = _absent_lane(launch, poison, threads, blocks, forward)
+    if absent is not None:
+        raise noted(absent, found)
     launch.run(poison, threads, blocks, launch.unwritten.names)
     poisoned = first_difference([(name, array.copy(order="K")) for name, array in launch.arrays], forward)
     if poisoned is not None:
@@ -209,6 +227,21 @@ def _judged(
     )
     check_report.remark(launch.ready.name, f"{difference.text(order)}, {why}")
     return found
+
+
+def _absent_lane(
+    launch: CheckedLaunch, poison: int, threads: np.ndarray, blocks: np.ndarray, forward: list[np.ndarray]
+) -> KernelError | None:
+    """The error for the first shuffle whose reads from absent lanes change the results; None if there is none."""
+    compiled = launch.ready.compiled
+    for site, (_, _, what) in enumerate(compiled.places):
+        if what.removeprefix("cuda.") in SHUFFLES:
+            statuses = launch.run(POISONS[0], threads, blocks, absent=poison, only=site)
+            difference = first_difference(launch.arrays, forward)
+            if difference is not None:
+                read = next(status for status in statuses if status[READ_SITE])
+                return compiled.absent_lane(read, launch.grid, launch.block, difference.with_other_values())
+    return None
 
 
 def _unwritten_argument(

@@ -46,6 +46,10 @@ class Difference:
             f"blocks in order, and {self.other!r} with them {order}{more}"
         )
 
+    def with_other_values(self) -> str:
+        """The clause about a difference that comes from memory or lanes whose values nobody knows."""
+        return f"{self.place} is {self.forward!r}, and {self.other!r} with other values"
+
 
 def first_difference(arrays: Sequence[tuple[str, np.ndarray]], forward: Sequence[np.ndarray]) -> Difference | None:
     """The first difference between the arrays and the results of the forward order."""
@@ -111,7 +115,7 @@ def unwritten_error(
 
     argument: the name of an argument in global memory; "" for shared or local memory
     """
-    shown = f"{difference.place} is {difference.forward!r}, and {difference.other!r} with other values in fresh memory"
+    shown = f"{difference.with_other_values()} in fresh memory"
     space = "global" if argument else "shared"
     reads = [each for each in found.unwritten if each.space == space] if found is not None else []
     if reads:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextvars
 import time
 import warnings
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -49,6 +50,10 @@ class Compiled(Protocol):
         """The generated Python."""
 
     @property
+    def places(self) -> Sequence[tuple[str, int, str]]:
+        """(file, line, text) of each place that `status` refers to by number."""
+
+    @property
     def shared_bytes(self) -> int:
         """Static shared memory of a block."""
 
@@ -73,6 +78,9 @@ class Compiled(Protocol):
 
     def failure(self, status: np.ndarray, grid: Extent, block: Extent) -> KernelError:
         """The error in a status array."""
+
+    def absent_lane(self, status: np.ndarray, grid: Extent, block: Extent, difference: str) -> KernelError:
+        """The error for results that depend on a lane that takes no part in a shuffle, as the status says."""
 
     def notes(self, status: np.ndarray) -> list[str]:
         """The warnings after a run."""

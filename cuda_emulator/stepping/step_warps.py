@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..intrinsics import GRID_BARRIER, SHUFFLES
+from ..poison import poison_value
 
 WARP = 32
 ALL_LANES = 0xFFFFFFFF
@@ -52,8 +53,11 @@ def _answer(name: str, own: int, calls: Calls) -> Any:
         return np.uint32(mask_of(calls))
     seen = {lane: call for lane, call in calls.items() if members(calls[own]) >> lane & 1}
     if name in SHUFFLES:
-        source = _SOURCES[name](own, int(calls[own][2]) % WARP)
-        return calls[source if source in seen else own][1]
+        source, value = _SOURCES[name](own, int(calls[own][2]) % WARP), calls[own][1]
+        if source in seen:
+            return calls[source][1]
+        # A warp has no lane beyond 0 and 31. What comes from a lane that takes no part is undefined on a device.
+        return poison_value(np.asarray(value).dtype) if 0 <= source < WARP else value
     if name == "syncwarp":
         return None
     if name in ("match_any_sync", "match_all_sync"):

@@ -60,12 +60,16 @@ class FakeKernel:
     constants: tuple[np.ndarray, ...] = ()
     shared_bytes: int = 0
     source: str = "def run(): ..."
+    places: tuple[tuple[str, int, str], ...] = ()
 
     def together(self, grid: Any, block: Any, dynamic_bytes: int) -> None:
         return None
 
     def failure(self, status: np.ndarray, grid: Any, block: Any) -> KernelError:
         return KernelError(f"block {status[BLOCK]} failed")
+
+    def absent_lane(self, status: np.ndarray, grid: Any, block: Any, difference: str) -> KernelError:
+        raise AssertionError("this kernel has no shuffle")
 
     def notes(self, status: np.ndarray) -> list[str]:
         return list(self.said)

@@ -70,9 +70,16 @@ def rotated(buffer, t, value, distance):
 def warp_sum(value):
     distance = 16
     while distance > 0:
-        value += cuda.shfl_down_sync(0xFFFFFFFF, value, distance)
+        lanes = cuda.ballot_sync(0xFFFFFFFF, True)
+        moved = cuda.shfl_down_sync(0xFFFFFFFF, value, distance)
+        if lanes >> ((cuda.laneid + distance) & 31) & 1:  # a lane that takes no part has no defined value
+            value += moved
         distance //= 2
-    return cuda.shfl_sync(0xFFFFFFFF, value, 0)
+    lanes = cuda.ballot_sync(0xFFFFFFFF, True)
+    total = cuda.shfl_sync(0xFFFFFFFF, value, 0)
+    if lanes & 1:
+        value = total
+    return value
 
 
 @cuda.jit(device=True)

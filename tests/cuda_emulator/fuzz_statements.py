@@ -207,11 +207,18 @@ class Statements(Expressions):
         function = {"index": "shfl_sync"}.get(kind, f"shfl_{kind}_sync")
         mask = self.pick(("0xFFFFFFFF", "0xFFFFFFFF", "-1", "m"))
         call = f"cuda.{function}({mask}, {name}, {lane})"
-        half = f"h = h * HALF + {call} * HALF"
-        self.write(
-            depth,
-            {"f": f"f = f * 0.5 + {call} * 0.25", "h": half}.get(name, f"{name} = ({self.small()} + {call}) % {PRIME}"),
-        )
+        half = f"h * HALF + {call} * HALF"
+        value = {"f": f"f * 0.5 + {call} * 0.25", "h": half}.get(name, f"({self.small()} + {call}) % {PRIME}")
+        source = {"index": lane, "xor": f"(lane ^ {lane})", "up": f"(lane - {lane})", "down": f"(lane + {lane})"}[kind]
+        self.moved(depth, name, value, mask, source)
+
+    def moved(self, depth: int, name: str, value: str, mask: str, source: str) -> None:
+        """Give `name` the value with a shuffle in it, where the lane it reads from takes part: else it is undefined."""
+        lanes, new = self.new_name("m"), self.new_name("v")
+        self.write(depth, f"{lanes} = cuda.ballot_sync({mask}, True)")
+        self.write(depth, f"{new} = {value}")
+        self.write(depth, f"if {lanes} >> ({source} & 31) & 1:")
+        self.write(depth + 1, f"{name} = {new}")
 
     def vote(self, depth: int, context: str) -> None:
         name, condition = self.pick(INTS), self.condition()
@@ -237,13 +244,14 @@ class Statements(Expressions):
     def half_warp(self, depth: int, context: str) -> None:
         name = self.pick(INTS)
         self.write(depth, "if lane < 16:")
-        self.write(depth + 1, f"{name} = ({name} + cuda.shfl_xor_sync(0xFFFF, {name}, {self.number(1, 15)})) % {PRIME}")
+        distance = self.number(1, 15)
+        value = f"({name} + cuda.shfl_xor_sync(0xFFFF, {name}, {distance})) % {PRIME}"
+        self.moved(depth + 1, name, value, "0xFFFF", f"(lane ^ {distance})")
         if self.chance(0.5):
             self.write(depth, "else:")
-            self.write(
-                depth + 1,
-                f"{name} = (cuda.shfl_down_sync(0xFFFF0000, {self.pick(INTS)}, {self.number(1, 15)})) % {PRIME}",
-            )
+            other, distance = self.pick(INTS), self.number(1, 15)
+            value = f"(cuda.shfl_down_sync(0xFFFF0000, {other}, {distance})) % {PRIME}"
+            self.moved(depth + 1, name, value, "0xFFFF0000", f"(lane + {distance})")
 
     def leave(self, depth: int, context: str) -> None:
         bound = self.number(max(1, self.threads // 2), self.threads)

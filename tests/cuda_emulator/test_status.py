@@ -52,8 +52,8 @@ def test_a_fresh_status_says_that_nothing_went_wrong():
     status = new_status()
     assert status.dtype == np.int64
     assert status.shape == (codes.LENGTH,)
-    assert status[codes.POISON] == POISONS[0]
-    assert not np.delete(status, codes.POISON).any()
+    assert status[codes.POISON] == status[codes.ABSENT] == POISONS[0]
+    assert not np.delete(status, [codes.POISON, codes.ABSENT]).any()
 
 
 def test_every_code_and_every_place_is_a_number_of_its_own():
@@ -71,8 +71,8 @@ def test_every_code_and_every_place_is_a_number_of_its_own():
 def test_a_fault_is_recorded_with_its_place_and_ends_the_run(run):
     status = new_status()
     assert run(np.array([2, 4]), status) == 2
-    assert status[codes.POISON] == POISONS[0]
-    assert not np.delete(status, codes.POISON).any()
+    assert status[codes.POISON] == status[codes.ABSENT] == POISONS[0]
+    assert not np.delete(status, [codes.POISON, codes.ABSENT]).any()
     with pytest.raises(Stopped):
         run(np.array([2, 4, 7, 9]), status)
     told = {codes.CODE: codes.RAISED, codes.SITE: 3, codes.BLOCK: 70_000, codes.THREAD: 2}

@@ -100,6 +100,12 @@ def caller_not_in_the_mask(x, out):
 
 
 @cuda.jit
+def asks_an_absent_lane(x, out):
+    i = cuda.grid(1)
+    out[i] = cuda.shfl_xor_sync(0xFFFFFFFF, x[i], 16)
+
+
+@cuda.jit
 def asserts(x, out):
     i = cuda.grid(1)
     assert x[i] >= 0, "x is never negative"
@@ -278,6 +284,12 @@ FAULTS = [
     Fault(RUNNING, "a barrier that a part of the block reaches", launched(barrier_in_a_branch)),
     Fault(RUNNING, "a shuffle that waits for lanes that do not come", launched(whole_warp_in_a_branch)),
     Fault(RUNNING, "a shuffle whose mask leaves the caller out", launched(caller_not_in_the_mask)),
+    Fault(
+        RUNNING,
+        "a shuffle from a lane that takes no part, in check mode",
+        launched(asks_an_absent_lane, block=24),
+        check=True,
+    ),
     Fault(
         RUNNING,
         "an `assert` that fails, a `raise`",

@@ -52,17 +52,8 @@ def test_a_mistake_in_the_ptx_is_found(tmp_path: Path) -> None:
 @pytest.mark.skipif(not WIDE, reason="it takes minutes: make test-wide has it")
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_random_kernels_give_as_compiled_what_they_give_on_the_emulator(first: int, tmp_path: Path) -> None:
-    """A kernel that reads from a lane which its warp has not is left out: what it reads there is not defined."""
-    left, equal, undefined = list(range(first, first + 20)), 0, 0
-    while left:
-        done = run(["-m", "tests.cuda_emulator.compatibility.fuzz_for_real", str(tmp_path), *map(str, left)], tmp_path)
-        assert done.returncode == 0, done.stderr[-4000:]
-        for seed, said in map(json.loads, done.stdout.splitlines()):
-            left.remove(seed)
-            if "LAUNCH_FAILED" in said:
-                assert "which takes no part" in done.stderr, (seed, done.stderr[-4000:])
-                undefined += 1
-            else:
-                assert said == "", (seed, said)
-                equal += 1
-    assert equal > undefined
+    seeds = list(range(first, first + 20))
+    done = run(["-m", "tests.cuda_emulator.compatibility.fuzz_for_real", str(tmp_path), *map(str, seeds)], tmp_path)
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = dict(map(json.loads, done.stdout.splitlines()))
+    assert found == dict.fromkeys(seeds, ""), done.stderr[-4000:]

@@ -13,6 +13,7 @@ from cuda_emulator.runtime import check_report
 from cuda_emulator.runtime.check import CheckedLaunch, check_launch, different, orders
 from cuda_emulator.runtime.launch import Ready
 from tests.cuda_emulator.emulator_fakes import FAILS_IN_REVERSE, LAST_WRITER, OWN, SUM, FakeKernel, in_order
+from tests.wide import widely
 
 
 def kernel(out, what):  # type: ignore[no-untyped-def]
@@ -185,3 +186,80 @@ def test_a_uniform_statement_between_writing_and_reading_is_no_barrier(
         pytest.raises(KernelError, match=r"race on tile\[\d+\] \(shared memory"),
     ):
         lacks_a_barrier[1, 32](np.arange(32, dtype=np.float32), 1)
+
+
+@cuda.jit
+def largest(x, out):  # type: ignore[no-untyped-def]
+    i = cuda.threadIdx.x
+    value = x[i]
+    distance = 16
+    while distance > 0:
+        value = max(value, cuda.shfl_down_sync(0xFFFFFFFF, value, distance))
+        distance //= 2
+    if i == 0:
+        out[0] = value
+
+
+@cuda.jit
+def half_sums(x, out):  # type: ignore[no-untyped-def]
+    """The upper lanes of the half read from lanes that the mask does not name; nothing is made of these values."""
+    i = cuda.threadIdx.x
+    value = x[i]
+    if i < 16:
+        distance = 8
+        while distance > 0:
+            value += cuda.shfl_down_sync(0x0000FFFF, value, distance)
+            distance //= 2
+        if i == 0:
+            out[0] = value
+
+
+@cuda.jit
+def two_shuffles(x, out):  # type: ignore[no-untyped-def]
+    i = cuda.threadIdx.x
+    mask = 0x0000FFFF if i < 16 else 0xFFFF0000
+    unused = cuda.shfl_xor_sync(mask, x[i], 16)
+    used = cuda.shfl_xor_sync(mask, x[i], 24)
+    out[i] = used if i == 3 else x[i]
+    if i > 31:
+        out[i] = unused
+
+
+@pytest.mark.parametrize("dtype", widely(["float32", "int64", "int32", "float64"]))
+def test_a_result_that_depends_on_a_lane_beyond_the_block_is_refused(dtype: str) -> None:
+    x, out = np.arange(24, dtype=dtype), np.zeros(1, dtype)
+    with options(check=True):
+        largest[1, 32](np.arange(32, dtype=dtype), out)
+        assert out[0] == 31
+        with pytest.raises(
+            KernelError,
+            match=r"^.*: cuda.shfl_down_sync\(\) reads from lane 24, which is not in the block: it has 24 threads; in "
+            r"block \(0, 0, 0\), thread \(8, 0, 0\)\. On a device this gives garbage\. The result depends on it: "
+            r"out\[0\] is \S+, and \S+ with other values\. Launch whole warps of 32 threads",
+        ):
+            largest[1, 24](x, out)
+
+
+def test_what_comes_from_a_lane_that_takes_no_part_may_be_thrown_away() -> None:
+    out = np.zeros(1)
+    with options(check=True):
+        half_sums[1, 32](np.arange(32.0), out)
+    assert out[0] == sum(range(16))
+
+
+def test_of_two_shuffles_the_one_is_named_whose_values_are_used() -> None:
+    with options(check=True), pytest.raises(KernelError, match=r"reads from lane 24, which takes no part") as raised:
+        two_shuffles[1, 32](np.arange(32.0), np.zeros(32))
+    assert raised.value.line == two_shuffles.py_func.__code__.co_firstlineno + 5
+
+
+@pytest.mark.parametrize("mode", [{}, {"step": True}])
+def test_outside_check_mode_too_such_a_value_shows(mode: dict[str, bool]) -> None:
+    real, whole = np.zeros(32, np.float32), np.zeros(32, np.int32)
+    with options(**mode):
+        two_shuffles[1, 32](np.arange(32, dtype=np.float32), real)
+        two_shuffles[1, 32](np.arange(32, dtype=np.int32), whole)
+    expected = np.arange(32.0)
+    expected[3] = np.nan
+    np.testing.assert_array_equal(real, expected)
+    assert whole[3] == -842150451

@@ -104,6 +104,27 @@ def test_a_shuffle_reads_from_lanes_that_are_here_and_named_and_else_keeps_the_v
         assert block.result.tolist() == block.expected(answer), case
 
 
+@pytest.mark.parametrize("name", widely(SHUFFLES))
+def test_with_a_status_a_lane_that_takes_no_part_gives_the_bytes_that_the_status_has_for_it(name):
+    """A lane whose source is below 0 or above 31 keeps its value with a status, too."""
+    for threads, operand in [(20, 16), (32, 5), (40, 9), (40, 31)]:
+        block, status = Block(threads, plain=True, dtype=np.float64), codes.new_status()
+        status[codes.ABSENT] = 0x7E
+        expected, readers = [], []
+        for thread in range(threads):
+            source = SHUFFLES[name](thread % 32, operand)
+            other = thread - thread % 32 + source
+            if 0 <= source < 32 and other >= threads:
+                readers.append(thread)
+                expected.append(np.frombuffer(b"\x7e" * 8)[0])
+            else:
+                expected.append(block.values[other if 0 <= source < 32 else thread])
+        CALL[name](*(block.result, block.values, FULL, operand, None, None, threads, status, 4, 2))
+        assert block.result.tolist() == expected, (threads, operand)
+        found = tuple(status[[codes.READ_SITE, codes.READ_BLOCK, codes.READ_THREAD]])
+        assert found == ((5, 2, readers[0]) if readers else (0, 0, 0)), (threads, operand)
+
+
 @pytest.mark.parametrize("name", widely(["vote_ballot", *VOTES], first=2))
 def test_a_vote_looks_at_lanes_that_are_here_and_named(name):
     for case in CASES:

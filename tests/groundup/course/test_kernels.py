@@ -11,18 +11,13 @@ from groundup.course.learner.finding import start
 from groundup.course.learner.functions import replaced
 from groundup.course.learner.project_files import solution
 from groundup.course.manifest import course
-from shared.contract import STAGES, stage_facts
+from shared.contract import STAGES
 from tests.groundup.course.course_helpers import new_folder
 from tests.groundup.course.course_mutants.right_kernels import RIGHT, Changes
 from tests.stages import REASONS
 from tests.wide import widely
 
 pytestmark = pytest.mark.skipif(REASONS.get(STAGES[3]) is not None, reason=str(REASONS.get(STAGES[3])))
-
-needs_emulator = pytest.mark.skipif(
-    REASONS.get(STAGES[3]) is None and stage_facts(STAGES[3])["backend"] == "gpu",
-    reason="only the emulator sees what every thread does",
-)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +63,6 @@ def graded(folder: Path, task: str, changes: Changes) -> Verdict:
 GROWS = (("half = BLOCK // 2", "half = 1"), ("while half > 0", "while half < BLOCK"), ("half //= 2", "half *= 2"))
 
 
-@needs_emulator
 @pytest.mark.parametrize(
     ("changes", "said"),
     widely(
@@ -93,7 +87,6 @@ def test_a_tree_of_neighbours_passes_with_a_remark(tmp_path: Path, changes: Chan
     assert all(each in note for each, note in zip(said, verdict.notes, strict=True)), verdict.notes
 
 
-@needs_emulator
 def test_a_shuffle_that_lanes_do_not_reach_is_told_at_the_learners_own_line(tmp_path: Path) -> None:
     call = "largest = warp_largest(largest)"
     verdict = graded(tmp_path, "13.4", ((f"        {call}\n", f"        if lane < columns:\n            {call}\n"),))

@@ -1,6 +1,6 @@
 """A GPU made of programs, for tests. numba-cuda runs on it as it is, up to the PTX that a driver would assemble.
 
-    driver.c             libcuda.so.1: memory, streams, graphs and launches; it writes down each call and each mistake
+    driver               libcuda.so.1: memory, streams, graphs and launches; it writes down each call and each mistake
     ptx.py               PTX as data
     to_c.py              PTX as C; the operands are written by operands.py
     calls.py             functions, put in the place of their calls
@@ -9,6 +9,7 @@
     bits.py              bits counted, reversed, inserted and extracted
     memory.py            loads, stores, atomic operations and asynchronous copies
     waiting.py           barriers, and what a warp does together
+    kernel.h             what the driver and a kernel's library know of one another
     warps.h              what that C runs on: threads that wait for one another, checked memory, tensor cores
     image.py             that C compiled
     sitecustomize.py     lets numba-cuda hand PTX to the driver

@@ -1,4 +1,4 @@
-"""A PTX text as a program for this machine's processor: a shared library that driver.c loads.
+"""A PTX text as a program for this machine's processor: a shared library that the driver loads.
 
 python -m tests.stage4_numba_cuda.machine.image image.so < kernel.ptx
 """
@@ -38,13 +38,14 @@ def build(text: str, target: Path) -> None:
 
 
 def build_driver(target: Path) -> None:
-    """Compile driver.c to `target`, whose name has to be libcuda.so.1."""
+    """Compile the driver to `target`, whose name has to be libcuda.so.1."""
     flags = ("-O1", "-Wall", "-Wno-unused-result", "-shared", "-fPIC")
-    subprocess.run([str(COMPILER), *flags, "-o", str(target), str(HERE / "driver.c"), "-ldl"], check=True)
+    parts = sorted(map(str, (HERE / "driver").glob("*.c")))
+    subprocess.run([str(COMPILER), *flags, "-o", str(target), *parts, "-ldl"], check=True)
 
 
 class _Launch(ctypes.Structure):
-    """Launch of warps.h."""
+    """Launch of kernel.h."""
 
     _fields_ = (
         ("grid", ctypes.c_uint32 * 3),

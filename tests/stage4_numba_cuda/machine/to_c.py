@@ -42,7 +42,7 @@ def translate(text: str) -> str:
 
 
 def _row(kernel: Kernel, number: int) -> str:
-    """What a launch has to know of a kernel: Kernel in warps.h."""
+    """What a launch has to know of a kernel: Kernel in kernel.h."""
     functions = f"go_{number}, together_{number}, sizeof(Registers_{number})"
     sizes = f"{_size(kernel.shared)}, {_size(kernel.parameters)}, {len(kernel.parameters)}"
     return f'{{"{kernel.name}", {functions}, {sizes}, parameters_{number}}}'

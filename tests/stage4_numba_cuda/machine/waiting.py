@@ -42,9 +42,9 @@ def _shfl(t: Translation, i: Instruction) -> str:
     source, by, clamp = (t.value(operand, "u32") for operand in i.operands[1:4])
     keep = t.set(valid, "inside", "pred") if valid else ""
     body = (
-        f"u32 before[32]; EACH before[lane] = {source}; "
+        f"u32 before[32]; if (members != ~0u) fill_with_unknown(before); EACH before[lane] = {source}; "
         f"EACH {{ u32 clamp = {clamp}, by = {by}, inside, from = source_of_{mode}(lane, by, clamp, &inside); "
-        f"outside(b, members, from, {i.line}); {t.set(target, 'before[from]', 'b32')} {keep} }}"
+        f"{t.set(target, 'before[from]', 'b32')} {keep} }}"
     )
     return t.meeting(body, i.line, t.value(i.operands[4], "u32"))
 

@@ -6,19 +6,15 @@
 //
 // Every access is checked: it lies in one piece of memory that was asked for, and its address is a multiple of its size.
 // Shared memory begins as NaN. A mistake ends the launch: `fault` has the sentence.
+#include "kernel.h"
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef uint8_t u8;
 typedef uint16_t u16;
-typedef uint32_t u32;
-typedef uint64_t u64;
 typedef int8_t s8;
 typedef int16_t s16;
 typedef int32_t s32;
@@ -43,35 +39,12 @@ typedef struct Thread {
     u32 group[16];
 } Thread;
 
-// What the driver knows: the memory that holds an address, and whether it may be used.
-typedef int (*Find)(u64 address, u64 *begin, u64 *end);
-
-typedef struct {
-    u32 grid[3], block[3], dynamic;
-    const u8 *parameters;
-    Find find;
-    u64 seed;
-    int cooperative;
-    char *said;  // 400 characters for a mistake
-} Launch;
-
-typedef struct {
+typedef struct Block {
     u32 id[3], threads, votes, voters, shared_size;
     u8 *shared;
     char *registers;
     const Launch *launch;
 } Block;
-
-typedef struct { u32 offset, size; } Parameter;
-
-typedef struct {
-    const char *name;
-    void (*go)(Thread *, Block *);
-    void (*together)(Thread **, Block *, u32, u32);
-    size_t registers;
-    u32 shared, parameters, count;
-    const Parameter *parameter;
-} Kernel;
 
 static jmp_buf gave_up;
 static char *sentence;
@@ -301,11 +274,12 @@ static inline u32 source_of_idx(u32 lane, u32 by, u32 clamp, u32 *valid) {
     return source(lane, from, from <= reach(lane, clamp), valid);
 }
 
-static inline void outside(Block *b, u32 members, u32 from, u32 line) {
-    if (!(members >> from & 1)) fault(line, "a lane reads from lane %u, which takes no part", from);
-}
-
 #define EACH for (u32 lane = 0; lane < 32; lane++) if (members >> lane & 1)
+
+// What a lane reads from one that takes no part is undefined (manual, "shfl.sync"): here any number.
+static inline void fill_with_unknown(u32 *values) {
+    for (u32 lane = 0; lane < 32; lane++) values[lane] = (u32)lot(&drawn);
+}
 
 // match: the lanes whose value is that of this one.
 static inline u32 like(const u64 *values, u32 members, u32 lane) {

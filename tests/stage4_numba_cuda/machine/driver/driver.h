@@ -1,0 +1,43 @@
+// A CUDA driver that needs no GPU, libcuda.so.1: the functions that numba-cuda and stage 4 call. warps.h runs the kernels.
+//
+// Each call is a line in MACHINE_LOG: its name, and what matters about it. FAULT begins a line that tells of a mistake of
+// the caller or of a kernel; it is printed, too, and is that call's error.
+// MACHINE_PYTHON is the interpreter for image.py, MACHINE_ROOT the project, MACHINE_SEED a number that changes the order
+// in which threads take turns, MACHINE_CAPABILITY the compute capability: 9.0 unless it is set.
+//
+// This header has what the driver's parts share.
+#pragma once
+#include "../kernel.h"
+#include <time.h>
+
+typedef int Result;
+enum { OK = 0, INVALID = 1, MEMORY = 2, NO_DEVICE = 100, NO_CONTEXT = 201, PTX = 218, HANDLE = 400 };
+enum { NOT_FOUND = 500, NOT_READY = 600, FAILED = 719, TOO_LARGE = 720, CAPTURE = 900 };
+enum { MULTIPROCESSORS = 132 };
+
+#pragma GCC visibility push(hidden)  // a program finds the driver's calls only
+
+// log.c
+void say(const char *format, ...);
+Result fault(Result result, const char *format, ...);  // a mistake of the caller; returns `result`
+
+// memory.c
+enum { PAGEABLE, PINNED, DEVICE, GONE };
+extern const char *const NAMES[];
+int find(u64 address, u64 *begin, u64 *end);
+int kind_of(void *p, u64 size);  // of the memory from p on, which has to hold `size` bytes
+
+// work.c
+typedef struct { const Kernel *kernel; int number; Run run; } Function;
+typedef struct { enum { COPY, FILL, LAUNCH, EVENT } kind; void *to, *from; u64 size; int value; Function *function; Launch launch; } Work;
+typedef struct { Work *work; u64 count, room; int gone; } List;
+typedef struct { int apart, capturing; List captured; } Stream;
+
+extern List queue;
+extern Result broken;  // what every call answers after a kernel failed, as with a device
+extern int capturing;  // streams
+void add(List *list, Work work);
+Result finish_work(void);
+Stream *stream_of(void *handle);
+
+#pragma GCC visibility pop

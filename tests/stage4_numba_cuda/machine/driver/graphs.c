@@ -1,0 +1,52 @@
+// Graphs: the work of a stream that was captured, and its replays.
+#include "driver.h"
+#include <stdlib.h>
+#include <string.h>
+
+Result cuStreamBeginCapture(void *handle, int mode) {
+    Stream *stream = stream_of(handle);
+    say("cuStreamBeginCapture");
+    if (!stream->apart) fault(CAPTURE, "work on the default stream would end the capture of this one");
+    memset(&stream->captured, 0, sizeof stream->captured);
+    stream->capturing = 1, capturing++;
+    return OK;
+}
+
+Result cuStreamEndCapture(void *handle, void **graph) {
+    Stream *stream = stream_of(handle);
+    say("cuStreamEndCapture");
+    if (!stream->capturing) return INVALID;
+    stream->capturing = 0, capturing--;
+    List *list = *graph = malloc(sizeof *list);
+    return *list = stream->captured, OK;
+}
+
+Result cuGraphInstantiate(void **made, List *graph, u64 flags) {
+    say("cuGraphInstantiate");
+    List *list = *made = malloc(sizeof *list);
+    return *list = *graph, OK;
+}
+
+static Result forget(const char *name, List *graph) {  // its work is shared by a graph and what was made of it, and stays
+    say("%s", name);
+    if (graph->gone) return fault(INVALID, "a graph is destroyed twice");
+    return finish_work(), graph->gone = 1, OK;
+}
+Result cuGraphDestroy(List *graph) { return forget("cuGraphDestroy", graph); }
+Result cuGraphExecDestroy(List *graph) { return forget("cuGraphExecDestroy", graph); }
+
+static u8 *copied(const Kernel *kernel, const u8 *from) { return memcpy(malloc(kernel->parameters + 1), from, kernel->parameters); }
+
+Result cuGraphLaunch(List *graph, void *handle) {
+    u64 copies = 0;
+    for (u64 i = 0; i < graph->count; i++) copies += graph->work[i].kind == COPY;
+    say("cuGraphLaunch %llu nodes, %llu of them copies", (long long)graph->count, (long long)copies);
+    if (graph->gone) return fault(INVALID, "a graph that was destroyed is launched");
+    for (u64 i = 0; i < graph->count; i++) {
+        Work work = graph->work[i];
+        if (work.kind == LAUNCH) work.launch.parameters = copied(work.function->kernel, work.launch.parameters);
+        if (work.kind == COPY && (kind_of(work.to, work.size) == GONE || kind_of(work.from, work.size) == GONE)) return INVALID;
+        add(&queue, work);
+    }
+    return broken;
+}
