@@ -17,6 +17,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,9 @@ class Studio(SphinxDirective):
         page = self.arguments[0]
         if page not in EXPORTED or "title" not in self.options:
             raise self.error(f"studio: expected one of {', '.join(EXPORTED)} and a :title:, got {page}")
+        for name, value in self.options.items():
+            if re.search(rf"(^|\s):({'|'.join(self.option_spec)}):", str(value)):
+                raise self.error(f"studio: each option has a line of its own, but :{name}: has another one in it: {value}")
         options = _options(self.options)
         name = file_name(page, options)
         exports(self.env).setdefault(self.env.docname, {})[name] = (page, options)
