@@ -115,7 +115,13 @@ def backward_kernel() -> list[Check]:
     kernels = module("kernels.activations").BACKWARD
 
     def right(grad: np.ndarray, output: np.ndarray, name: str, launch: Launch) -> np.ndarray:
+        if name == "relu":  # an infinite gradient, too, is 0 where the slope is 0
+            return np.where(output > 0, grad, 0.0)
         return grad * slope(output.astype(np.float64), name)
+
+    def multiplied(grad: np.ndarray, output: np.ndarray, name: str, launch: Launch) -> np.ndarray:
+        with np.errstate(invalid="ignore"):
+            return grad * slope(output, name)
 
     def call(grad: np.ndarray, output: np.ndarray, name: str, launch: Launch) -> np.ndarray:
         return how(name)(kernels[name], launch, grad, output, Out(grad.shape))
@@ -134,6 +140,7 @@ def backward_kernel() -> list[Check]:
                 ((as_float([10, 20, 30]), as_float([-0.02, 5, 3]), "leaky_relu", Launch(1, 4)), [0.1, 20, 30]),
                 ((as_float([1, 2, 4]), as_float([3, -0.5, -1]), "leaky_relu", Launch(1, 2)), [1, 0.02, 0.04]),
                 ((as_float([8, 4]), as_float([0.5, 0.25]), "sigmoid", Launch(1, 1)), [2, 0.75]),
+                ((as_float([np.inf, np.inf]), as_float([0, 3]), "relu", Launch(1, 2)), [0, np.inf]),
             ],
             arguments=lambda rng, size: (random(rng, size[0]), random(rng, size[0]), *size[1:]),
             typical=(37, "leaky_relu", Launch(3, 4)),
@@ -149,6 +156,11 @@ def backward_kernel() -> list[Check]:
             ),
             dtype="float32",
             mistakes=[
+                Mistake(
+                    "the gradient is multiplied by the slope, and infinity times 0 is NaN: give it to the function, "
+                    "which chooses: function(grad_output, output)",
+                    multiplied,
+                ),
                 *left_out(right),
                 Mistake(
                     "the gradient that comes back is forgotten: chain it with the slope",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -76,7 +77,10 @@ def numpy_step(
     """The same as floor_step, with one of the mistakes of OPTIMIZER_MISTAKES."""
     kernels = module("kernels.optimizers")
     decay = settings.get("weight_decay", 0.0)
-    g = g + {"decay sign": -decay, "decay after": 0.0, "no decay": 0.0}.get(mistake, decay) * p
+    taken = {"decay sign": -decay, "decay after": 0.0, "no decay": 0.0}.get(mistake, decay)
+    if taken or mistake == "decay always":
+        with np.errstate(invalid="ignore"):
+            g = g + taken * p
     rate, change, state_arrays = settings["learning_rate"], g, tuple(state_arrays)
     epsilon, inside = settings.get("epsilon", 0.0), mistake == "epsilon inside"
     if kind in (kernels.MOMENTUM, kernels.NESTEROV):
@@ -84,6 +88,7 @@ def numpy_step(
         change = velocity if kind == kernels.MOMENTUM else g + settings["momentum"] * velocity
         change = g if mistake == "no memory" else velocity if mistake == "no look ahead" else change
         change = g + settings["momentum"] * velocity if mistake == "look ahead" else change
+        change = state_arrays[0] if mistake == "old velocity" else change
         state_arrays = (velocity,)
     elif kind == kernels.RMSPROP:
         square = settings["alpha"] * state_arrays[0] + (1 - settings["alpha"]) * g * g
@@ -92,15 +97,26 @@ def numpy_step(
     elif kind == kernels.ADAM:
         mean = settings["beta1"] * state_arrays[0] + (1 - settings["beta1"]) * g
         square = settings["beta2"] * state_arrays[1] + (1 - settings["beta2"]) * g * g
-        corrected = square if mistake == "no correction" else square / (1 - settings["beta2"] ** (steps + 1))
-        change = mean / (np.sqrt(corrected + epsilon) if inside else np.sqrt(corrected) + epsilon)
+        correction = 1.0 if mistake == "no correction" else np.sqrt(1 - settings["beta2"] ** (steps + 1))
+        root = np.sqrt(square) / correction + epsilon
+        if inside:
+            root = np.sqrt(square / correction**2 + epsilon)
+        elif mistake == "epsilon inside, corrected later":
+            root = np.sqrt(square + epsilon) / correction
+        elif mistake == "epsilon before":
+            root = (np.sqrt(square) + epsilon) / correction
+        change = mean / root
         change /= 1 - settings["beta1"] ** (steps + 1)
         state_arrays = (mean, square)
     after = p + rate * change if mistake == "plus" else p - rate * change
     return [after - rate * decay * p if mistake == "decay after" else after, *state_arrays]
 
 
+EPSILON_INSIDE = "epsilon is inside the root: it is added to the root, so that nothing is divided by zero"
+
 OPTIMIZER_MISTAKES = {
+    "decay always": "decay * p is added although decay is 0, and where a parameter is infinite, 0 * p is NaN: add it "
+    "only if decay is not 0",
     "plus": "plus instead of minus: a step goes against the gradient, or the loss grows",
     "decay sign": "weight decay with the wrong sign: added to the gradient, it makes weights smaller",
     "decay after": "weight decay is taken from the parameter at the end: it has to be part of the gradient before the "
@@ -109,7 +125,10 @@ OPTIMIZER_MISTAKES = {
     "no memory": "the step is along the gradient alone: with momentum it is along the velocity",
     "look ahead": "the step looks ahead along the velocity: that is Nesterov's, not momentum's",
     "no look ahead": "Nesterov's step is along gradient + momentum * velocity, not along the velocity",
-    "epsilon inside": "epsilon is inside the root: it is added to the root, so that nothing is divided by zero",
+    "old velocity": "the step is along the velocity as it was before: compute the new one first",
+    "epsilon inside": EPSILON_INSIDE,
+    "epsilon inside, corrected later": EPSILON_INSIDE,
+    "epsilon before": "epsilon is added before the root is divided by numbers[ROOT_CORRECTION]: it is added afterwards",
     "no correction": "the root is not divided by numbers[ROOT_CORRECTION], which corrects for the start at zero",
 }
 
@@ -243,6 +262,13 @@ OPTIMIZERS_BY_HAND: list[tuple[int, Settings, list[list[float]], list[list[float
         {"learning_rate": 0.1, "momentum": 0.5, "weight_decay": 0.5},
         [[1.0, 2.0], [1.0, -2.0], [4.0, 0.0]],
         [[0.65, 2.1], [3.5, -1.0]],
+    ),
+    # An infinite parameter stays alone: without decay the velocities are 0.5 * 2 + 1 = 2 and 0.5 * 4 - 1 = 1.
+    (
+        1,
+        {"learning_rate": 0.1, "momentum": 0.5},
+        [[math.inf, 2.0], [1.0, -1.0], [2.0, 4.0]],
+        [[math.inf, 1.9], [2.0, 1.0]],
     ),
     # 1 + 0.5 * 3 = 2.5 and -2 - 0.5 * 2 = -3
     (

@@ -29,6 +29,13 @@ MUTANTS = [
     Mutant(
         "12.2", CALL, "function(type(output[i])(1), output[i])", "values", "the gradient that comes back is forgotten"
     ),
+    Mutant(
+        "12.2",
+        CALL,
+        "function(type(output[i])(1), output[i]) * grad_output[i]",
+        "values",
+        "infinity times 0 is NaN",
+    ),
     Mutant("12.2", "while i < output.size", "while True", "shape", "no guard"),
     Mutant("12.3", ERROR, "math.log1p(math.exp(z)) - z * target", "values", "exp overflows"),
     Mutant("12.3", "math.log1p(", "math.log(type(z)(1) + ", "values", "without that loss"),

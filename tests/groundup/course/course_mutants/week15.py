@@ -30,7 +30,24 @@ MUTANTS = [
         "values",
         "weight decay is left out",
     ),
+    Mutant(
+        "15.1",
+        BY_HAND,
+        "velocity[i] = numbers[KEEP_FIRST] * velocity[i] + gradients[i] + numbers[DECAY] * parameters[i]\n"
+        "        parameters[i] -= numbers[RATE] * velocity[i]",
+        "values",
+        "0 * p is NaN",
+    ),
+    Mutant(
+        "15.1",
+        BY_HAND,
+        "before = velocity[i]\n        update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)\n"
+        "        parameters[i] += numbers[RATE] * (velocity[i] - before)",
+        "values",
+        "along the velocity as it was before",
+    ),
     Mutant("15.1", "i += cuda.gridsize(1)", "i += parameters.size", "sizes", "beyond the grid"),
+    Mutant("15.2", "if decay != type(decay)(0):", "if True:", "values", "0 * p is NaN"),
     Mutant("15.2", "p - numbers[RATE]", "p + numbers[RATE]", "values", "plus instead of minus"),
     Mutant("15.2", "gradient += decay * p", "gradient -= decay * p", "values", "weight decay with the wrong sign"),
     Mutant(
@@ -55,6 +72,20 @@ MUTANTS = [
         "math.sqrt(square / (numbers[ROOT_CORRECTION] * numbers[ROOT_CORRECTION]) + numbers[EPSILON])",
         "values",
         "epsilon is inside the root",
+    ),
+    Mutant(
+        "15.2",
+        "(math.sqrt(square) / numbers[ROOT_CORRECTION] + numbers[EPSILON])",
+        "(math.sqrt(square + numbers[EPSILON]) / numbers[ROOT_CORRECTION])",
+        "values",
+        "epsilon is inside the root",
+    ),
+    Mutant(
+        "15.2",
+        "(math.sqrt(square) / numbers[ROOT_CORRECTION] + numbers[EPSILON])",
+        "((math.sqrt(square) + numbers[EPSILON]) / numbers[ROOT_CORRECTION])",
+        "values",
+        "epsilon is added before the root is divided",
     ),
     Mutant("15.2", " / numbers[ROOT_CORRECTION]", "", "values", "the root is not divided by numbers[ROOT_CORRECTION]"),
     Mutant("15.2", "        second[i] = square\n", "", "agreement", "the second_moment is not kept"),
