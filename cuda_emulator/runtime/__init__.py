@@ -9,6 +9,7 @@ devicearray, transfers            arrays on the device, and the functions that m
 streams, device, facts            streams and events; the properties of the device and of a kernel
 reduce, random, libdevice         cuda.reduce, cuda.random and cuda.libdevice
 check, check_messages             check mode: a launch in several orders of its threads; where results differ, and why
+chance                            which results the order of atomics may change
 looking, check_report             the launches that check mode shows to a detector; the account of all of them
 unwritten                         global memory that nobody has written, for check mode
 tracing, trace_run                a launch that records an event at every access; its blocks, one after another

@@ -28,12 +28,14 @@ from ..hooks import Detection
 from ..intrinsics import SHUFFLES
 from ..poison import POISONS
 from . import check_report
+from .chance import left_to_chance
 from .check_messages import (
+    Difference,
     depends_on_order,
+    differences,
     different,
     first_difference,
     noted,
-    order_matters,
     race_error,
     unwritten_error,
 )
@@ -156,7 +158,7 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
     if launch.ready.compiled.waits:  # a thread waits for an earlier one, and in other orders for ever
         check_report.remark(name, "has a loop that waits for other threads, and was run in one order only")
     forward: list[np.ndarray] = []
-    order_may_differ = False
+    by_chance: set[str] = set()
     for (order, thread_order, block_order), poison in zip(orders(threads, blocks, launch.seed), POISONS, strict=True):
         if launch.ready.compiled.waits and forward:
             order, thread_order, block_order = next(orders(threads, blocks, launch.seed))
@@ -175,9 +177,9 @@ def _check(launch: CheckedLaunch, look: Callable[[bool], Detection | None] | Non
                 warn(launch.ready.compiled.notes(status))
             if found is not None and found.races:
                 raise race_error(found, name)
-        elif not order_may_differ and first_difference(launch.arrays, forward) is not None:
-            found = _judged(launch, found, look, forward, (order, poison))
-            order_may_differ = True
+        elif {each.array for each in differences(launch.arrays, forward)} - by_chance:
+            found, more = _judged(launch, found, look, forward, (order, poison))
+            by_chance |= more
     for each in found.unwritten if found is not None else ():
         if each.space == "global" and found is not None and found.blocks < found.grid_blocks:
             continue  # a block that was not looked at may have written it
@@ -191,15 +193,14 @@ def _judged(
     look: Callable[[bool], Detection | None] | None,
     forward: list[np.ndarray],
     at: tuple[str, int],
-) -> Detection | None:
+) -> tuple[Detection | None, set[str]]:
     """Find out why the arrays differ from the results of the forward order. Raises KernelError unless atomics may.
 
     at: the name of the order that gave them, and the poison in that run
+    Returns what the detector has found by now, and the names of the arrays that differ.
     """
     order, poison = at
-    differing = [(name, array.copy(order="K")) for name, array in launch.arrays]
-    difference = first_difference(differing, forward)
-    assert difference is not None
+    differing = list(differences(launch.arrays, forward))
     _, threads, blocks = next(orders(int(np.prod(launch.block)), int(np.prod(launch.grid)), launch.seed))
     absent = _absent_lane(launch, poison, threads, blocks, forward)
     if absent is not None:
@@ -218,15 +219,23 @@ def _judged(
         if found is not None and found.races:
             raise race_error(found, launch.ready.name)
     whole = found is not None and found.complete
-    if not whole and (found is None or not order_matters(launch.ready.compiled.source, difference.dtype)):
-        raise noted(depends_on_order(difference, order, launch.function), found)
+    for difference in differing:
+        if found is None or not _is_left_to_chance(launch, difference):
+            raise noted(depends_on_order(difference, order, launch.function), found)
     why = (
         "but no two threads race: it is left to chance, as the places that an atomic counter gives"
         if whole
         else "which its atomics can explain: the blocks that were looked at have no race"
     )
-    check_report.remark(launch.ready.name, f"{difference.text(order)}, {why}")
-    return found
+    check_report.remark(launch.ready.name, f"{differing[0].text(order)}, {why}")
+    return found, {each.array for each in differing}
+
+
+def _is_left_to_chance(launch: CheckedLaunch, difference: Difference) -> bool:
+    """Whether atomics may change the array with this difference, by any of its names."""
+    arrays = dict(launch.arrays)
+    names = {name.partition("[")[0] for name in arrays if np.may_share_memory(arrays[name], arrays[difference.array])}
+    return not names.isdisjoint(left_to_chance(launch.ready.compiled.source, difference.dtype))
 
 
 def _absent_lane(

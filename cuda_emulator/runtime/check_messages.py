@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -53,22 +53,24 @@ class Difference:
 
 def first_difference(arrays: Sequence[tuple[str, np.ndarray]], forward: Sequence[np.ndarray]) -> Difference | None:
     """The first difference between the arrays and the results of the forward order."""
+    return next(differences(arrays, forward), None)
+
+
+def differences(arrays: Sequence[tuple[str, np.ndarray]], forward: Sequence[np.ndarray]) -> Iterator[Difference]:
+    """Of each array, and of each field of records, the first element that differs from the forward order's."""
     for (name, array), expected in zip(arrays, forward, strict=True):
         fields = array.dtype.names
         pairs = [(f"{name}.{each}", expected[each], array[each]) for each in fields] if fields else []
         for place, before, after in pairs or [(name, expected, array)]:
             if before.dtype.names:
-                inner = first_difference([(place, after)], [before])
-                if inner is not None:
-                    return inner
+                yield from differences([(place, after)], [before])
                 continue
             differs = different(before, after)
             if differs.any():
                 index = tuple(int(i) for i in np.argwhere(differs)[0])
                 shown = f"{place}[{', '.join(map(str, index))}]" if index else place
                 values = before[index].item(), after[index].item()
-                return Difference(name, shown, *values, int(differs.sum()), before.dtype)
-    return None
+                yield Difference(name, shown, *values, int(differs.sum()), before.dtype)
 
 
 def different(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -206,21 +208,3 @@ def _name(node: ast.AST) -> str:
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
-
-
-def order_matters(generated: str, dtype: np.dtype[Any]) -> bool:
-    """Whether the order of a kernel's atomics may change results of this type without a race.
-
-    It may if the value that an atomic returns is used, as for a place from a counter; if the last or the first thread
-    decides (exch, compare_and_swap); and if floats are added, which rounds differently.
-    generated: the source of the compiled kernel
-    """
-    tree = ast.parse(generated)
-    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id.startswith("_atomic_"):
-            name = node.func.id.removeprefix("_atomic_")
-            rounds = name in ("add", "sub") and dtype.kind in "fc"
-            if id(node) not in statements or name in ("exch", "cas") or rounds:
-                return True
-    return False

@@ -19,6 +19,7 @@ import numpy as np
 from cuda_emulator import KernelError
 from cuda_emulator.compiler.diagnoses import position
 from cuda_emulator.hooks import Detection, Found
+from cuda_emulator.runtime.devicearray import DeviceNDArray
 from cuda_emulator.runtime.tracing import trace_launch
 from cuda_emulator.trace import Site, Trace
 from groundup.lens.analysis import analyse
@@ -78,7 +79,7 @@ def _float64(
     if "float32" not in kinds or not may_widen(kernel.source.tree, arguments):
         return ()
     try:
-        trace = trace_launch(kernel, grid, block, arguments, sharedmem, [0], MOST_EVENTS, cut=True)
+        trace = trace_launch(kernel, grid, block, _in_place(arguments), sharedmem, [0], MOST_EVENTS, cut=True)
     except KernelError:  # the launch itself may succeed: only its trace did not
         return ()
     profile = analyse(trace)
@@ -93,6 +94,7 @@ def _float64(
 
 def _traced(kernel: Any, grid: Extent, block: Extent, arguments: Sequence[Any], sharedmem: int) -> Trace:
     """The trace of all blocks, or of a sample."""
+    arguments = _in_place(arguments)
     count = grid[0] * grid[1] * grid[2]
     chosen = neighbours(grid)
     trace = trace_launch(kernel, grid, block, arguments, sharedmem, chosen, MOST_EVENTS, cut=True, accesses_only=True)
@@ -105,6 +107,24 @@ def _traced(kernel: Any, grid: Extent, block: Extent, arguments: Sequence[Any], 
     others = [number for number in range(min(count, fitting)) if number not in chosen]
     more = sorted([*chosen, *others[: fitting - len(chosen)]])
     return trace_launch(kernel, grid, block, arguments, sharedmem, more, MOST_EVENTS, cut=True, accesses_only=True)
+
+
+def _in_place(arguments: Sequence[Any]) -> list[Any]:
+    """The arguments of check mode for a further launch, with the arrays as memory of the device.
+
+    NumPy arrays that overlap would be copied apart, as those of a host are. Here they overlap only where device arrays
+    do, and a race between two of them is to be found.
+    """
+
+    def placed(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return DeviceNDArray(value)
+        if isinstance(value, tuple):
+            parts = [placed(part) for part in value]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        return value
+
+    return [placed(value) for value in arguments]
 
 
 def neighbours(grid: Extent) -> list[int]:

@@ -117,7 +117,8 @@ def test_a_race_that_a_detector_found_is_told_though_the_results_are_equal() -> 
 
 def test_results_may_depend_on_the_order_if_every_access_was_looked_at_and_none_races() -> None:
     check_report.reset()
-    check(np.zeros(64, np.int32), LAST_WRITER, found=Detection(blocks=3, grid_blocks=3))
+    found = Detection(blocks=3, grid_blocks=3)
+    check(np.zeros(64, np.int32), LAST_WRITER, found=found, source="out[_atomic_add(a, 0, 1)] = i")
     assert "out[2] is 63 with threads and blocks in order, and 0 with them in reverse" in check_report.report()
     assert "no two threads race" in check_report.report()
 
@@ -126,7 +127,33 @@ def test_of_a_sample_they_may_if_the_kernel_takes_places_from_an_atomic() -> Non
     sample = Detection(blocks=1, grid_blocks=3)
     with pytest.raises(KernelError, match="so this is a race"):
         check(np.zeros(64, np.int32), LAST_WRITER, found=sample, source="_atomic_add(a, 0, 1)")
-    check(np.zeros(64, np.int32), LAST_WRITER, found=sample, source="place = _atomic_add(a, 0, 1)")
+    check(np.zeros(64, np.int32), LAST_WRITER, found=sample, source="place = _atomic_add(a, 0, 1)\nout[place] = 1")
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_atomics_excuse_no_array_that_they_have_nothing_to_do_with(blocks: int) -> None:
+    found = Detection(blocks=blocks, grid_blocks=3)
+    with pytest.raises(KernelError, match=r"out\[2\] is 63 with .* so this is a race"):
+        check(np.zeros(64, np.int32), LAST_WRITER, found=found, source="b[i] = _atomic_add(a, 0, 1)\nout[2] = i")
+
+
+def test_of_several_arrays_that_differ_each_is_judged() -> None:
+    def writes(a, b, grid, block, first, end, dynamic, status, threads, blocks):  # type: ignore[no-untyped-def]
+        a[0], b[0] = threads[0], threads[-1]
+
+    source = "a[_atomic_add(c, 0, 1)] = i\nb[0] = i"
+    given = [np.zeros(2, np.int64), np.zeros(3, np.int64)]
+    launch = CheckedLaunch(
+        kernel, Ready(FakeKernel(writes, source=source), "kernel"), given, ("a", "b"), (1, 1, 1), (8, 1, 1)
+    )
+    with pytest.raises(KernelError, match=r"b\[0\] is 7 with .* and 0 with"):
+        check_launch(launch, lambda now: Detection(blocks=1, grid_blocks=1))
+    launch.restore(launch.before)
+    view = given[0][:1]  # the same memory by another name
+    launch = CheckedLaunch(
+        kernel, Ready(FakeKernel(writes, source=source), "kernel"), [given[0], view], ("a", "b"), (1, 1, 1), (8, 1, 1)
+    )
+    check_launch(launch, lambda now: Detection(blocks=1, grid_blocks=1))
 
 
 def test_a_result_that_depends_on_fresh_memory_names_the_read() -> None:
@@ -165,6 +192,25 @@ def test_a_kernel_of_the_compiler_is_checked(tmp_path: Path, monkeypatch: pytest
         device = cuda.to_device(np.zeros(1, np.int32))
         with pytest.raises(KernelError, match=r"race on out\[0\] \(global memory, write after write\)"):
             last[2, 64](device)
+
+
+def test_a_race_between_two_names_of_one_array_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path))
+
+    @cuda.jit
+    def shifted(a, b):  # type: ignore[no-untyped-def]
+        i = cuda.grid(1)
+        if i + 1 < b.size:
+            b[i + 1] = a[i]
+
+    memory = cuda.to_device(np.arange(64, dtype=np.float32))
+    with options(check=True):
+        for a, b in [(memory, memory), (memory[:-1], memory[1:])]:
+            with pytest.raises(KernelError, match=r"race on a\[\d+\] \(global memory, read after write\)"):
+                shifted[2, 32](a, b)
+        host = np.arange(64, dtype=np.float32)
+        shifted[2, 32](host, host)  # two copies on a device
+        assert host[:3].tolist() == [0, 0, 1]
 
 
 def test_a_uniform_statement_between_writing_and_reading_is_no_barrier(
