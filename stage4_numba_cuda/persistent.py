@@ -37,6 +37,12 @@ MOST_ROWS = 1024
 CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
 """Rows of the batch that a block computes at a time, best first: what shared memory holds."""
 
+BARRIERS = 2
+"""Of a step."""
+
+MOST_ARRIVALS = 2**31 - 1
+"""That the count of arrivals, an int32, can hold."""
+
 MASK64 = (1 << 64) - 1
 
 
@@ -119,7 +125,7 @@ def signature(values: str, dtype: str) -> tuple[Any, ...]:
     data = (array(getattr(types, values), 2), array(types.int32, 1), matrix, count, array(types.int32, 1))
     counts = (count,) * 6
     dropout = (matrix, count, types.uint64, count, types.uint64, number)
-    handed_on = (vector,) * 4 + (matrix, array(types.int32, 1))
+    handed_on = (vector,) * 4 + (matrix, array(types.int32, 1), count)
     return (*data, *counts, matrix, *dropout, *layer, *layer, *handed_on)
 
 
@@ -149,7 +155,8 @@ class Plan:
         most = launch.divided(min(buffers.capacity, MOST_ROWS), chunk) * chunk
         self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
         self.meetings = zeros((2,), np.int32)
-        self._arrivals = self.meetings[:1]  # the other number stays until `check` has seen it
+        # What meetings[0] is when the launches so far have ended; None after an interruption, when nobody knows.
+        self.arrived: int | None = 0
         self.no_mask = zeros((1, 1), network.dtype)
         self.schedule = zeros((1, 8), network.dtype)
         self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
@@ -184,7 +191,11 @@ class Plan:
         masked = kernels.GIVEN if mask is not None else kernels.DRAWN if dropout is not None else kernels.NO_MASK
         drawn = dropout or Dropout(0, 0, np.uint64(0), np.dtype(network.dtype).type(1))
         flat = self.buffers.flat
-        self._arrivals.copy_to_device(np.zeros(1, np.int32))
+        arrivals = BARRIERS * steps * self.blocks
+        if self.arrived is None or self.arrived + arrivals > MOST_ARRIVALS:  # a copy, which waits for the device
+            self.check()
+            self._begin_again()
+        arrived, self.arrived = self.arrived or 0, None
         self.kernel[self.blocks, kernels.THREADS](
             values, labels, targets, int(own_targets), order, first, steps, count,
             ACTIVATIONS.index(network.activation), LOSSES.index(network.loss_name), move.kind, schedule,
@@ -195,16 +206,22 @@ class Plan:
             flat(top.weights), move.first[2], move.second[2], top.bias, move.first[3], move.second[3],
             top.grad_weights, top.grad_bias,
             self.parts, flat(rows.dropped[0]), flat(rows.grad[0]), flat(rows.grad[1]),
-            self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
+            self.buffers.row_losses if row_losses is None else row_losses, self.meetings, arrived,
         )  # fmt: skip
+        self.arrived = arrived + arrivals
 
     def check(self) -> None:
         """After launches and a wait for the device. Raises RuntimeError if blocks waited for others in vain."""
         if self.meetings.copy_to_host()[1]:
-            self.meetings.copy_to_device(np.zeros(2, np.int32))
+            self._begin_again()
             raise RuntimeError(
                 "the persistent kernel gave up: a block waited for more than two seconds at a barrier across the grid, "
                 "because not all blocks were on the device at the same time (another program may hold a part of it); "
                 "the network's parameters are between two steps now: go on from the last checkpoint, or train with "
                 "GROUNDUP_PERSISTENT=0, which takes the steps from a CUDA graph"
             )
+
+    def _begin_again(self) -> None:
+        """Set the count of arrivals to 0. Waits for the device."""
+        self.meetings.copy_to_device(np.zeros(2, np.int32))
+        self.arrived = 0

@@ -31,6 +31,9 @@ from .steps import LABEL_LOSSES, OPTIMIZERS, InRun, Move, has_few_kernels, launc
 MASK64 = (1 << 64) - 1
 FLOATS = (np.dtype("float32"), np.dtype("float64"))
 
+AT_ONCE = 256
+"""Images that `bytes_of` looks at together."""
+
 _serials = count_up()
 """A run's number tells its captured graphs from those of every other, of which the memory may be gone."""
 
@@ -128,7 +131,8 @@ class Resident:
             return []
         sizes = batches(self.count, self.batch_size, first, len(rates))
         buffers = self.network.buffers(self.batch_size)
-        self.counters.copy_to_device(np.array([first * self.batch_size, steps_before, 0], np.int64))
+        if self.rung != "persistent":  # which gets them as arguments
+            self.counters.copy_to_device(np.array([first * self.batch_size, steps_before, 0], np.int64))
         plan = None
         if self.rung == "persistent":
             self._send_schedule(rates)
@@ -266,8 +270,13 @@ def bytes_of(x: np.ndarray) -> np.ndarray | None:
     """The images as uint8 where all are bytes over 255 in float32, as shared.data.datasets makes them; else None."""
     if x.dtype != np.float32:
         return None
-    scaled = np.rint(x * np.float32(255))
-    if not np.all((scaled >= 0) & (scaled <= 255)):
-        return None
-    found = scaled.astype(np.uint8)
-    return found if np.array_equal(found.astype(np.float32) / np.float32(255), x) else None
+    found = np.empty(x.shape, np.uint8)
+    for first in range(0, len(x), AT_ONCE):  # what is computed for these rows stays in the processor's cache
+        rows = x[first : first + AT_ONCE]
+        scaled = np.rint(rows * np.float32(255))
+        if not np.all((scaled >= 0) & (scaled <= 255)):
+            return None
+        found[first : first + AT_ONCE] = scaled
+        if not np.array_equal(found[first : first + AT_ONCE].astype(np.float32) / np.float32(255), rows):
+            return None
+    return found

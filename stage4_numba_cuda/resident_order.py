@@ -46,8 +46,8 @@ class Orders:
     """
 
     def __init__(self, count: int) -> None:
-        # Two, and on a GPU a stream of their own and memory that the system may not move: so the next epoch's order
-        # travels while this one's last steps still compute.
+        # Two, and on a GPU a stream of their own and memory that the system may not move: so the host sends the next
+        # epoch's order while this epoch's last steps are computed, and does not wait for its copy.
         self.count, self.current = count, 0
         self._arrays = [empty((count,), np.int32) for _ in range(2)]
         self._begun = False

@@ -18,7 +18,7 @@ from shared.data.batches import BatchFeeder, batch_order
 from shared.data.datasets import Split
 from shared.dropout import step_masks
 from shared.training.runs import Position
-from shared.training.schedules import learning_rate_at
+from shared.training.schedules import learning_rate_at, learning_rates
 from shared.training.settings import TrainingSettings
 
 
@@ -113,7 +113,8 @@ class EpochRunner:
         if self.checkpoint_every:
             last = min(last, position.step - position.step % self.checkpoint_every + self.checkpoint_every)
         done = self.steps_done(position)
-        rates = [self.learning_rate(done + i) for i in range(last - position.step)]
+        settings, count = self.settings, last - position.step
+        rates = learning_rates(self.base_rate, settings.schedule, done, count, self.steps_per_epoch, settings.epochs)
 
         def meanwhile() -> None:
             """Send the order of the next epoch while the device works on the last steps of this one."""

@@ -59,7 +59,7 @@ def learning_rate_at(base: float, schedule: Schedule, step: int, steps_per_epoch
     step: number of optimizer steps taken before this one
     epochs: length of the whole training, which the cosine schedule depends on
     """
-    warmup_steps = round(schedule.warmup_epochs * steps_per_epoch)
+    warmup_steps = _warmup_steps(schedule, steps_per_epoch)
     if step < warmup_steps:
         return base * (step + 1) / warmup_steps
     t = step - warmup_steps
@@ -72,3 +72,16 @@ def learning_rate_at(base: float, schedule: Schedule, step: int, steps_per_epoch
         total = max(1, epochs * steps_per_epoch - warmup_steps)
         return base * (1.0 + math.cos(math.pi * min(t, total) / total)) / 2.0
     return base
+
+
+def learning_rates(
+    base: float, schedule: Schedule, first: int, count: int, steps_per_epoch: int, epochs: int
+) -> list[float]:
+    """The learning rates of `count` steps from step `first` on. The other arguments are those of learning_rate_at."""
+    if schedule.name == "constant" and first >= _warmup_steps(schedule, steps_per_epoch):
+        return [base] * count  # a GPU computes a step in microseconds, and would wait for a function of each
+    return [learning_rate_at(base, schedule, first + i, steps_per_epoch, epochs) for i in range(count)]
+
+
+def _warmup_steps(schedule: Schedule, steps_per_epoch: int) -> int:
+    return round(schedule.warmup_epochs * steps_per_epoch)

@@ -25,7 +25,7 @@ ptx.PATIENCE and tells the host. On the emulator it is cuda.cg.this_grid().sync(
 A batch goes through in pieces of `chunk` rows. Where it is a single piece, part 3 finds x as part 1 left it.
 """
 
-from numba import float32, int32, uint32, uint64
+from numba import int32, uint32, uint64
 
 from ..backend import cuda
 from .activations import activate, back
@@ -34,7 +34,22 @@ from .head import HEAD_LANES, HINGE, SOFTMAX_CE, elementwise_loss, hinge, softma
 from .optimizers import COUNT
 from .optimizers import update as optimizer_update
 from .persistent_sums import AT_ONCE, put_back, sums_over_batch, take_out
-from .persistent_tile import FULL, H_TILE, K_TILE, PAD, PITCH, THREADS, WIDE, after, first_of_row, gradient, make_tile
+from .persistent_tile import (
+    FULL,
+    H_TILE,
+    K_TILE,
+    PAD,
+    PITCH,
+    THREADS,
+    W_PITCH,
+    WIDE,
+    after,
+    first_of_row,
+    gradient,
+    join_gradient,
+    make_tile,
+    put_row,
+)
 from .ptx import meet
 from .update import ONLY_GRADIENTS
 
@@ -48,9 +63,6 @@ SPLITS = 16
 
 HIDDEN_MOST = 512
 """Hidden neurons: their outputs for a row of the batch lie in shared memory."""
-
-SHADES = 256
-"""Values of a byte."""
 
 STAGED = {64: 2048, 32: 256, 16: 256}
 """By chunk: so many weights of the last layer are kept in shared memory in part 2. Where there are more of them, they
@@ -114,6 +126,7 @@ def make_persistent(chunk, as_bytes):
     asked_each = K_TILE * chunk // THREADS
     slopes_each = H_TILE * chunk // THREADS
     pitch = chunk + PAD
+    w_pitch = W_PITCH[chunk]
     room = STAGED[chunk]
     staged_each = room // THREADS
     most_lines = LINES[chunk]
@@ -138,30 +151,28 @@ def make_persistent(chunk, as_bytes):
         mask, masked, seed, steps_before, threshold, scale,
         weights_a, w_first_a, w_second_a, bias_a, b_first_a, b_second_a, grad_weights_a, grad_bias_a,
         weights_b, w_first_b, w_second_b, bias_b, b_first_b, b_second_b, grad_weights_b, grad_bias_b,
-        parts, inputs_b, grad_hidden, grad_logits, row_losses, meetings,
+        parts, inputs_b, grad_hidden, grad_logits, row_losses, meetings, arrived,
     ):  # fmt: skip
         # values (n, K) uint8 or float, labels (n,), order (n,): row r of step s is order[first + s * batch + r]
         # targets (batch, classes): made here from the labels where own_targets is 1; schedule (steps, COUNT)
         # weights_a (K * H,), weights_b (H * classes,), and what the optimizer keeps for each, flat
         # parts (slices * pieces * chunk * H as whole tiles,), inputs_b, grad_hidden (batch * H,), grad_logits (batch *
         # classes,): between the parts of a step; row_losses (steps, batch); meetings (2,) int32: arrivals at barriers,
-        # and whether one took too long
+        # and whether one took too long; arrived: how many arrivals meetings[0] has from the launches before
         x_tile = cuda.shared.array((K_TILE, pitch), parts.dtype, alignment=16)
-        w_tile = cuda.shared.array((K_TILE, PITCH), parts.dtype, alignment=16)
+        w_tile = cuda.shared.array((K_TILE, w_pitch), parts.dtype, alignment=16)
         d_tile = cuda.shared.array((chunk, PITCH), parts.dtype, alignment=16)
         dropped = cuda.shared.array((most_lines, HIDDEN_MOST), parts.dtype)
         table = cuda.shared.array(room, parts.dtype)
         table_bias = cuda.shared.array(HEAD_LANES, parts.dtype)
         logits = cuda.shared.array((most_lines, HEAD_LANES), parts.dtype)
         slopes = cuda.shared.array((most_lines, HEAD_LANES), parts.dtype)
-        shades = cuda.shared.array(SHADES, parts.dtype)
         numbers = cuda.shared.array(COUNT, parts.dtype)
         asked = cuda.local.array(asked_each, values.dtype)
         sums = cuda.local.array((WIDE, WIDE), parts.dtype)
         found = cuda.local.array(SPLITS, parts.dtype)
         staged = cuda.local.array(staged_each, parts.dtype)
         down = cuda.local.array(slopes_each, parts.dtype)
-        changes = cuda.local.array((1, WIDE), parts.dtype)
         own = cuda.local.array(WIDE, parts.dtype)
         own_first = cuda.local.array(WIDE, parts.dtype)
         own_second = cuda.local.array(WIDE, parts.dtype)
@@ -191,15 +202,14 @@ def make_persistent(chunk, as_bytes):
         k, column = first_of_row()
         patch_row, patch_column = first_of_patch()
         is_staged = columns * classes <= room
-        target = int32(0)
+        target = int32(arrived)
 
-        shades[t] = parts.dtype.type(float32(t) / float32(255))  # as the data set is made on the host
         for i in range(WIDE):
             own[i] = zero
             if k0 + k < features and h0 + column + i < columns:
                 at = int32((k0 + k) * columns + h0 + column + i)
                 take_out(kind, weights_a, w_first_a, w_second_a, at, own, own_first, own_second, i)
-            w_tile[k, column + i] = own[i]
+        put_row(w_tile, k, column, own)
         ask(values, sample_of(order, first, rows, steps, 0, 0), k0, asked)
         next_step, next_fetch = after(int32(0), int32(0), pieces)
         sample = sample_of(order, first, rows, steps, next_step, next_fetch)
@@ -214,7 +224,7 @@ def make_persistent(chunk, as_bytes):
             # 1: this block's part of xW
             piece = int32(0)
             while piece < pieces:
-                put(asked, shades, x_tile)
+                put(asked, x_tile)
                 cuda.syncthreads()
                 ask(values, sample, k0, asked)
                 next_step, next_fetch = after(next_step, next_fetch, pieces)
@@ -322,11 +332,12 @@ def make_persistent(chunk, as_bytes):
                 bias_a, b_first_a, b_second_a, grad_bias_a, one, one_first, one_second, left, right,
             )  # fmt: skip
             for i in range(WIDE):
-                changes[0, i] = zero
+                for j in range(WIDE):
+                    sums[i, j] = zero
             piece = int32(0)
             while piece < pieces:
                 if pieces > 1:
-                    put(asked, shades, x_tile)
+                    put(asked, x_tile)
                     ask(values, sample, k0, asked)
                     next_step, next_fetch = after(next_step, next_fetch, pieces)
                     sample = sample_of(order, first, rows, steps, next_step, next_fetch)
@@ -336,15 +347,16 @@ def make_persistent(chunk, as_bytes):
                 piece = int32(piece + 1)
                 if piece < pieces:
                     bring(grad_hidden, columns, piece * chunk, rows, h0, down)
-                gradient(x_tile, d_tile, chunk, changes)
+                gradient(x_tile, d_tile, chunk, sums)
                 cuda.syncthreads()
+            join_gradient(sums)
             for i in range(WIDE):
                 if k0 + k < features and h0 + column + i < columns:
                     if kind == ONLY_GRADIENTS:
-                        grad_weights_a[k0 + k, h0 + column + i] = changes[0, i]
+                        grad_weights_a[k0 + k, h0 + column + i] = sums[0, i]
                     else:
-                        optimizer_update(kind, own, own_first, own_second, i, changes[0, i], numbers)
-                        w_tile[k, column + i] = own[i]
+                        optimizer_update(kind, own, own_first, own_second, i, sums[0, i], numbers)
+            put_row(w_tile, k, column, own)
             step = int32(step + 1)
 
         for i in range(WIDE):

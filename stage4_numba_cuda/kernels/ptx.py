@@ -362,9 +362,10 @@ else:
 
     @cuda.jit(device=True)
     def meet(meetings, target):
-        """Wait for all blocks, whose number times the barriers so far is `target`. False if that took too long.
+        """Wait for all blocks, until `target` of them have arrived at barriers so far. False if that took too long.
 
-        meetings (2,) int32, zeros before the launch: arrivals, and whether a block gave up. Blocks are one-dimensional.
+        meetings (2,) int32, zeros at first: arrivals, also those of earlier launches, and whether a block gave up.
+        Blocks are one-dimensional.
         """
         cuda.cg.this_grid().sync()
         return True

@@ -224,15 +224,15 @@ def test_a_slice_of_bytes_becomes_the_numbers_that_stand_for_them() -> None:
     each = persistent_tile.K_TILE // lanes
 
     @cuda.jit
-    def fetch(values, table, x_tile):  # type: ignore[no-untyped-def]
+    def fetch(values, x_tile):  # type: ignore[no-untyped-def]
         asked = cuda.local.array(each, values.dtype)
         ask(values, cuda.threadIdx.x // lanes, 0, asked)
-        put(asked, table, x_tile)
+        put(asked, x_tile)
 
     values = np.random.default_rng(0).permutation(32 * 61).astype(np.uint8).reshape(32, 61)  # 61 of 64 inputs
-    table = np.random.default_rng(1).random(256)
+    table = np.arange(256, dtype=np.float32) / np.float32(255)
     x_tile = cuda.to_device(np.full((64, 36), np.nan))
-    fetch[1, persistent_tile.THREADS](cuda.to_device(values), cuda.to_device(table), x_tile)
+    fetch[1, persistent_tile.THREADS](cuda.to_device(values), x_tile)
     got = x_tile.copy_to_host()
     np.testing.assert_array_equal(got[:61, :32], table[values].T)
     np.testing.assert_array_equal(got[61:, :32], table[0])
@@ -343,6 +343,23 @@ def test_on_the_cpu_it_is_taken_only_if_asked_for(monkeypatch: pytest.MonkeyPatc
         assert run.rung == "few_kernels"
         assert run.network.told == ""
         assert run.reason == "it is for GPUs (GROUNDUP_PERSISTENT=1 takes it on the CPU, too)"
+
+
+@pytest.mark.parametrize("before", [0, persistent.MOST_ARRIVALS - 1, None], ids=["first", "full", "interrupted"])
+def test_arrivals_at_barriers_are_counted_from_launch_to_launch(before: int | None) -> None:
+    """The count begins again where it is full, and after an interruption, when nobody knows it."""
+    run = run_of([6, 5, 3])
+    run.begin_epoch(np.arange(run.count))
+    run.take(0, [0.1], 0)
+    (plan,) = run.network.buffers(run.batch_size).plans.values()
+    of_a_step = persistent.BARRIERS * plan.blocks
+    assert plan.arrived == of_a_step
+    if before != 0:
+        plan.arrived = before
+    run.take(0, [0.1], 1)
+    assert plan.arrived == (2 * of_a_step if before == 0 else of_a_step)
+    if BACKEND.name == "gpu":  # the emulator's barrier does not count
+        assert plan.meetings.copy_to_host().tolist() == [plan.arrived, 0]
 
 
 def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,10 @@ def test_bytes_are_recognised_exactly() -> None:
     nearly[0, 7] = np.nextafter(nearly[0, 7], np.float32(1))
     for other in (nearly, every + 1, -every, every.astype(np.float64), np.full((1, 1), np.nan, np.float32)):
         assert resident.bytes_of(other) is None
+    many = np.repeat(every, resident.AT_ONCE + 2, axis=0)
+    np.testing.assert_array_equal(resident.bytes_of(many), np.repeat(resident.bytes_of(every), len(many), axis=0))
+    many[-1, 7] = nearly[0, 7]
+    assert resident.bytes_of(many) is None
 
 
 def test_more_steps_than_their_losses_can_be_kept_for_are_refused() -> None:

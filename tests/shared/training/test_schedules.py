@@ -2,7 +2,7 @@
 
 import pytest
 
-from shared.training.schedules import SCHEDULES, Schedule, learning_rate_at
+from shared.training.schedules import SCHEDULES, Schedule, learning_rate_at, learning_rates
 
 
 def rates(schedule: str, epochs: int = 4, steps_per_epoch: int = 5, **options: float) -> list[float]:
@@ -80,3 +80,11 @@ def test_a_warm_up_fits_into_the_training(warmup: float) -> None:
     Schedule(warmup_epochs=4.0).check_warmup(4)
     with pytest.raises(ValueError, match=r"warmup_epochs: expected 0 to 4 \(the epochs\), got"):
         Schedule(warmup_epochs=warmup).check_warmup(4)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+@pytest.mark.parametrize("first", [0, 2, 5, 6])
+def test_the_rates_of_several_steps_are_those_of_each(schedule: str, first: int) -> None:
+    chosen = Schedule(schedule, warmup_epochs=1, step_epochs=1)
+    expected = [learning_rate_at(0.8, chosen, step, 5, 4) for step in range(first, first + 9)]
+    assert learning_rates(0.8, chosen, first, 9, 5, 4) == expected
