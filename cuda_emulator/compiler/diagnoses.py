@@ -44,6 +44,7 @@ def failure(
         codes.DIVERGENT_BARRIER: lambda: divergent_barrier(what, detail, where),
         codes.WARP_MEMBERS: lambda: warp_members(what, detail, where),
         codes.NOT_A_MEMBER: lambda: not_a_member(what, detail, where),
+        codes.OTHER_MASK: lambda: other_mask(what, detail, where),
         codes.RAISED: lambda: f"{what}: in {where}",
     }[code]()
     return KernelError(sentence, filename=filename, line=line, kernel=kernel)
@@ -100,6 +101,16 @@ def not_a_member(name: str, detail: Sequence[int], where: str) -> str:
     return (
         f"{name}() is called with the mask {detail[0] & 0xFFFFFFFF:#010x}, which does not name the calling lane; in "
         f"{where}. A mask names every lane that takes part: 0xffffffff for the whole warp"
+    )
+
+
+def other_mask(name: str, detail: Sequence[int], where: str) -> str:
+    """The message for a warp collective whose lanes have different masks."""
+    own, lane, theirs = detail[:3]
+    return (
+        f"{name}() is called with the mask {own & 0xFFFFFFFF:#010x}, which names lane {lane}, and that lane calls it "
+        f"with {theirs & 0xFFFFFFFF:#010x}; in {where}. All lanes that take part must have the same mask: on a device "
+        "this hangs or gives garbage"
     )
 
 

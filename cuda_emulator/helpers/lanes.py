@@ -16,7 +16,7 @@ from numba.extending import intrinsic, overload
 
 from .bits import popc
 from .linking import helper
-from .status import NOT_A_MEMBER, WARP_MEMBERS, fail
+from .status import NOT_A_MEMBER, OTHER_MASK, WARP_MEMBERS, fail
 from .whole_warps import nonzero_lanes
 
 WARP = 32
@@ -142,9 +142,30 @@ def _report_misuse(named, lane, present, living, status, site, block, start):  #
     fail(status, NOT_A_MEMBER, site, block, start + lane, named, 0, 0)
 
 
+@block_level
+def _check_masks(members, present, status, site, block, start, count):  # type: ignore[no-untyped-def]
+    """Check that the active lanes that a mask names have the same mask, and end the run where one has not."""
+    first, different = -1, np.int64(0)
+    for lane in range(count):
+        if (present >> lane) & 1:
+            if first < 0:
+                first = lane
+            different |= named_by(members, start + lane) ^ named_by(members, start + first)
+    if different == 0:
+        return
+    for lane in range(count):
+        if (present >> lane) & 1:
+            named = named_by(members, start + lane)
+            for other in range(count):
+                if (named & present) >> other & 1 and named_by(members, start + other) != named:
+                    theirs = named_by(members, start + other)
+                    fail(status, OTHER_MASK, site, block, start + lane, named, other, theirs)
+
+
 @inlined
 def check_warp(members, present, alive, status, site, block, start, count):  # type: ignore[no-untyped-def]
-    """Check the rule of *_sync functions: an active lane's mask names this lane, and only active ones of the living."""
+    """Check the rule of *_sync functions: an active lane's mask names this lane, and of the living lanes only active
+    ones, which have the same mask."""
     if status is not None:
         living = lanes_in(alive, start, count)
         misused = False
@@ -159,6 +180,8 @@ def check_warp(members, present, alive, status, site, block, start, count):  # t
                 named = named_by(members, start + lane)
                 if _is_misused(named, lane, present, living):
                     _report_misuse(named, lane, present, living, status, site, block, start)
+        if not is_scalar(members):
+            _check_masks(members, present, status, site, block, start, count)
 
 
 # ---- types that a device does not support, refused at compile time

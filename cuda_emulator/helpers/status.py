@@ -37,6 +37,7 @@ DIVERGENT_BARRIER = 3  # details: threads here, threads alive
 WARP_MEMBERS = 4  # details: lanes named and alive, of which here
 NOT_A_MEMBER = 5  # details: the mask
 RAISED = 6
+OTHER_MASK = 7  # details: the mask, a lane that it names, the mask of that lane
 
 
 class Stopped(Exception):

@@ -127,6 +127,13 @@ def _meet(
             raise error_at(diagnoses.not_a_member(f"cuda.{collective(thread)}", [mask], str(thread)), thread, source)
         awaited = [lane for lane in warp if mask >> lane.linear % WARP & 1 and _counts(lane, thread, source)]
         if all(lane.linear in here for lane in awaited):
+            for lane in awaited:
+                theirs = members(_arguments(lane))
+                if theirs != mask:
+                    detail = [mask, lane.linear % WARP, theirs]
+                    raise error_at(
+                        diagnoses.other_mask(f"cuda.{collective(thread)}", detail, str(thread)), thread, source
+                    )
             complete.append(thread)
         else:
             stuck.append((thread, awaited, group))

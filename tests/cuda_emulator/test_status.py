@@ -58,7 +58,7 @@ def test_a_fresh_status_says_that_nothing_went_wrong():
 
 def test_every_code_and_every_place_is_a_number_of_its_own():
     faults = [codes.OUT_OF_BOUNDS, codes.NEGATIVE_INDEX, codes.DIVERGENT_BARRIER]
-    faults += [codes.WARP_MEMBERS, codes.NOT_A_MEMBER, codes.RAISED]
+    faults += [codes.WARP_MEMBERS, codes.NOT_A_MEMBER, codes.RAISED, codes.OTHER_MASK]
     assert len({0, *faults}) == len(faults) + 1  # 0 says that nothing went wrong
     places = [codes.STOP, codes.CODE, codes.SITE, codes.BLOCK, codes.THREAD]
     places += [codes.DETAIL, codes.DETAIL + 1, codes.DETAIL + 2]
@@ -129,8 +129,8 @@ def run(array, values, result, status):
     return block_count(values, None, values.size) + popc(values.size) + fma(2, 3, 4)
 
 
-array, values, status = np.zeros(2), np.arange(40), new_status()
-answer = run(array, values, np.zeros(40, np.int64), status)
+array, values, status = np.zeros(2), np.arange(64), new_status()
+answer = run(array, values, np.zeros(64, np.int64), status)
 hits = sum(run.stats.cache_hits.values())
 print(answer, array[0], array[1] ** 3, hits)
 '''
@@ -148,8 +148,8 @@ def test_a_kernel_that_uses_the_helpers_works_from_the_disk_cache_of_another_pro
         )
         return [float(word) for word in done.stdout.split()]
 
-    # Lane 31 of the first warp and the block's last thread keep their own values: 31 and 39, instead of 32 and none.
-    total = sum(range(1, 32)) + 31 + sum(range(33, 40)) + 39
+    # The last lane of each warp keeps its own value: 31, instead of 32, and 63.
+    total = sum(range(1, 32)) + 31 + sum(range(33, 64)) + 63
     first, second = answer(), answer()
-    assert first == pytest.approx([39 + 2 + 10, total, 39, 0])
-    assert second == pytest.approx([39 + 2 + 10, total, 39, 1])
+    assert first == pytest.approx([63 + 1 + 10, total, 63, 0])
+    assert second == pytest.approx([63 + 1 + 10, total, 63, 1])

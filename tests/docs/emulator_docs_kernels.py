@@ -100,6 +100,13 @@ def caller_not_in_the_mask(x, out):
 
 
 @cuda.jit
+def two_masks(x, out):
+    i = cuda.grid(1)
+    mask = 0x0000FFFF if i < 16 else 0xFFFFFFFF
+    out[i] = cuda.shfl_sync(mask, x[i], 1)
+
+
+@cuda.jit
 def asks_an_absent_lane(x, out):
     i = cuda.grid(1)
     out[i] = cuda.shfl_xor_sync(0xFFFFFFFF, x[i], 16)
@@ -284,6 +291,7 @@ FAULTS = [
     Fault(RUNNING, "a barrier that a part of the block reaches", launched(barrier_in_a_branch)),
     Fault(RUNNING, "a shuffle that waits for lanes that do not come", launched(whole_warp_in_a_branch)),
     Fault(RUNNING, "a shuffle whose mask leaves the caller out", launched(caller_not_in_the_mask)),
+    Fault(RUNNING, "a shuffle whose lanes have different masks", launched(two_masks)),
     Fault(
         RUNNING,
         "a shuffle from a lane that takes no part, in check mode",

@@ -287,6 +287,21 @@ def test_masks_of_their_own_are_checked_lane_by_lane():
     assert stopped("sync_warp", members=halves, here=lower_half, alive=everyone, threads=threads) == expected
 
 
+@pytest.mark.parametrize("returned", [[], [32]])
+def test_lanes_that_take_part_have_the_same_mask(returned):
+    threads = 64
+    masks = np.full(threads, FULL)
+    here = np.ones(threads, bool)
+    here[returned] = False
+    block = {"members": masks, "here": here, "alive": here.copy(), "threads": threads}
+    assert stopped("sync_warp", **block) is None
+    masks[40] = 0xFFFFFFFE  # all that it names are here, and name it, but by another mask
+    first = 33 if returned else 32
+    assert stopped("sync_warp", **block) == (codes.OTHER_MASK, first, FULL, 8)
+    masks[:] = np.where(np.arange(threads) % 2, 0xAAAAAAAA, 0x55555555)
+    assert stopped("sync_warp", **block) is None
+
+
 def test_every_thread_counts_as_here_and_alive_where_nothing_is_said():
     block = {"here": None, "alive": None, "threads": 33}
     assert stopped("sync_warp", members=FULL, **block) is None
