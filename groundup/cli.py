@@ -9,6 +9,7 @@ Every command starts by importing this file, so it imports little: of the comman
 matplotlib takes longer to import than all else together, so what draws imports it where it draws.
 """
 
+import io
 import os
 import sys
 import traceback
@@ -88,6 +89,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     argv: the arguments after the program's name; sys.argv's where None
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _write_in_any_encoding()
     app = program(arguments)
     try:
         code = app(args=arguments, prog_name="groundup", standalone_mode=False)
@@ -114,6 +116,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:
         fail("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _write_in_any_encoding() -> None:
+    """Let an output whose encoding lacks a character, as ASCII lacks µ, show a question mark in its place."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors in ("strict", "surrogateescape"):
+            stream.reconfigure(errors="replace")
 
 
 def _reached(error: Exception, arguments: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 """The program as a shell sees it: exit codes, and one clear line for every mistake."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -137,6 +138,14 @@ def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "groundup", "--version"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert (result.returncode, result.stdout, result.stderr) == (0, f"groundup {__version__}\n", "")
+
+
+@pytest.mark.parametrize("how", [{"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "POSIX", "PYTHONUTF8": "0"}])
+def test_an_output_that_lacks_a_character_gets_a_question_mark(how: dict[str, str], tmp_path: Path) -> None:
+    code = "from groundup import cli; cli.program = lambda asked: lambda **_: print('5', chr(181) + 's'); cli.main([])"
+    given = {**os.environ, **how}
+    result = subprocess.run([sys.executable, "-c", code], env=given, capture_output=True)
+    assert (result.returncode, result.stdout, result.stderr) == (0, b"5 ?s\n", b"")
 
 
 def test_a_stage_trains_as_a_module(tmp_path: Path) -> None:

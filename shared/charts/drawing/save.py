@@ -5,6 +5,7 @@ With dark=True there are two further files for places that are always dark, such
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -18,29 +19,35 @@ from matplotlib.text import Annotation, Text
 from shared.charts.drawing import svg
 from shared.charts.drawing.colours import on_dark
 from shared.charts.drawing.style import DPI, house_style
+from shared.machine.atomic import write_together
 
 _COLOURS = ("color", "facecolor", "edgecolor", "markerfacecolor", "markeredgecolor")
 
 
 def save(figure: Figure, stem: Path, *, dark: bool = False) -> list[Path]:
-    """Write `stem`.png and `stem`.svg; returns the paths. OSError where that cannot be.
+    """Write `stem`.png and `stem`.svg, whole or not at all; returns the paths. OSError where that cannot be.
 
     dark: write `stem`-dark.png and `stem`-dark.svg, too. The figure is dark afterwards.
     """
-    stem.parent.mkdir(parents=True, exist_ok=True)
     paths = [stem.with_name(f"{stem.name}{end}") for end in (".png", ".svg", "-dark.png", "-dark.svg")]
     svg.make_printable(figure)
     with house_style():
-        figure.savefig(paths[0], dpi=DPI)
+        drawn = [_png(figure)]
         figure.set_layout_engine("none")  # everything has its place now, and finding it takes longer than drawing
         light = svg.of(figure)
-        paths[1].write_text(svg.with_palettes(light), encoding="utf-8")
-        if not dark:
-            return paths[:2]
-        darken(figure)
-        figure.savefig(paths[2], dpi=DPI)
-    paths[3].write_text(svg.on_dark_screen(light), encoding="utf-8")
-    return paths
+        drawn.append(svg.with_palettes(light).encode())
+        if dark:
+            darken(figure)
+            drawn += [_png(figure), svg.on_dark_screen(light).encode()]
+    made = dict(zip(paths, drawn, strict=False))
+    write_together(made, to_disk=False)
+    return list(made)
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI)
+    return buffer.getvalue()
 
 
 def darken(figure: Figure) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -14,6 +15,7 @@ from shared.charts.drawing import save, style, svg
 from shared.charts.drawing.colours import BLUE, INK, PAPER, SKY
 from shared.charts.drawing.style import Chart
 from shared.charts.figures import inside, staircase, step_parts
+from shared.machine import atomic
 from tests.shared.bench.bench_results import full_results, gpu_results
 from tests.wide import widely
 
@@ -92,6 +94,18 @@ def test_dark_files_are_written_where_asked_for(tmp_path: Path) -> None:
         "one-dark.svg",
     ]
     assert INK.lower() not in (tmp_path / "new" / "one-dark.svg").read_text(encoding="utf-8")
+
+
+def test_a_picture_that_cannot_be_written_is_not_there_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    one, writes = chart(step_parts.step_parts), []
+    monkeypatch.setattr(atomic, "_replace", lambda temporary, path: writes.append(path) or full(0))
+    with pytest.raises(OSError, match=r"cannot write .*one\.png: No space left on device"):
+        save.save(one.figure, tmp_path / "one")
+    assert len(writes) == 1
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_element_for_a_page_has_every_path_and_is_shorter() -> None:
