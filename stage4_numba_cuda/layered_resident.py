@@ -81,7 +81,8 @@ class LayeredResident:
         self.schedule = zeros((READ_EVERY, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
         self.counters = zeros((3,), np.int64)
-        self.row_losses = empty((READ_EVERY, self.batch_size), network.dtype)
+        # not `empty`: a short last batch leaves holes, which `take` copies to the host with the losses
+        self.row_losses = zeros((READ_EVERY, self.batch_size), network.dtype)
         self._orders = Orders(self.count)
         self._dtype = x.dtype
         self._augmentation: ImageChanges | None = None

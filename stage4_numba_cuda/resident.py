@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import graphs, launch, persistent
-from .arrays import Array, empty, zeros
+from .arrays import Array, zeros
 from .backend import cuda
 from .buffers import Buffers, Rows, Trainable
 from .dropout import threshold_and_scale
@@ -71,7 +71,8 @@ class Resident:
         self.values = cuda.to_device(x if as_bytes is None else as_bytes)
         self.labels = cuda.to_device(labels_of(network, labels, self.count))
         self.most = steps_between_readings(self.batch_size)
-        self.row_losses = empty((self.most, self.batch_size), network.dtype)
+        # not `empty`: a short last batch leaves holes, which `take` copies to the host with the losses
+        self.row_losses = zeros((self.most, self.batch_size), network.dtype)
         self.schedule = zeros((self.most, 8), network.dtype)
         self.numbers = zeros((8,), network.dtype)
         self.counters = zeros((3,), np.int64)

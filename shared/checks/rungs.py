@@ -6,7 +6,7 @@
     total             every rung of the sum of a vector
     tensor cores      the products that round their factors first: on a GPU every rung, else the one in use
     step              every rung of STEP_LADDER: the parameters after a few steps
-    resident          a run with the data on the device, by the rung that it takes: many steps at once
+    resident          a run with the data on the device, many steps at once: by the rung that it takes and those below
 
 `check_stage` compares each operation at small sizes, by the rung that it takes there. These checks are for a device:
 they also have sizes of several blocks. Every result is written into an array full of NaN, so that a number which a
@@ -45,6 +45,15 @@ LEAST_ROUNDING = {"f16": 2.0**-25}
 with float32's exponent that gap does not matter."""
 
 STEPS, LAYERS, BATCH = 5, (17, 13, 7), 9
+
+RESIDENT: dict[str, tuple[str | None, bool]] = {
+    "in use": (None, True),
+    "graph": ("graph", True),
+    "graph, float32 data": ("graph", False),
+    "fused": ("fused", True),
+}
+"""Name of a check of a resident run -> (the rung to take, None for the run's own choice; whether the data are bytes).
+A run on a GPU chooses the persistent kernel, so that only the others launch the kernels that pick a batch."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,8 @@ def rung_checks(
             yield RungCheck("tensor cores", rung, dtype, compare)
     yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
     if getattr(network.Network, "resident", None) is not None:
-        yield RungCheck("resident", "in use", dtype, partial(resident_steps, pair))
+        for name, (rung, as_bytes) in RESIDENT.items():
+            yield RungCheck("resident", name, dtype, partial(resident_steps, pair, rung, as_bytes))
 
 
 def part_of(stage: Stage, name: str) -> Any:
@@ -231,9 +241,10 @@ def steps(pair: Pair, step: Any) -> Iterator[Comparison]:
     yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
 
 
-def resident_steps(pair: Pair) -> Iterator[Comparison]:
-    """The parameters after an epoch of a run that keeps images of bytes on its device, taken in one go.
+def resident_steps(pair: Pair, rung: str | None = None, as_bytes: bool = True) -> Iterator[Comparison]:
+    """The parameters after an epoch of a run that keeps its data on its device, taken in one go.
 
+    rung: None for the one that the run chooses; as_bytes: whether the data are images of bytes, or any float32 numbers
     The reference takes the same steps one by one. The last batch is smaller than the others.
     """
     ours: Any = pair.stage.network.Network(list(LAYERS), seed=1, dtype=pair.dtype)
@@ -242,9 +253,10 @@ def resident_steps(pair: Pair) -> Iterator[Comparison]:
     optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
     random = np.random.default_rng(3)
     count = STEPS * BATCH - 4
-    x = random.integers(0, 256, (count, LAYERS[0])).astype(np.float32) / np.float32(255)
+    x = random.integers(0, 256, (count, LAYERS[0])).astype(np.float32) / np.float32(255 if as_bytes else 256)
     labels, order = random.integers(0, LAYERS[-1], count), random.permutation(count)
     run = ours.resident(x, labels, optimizer, BATCH, 0.0, 0)
+    run.rung = rung or run.rung
     run.begin_epoch(order)
     run.take(0, [0.1] * STEPS, 0)
     for first in range(0, count, BATCH):

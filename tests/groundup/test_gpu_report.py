@@ -82,6 +82,26 @@ def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.Mo
     assert found.skipped[0].startswith("equivalence: skipped: ")
 
 
+def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_resident_data(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def right() -> list[Any]:
+        return [compare("a", [1.0], [1.0], "float64", 1)]
+
+    def checks(stage: Any, reference: Any, dtype: str, sizes: Any) -> Any:
+        names = ("matmul", "naive"), ("matmul", "in use, nn"), ("step", "graph"), ("resident", "in use")
+        return (RungCheck(what, rung, dtype, right) for what, rung in names)
+
+    monkeypatch.setattr(gpu_parts, "rung_checks", checks)
+    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    found = part()
+    gpu_parts.correctness(found)
+    assert [(row["what"], row["rung"], row["dtype"]) for row in found.rows] == [
+        *(("matmul", "naive", "float32"), ("step", "graph", "float32"), ("resident", "in use", "float32")),
+        *(("step", "graph", "float64"), ("resident", "in use", "float64")),
+    ]
+
+
 @pytest.mark.parametrize("name", ["correctness", "networks", "network_training"])
 def test_kernels_of_convolutional_networks_are_compiled_before_a_part_on_a_gpu(
     name: str, monkeypatch: pytest.MonkeyPatch

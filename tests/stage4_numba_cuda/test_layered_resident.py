@@ -95,6 +95,12 @@ def test_a_resident_epoch_is_the_epoch_fed_by_hand_bit_for_bit(dropping: bool, a
     assert optimizer.learning_rate == RATES[-1]
 
 
+def test_what_is_copied_to_the_host_was_written_also_where_the_last_batch_is_short() -> None:
+    run = make().resident(*images(), STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    resident_epoch(run, 0, len(RATES))
+    assert np.isfinite(run.row_losses.copy_to_host()).all()  # memory that nobody has written holds NaN
+
+
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=wide)])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_every_optimizer_takes_the_steps_that_it_takes_by_itself(name: str, dtype: str) -> None:

@@ -111,6 +111,14 @@ def test_numbers_that_are_no_bytes_travel_as_they_are() -> None:
     assert_same_parameters(ours, theirs, rtol=1e-4, atol=1e-6)
 
 
+def test_what_is_copied_to_the_host_was_written_also_where_the_last_batch_is_short() -> None:
+    x, labels = images()
+    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    run.begin_epoch(batch_order(COUNT, seed=3, epoch=0))
+    run.take(0, RATES, 0)
+    assert np.isfinite(run.row_losses.copy_to_host()).all()  # memory that nobody has written holds NaN
+
+
 def test_bytes_are_recognised_exactly() -> None:
     every = (np.arange(256, dtype=np.float32) / np.float32(255))[None]
     np.testing.assert_array_equal(resident.bytes_of(every), np.arange(256, dtype=np.uint8)[None])

@@ -11,7 +11,8 @@ import pytest
 from shared import contract
 from shared.checks import rungs
 from shared.checks.pair import Pair
-from shared.checks.rungs import SIZES, SMALL_SIZES, normal, rung_checks, written
+from shared.checks.rungs import RESIDENT, SIZES, SMALL_SIZES, normal, rung_checks, written
+from stage4_numba_cuda.backend import BACKEND
 from tests.wide import wide
 
 REFERENCE = contract.load_stage("stage2_numpy")
@@ -120,7 +121,7 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
         "total": list(reductions.TOTAL_LADDER),
         "tensor cores": rounded,
         "step": list(stage.network.STEP_LADDER),
-        "resident": ["in use"],
+        "resident": list(RESIDENT),
     }
     in_float64 = {check.what for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES)}
     assert in_float64 == set(found) - {"tensor cores"}
@@ -140,14 +141,37 @@ def test_the_rungs_of_stage_4_agree_with_stage_2() -> None:
 
 def test_a_run_with_resident_data_agrees_with_stage_2(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = contract.load_stage("stage4_numba_cuda")
-    (check,) = (check for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES) if check.what == "resident")
-    assert all(comparison.ok for comparison in check.run())
+    checks = [check for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES) if check.what == "resident"]
+    for check in checks:
+        assert all(comparison.ok for comparison in check.run()), check.rung
     take = contract.load_part("stage4_numba_cuda", "resident").Resident.take
     monkeypatch.setattr(
         "stage4_numba_cuda.resident.Resident.take",
         lambda self, first, rates, before: take(self, first, rates[:-1], before),
     )
-    assert not all(comparison.ok for comparison in check.run())
+    for check in checks:
+        assert not all(comparison.ok for comparison in check.run()), check.rung
+
+
+@wide  # the emulator compiles the persistent kernel for it
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="notes the launches of the emulator")
+def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuda_emulator.runtime.dispatcher import Kernel
+
+    launched: set[str] = set()
+    run = Kernel.run
+
+    def noted(kernel: Any, *launch: Any) -> None:
+        launched.add(kernel.py_func.__name__)
+        run(kernel, *launch)
+
+    monkeypatch.setattr(Kernel, "run", noted)
+    monkeypatch.setenv("GROUNDUP_PERSISTENT", "1")  # the choice of a run on a GPU
+    for check in rung_checks(contract.load_stage("stage4_numba_cuda"), REFERENCE, "float32", SMALL_SIZES):
+        if check.what == "resident":
+            assert all(comparison.ok for comparison in check.run()), check.rung
+    picking = {"forward_bytes", "begin_step", "end_step", "gather_bytes", "gather_rows", "gather_labels"}
+    assert picking | {"persistent"} <= launched
 
 
 def test_the_steps_of_stage_3_agree_with_stage_2(stage: contract.Stage) -> None:
