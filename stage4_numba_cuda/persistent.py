@@ -90,6 +90,8 @@ def misfit(network: Trainable, rows: int, values: str) -> str | None:
         return f"a batch has {rows} samples, and the kernel takes {MOST_ROWS}"
     if chunk_of(network, values) is None:
         most = max(together(chunk, values, network.dtype) for chunk in CHUNKS[network.dtype])
+        if most == 0 and isinstance(said := compiled(CHUNKS[network.dtype][0], values, network.dtype), str):
+            return f"numba-cuda cannot link a kernel whose blocks wait for each other: {said}"
         return f"it needs {blocks_of(network)} blocks at the same time, and this device holds {most}"
     return None
 
@@ -108,9 +110,31 @@ def chunk_of(network: Trainable, values: str) -> int | None:
 
 @cache
 def together(chunk: int, values: str, dtype: str) -> int:
-    """How many of the kernel's blocks the device holds at the same time. Compiles the kernel."""
-    kernel = kernels.PERSISTENT[chunk, values == "uint8"]
-    return int(kernel.compile(signature(values, dtype)).max_cooperative_grid_blocks(kernels.THREADS))
+    """How many of the kernel's blocks the device holds at the same time; 0 where it cannot be linked. Compiles it."""
+    kernel = compiled(chunk, values, dtype)
+    return 0 if isinstance(kernel, str) else int(kernel.max_cooperative_grid_blocks(kernels.THREADS))
+
+
+@cache
+def compiled(chunk: int, values: str, dtype: str) -> Any:
+    """The kernel for these types; a sentence of numba-cuda where it cannot be linked.
+
+    numba-cuda links such a kernel with libcudadevrt, a file that some installations of CUDA lack. Nothing of the kernel
+    needs it. The sentence is kept, because a step asks for it again, and compiling anew would take seconds.
+    """
+    try:
+        return kernels.PERSISTENT[chunk, values == "uint8"].compile(signature(values, dtype))
+    except _link_errors() as error:
+        return str(error)
+
+
+def _link_errors() -> tuple[type[Exception], ...]:
+    """What numba-cuda raises where a file is missing that it links; it is not imported for the emulator."""
+    if BACKEND.name != "gpu":
+        return ()
+    from numba.cuda.cudadrv.driver import LinkerError
+
+    return (LinkerError,)
 
 
 def signature(values: str, dtype: str) -> tuple[Any, ...]:

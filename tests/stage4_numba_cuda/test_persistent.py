@@ -8,7 +8,9 @@ that are bytes, over 255, is in the wide tests.
 from __future__ import annotations
 
 import sys
+from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -311,6 +313,34 @@ def test_a_grid_that_the_device_cannot_hold_at_once_does_not_fit(monkeypatch: py
     run = run_of([70, 20, 3])
     assert run.rung == PLAIN
     assert run.reason == "it needs 4 blocks at the same time, and this device holds 3"
+
+
+def test_where_a_file_is_missing_that_numba_cuda_links_the_graph_takes_the_steps(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Unlinked(RuntimeError):
+        pass
+
+    tried = []
+
+    class Kernel:
+        def compile(self, types: Any) -> Any:
+            tried.append(types)
+            raise Unlinked("libcudadevrt.a not found")
+
+    for name in ("together", "compiled"):
+        monkeypatch.setattr(persistent, name, cache(getattr(persistent, name).__wrapped__))
+    monkeypatch.setattr(persistent.kernels, "PERSISTENT", defaultdict(Kernel))
+    monkeypatch.setattr(persistent, "_link_errors", lambda: (Unlinked,))
+    for _ in range(2):
+        run = run_of([6, 5, 3])
+        assert run.rung == PLAIN
+        assert run.reason == (
+            "numba-cuda cannot link a kernel whose blocks wait for each other: libcudadevrt.a not found"
+        )
+    assert len(tried) == 2  # with each size of a batch's pieces, once
+    run.begin_epoch(np.arange(run.count))
+    assert np.isfinite(run.take(0, [0.1], 0)).all()
 
 
 @wide
