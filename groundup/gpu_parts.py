@@ -24,7 +24,7 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -171,29 +171,51 @@ def compile_beforehand(part: Part, name: str) -> None:
 
 
 def correctness(part: Part) -> None:
-    """A row for each rung and dtype: how many comparisons, and the worst in units of the tolerance."""
+    """A row for each rung and dtype: how many comparisons, and the worst in units of the tolerance.
+
+    A kernel that reads where it must not leaves a device on which nothing works any more. The part ends there: what it
+    would compare next has not run, which is not the same as wrong.
+    """
     compile_beforehand(part, "correctness")
+    broken = ""
+    for check in _checks(part.plan):
+        _compared(part, check)
+        if not part.rows[-1]["ok"] and (said := device_error()):
+            broken = f"after that the device does not work any more ({said}): what comes next in this part has not run"
+            part.skip("the other checks", broken)
+            break
+    if part.plan.tiny and not broken:
+        part.skip("equivalence", "`groundup check 4` makes these comparisons, on the emulator, too")
+    wrong = [f"{row['what']} {row['rung']}: {row['worst']}" for row in part.rows if not row["ok"]]
+    part.finish("failed" if wrong else "ok", "; ".join([*wrong, broken] if broken else wrong))
+
+
+def _checks(plan: GpuPlan) -> Iterator[RungCheck]:
+    """What the part compares; nothing is computed until a check runs."""
     stage, reference = load_stage(STAGES[3]), load_stage(STAGES[1])
-    tiny, quick = part.plan.tiny, part.plan.quick
+    tiny, quick = plan.tiny, plan.quick
     sizes = SMALL_SIZES if tiny else SIZES
     for dtype in ("float32", "float64"):
         images = image_rung_checks(stage, reference, dtype, tiny)
         for check in (*rung_checks(stage, reference, dtype, sizes), *images):
             repeated = tiny and check.what in REPEATED and check.rung.startswith("in use")
-            if repeated or (dtype == "float64" and (tiny or quick) and check.what not in STEPS):
-                continue
-            _compared(part, check)
-    if tiny:
-        part.skip("equivalence", "`groundup check 4` makes these comparisons, on the emulator, too")
-    elif not quick:
-        for dtype in ("float64", "float32"):
+            if not repeated and (dtype == "float32" or not (tiny or quick) or check.what in STEPS):
+                yield check
+    for dtype in () if tiny or quick else ("float64", "float32"):
 
-            def everything(dtype: str = dtype) -> Any:
-                return check_stage(stage, reference, dtype, steps=10).comparisons
+        def everything(dtype: str = dtype) -> Any:
+            return check_stage(stage, reference, dtype, steps=10).comparisons
 
-            _compared(part, RungCheck("equivalence", "all", dtype, everything))
-    wrong = [row for row in part.rows if not row["ok"]]
-    part.finish("failed" if wrong else "ok", "; ".join(f"{row['what']} {row['rung']}: {row['worst']}" for row in wrong))
+        yield RungCheck("equivalence", "all", dtype, everything)
+
+
+def device_error() -> str:
+    """What the device answers to a wait for it, where that fails; "" where it works."""
+    try:
+        BACKEND.cuda.synchronize()
+    except Exception as error:  # the driver's own kinds
+        return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _compared(part: Part, check: RungCheck) -> None:
