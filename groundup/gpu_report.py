@@ -20,24 +20,29 @@ Two more are about convolutional networks, for a second command (--only networks
     network_training     Fashion CNN and residual CNN by their recipes, accuracy and time
 
 Each part is a process of its own with a share of the time; a part that fails, crashes or hangs costs only itself. The
-results are written after every part. Where the trial kernel fails, the report ends with one sentence. Without a GPU (or
-with GROUNDUP_CUDA=emulator) everything is rehearsed on the emulator at tiny sizes, with an hour's time. Such results
-are marked as emulated, and no chart shows their times.
+results are written after every part. Ctrl-C and SIGTERM end the report with all that it has started, and what was
+measured is kept. Where the trial kernel fails, the report ends with one sentence. Without a GPU (or with
+GROUNDUP_CUDA=emulator) everything is rehearsed on the emulator at tiny sizes, with an hour's time. Such results are
+marked as emulated, and no chart shows their times.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import re
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from shared.bench.on_gpu import gpu_record
@@ -66,17 +71,26 @@ ON_A_GPU, REHEARSAL = 570.0, 3600.0
 """Seconds for everything together, where --seconds does not say: a GPU is often lent for ten minutes. The emulator, on
 which all of it is a rehearsal, first compiles every kernel for the CPU."""
 
-GRACE = 3.0
-"""Seconds that a part may take to end by itself before it is stopped."""
+GRACE, PATIENCE = 3.0, 2.0
+"""Seconds that a part may take to end by itself before it is asked to, and then to end its own programs before it is
+killed. Both are of its share."""
 
 JSON_NAME = gpu_record.REPORT
+INTERRUPTED = "interrupted"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the parts; 0 where all went well, 1 where one did not, 2 where there was nothing to run on."""
     given = _arguments(argv)
     if given.part:
-        return run_part(given)
+        with _on_sigterm(_end_part):
+            return run_part(given)
+    with _on_sigterm(_interrupt):
+        return report(given)
+
+
+def report(given: argparse.Namespace) -> int:
+    """All parts, one after the other."""
     parts = _parts(given.only)
     out = results_folder(given.out)
     document: dict[str, Any] = {
@@ -102,13 +116,15 @@ def main(argv: Sequence[str] | None = None) -> int:
                 document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
             write_json(out / JSON_NAME, document)
             print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
+            if found["status"] == INTERRUPTED:
+                raise KeyboardInterrupt
             if name == "device" and found["status"] != "ok":
                 return 2
             if document["emulated"] and given.seconds is None:
                 limit = REHEARSAL
         document["complete"] = True
     except KeyboardInterrupt:
-        print("interrupted: the parts that were done are kept", file=sys.stderr)
+        print("interrupted: what was measured until now is kept", file=sys.stderr)
         return 2
     finally:
         document["seconds"] = round(time.monotonic() - begin, 1)
@@ -137,6 +153,8 @@ def run_part(given: argparse.Namespace) -> int:
         PARTS[given.part](part)
     except ModuleNotFoundError as error:
         part.finish("skipped", f"it needs the package {error.name}, which is not installed")
+    except KeyboardInterrupt:  # its rows are in the file, and the report says why it ended
+        return 2
     except Exception as error:  # whatever it is, it is what the report has to tell
         traceback.print_exc()
         part.finish("error", f"{type(error).__name__}: {error}")
@@ -150,18 +168,51 @@ def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "part.json"
         command = [sys.executable, "-m", "groundup.gpu_report", "--part", name, "--result", str(result)]
-        command += ["--seconds", f"{max(budget - GRACE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
+        command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
         command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
         begin = time.monotonic()
-        code = processes.run(command, budget, folder=processes.ROOT, shown=True).code
+        code: int | None = None
+        interrupted = False
+        try:
+            limit = max(budget - PATIENCE, 1.0)
+            code = processes.run(command, limit, folder=processes.ROOT, shown=True, patience=PATIENCE).code
+        except KeyboardInterrupt:
+            interrupted = True
         found: dict[str, Any] = {"status": "running", "error": "", "rows": []}
         if result.is_file():
             found = json.loads(result.read_text(encoding="utf-8"))
-        if code is None:
+        if interrupted:
+            found |= {"status": INTERRUPTED, "error": "the report was ended; what the part had is kept"}
+        elif code is None:
             found |= {"status": "out of time", "error": f"stopped after {budget:.0f} s; what it had is kept"}
         elif found["status"] == "running":
             found |= {"status": "error", "error": f"its process ended with code {code}"}
         return found | {"seconds_taken": round(time.monotonic() - begin, 1), "budget": round(budget, 1)}
+
+
+@contextlib.contextmanager
+def _on_sigterm(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """Have SIGTERM handled so within the `with`. `timeout` sends it, whose default ends a process at once: the programs
+    that it has started would go on."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """As Ctrl-C: `processes.run` ends the part."""
+    raise KeyboardInterrupt
+
+
+def _end_part(number: int, frame: FrameType | None) -> None:
+    """End the programs that the part has started, too: each leads a group of its own, and a thread may wait for it."""
+    processes.kill_started()
+    raise KeyboardInterrupt
 
 
 def _charts(document: dict[str, Any], out: Path) -> None:

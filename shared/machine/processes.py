@@ -4,6 +4,7 @@
     output_of    the same for a quick question to the system: its answer, or None
     start        starts a program and returns at once, for a caller that talks with it; `end` ends it
     end_with_input, end_own_group    for such a program: how it ends with the process that started it
+    kill_started    for a signal handler: kills whatever was started and still runs
 
 A child leads a process group of its own. So a Ctrl-C in the terminal reaches this process alone, and this process can
 kill the child together with everything that the child started, even where the child itself has already ended. (Windows
@@ -22,6 +23,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,6 +50,8 @@ UNTIL_KILLED = 10.0
 
 NEW_PROCESS_GROUP = 0x200
 """subprocess.CREATE_NEW_PROCESS_GROUP, which exists in Python on Windows only."""
+
+_started: weakref.WeakSet[subprocess.Popen[Any]] = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
@@ -132,7 +136,9 @@ def start(
     pipes: further arguments of subprocess.Popen: stdin, stdout, stderr, encoding
     Raises OSError where the program cannot be started.
     """
-    return subprocess.Popen(list(command), cwd=folder, env=variables, **own_group(sys.platform), **pipes)
+    child = subprocess.Popen(list(command), cwd=folder, env=variables, **own_group(sys.platform), **pipes)
+    _started.add(child)
+    return child
 
 
 def end(child: subprocess.Popen[Any], patience: float = 0.0) -> None:
@@ -148,6 +154,16 @@ def end(child: subprocess.Popen[Any], patience: float = 0.0) -> None:
     _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
     with contextlib.suppress(subprocess.TimeoutExpired):
         child.wait(UNTIL_KILLED)
+
+
+def kill_started() -> None:
+    """Kill every process that this one has started and that still runs, with its group; wait for none of them.
+
+    For a handler of a signal that is to end this process: threads that wait for such a program then go on.
+    """
+    for child in list(_started):
+        if child.poll() is None:
+            _signal(child, getattr(signal, "SIGKILL", signal.SIGTERM))
 
 
 def end_with_input() -> None:
