@@ -12,7 +12,7 @@
 
 typedef int Result;
 enum { OK = 0, INVALID = 1, MEMORY = 2, NO_DEVICE = 100, NO_CONTEXT = 201, PTX = 218, HANDLE = 400 };
-enum { NOT_FOUND = 500, NOT_READY = 600, FAILED = 719, TOO_LARGE = 720, CAPTURE = 900 };
+enum { ILLEGAL_STATE = 401, NOT_FOUND = 500, NOT_READY = 600, FAILED = 719, TOO_LARGE = 720, CAPTURE = 900, CAPTURE_ENDS = 906 };
 enum { MULTIPROCESSORS = 132 };
 
 #pragma GCC visibility push(hidden)  // a program finds the driver's calls only
@@ -25,7 +25,8 @@ Result fault(Result result, const char *format, ...);  // a mistake of the calle
 enum { PAGEABLE, PINNED, DEVICE, GONE };
 extern const char *const NAMES[];
 int find(u64 address, u64 *begin, u64 *end);
-int kind_of(void *p, u64 size);  // of the memory from p on, which has to hold `size` bytes
+int kind_of(void *p);
+Result check(void *p, u64 size);  // an error if so many bytes from p on were freed, or reach past their piece
 
 // work.c
 typedef struct { const Kernel *kernel; int number; Run run; } Function;

@@ -6,7 +6,9 @@
 Result cuStreamBeginCapture(void *handle, int mode) {
     Stream *stream = stream_of(handle);
     say("cuStreamBeginCapture");
-    if (!stream->apart) fault(CAPTURE, "work on the default stream would end the capture of this one");
+    if (!handle || handle == (void *)1) return fault(CAPTURE, "the default stream cannot be captured");
+    if (!stream->apart) return fault(CAPTURE_ENDS, "work on the default stream would end the capture of this one");
+    if (stream->capturing) return fault(ILLEGAL_STATE, "a capture begins in a capture");
     memset(&stream->captured, 0, sizeof stream->captured);
     stream->capturing = 1, capturing++;
     return OK;
@@ -42,10 +44,15 @@ Result cuGraphLaunch(List *graph, void *handle) {
     for (u64 i = 0; i < graph->count; i++) copies += graph->work[i].kind == COPY;
     say("cuGraphLaunch %llu nodes, %llu of them copies", (long long)graph->count, (long long)copies);
     if (graph->gone) return fault(INVALID, "a graph that was destroyed is launched");
+    for (u64 i = 0; i < graph->count; i++) {  // all of it, or nothing
+        Work *work = &graph->work[i];
+        Result wrong = work->kind == LAUNCH ? OK : check(work->to, work->size);
+        if (work->kind == COPY && !wrong) wrong = check(work->from, work->size);
+        if (wrong) return wrong;
+    }
     for (u64 i = 0; i < graph->count; i++) {
         Work work = graph->work[i];
         if (work.kind == LAUNCH) work.launch.parameters = copied(work.function->kernel, work.launch.parameters);
-        if (work.kind == COPY && (kind_of(work.to, work.size) == GONE || kind_of(work.from, work.size) == GONE)) return INVALID;
         add(&queue, work);
     }
     return broken;

@@ -20,7 +20,7 @@ static u64 hash(const char *text) {
 Result cuLibraryLoadData(void **library, const char *text, void *b, void *c, u32 d, void *e, void *f, u32 g) {
     char path[500], command[1200];
     say("cuLibraryLoadData");
-    if (capturing) fault(CAPTURE, "a module is loaded during a capture");
+    if (capturing) return fault(CAPTURE, "a module is loaded during a capture");
     if (!strstr(text, ".version")) return fault(PTX, "an image that is no PTX");
     snprintf(path, sizeof path, "%s/%016llx.so", getenv("MACHINE_CACHE"), (unsigned long long)hash(text));
     if (access(path, R_OK)) {

@@ -26,9 +26,14 @@ static Piece *holding(const void *p) {
     return i && (u8 *)p < pieces[i - 1].at + pieces[i - 1].size ? &pieces[i - 1] : 0;
 }
 
+static Piece *living(const void *p) {
+    Piece *piece = holding(p);
+    return piece && piece->kind != GONE ? piece : 0;
+}
+
 int find(u64 address, u64 *begin, u64 *end) {
-    Piece *piece = holding((void *)address);
-    if (!piece || piece->kind == GONE) return 0;
+    Piece *piece = living((void *)address);
+    if (!piece) return 0;
     *begin = (u64)piece->at, *end = *begin + piece->size;
     return 1;
 }
@@ -61,12 +66,17 @@ static Result release(void *p, int kind, const char *name) {
     return OK;
 }
 
-int kind_of(void *p, u64 size) {
+int kind_of(void *p) {
     Piece *piece = holding(p);
-    if (!piece) return PAGEABLE;
-    if (piece->kind == GONE) fault(INVALID, "memory that was freed is used");
-    if ((u8 *)p + size > piece->at + piece->size) fault(INVALID, "a copy reaches past its memory");
-    return piece->kind;
+    return piece ? piece->kind : PAGEABLE;
+}
+
+Result check(void *p, u64 size) {
+    Piece *piece = holding(p);
+    if (!piece) return OK;
+    if (piece->kind == GONE) return fault(INVALID, "memory that was freed is used");
+    if ((u8 *)p + size > piece->at + piece->size) return fault(INVALID, "%llu bytes reach past their memory", (long long)size);
+    return OK;
 }
 
 Result cuMemAlloc(void **p, u64 size) { return make(p, size, DEVICE, "cuMemAlloc"); }
@@ -74,13 +84,16 @@ Result cuMemHostAlloc(void **p, u64 size, u32 flags) { return make(p, size, PINN
 Result cuMemFree(void *p) { return release(p, DEVICE, "cuMemFree"); }
 Result cuMemFreeHost(void *p) { return release(p, PINNED, "cuMemFreeHost"); }
 Result cuMemGetInfo(u64 *left, u64 *all) { return *left = *all = 1ull << 34, OK; }
-Result cuMemHostGetDevicePointer(void **device, void *host, u32 flags) { return *device = host, OK; }
+Result cuMemHostGetDevicePointer(void **device, void *host, u32 flags) {
+    if (kind_of(host) != PINNED) return fault(INVALID, "the device's address of memory that it does not see");
+    return *device = host, OK;
+}
 Result cuMemGetAddressRange(void **at, u64 *size, void *p) {
-    Piece *piece = holding(p);
+    Piece *piece = living(p);
     return piece ? (*at = piece->at, *size = piece->size, OK) : NOT_FOUND;
 }
 Result cuPointerGetAttribute(void *value, int which, void *p) {
-    Piece *piece = holding(p);
+    Piece *piece = living(p);
     if (!piece) return INVALID;
     if (which == 2) *(int *)value = piece->kind == DEVICE ? 2 : 1;
     else *(void **)value = p;

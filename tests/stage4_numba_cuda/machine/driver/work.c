@@ -64,9 +64,10 @@ Stream *stream_of(void *handle) { return (u64)handle < 3 ? &legacy : handle; }
 
 static Result copy(const char *name, void *to, void *from, u64 size, void *handle, int waits) {
     Stream *stream = stream_of(handle);
-    int source = kind_of(from, size), target = kind_of(to, size);
+    int source = kind_of(from), target = kind_of(to);
     say("%s %s to %s%s", name, NAMES[source], NAMES[target], stream->capturing ? ", captured" : "");
-    if (source == GONE || target == GONE) return INVALID;
+    Result wrong = check(from, size);
+    if (wrong || (wrong = check(to, size))) return wrong;
     Work work = {COPY, to, from, size};
     if (stream->capturing) {
         if (waits) return fault(CAPTURE, "a copy that waits is captured");
@@ -87,7 +88,8 @@ Result cuMemcpyDtoDAsync(void *to, void *from, u64 n, void *s) { return copy("cu
 
 Result cuMemsetD8Async(void *to, u8 value, u64 size, void *handle) {
     Stream *stream = stream_of(handle);
-    kind_of(to, size);
+    Result wrong = kind_of(to) == PAGEABLE ? fault(INVALID, "memory that the device does not see is filled") : check(to, size);
+    if (wrong) return wrong;
     add(stream->capturing ? &stream->captured : &queue, (Work){FILL, to, 0, size, value});
     return broken;
 }
