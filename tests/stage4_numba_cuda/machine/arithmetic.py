@@ -1,15 +1,14 @@
 """What a thread computes by itself: instruction sets 9.7.1 to 9.7.9 of the manual, as far as NVVM uses them.
 
-Each function writes the C of one instruction, by the manual's definition of it. Results are rounded to the nearest, as
-in C, unless the instruction says otherwise; a rounding that is not here is refused.
+Each function writes the C of one instruction, by the manual's definition of it, in the forms that ARITHMETIC has for
+it. Results are rounded to the nearest, as in C, unless the instruction says otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-from tests.stage4_numba_cuda.machine.operands import C_TYPES, FLOATS, Instruction, Translation
+from tests.stage4_numba_cuda.machine.operands import C_TYPES, FLOATS, INTEGER, Instruction, Known, Translation
 from tests.stage4_numba_cuda.machine.ptx import BITS, PtxError
 
 COMPARED = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
@@ -25,8 +24,6 @@ def _binary(sign: str, t: Translation, i: Instruction) -> str:
         rounding = next(m for m in i.modifiers if m in ("rz", "rm", "rp"))
         return t.give(i, f"fused_{rounding}((double){a}, {sign}(double){b})")
     if kind in FLOATS:
-        if "ftz" in i.modifiers or "sat" in i.modifiers:
-            raise PtxError("unknown rounding")
         return t.give(i, f"{a} {sign} {b}")
     unsigned = kind.replace("s", "u")  # a signed overflow is no number in C
     a, b = (t.value(operand, unsigned) for operand in i.operands[1:3])
@@ -55,8 +52,6 @@ def product(t: Translation, i: Instruction) -> tuple[str, str]:
 
 def _mul(t: Translation, i: Instruction) -> str:
     if i.kind in FLOATS:
-        if set(i.modifiers) - {"rn", "f32", "f64"}:
-            raise PtxError("unknown rounding")
         a, b = (t.value(operand, i.kind) for operand in i.operands[1:])
         return t.give(i, f"{a} * {b}")
     return t.set(i.operands[0], *product(t, i))
@@ -71,13 +66,9 @@ def _mad(t: Translation, i: Instruction) -> str:
 def _fma(t: Translation, i: Instruction) -> str:
     kind, rounding = i.kind, i.modifiers[0]
     a, b, c = (t.value(operand, kind) for operand in i.operands[1:])
-    if kind == "f64" and rounding == "rn":
-        return t.give(i, f"__builtin_fma({a}, {b}, {c})")
-    if kind == "f32" and rounding == "rn" and "ftz" not in i.modifiers:
-        return t.give(i, f"__builtin_fmaf({a}, {b}, {c})")
-    if kind == "f32" and rounding in ("rm", "rp", "rz"):
-        return t.give(i, f"fused_{rounding}((double){a} * (double){b}, (double){c})")
-    raise PtxError("unknown rounding")
+    if rounding == "rn":
+        return t.give(i, f"__builtin_fma{'f' * (kind == 'f32')}({a}, {b}, {c})")
+    return t.give(i, f"fused_{rounding}((double){a} * (double){b}, (double){c})")
 
 
 def _div(t: Translation, i: Instruction) -> str:
@@ -99,7 +90,7 @@ def _rcp(t: Translation, i: Instruction) -> str:
     x = t.value(i.operands[1], kind)
     if kind == "f64" and "approx" in i.modifiers:  # "the lower 32 bits of the result are zero"
         return t.give(i, f"upper_half(1.0 / {x})")
-    return t.give(i, f"1 / {x}")
+    return t.give(i, _flushed(i, "1 / {}", x))
 
 
 def _neg(t: Translation, i: Instruction) -> str:
@@ -122,18 +113,18 @@ def _copysign(t: Translation, i: Instruction) -> str:
 
 def _function(name: str, t: Translation, i: Instruction) -> str:
     kind = i.kind
-    suffix = "f" if kind == "f32" else ""
-    x = t.value(i.operands[1], kind)
-    if "ftz" in i.modifiers:
-        x = f"flushed({x})"
-    value = f"{name}{suffix}({x})"
-    return t.give(i, f"flushed({value})" if "ftz" in i.modifiers else value)
+    return t.give(i, _flushed(i, f"{name}{'f' * (kind == 'f32')}({{}})", t.value(i.operands[1], kind)))
 
 
 def _rsqrt(t: Translation, i: Instruction) -> str:
     kind = i.kind
-    value = f"1 / sqrt{'f' * (kind == 'f32')}({t.value(i.operands[1], kind)})"
-    return t.give(i, f"upper_half({value})" if kind == "f64" else value)
+    x = t.value(i.operands[1], kind)
+    return t.give(i, f"upper_half(1 / sqrt({x}))" if kind == "f64" else _flushed(i, "1 / sqrtf({})", x))
+
+
+def _flushed(i: Instruction, value: str, x: str) -> str:
+    """The C of a value of x, which stands where the braces are; with .ftz neither of them is subnormal, but 0."""
+    return f"flushed({value.format(f'flushed({x})')})" if "ftz" in i.modifiers else value.format(x)
 
 
 def _least(sign: str, t: Translation, i: Instruction) -> str:
@@ -174,7 +165,7 @@ def _selp(t: Translation, i: Instruction) -> str:
 def _setp(t: Translation, i: Instruction) -> str:
     comparison, kind = i.modifiers[0], i.kind
     a, b = (t.value(operand, kind) for operand in i.operands[1:3])
-    more = [m for m in i.modifiers[1:-1] if m != "ftz"]
+    more = i.modifiers[1:-1]
     if comparison in COMPARED:
         found = f"{a} {COMPARED[comparison]} {b}"
         if comparison == "ne" and kind in FLOATS:  # false for a NaN, where that of C is true
@@ -183,10 +174,8 @@ def _setp(t: Translation, i: Instruction) -> str:
         found = f"{a} {COMPARED_UNSIGNED[comparison]} {b}"
     elif comparison in ("num", "nan"):
         found = f"({'!' * (comparison == 'num')}__builtin_isunordered({a}, {b}))"
-    elif comparison.endswith("u") and comparison[:-1] in COMPARED:  # true also where one is a NaN
+    else:  # equ and so on: true also where one is a NaN
         found = f"({a} {COMPARED[comparison[:-1]]} {b} || __builtin_isunordered({a}, {b}))"
-    else:
-        raise PtxError("unknown comparison")
     if more:
         inverted, name = i.operands[3].startswith("!"), i.operands[3].lstrip("!")
         other = f"{'!' * inverted}{t.register(name)}"
@@ -198,67 +187,74 @@ def _setp(t: Translation, i: Instruction) -> str:
 
 def _cvt(t: Translation, i: Instruction) -> str:
     *how, to, kind = i.modifiers
-    if to == "bf16x2" and how == ["rn"]:  # the first becomes the upper half
+    if to == "bf16x2":  # the first becomes the upper half
         upper, lower = (f"bf16({t.value(operand, 'f32')})" for operand in i.operands[1:])
         return t.give(i, f"(u32){upper} << 16 | {lower}", "b32")
-    if to == "tf32" and how == ["rna"]:
+    if to == "tf32":
         return t.give(i, f"tf32({t.value(i.operands[1], 'f32')})", "b32")
-    if to == "f16" and kind == "f32" and how == ["rn"]:
+    if to == "f16":
         return t.give(i, f"f16({t.value(i.operands[1], 'f32')})", "f16")
-    if to == "f32" and kind == "f16" and not how:
+    if kind == "f16":
         return t.give(i, f"float_of_f16({t.value(i.operands[1], 'f16')})", "f32")
     x = t.value(i.operands[1], kind)
     whole, was_whole = to[0] in "us", kind[0] in "us"
-    rounding = [m for m in how if m not in ("sat", "ftz")]
     if whole and was_whole:
-        if how:
-            raise PtxError("unknown conversion")
         return t.give(i, x, to)
-    if was_whole:  # to a floating-point number, to the nearest
-        if rounding != ["rn"]:
-            raise PtxError("unknown rounding")
-        return t.give(i, f"({C_TYPES[to]}){x}", to)
     if whole:
         bits = BITS[to]
         low, high = (f"-0x1p{bits - 1}", f"0x1p{bits - 1}") if to[0] == "s" else ("0.0", f"0x1p{bits}")
-        return t.give(i, f"WHOLE({C_TYPES[to]}, {TO_WHOLE[rounding[0]]}({x}), {low}, {high})", to)
+        return t.give(i, f"WHOLE({C_TYPES[to]}, {TO_WHOLE[how[0]]}({x}), {low}, {high})", to)
     if "sat" in how:
         x = f"saturated({x})"
-    if "ftz" in how:
-        x = f"flushed({x})"
-    if rounding and rounding[0] in TO_WHOLE:
-        x = f"{TO_WHOLE[rounding[0]]}({x})"
-    elif rounding and (rounding[0] != "rn" or (to, kind) != ("f32", "f64")):
-        raise PtxError("unknown rounding")
-    return t.give(i, f"({C_TYPES[to]}){x}", to)
+    if how and how[0] in TO_WHOLE:
+        x = f"{TO_WHOLE[how[0]]}({x})"
+    return t.give(i, f"({C_TYPES[to]}){x}", to)  # to the nearest, as the form says
 
 
-ARITHMETIC: dict[str, Callable[[Translation, Instruction], str]] = {
-    "add": partial(_binary, "+"),
-    "sub": partial(_binary, "-"),
-    "and": partial(_binary, "&"),
-    "or": partial(_binary, "|"),
-    "xor": partial(_binary, "^"),
-    "not": _not,
-    "mul": _mul,
-    "mad": _mad,
-    "fma": _fma,
-    "div": _div,
-    "rem": _rem,
-    "rcp": _rcp,
-    "neg": _neg,
-    "abs": _abs,
-    "copysign": _copysign,
-    "sqrt": partial(_function, "sqrt"),
-    "ex2": partial(_function, "exp2"),
-    "lg2": partial(_function, "log2"),
-    "rsqrt": _rsqrt,
-    "min": partial(_least, "<"),
-    "max": partial(_least, ">"),
-    "shl": _shl,
-    "shr": _shr,
-    "shf": _shf,
-    "selp": _selp,
-    "setp": _setp,
-    "cvt": _cvt,
+JOIN = "((and|or|xor).)?"
+COMPARISONS = "|".join(
+    [
+        f"(eq|ne).{JOIN}b(16|32|64)",
+        f"(eq|ne|lt|le|gt|ge).{JOIN}s(16|32|64)",
+        f"(eq|ne|lt|le|gt|ge|lo|ls|hi|hs).{JOIN}u(16|32|64)",
+        f"((eq|ne|lt|le|gt|ge)u?|num|nan).{JOIN}f(32|64)",
+    ]
+)
+BYTES = "[us](8|16|32|64)"
+CONVERSIONS = "|".join(
+    [
+        f"{BYTES}.{BYTES}|rn.f(32|64).{BYTES}|r[nzmp]i.{BYTES}.f(32|64)",
+        "f64.f32|rn.f32.f64|((r[nzmp]i|sat).)?f32.f32|(r[nzmp]i.)?f64.f64",
+        "f32.f16|rn.f16.f32|rn.bf16x2.f32|rna.tf32.f32",
+    ]
+)
+
+ARITHMETIC = {
+    "add": Known(partial(_binary, "+"), f"{INTEGER}|(r[nzmp].)?f32|(rn.)?f64"),
+    "sub": Known(partial(_binary, "-"), f"{INTEGER}|(r[nzmp].)?f32|(rn.)?f64"),
+    "and": Known(partial(_binary, "&"), "pred|b(16|32|64)"),
+    "or": Known(partial(_binary, "|"), "pred|b(16|32|64)"),
+    "xor": Known(partial(_binary, "^"), "pred|b(16|32|64)"),
+    "not": Known(_not, "pred|b(16|32|64)"),
+    "mul": Known(_mul, f"(lo|hi).{INTEGER}|wide.[us](16|32)|(rn.)?f(32|64)"),
+    "mad": Known(_mad, f"(lo|hi).{INTEGER}|wide.[us](16|32)"),
+    "fma": Known(_fma, "r[nzmp].f32|rn.f64"),
+    "div": Known(_div, f"{INTEGER}|rn.f(32|64)"),
+    "rem": Known(_rem, INTEGER),
+    "rcp": Known(_rcp, "rn.f(32|64)|approx.(ftz.)?f32|approx.ftz.f64"),
+    "neg": Known(_neg, "s(16|32|64)|f(32|64)"),
+    "abs": Known(_abs, "s(16|32|64)|f(32|64)"),
+    "copysign": Known(_copysign, "f(32|64)"),
+    "sqrt": Known(partial(_function, "sqrt"), "rn.f(32|64)|approx.(ftz.)?f32"),
+    "ex2": Known(partial(_function, "exp2"), "approx.(ftz.)?f32"),
+    "lg2": Known(partial(_function, "log2"), "approx.(ftz.)?f32"),
+    "rsqrt": Known(_rsqrt, "approx.(ftz.)?f32|approx.ftz.f64"),
+    "min": Known(partial(_least, "<"), f"{INTEGER}|f(32|64)"),
+    "max": Known(partial(_least, ">"), f"{INTEGER}|f(32|64)"),
+    "shl": Known(_shl, "b(16|32|64)"),
+    "shr": Known(_shr, "[bus](16|32|64)"),
+    "shf": Known(_shf, "[lr].(wrap|clamp).b32"),
+    "selp": Known(_selp, "[bus](16|32|64)|f(32|64)"),
+    "setp": Known(_setp, COMPARISONS),
+    "cvt": Known(_cvt, CONVERSIONS),
 }

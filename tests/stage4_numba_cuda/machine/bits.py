@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
-from tests.stage4_numba_cuda.machine.operands import Instruction, Translation
-from tests.stage4_numba_cuda.machine.ptx import BITS, PtxError
+from tests.stage4_numba_cuda.machine.operands import Instruction, Known, Translation
+from tests.stage4_numba_cuda.machine.ptx import BITS
 
 
 def _counted(function: str, t: Translation, i: Instruction) -> str:
@@ -37,18 +36,16 @@ def _bfi(t: Translation, i: Instruction) -> str:
 
 
 def _bfe(t: Translation, i: Instruction) -> str:
-    if i.kind not in ("u32", "u64"):
-        raise PtxError("unknown type")
     x = t.value(i.operands[1], i.kind)
     at, length = (t.value(operand, "u32") for operand in i.operands[2:])
     return t.give(i, f"extracted({x}, {at}, {length}, {BITS[i.kind]})")
 
 
-BIT_OPERATIONS: dict[str, Callable[[Translation, Instruction], str]] = {
-    "popc": partial(_counted, "bits_in"),
-    "clz": partial(_counted, "zeros_above"),
-    "brev": _brev,
-    "bfind": _bfind,
-    "bfi": _bfi,
-    "bfe": _bfe,
+BIT_OPERATIONS = {
+    "popc": Known(partial(_counted, "bits_in"), "b(32|64)"),
+    "clz": Known(partial(_counted, "zeros_above"), "b(32|64)"),
+    "brev": Known(_brev, "b(32|64)"),
+    "bfind": Known(_bfind, "(shiftamt.)?[us](32|64)"),
+    "bfi": Known(_bfi, "b(32|64)"),
+    "bfe": Known(_bfe, "u(32|64)"),
 }

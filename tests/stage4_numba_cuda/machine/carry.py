@@ -6,11 +6,10 @@ and madc take it in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 from tests.stage4_numba_cuda.machine.arithmetic import product
-from tests.stage4_numba_cuda.machine.operands import C_TYPES, Instruction, Translation
+from tests.stage4_numba_cuda.machine.operands import C_TYPES, Instruction, Known, Translation
 from tests.stage4_numba_cuda.machine.ptx import BITS
 
 WIDE = "(unsigned __int128)"
@@ -35,11 +34,11 @@ def _kept(t: Translation, i: Instruction, expression: str) -> str:
     return f"{{ unsigned __int128 sum = {expression}; {t.give(i, 'sum')} {flag} }}"
 
 
-CARRY: dict[str, Callable[[Translation, Instruction], str]] = {
-    "add.cc": partial(_summed, "+", False),
-    "addc": partial(_summed, "+", True),
-    "sub.cc": partial(_summed, "-", False),
-    "subc": partial(_summed, "-", True),
-    "mad.cc": partial(_mad, False),
-    "madc": partial(_mad, True),
+CARRY = {
+    "add.cc": Known(partial(_summed, "+", False), "cc.[us](32|64)"),
+    "addc": Known(partial(_summed, "+", True), "(cc.)?[us](32|64)"),
+    "sub.cc": Known(partial(_summed, "-", False), "cc.[us](32|64)"),
+    "subc": Known(partial(_summed, "-", True), "(cc.)?[us](32|64)"),
+    "mad.cc": Known(partial(_mad, False), "(lo|hi).cc.[us](32|64)"),
+    "madc": Known(partial(_mad, True), "(lo|hi).(cc.)?[us](32|64)"),
 }

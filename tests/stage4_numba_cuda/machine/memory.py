@@ -7,9 +7,8 @@ meanwhile: otherwise a loop that waits for another thread would never end.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from tests.stage4_numba_cuda.machine.operands import C_TYPES, Instruction, Translation
+from tests.stage4_numba_cuda.machine.operands import C_TYPES, Instruction, Known, Translation
 from tests.stage4_numba_cuda.machine.ptx import BITS, PtxError
 
 SPACES = ("global", "shared", "local", "param")
@@ -39,15 +38,20 @@ def _mov(t: Translation, i: Instruction) -> str:
 
 
 def _cvta(t: Translation, i: Instruction) -> str:
-    if i.modifiers != ("to", "global", "u64"):  # generic addresses are those of global memory here
-        raise PtxError("only cvta.to.global is known")
-    return t.give(i, t.value(i.operands[1], "u64"), "u64")
+    return t.give(i, t.value(i.operands[1], "u64"))  # generic addresses are those of global memory here
+
+
+def _elements(t: Translation, i: Instruction, operand: str) -> list[str]:
+    """The registers that a load or a store names, as many as its vector has."""
+    found = t.elements(operand)
+    if len(found) != next((int(m[1]) for m in i.modifiers if m in ("v2", "v4")), 1):
+        raise PtxError("a vector of another length")
+    return found
 
 
 def _ld(t: Translation, i: Instruction) -> str:
-    kind, vector = i.kind, [m for m in i.modifiers if re.fullmatch(r"v\d", m)]
-    space = _space(i)
-    targets = t.elements(i.operands[0])
+    kind, space = i.kind, _space(i)
+    targets = _elements(t, i, i.operands[0])
     if space == "param":
         match = re.fullmatch(r"\[([%\w$.]+)(?:\+(\d+))?\]", i.operands[1])
         if match is not None and match.group(1) in t.kernel.local:  # what a call passes
@@ -59,8 +63,6 @@ def _ld(t: Translation, i: Instruction) -> str:
         pointer = f"(b->launch->parameters + {offset})"
     else:
         pointer = t.memory(space, i.operands[1], BITS[kind] // 8 * len(targets), i.line)
-    if len(vector) != (len(targets) > 1):
-        raise PtxError("a vector of another length")
     sets = (t.set(name, f"READ({C_TYPES[kind]}, m, {n})", kind) for n, name in enumerate(targets))
     code = f"{{ const u8 *m = {pointer}; {' '.join(sets)} }}"
     waits = any(m in ("acquire", "volatile", "relaxed") for m in i.modifiers)
@@ -72,7 +74,7 @@ def _st(t: Translation, i: Instruction) -> str:
     space = _space(i)
     if space == "param":  # what a call passes; a kernel's own parameters are only read
         space = "local"
-    sources = t.elements(i.operands[1])
+    sources = _elements(t, i, i.operands[1])
     pointer = t.memory(space, i.operands[0], BITS[kind] // 8 * len(sources), i.line)
     c_type = C_TYPES[kind]
     sets = (f"WRITE({c_type}, m, {n}, {t.value(name, kind)});" for n, name in enumerate(sources))
@@ -103,33 +105,35 @@ def _changed(t: Translation, i: Instruction, target: str | None, place: str, *gi
         "dec": f"!was || was > {values[0]} ? {values[0]} : was - 1",
         "cas": f"was == {values[0]} ? {values[-1]} : was",
     }
-    expression = next((named[m] for m in i.modifiers if m in named), None)
-    if expression is None:
-        raise PtxError("unknown operation")
+    expression = next(named[m] for m in i.modifiers if m in named)
     keep = t.set(target, "was", kind) if target else ""
     change = f"{c_type} was = READ({c_type}, m, 0); WRITE({c_type}, m, 0, {expression}); {keep}"
     return f"{{ u8 *m = {pointer}; {change} }} {t.stop('YIELDS', i.line)}"
 
 
 def _cp(t: Translation, i: Instruction) -> str:
-    if i.modifiers == ("async", "cg", "shared", "global") and i.operands[2] == "16":
+    if "cg" in i.modifiers:
+        if i.operands[2:] != ("16",):
+            raise PtxError("unknown copy")
         to = t.memory("shared", i.operands[0], 16, i.line)
         return f"copy_later(b, t, {to}, {t.memory('global', i.operands[1], 16, i.line)});"
-    if i.modifiers == ("async", "commit_group"):
+    if "commit_group" in i.modifiers:
         return "commit(t);"
-    if i.modifiers == ("async", "wait_group"):
-        return f"wait_for_copies(t, {int(i.operands[0])});"
-    if i.modifiers == ("async", "wait_all"):
-        return "wait_for_copies(t, -1);"
-    raise PtxError("unknown copy")
+    return f"wait_for_copies(t, {-1 if 'wait_all' in i.modifiers else int(i.operands[0])});"
 
 
-MEMORY: dict[str, Callable[[Translation, Instruction], str]] = {
-    "mov": _mov,
-    "cvta": _cvta,
-    "ld": _ld,
-    "st": _st,
-    "red": _red,
-    "atom": _atom,
-    "cp": _cp,
+SCOPE = "(cta|cluster|gpu|sys)"
+TYPE = "([bus](8|16|32|64)|f(32|64))"
+PLACE = f"({'|'.join(SPACES)})"
+REDUCED = "add.([us]32|u64|f(32|64))|(min|max).[us](32|64)|(and|or|xor).b(32|64)|(inc|dec).u32"
+CHANGE = f"((relaxed|acquire|release|acq_rel).{SCOPE}.)?((global|shared).)?"
+
+MEMORY = {
+    "mov": Known(_mov, "pred|[bus](16|32|64)|f(32|64)"),
+    "cvta": Known(_cvta, "to.global.u64"),
+    "ld": Known(_ld, f"((volatile|(relaxed|acquire).{SCOPE}).)?({PLACE}.)?(nc.)?(v[24].)?{TYPE}"),
+    "st": Known(_st, f"((volatile|(relaxed|release).{SCOPE}).)?({PLACE}.)?(v[24].)?{TYPE}"),
+    "red": Known(_red, f"{CHANGE}({REDUCED})"),
+    "atom": Known(_atom, f"{CHANGE}({REDUCED}|(exch|cas).b(32|64))"),
+    "cp": Known(_cp, "async.(cg.shared.global|commit_group|wait_group|wait_all)"),
 }

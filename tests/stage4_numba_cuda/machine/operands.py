@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from tests.stage4_numba_cuda.machine.ptx import Kernel, PtxError
@@ -18,6 +19,9 @@ C_TYPES = {
 """The C type in which a value of a PTX type is computed. Of an f16 that is its bits."""
 
 FLOATS = ("f32", "f64")
+
+INTEGER = "[us](16|32|64)"
+"""A pattern for the types of whole numbers in arithmetic; not those of 8 bits, which are for memory and cvt only."""
 
 FILES = {1: "p", 16: "h", 32: "w", 64: "d"}
 """The array of a thread's registers of that size. A register of 8 bits is one of 16."""
@@ -52,6 +56,23 @@ class Instruction:
         return self.modifiers[-1]
 
 
+@dataclass(frozen=True)
+class Known:
+    """An instruction that the machine knows.
+
+    write: writes its C
+    forms: a regular expression for all that may follow its name, a dot for each dot: "rn.f(32|64)". An instruction of
+    another form is refused, since `write` may overlook what it does not expect.
+    """
+
+    write: Callable[[Translation, Instruction], str]
+    forms: str
+
+    def has(self, modifiers: tuple[str, ...]) -> bool:
+        """Whether it is known in this form."""
+        return re.fullmatch(self.forms.replace(".", r"\."), ".".join(modifiers)) is not None
+
+
 class Translation:
     """The C of one kernel while it is made.
 
@@ -70,6 +91,8 @@ class Translation:
 
     def register(self, name: str) -> str:
         """The C of a register."""
+        if name not in self.kernel.registers:
+            raise PtxError(f"{name!r} is no register")
         return f"r->{FILES[_file(self.kernel.registers[name])]}[{self.number[name]}]"
 
     def value(self, operand: str, kind: str) -> str:
@@ -99,8 +122,6 @@ class Translation:
         """The C that writes a value of this PTX type into a register. Whole numbers are widened by their sign."""
         if target == "_":
             return f"(void)({expression});"
-        if target not in self.kernel.registers:
-            raise PtxError(f"{target!r} is no register")
         if kind in ("f32", "f64"):
             return f"AS({C_TYPES[kind]}, {self.register(target)}) = {expression};"
         return f"{self.register(target)} = ({C_TYPES[kind]})({expression});"

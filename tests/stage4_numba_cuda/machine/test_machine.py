@@ -330,17 +330,53 @@ def test_a_mistake_ends_the_launch_with_a_sentence(code, sentence, tmp_path):
         run(code, WORDS[:32], tmp_path, seed=1)  # with this one a copy is not made at once
 
 
+OTHER_FORMS = (
+    # Another rounding, a result that is limited to a range, subnormal numbers as 0, a NaN that is kept
+    *("div.rz.f32 f0, f1, f2", "div.rn.ftz.f32 f0, f1, f2", "div.full.f32 f0, f1, f2", "div.f32 f0, f1, f2"),
+    *("mad.rn.f32 f0, f1, f2, f3", "mad.lo.sat.s32 b, a, c, n", "mad.s32 b, a, c, n", "mul.s32 b, a, c"),
+    *("fma.rn.sat.f32 f0, f1, f2, f3", "fma.rn.f16x2 b, a, c, n", "fma.f32 f0, f1, f2, f3", "fma.rz.f64 x, y, at, x"),
+    *("add.rz.f64 x, y, at", "add.sat.f32 f0, f1, f2", "add.sat.s32 b, a, c", "sub.ftz.f32 f0, f1, f2"),
+    *("mul.rz.f32 f0, f1, f2", "sqrt.rz.f32 f0, f1", "sqrt.f32 f0, f1", "rcp.rz.f32 f0, f1", "rcp.rn.ftz.f32 f0, f1"),
+    *("abs.ftz.f32 f0, f1", "neg.ftz.f32 f0, f1", "min.NaN.f32 f0, f1, f2", "max.xorsign.abs.f32 f0, f1, f2"),
+    *("setp.lt.ftz.f32 p, f0, f1", "setp.num.s32 p, a, c", "setp.lo.s32 p, a, c", "ex2.approx.f16 f0, f1"),
+    *("ex2.f32 f0, f1", "rsqrt.approx.f64 x, y", "lg2.approx.f64 x, y", "copysign.f16 a, b, c"),
+    *(
+        "cvt.s32.f32 b, f0",
+        "cvt.rz.f32.f64 f0, x",
+        "cvt.rn.sat.f32.f64 f0, x",
+        "cvt.sat.u8.u32 b, a",
+        "cvt.f32.s32 f0, a",
+    ),
+    *("shf.l.b32 b, a, c, n", "bfe.s32 b, a, 1, 2", "add.cc.u16 b, a, c", "addc.sat.u32 b, a, c"),
+    # Other spaces, sizes and operations
+    *("ld.global.b128 x, [x]", "ld.const.u32 b, [x]", "ld.global.v8.u32 {a, b}, [x]", "st.async.u32 [x], b"),
+    *("atom.global.sub.u32 b, [x], a", "atom.shared.add.s64 x, [at], y", "red.global.exch.b32 [x], a"),
+    *("cvta.shared.u64 x, y", "cp.async.ca.shared.global [c], [x], 4", "shfl.bfly.b32 b, a, 1, 31"),
+    *("vote.ballot.b32 b, p", "match.any.b32 b, a, -1", "bar.arrive 0, 64", "barrier.sync.aligned 0"),
+    "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {f0}, {a}, {b}, {f1}",
+)
+
+
 @pytest.mark.parametrize(
     ("code", "sentence"),
     [
         ("frobnicate.u32 b, a;", r"^line 15: frobnicate.u32 b, a: unknown instruction$"),
-        ("fma.rn.ftz.f32 f0, f1, f2, f3;", "unknown rounding"),
+        ("fma.rn.ftz.f32 f0, f1, f2, f3;", "unknown form"),
         ("bar.sync 1;", "only a barrier of the whole block is known"),
         ("ld.global.u32 b, [nobody];", "unknown operand 'nobody'"),
         ("mov.u32 nobody, a;", "'nobody' is no register"),
         (".section x;", "unknown directive"),
         ("call.uni (b), nobody, (a);", "the function nobody is not in this text"),
         ("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {d0, d1, d2, d3}, [c];", "unknown form"),
+        ("st.global.v4.u32 [y], {a, b};", "a vector of another length"),
+        ("st.global.u32 [y], {a, b};", "a vector of another length"),
+        ("ld.global.v4.u32 {a, b}, [x];", "a vector of another length"),
+        ("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {d0, d1}, [c];", "a vector of another length"),
+        ("add.s32 b, a;", "operands of another number or kind"),
+        ("bar.red.popc.u32 b;", "operands of another number or kind"),
+        ("selp.u32 b, a, c, nobody;", "'nobody' is no register"),
+        ("@nobody mov.u32 b, a;", "'nobody' is no register"),
+        *((f"{code};", "unknown form") for code in OTHER_FORMS),
     ],
 )
 def test_what_the_machine_does_not_know_is_refused(code, sentence):

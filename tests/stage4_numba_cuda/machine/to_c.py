@@ -5,8 +5,8 @@ reads what others write by atomic operations). Then the function returns, and wa
 does together is a second function.
 
 Every instruction is written as the PTX manual defines it, and shares nothing with the kernels' source or the emulator.
-An instruction that is not here raises PtxError. The instructions are in arithmetic.py, carry.py, bits.py, memory.py and
-waiting.py.
+An instruction that is not here raises PtxError, and so does one with a modifier that is not among its forms. The
+instructions are in arithmetic.py, carry.py, bits.py, memory.py and waiting.py.
 
 Source: NVIDIA, Parallel Thread Execution ISA, section 9 (the instruction set).
 """
@@ -86,28 +86,35 @@ def _functions(kernel: Kernel, number: int) -> str:
 
 def _line(statement: Statement, translation: Translation) -> str:
     """The C of one statement."""
-    name, *modifiers = statement.operation.split(".")
-    if name == "label":
+    if statement.operation == "label":
         return f"{_label(statement.operands[0])}:;"
-    if name in ("ret", "exit"):
-        code = END
-    elif name == "bra":
-        code = f"goto {_label(statement.operands[0])};"
-    else:
-        instruction = Instruction(tuple(modifiers), statement.operands, statement.line)
-        if "cc" in modifiers and f"{name}.cc" in INSTRUCTIONS:
-            name += ".cc"
-        try:
-            if name not in INSTRUCTIONS:
-                raise PtxError("unknown instruction")
-            code = INSTRUCTIONS[name](translation, instruction)
-        except PtxError as error:
-            text = f"{statement.operation} {', '.join(statement.operands)}"
-            raise PtxError(f"line {statement.line}: {text}: {error}") from error
-    if not statement.guard:
-        return code
-    sign = "!" if statement.guard[1] == "!" else ""
-    return f"if ({sign}{translation.register(statement.guard.lstrip('@!'))}) {{ {code} }}"
+    try:
+        code = _instruction(statement, translation)
+        if not statement.guard:
+            return code
+        sign = "!" if statement.guard[1] == "!" else ""
+        return f"if ({sign}{translation.register(statement.guard.lstrip('@!'))}) {{ {code} }}"
+    except (PtxError, IndexError, ValueError) as error:
+        said = error if isinstance(error, PtxError) else "operands of another number or kind"
+        text = f"{statement.operation} {', '.join(statement.operands)}"
+        raise PtxError(f"line {statement.line}: {text}: {said}") from error
+
+
+def _instruction(statement: Statement, translation: Translation) -> str:
+    """The C of an instruction, its guard left out. The one place where what is not known is refused."""
+    if statement.operation in ("ret", "ret.uni", "exit"):
+        return END
+    if statement.operation in ("bra", "bra.uni"):
+        return f"goto {_label(statement.operands[0])};"
+    name, *modifiers = statement.operation.split(".")
+    instruction = Instruction(tuple(modifiers), statement.operands, statement.line)
+    if "cc" in modifiers and f"{name}.cc" in INSTRUCTIONS:
+        name += ".cc"
+    if name not in INSTRUCTIONS:
+        raise PtxError("unknown instruction")
+    if not INSTRUCTIONS[name].has(instruction.modifiers):
+        raise PtxError("unknown form")
+    return INSTRUCTIONS[name].write(translation, instruction)
 
 
 def _label(name: str) -> str:

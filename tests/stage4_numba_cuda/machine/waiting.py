@@ -6,9 +6,7 @@ names lanes that happen to be at the same place: all of those, or only some, by 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from tests.stage4_numba_cuda.machine.operands import Instruction, Translation
+from tests.stage4_numba_cuda.machine.operands import Instruction, Known, Translation
 from tests.stage4_numba_cuda.machine.ptx import PtxError
 
 FORMS = {
@@ -23,21 +21,19 @@ def _bar(t: Translation, i: Instruction) -> str:
         if len(i.operands) > 1 or i.operands[0] != "0":
             raise PtxError("only a barrier of the whole block is known")
         return t.stop("MEETS_BLOCK", i.line, "t->vote = 0; ")
-    if i.modifiers[0] == "red" and i.operands[1] == "0" and i.modifiers[1] in ("or", "and", "popc"):
+    if i.modifiers[0] == "red":
+        if i.operands[1] != "0" or len(i.operands) > 3:
+            raise PtxError("only a barrier of the whole block is known")
         given = t.value(i.operands[2].lstrip("!"), "pred")
         given = f"!{given}" if i.operands[2].startswith("!") else f"!!{given}"
         wait = t.stop("MEETS_BLOCK", i.line, f"t->vote = {given}; ")
         found = {"or": "b->votes > 0", "and": "b->votes == b->voters", "popc": "b->votes"}[i.modifiers[1]]
         return f"{wait} {t.set(i.operands[0], found, i.kind)}"
-    if i.modifiers == ("warp", "sync"):
-        return t.meeting("", i.line, t.value(i.operands[0], "u32"))
-    raise PtxError("unknown barrier")
+    return t.meeting("", i.line, t.value(i.operands[0], "u32"))  # bar.warp.sync
 
 
 def _shfl(t: Translation, i: Instruction) -> str:
     mode = i.modifiers[1]
-    if i.modifiers[0] != "sync" or i.kind != "b32" or mode not in ("up", "down", "bfly", "idx"):
-        raise PtxError("unknown exchange")
     target, _, valid = i.operands[0].partition("|")
     source, by, clamp = (t.value(operand, "u32") for operand in i.operands[1:4])
     keep = t.set(valid, "inside", "pred") if valid else ""
@@ -50,8 +46,6 @@ def _shfl(t: Translation, i: Instruction) -> str:
 
 
 def _vote(t: Translation, i: Instruction) -> str:
-    if i.modifiers[0] != "sync" or i.modifiers[1] not in ("any", "all", "uni", "ballot"):
-        raise PtxError("unknown vote")
     given = f"{'!' if i.operands[1].startswith('!') else '!!'}{t.register(i.operands[1].lstrip('!'))}"
     body = f"u32 votes = 0; EACH votes |= (u32){given} << lane; "
     found = {
@@ -66,8 +60,6 @@ def _vote(t: Translation, i: Instruction) -> str:
 
 def _match(t: Translation, i: Instruction) -> str:
     """any: the lanes that have the value of this one; all: every lane that takes part if all have one value, else 0."""
-    if i.modifiers[1] != "sync" or i.modifiers[0] not in ("any", "all") or i.kind not in ("b32", "b64"):
-        raise PtxError("unknown match")
     target, _, flag = i.operands[0].partition("|")
     given, members = t.value(i.operands[1], i.kind), t.value(i.operands[2], "u32")
     found = "found == members ? found : 0" if i.modifiers[0] == "all" else "found"
@@ -81,9 +73,9 @@ def _activemask(t: Translation, i: Instruction) -> str:
 
 
 def _ldmatrix(t: Translation, i: Instruction) -> str:
-    if i.modifiers != ("sync", "aligned", "m8n8", "x4", "shared", "b16"):
-        raise PtxError("unknown form")
     targets = t.elements(i.operands[0])
+    if len(targets) != 4:
+        raise PtxError("a vector of another length")
     # Threads 8i to 8i + 7 have the addresses of the rows of matrix i; thread 4r + c gets word c of row r of each.
     sets = " ".join(
         t.set(name, f"READ(u32, rows[{8 * n} + lane / 4], lane % 4)", "b32") for n, name in enumerate(targets)
@@ -94,8 +86,6 @@ def _ldmatrix(t: Translation, i: Instruction) -> str:
 
 def _mma(t: Translation, i: Instruction) -> str:
     form = ".".join(i.modifiers[2:])
-    if i.modifiers[:2] != ("sync", "aligned") or form not in FORMS:
-        raise PtxError("unknown form")
     d, a, b, c = (t.elements(operand) for operand in i.operands)
     take = [f"left[lane][{n}] = {t.value(name, 'b32')};" for n, name in enumerate(a)]
     take += [f"right[lane][{n}] = {t.value(name, 'b32')};" for n, name in enumerate(b)]
@@ -113,16 +103,16 @@ def _membar(t: Translation, i: Instruction) -> str:
     return ";"  # memory is seen by all in the order of the writes here
 
 
-WAITING: dict[str, Callable[[Translation, Instruction], str]] = {
-    "bar": _bar,
-    "barrier": _bar,
-    "shfl": _shfl,
-    "vote": _vote,
-    "match": _match,
-    "activemask": _activemask,
-    "ldmatrix": _ldmatrix,
-    "mma": _mma,
-    "nanosleep": _nanosleep,
-    "membar": _membar,
-    "fence": _membar,
+WAITING = {
+    "bar": Known(_bar, "sync|red.(and|or).pred|red.popc.u32|warp.sync"),
+    "barrier": Known(_bar, "sync"),
+    "shfl": Known(_shfl, "sync.(up|down|bfly|idx).b32"),
+    "vote": Known(_vote, "sync.(any|all|uni).pred|sync.ballot.b32"),
+    "match": Known(_match, "(any|all).sync.b(32|64)"),
+    "activemask": Known(_activemask, "b32"),
+    "ldmatrix": Known(_ldmatrix, "sync.aligned.m8n8.x4.shared.b16"),
+    "mma": Known(_mma, f"sync.aligned.({'|'.join(FORMS)})"),
+    "nanosleep": Known(_nanosleep, "u32"),
+    "membar": Known(_membar, "cta|gl|sys"),
+    "fence": Known(_membar, "((sc|acq_rel).)?(cta|cluster|gpu|sys)"),
 }
