@@ -4,6 +4,7 @@ import _thread
 import os
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -49,6 +50,16 @@ def test_a_short_kernel_runs_in_the_calling_thread_once_its_time_is_known() -> N
     ready.seconds = 1.0
     start(np.full(64, ADD), 2, ready)
     assert threading.main_thread() not in seen[3:]
+
+
+def test_the_time_of_a_thread_is_that_of_all_cores_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter([0.0, 10.0, 13.0])  # when the first launch begins, when the second one begins and ends
+    clock = SimpleNamespace(perf_counter=lambda: next(seconds))
+    monkeypatch.setattr("cuda_emulator.runtime.launch.time", clock)
+    ready = Ready(FakeKernel(by_block), "kernel")
+    for cores, expected in ((2, None), (2, 2 * 3.0 / (64 * 32))):  # the first launch may include compiling
+        start(np.full(64, ADD), cores, ready)
+        assert ready.seconds == expected
 
 
 def test_a_kernel_that_may_loop_runs_on_a_worker_however_short_it_was() -> None:

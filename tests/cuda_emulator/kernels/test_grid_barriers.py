@@ -109,6 +109,24 @@ def rotate_from_shared(x, y, steps):  # type: ignore[no-untyped-def]
 
 
 @cuda.jit
+def rotate_with_continue(x, y, steps):  # type: ignore[no-untyped-def]
+    """The same by 0 and by 2 places in turn; `places` is needed behind the barriers only where the loop goes on."""
+    group = cuda.cg.this_grid()
+    i = cuda.grid(1)
+    left, places = steps, 0
+    while True:
+        y[i] = x[(i + x.size - places) % x.size]
+        places = 2 - places
+        group.sync()
+        x[i] = y[i]
+        group.sync()
+        left -= 1
+        if left > 0:
+            continue
+        break
+
+
+@cuda.jit
 def rotate_by_some(x, y, steps):  # type: ignore[no-untyped-def]
     """The same where every thread comes to the barriers by a branch and a loop of its own, and may have left before."""
     i = cuda.grid(1)
@@ -145,7 +163,15 @@ def rotate_blocks(x, y, steps):  # type: ignore[no-untyped-def]
 roles = cuda.jit(rotate_blocks)
 RIGHT = {
     kernel.py_func.__name__: kernel
-    for kernel in (rotate_from_shared, rotate_by_some, roles, rotate, rotate_in_turns, rotate_by_names)
+    for kernel in (
+        rotate_from_shared,
+        rotate_with_continue,
+        rotate_by_some,
+        roles,
+        rotate,
+        rotate_in_turns,
+        rotate_by_names,
+    )
 }
 MODES: dict[str, dict[str, Any]] = {
     "compiled": {},

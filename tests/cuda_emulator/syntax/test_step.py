@@ -94,15 +94,18 @@ def types_that_meet(x32, i32, u8, out):
     out[12] = math.sqrt(x32[1]) * 0 != 0
     out[13] = np.uint8(300)
     out[14] = ~i32[1]
+    out[15] = i32[2] ** (i32[2] - 1) == -(2**63)
+    out[16] = i32[1] ** (i32[2] - 1)
 
 
 def test_types_meet_as_numba_lets_them_meet():
-    out = np.zeros(15)
+    out = np.zeros(17)
     x32 = np.array([0.1, -1], np.float32)
     i32 = np.array([2**31 - 1, 3, 0], np.int32)
     step(types_that_meet, 1, 1, x32, i32, np.array([200], np.uint8), out)
-    # float32 * int is float64; int32 + int32 is int64; an int64 wraps around; float32(0.1) is above 0.1; x // 0 is 0.
-    expected = [0, 1, 2**32 - 2, 400, 2, -4, 3, -2, 0, 0, 6, 0, 1, 44, -4]
+    # float32 * int is float64; int32 + int32 is int64; an int64 wraps around; float32(0.1) is above 0.1; x // 0 is 0;
+    # 0 ** -1 is the smallest integer, and 3 ** -1 is cut to 0.
+    expected = [0, 1, 2**32 - 2, 400, 2, -4, 3, -2, 0, 0, 6, 0, 1, 44, -4, 1, 0]
     np.testing.assert_array_equal(out, expected)
 
 

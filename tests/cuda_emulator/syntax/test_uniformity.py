@@ -57,6 +57,8 @@ def test_what_is_the_same_for_all_threads(value: str) -> None:
         "n + cuda.threadIdx.x",
         "A[0]",  # another thread may write it between two reads
         "A[cuda.threadIdx.x]",
+        "A.shape[cuda.threadIdx.x % 2]",
+        "(1, 2)[cuda.threadIdx.x % 2]",
         "cuda.atomic.add(A, 0, 1)",
         "cuda.shfl_sync(n, n, 0)",
         "cuda.ballot_sync(n, n)",

@@ -145,6 +145,28 @@ def test_a_shuffle_shows_what_each_lane_gave_and_got() -> None:
     assert [access.kind for access in step.accesses] == ["read", "write"]
 
 
+def test_lanes_that_a_group_leaves_out_are_waited_for() -> None:
+    walk = launched(exchange, block=32).walk(groups=lambda phase: [[0], list(range(1, 32))])
+    assert walk.fault == ""
+    assert walk.arrays[1].after is not None
+    assert walk.arrays[1].after[:32].tolist() == [float(i ^ 1) for i in range(32)]
+
+
+@cuda.jit
+def some_skip(x, out):
+    i = cuda.threadIdx.x
+    for k in range(3):
+        if i < 20:
+            continue
+        out[i] += x[k]
+
+
+def test_threads_that_have_skipped_the_rest_of_an_iteration_wait_for_the_others_at_the_next() -> None:
+    walk = launched(some_skip).walk()
+    at = line("for k", some_skip)
+    assert [len(step.threads) for step in walk.steps if walk.marks[step.mark].line == at] == [64, 64, 64]
+
+
 @cuda.jit
 def too_far(x, out):
     i = cuda.threadIdx.x
