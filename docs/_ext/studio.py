@@ -54,7 +54,9 @@ class Studio(SphinxDirective):
             raise self.error(f"studio: expected one of {', '.join(EXPORTED)} and a :title:, got {page}")
         for name, value in self.options.items():
             if re.search(rf"(^|\s):({'|'.join(self.option_spec)}):", str(value)):
-                raise self.error(f"studio: each option has a line of its own, but :{name}: has another one in it: {value}")
+                raise self.error(
+                    f"studio: each option has a line of its own, but :{name}: has another one in it: {value}"
+                )
         options = _options(self.options)
         name = file_name(page, options)
         exports(self.env).setdefault(self.env.docname, {})[name] = (page, options)
