@@ -136,7 +136,7 @@ def normalise(
                 p += 1
             variance = squares / count
             if tracking and image == 0 and cuda.threadIdx.x == 0:
-                running_mean[channel] = (one - momentum) * running_mean[channel] + momentum * (shift + rest)
+                running_mean[channel] = (one - momentum) * running_mean[channel] + momentum * shift + momentum * rest
                 unbiased = squares / (count - one)
                 running_var[channel] = (one - momentum) * running_var[channel] + momentum * unbiased
         else:

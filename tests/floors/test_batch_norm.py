@@ -108,6 +108,38 @@ def test_numbers_far_from_zero_keep_their_digits(stage: Stage, dtype: str, shape
     np.testing.assert_allclose(host(stage, grad_gamma), expected, rtol=0, atol=tolerance * np.abs(g).sum())
 
 
+@pytest.mark.parametrize("shape", [(4, 2, 8, 8), (1, 1, 3, 6), (96, 3)], ids=str)
+def test_a_mean_between_two_numbers_of_float32_is_not_rounded_to_one(
+    stage: Stage, dtype: str, shape: tuple[int, ...]
+) -> None:
+    """Half of the numbers are 10,000, half the next float32: a mean that is rounded to one doubles the variance."""
+    apart = 2.0**-10
+    second = np.arange(shape[3]) % 2 if len(shape) == 4 else np.arange(shape[0])[:, np.newaxis] % 2
+    x = np.broadcast_to(1e4 + apart * second, shape)
+    channels = shape[1]
+    ones, zeros = np.ones(channels), np.zeros(channels)
+    mean, var = put(stage, zeros - 1e4, zeros, dtype=dtype)
+    given_arrays = put(stage, x, ones, zeros, dtype=dtype)
+    output, _ = stage.batch_norm.batch_norm(*given_arrays, mean, var, True, momentum=0.5, epsilon=1e-30)
+    signs = np.sign(x - 1e4 - apart / 2)
+    np.testing.assert_allclose(host(stage, output), signs, rtol=1e-5)
+    np.testing.assert_allclose(host(stage, mean), apart / 4, rtol=1e-6)  # half of -10,000 and half of the mean
+    count = x.size // channels
+    np.testing.assert_allclose(host(stage, var), (apart / 2) ** 2 * count / (count - 1) / 2, rtol=1e-5)
+
+
+def test_the_backward_pass_takes_gamma_as_it_was_in_the_forward_pass(stage: Stage) -> None:
+    x, gamma, beta, mean, var = random_case((3, 2, 2, 2))
+    gradients = []
+    for change in (False, True):
+        arrays = put(stage, x, gamma, beta, mean, var)
+        _, saved = stage.batch_norm.batch_norm(*arrays, True)
+        for channel in range(2 * change):
+            arrays[1][channel] = 100.0
+        gradients.append(host(stage, stage.batch_norm.batch_norm_backward(put(stage, x)[0], saved)[0]).copy())
+    assert np.array_equal(*gradients)
+
+
 def test_a_channel_of_one_number_becomes_beta(stage: Stage, dtype: str) -> None:
     x, gamma, beta, mean, var = put(stage, np.full((3, 1, 2, 2), 0.1), [5.0], [-1.0], [0.0], [1.0], dtype=dtype)
     output, saved = stage.batch_norm.batch_norm(x, gamma, beta, mean, var, True)

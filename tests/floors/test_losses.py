@@ -44,6 +44,12 @@ def test_finite_and_silent_at_ten_thousand(stage: Stage, name: str, dtype: str) 
     assert np.isfinite(gradient).all()
 
 
+def test_the_cost_of_a_right_answer_far_out_keeps_its_digits(stage: Stage, dtype: str) -> None:
+    """log(1 + exp(-40)) is exp(-40); written so, it would be 0."""
+    logits, targets = stage.arrays.asarray([[40.0, -40.0]], dtype), stage.arrays.asarray([[1.0, 0.0]], dtype)
+    assert stage.losses.sigmoid_cross_entropy(logits, targets) == pytest.approx(math.exp(-40), rel=1e-6, abs=0)
+
+
 @pytest.mark.parametrize("name", LABEL_LOSSES)
 def test_a_right_answer_with_a_wide_lead_costs_nothing(stage: Stage, name: str, dtype: str) -> None:
     scores = stage.arrays.asarray([[0.0, 1e4, -1e4]], dtype)

@@ -105,6 +105,20 @@ def test_a_negative_or_endless_epsilon_or_decay_is_rejected(
         getattr(stage.optimizers, name)(learning_rate=0.1, **{argument: value})
 
 
+@pytest.mark.parametrize(("moment", "expected"), [(math.nan, math.nan), (0.0, math.nan), (1.0, -math.inf)])
+def test_a_moment_divided_by_0_is_what_ieee_arithmetic_makes_of_it(
+    stage: Stage, moment: float, expected: float
+) -> None:
+    optimizer = stage.optimizers.Adam(epsilon=0.0)
+    parameters, gradients, moments, squares = (
+        [stage.arrays.asarray([value], "float64")] for value in (1.0, 0.0, moment, 0.0)
+    )
+    optimizer.load_state({"steps": 1, "buffers": {"first_moment": moments, "second_moment": squares}})
+    with np.errstate(divide="ignore", invalid="ignore"):
+        optimizer.step(parameters, gradients)
+    np.testing.assert_array_equal(host(stage, parameters[0]), [expected])
+
+
 def test_nesterov_without_momentum_is_rejected(stage: Stage) -> None:
     with pytest.raises(ValueError, match="nesterov: needs a momentum"):
         stage.optimizers.SGD(0.1, nesterov=True)

@@ -138,6 +138,23 @@ def test_without_an_optimizer_nothing_moves_and_the_gradients_are_left_in_the_la
         np.testing.assert_allclose(got.copy_to_host(), expected, rtol=1e-10, atol=1e-14)
 
 
+@pytest.mark.parametrize("rung", RUNGS)
+def test_a_lead_of_exactly_1_is_outside_the_margin_on_every_rung(rung: str) -> None:
+    rng = np.random.default_rng(0)
+    shapes = [(5, 4), (4,), (4, 3)]
+    parameters = [*map(rng.standard_normal, shapes), np.array([0.0, 1.0, 0.5])]
+    parameters[2][:] = 0  # the scores are the biases: label 1 leads by 1 and by 0.5
+    networks = [
+        each.network.Network.from_parameters(parameters, loss="hinge", dtype="float64") for each in (STAGE, REFERENCE)
+    ]
+    x, y = rng.standard_normal((6, 5)), np.ones(6, np.int64)
+    assert RUNGS[rung](networks[0], x, y, None) == pytest.approx(0.5 / 3)
+    gradients = networks[1].gradients(x, y)
+    np.testing.assert_allclose(gradients[-1], [0, -1 / 3, 1 / 3])
+    for got, expected in zip(networks[0].layer_gradients, gradients, strict=True):
+        np.testing.assert_allclose(got.copy_to_host(), expected, rtol=1e-12, atol=1e-15)
+
+
 class Halving:
     """An optimizer of nobody's: halves the parameters, and remembers what gradients it saw."""
 
