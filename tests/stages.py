@@ -1,8 +1,5 @@
 """Which stages can be tested on this machine, and the sizes that catch wrong indexing."""
 
-from importlib.util import find_spec
-from typing import Any
-
 import pytest
 
 from shared import contract
@@ -31,11 +28,6 @@ STAGE_PARAMS = [
     for name, reason in REASONS.items()
 ]
 """The names of the installed stages to parametrise over; those that cannot be used here are skipped and say why."""
-
-
-def stages_with(room: str) -> list[Any]:
-    """STAGE_PARAMS of the stages that have this room of convolutional networks, to parametrise over."""
-    return [param for param in STAGE_PARAMS if find_spec(f"{param.values[0]}.{room}") is not None]
 
 
 def needs_precision(name: str) -> None:

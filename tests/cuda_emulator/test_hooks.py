@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,11 +50,17 @@ def test_profile_finds_the_profiler_that_an_installed_package_offers(monkeypatch
     assert double.profile(1, 32)[0] is double
 
 
-def test_the_package_that_offers_a_profiler_may_register_a_detector() -> None:
-    hooks.register_detector(None)
-    assert hooks.find_detector() is None or hooks.find_detector() is detect
-    hooks.register_detector(detect)
+def test_the_package_that_offers_a_profiler_may_register_a_detector(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load() -> Any:
+        hooks.register_detector(detect)
+        return echo
+
+    monkeypatch.setattr(hooks, "_detector", None)
+    monkeypatch.setattr(hooks, "entry_points", lambda group: [])
+    assert hooks.find_detector() is None
+    monkeypatch.setattr(hooks, "entry_points", lambda group: [SimpleNamespace(load=load)])
     assert hooks.find_detector() is detect
+    assert hooks.find_profiler() is echo
 
 
 def test_profile_without_a_profiler_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

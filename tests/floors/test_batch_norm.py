@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.contract import Stage, load_stage
-from tests.stages import stages_with
+from tests.stages import STAGE_PARAMS
 
 SHAPES = [(4, 3, 5, 2), (7, 3), (2, 1, 1, 1), (1, 2, 3, 3), (13, 5, 1, 1), (2, 3, 17, 19)]
 few = settings(
@@ -19,7 +19,7 @@ few = settings(
 )
 
 
-@pytest.fixture(params=stages_with("batch_norm"))
+@pytest.fixture(params=STAGE_PARAMS)
 def stage(request: pytest.FixtureRequest) -> Stage:
     return load_stage(request.param)
 

@@ -3,7 +3,6 @@
 import importlib
 import importlib.util
 import inspect
-from functools import partial
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
@@ -104,11 +103,6 @@ PROTOCOLS = {
 }
 
 
-def has(stage: Stage, dotted: str) -> bool:
-    """Whether the stage has the name's room: not every stage has those of convolutional networks."""
-    return getattr(stage, dotted.partition(".")[0]) is not None
-
-
 def find(root: Any, dotted: str) -> Any:
     for name in dotted.split("."):
         root = getattr(root, name)
@@ -123,8 +117,6 @@ def as_listed(function: Any) -> list[str | tuple[str, Any]]:
 
 @pytest.mark.parametrize("dotted", SIGNATURES)
 def test_every_stage_has_the_name_with_these_parameters_and_defaults(stage: Stage, dotted: str) -> None:
-    if not has(stage, dotted):
-        pytest.skip(f"{stage.name} has no room {dotted.partition('.')[0]}")
     got = as_listed(find(stage, dotted))
     promised = SIGNATURES[dotted]
     assert got[: len(promised)] == promised
@@ -142,15 +134,10 @@ def test_the_protocols_in_contract_py_say_the_same(protocol: str) -> None:
 
 
 def test_every_public_function_says_what_it_does(stage: Stage) -> None:
-    for dotted in filter(partial(has, stage), SIGNATURES):
+    for dotted in SIGNATURES:
         assert inspect.getdoc(find(stage, dotted)), dotted
-    for room in filter(partial(has, stage), (*ROOMS, *IMAGE_ROOMS)):
+    for room in (*ROOMS, *IMAGE_ROOMS):
         assert getattr(stage, room).__doc__, room
-
-
-def test_the_first_two_stages_have_every_room() -> None:
-    for name in contract.available_stages()[:2]:
-        assert all(has(load_stage(name), dotted) for dotted in SIGNATURES)
 
 
 def test_the_ladder_maps_names_to_functions_with_docstrings_slowest_first(stage: Stage) -> None:
@@ -162,8 +149,6 @@ def test_the_ladder_maps_names_to_functions_with_docstrings_slowest_first(stage:
 
 
 def test_a_convolution_ladder_maps_names_to_functions_with_docstrings(stage: Stage) -> None:
-    if not has(stage, "convolution"):
-        pytest.skip(f"{stage.name} has no room convolution")
     promised = SIGNATURES["convolution.conv2d"]
     for name, rung in stage.convolution.CONVOLUTION_LADDER.items():
         assert as_listed(rung)[: len(promised)] == promised, name
@@ -215,7 +200,7 @@ def test_an_unknown_stage_is_rejected_with_the_choices(alias: str) -> None:
 
 def test_load_stage_hands_over_the_stages_own_modules(stage: Stage) -> None:
     assert load_stage(str(stage.number)).network is stage.network
-    for room in ROOMS:
+    for room in (*ROOMS, *IMAGE_ROOMS):
         assert getattr(stage, room) is importlib.import_module(f"{stage.name}.{room}")
     assert stage.title.startswith(f"stage {stage.number}: ")
 

@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.contract import Stage, load_stage
-from tests.stages import stages_with
+from tests.stages import STAGE_PARAMS
 from tests.wide import widely
 
 RUNGS = [
     pytest.param(param.values[0], rung, id=f"{param.values[0]}-{rung}", marks=param.marks)
-    for param in stages_with("convolution")
+    for param in STAGE_PARAMS
     for rung in ([None] if param.marks else load_stage(param.values[0]).convolution.CONVOLUTION_LADDER)
 ]
 few = settings(
@@ -41,7 +41,7 @@ CASES = [
 ]
 
 
-@pytest.fixture(params=stages_with("convolution"))
+@pytest.fixture(params=STAGE_PARAMS)
 def stage(request: pytest.FixtureRequest) -> Stage:
     return load_stage(request.param)
 

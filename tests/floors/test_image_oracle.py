@@ -14,7 +14,7 @@ import pytest
 
 from shared.contract import Stage, load_stage
 from tests.floors.test_oracle import OPERATION_TOLERANCE, assert_agrees
-from tests.stages import stages_with
+from tests.stages import STAGE_PARAMS
 
 FILE = Path(__file__).parent / "image_oracle.npz"
 
@@ -50,7 +50,7 @@ def test_oracle_is_small_and_names_the_torch_version_that_made_it() -> None:
 
 
 @pytest.mark.parametrize("case", ABOUT["convolutions"])
-@pytest.mark.parametrize("name", stages_with("convolution"))
+@pytest.mark.parametrize("name", STAGE_PARAMS)
 def test_every_rung_and_the_backward_pass_of_a_convolution_equal_pytorch(name: str, dtype: str, case: str) -> None:
     stage, expected, about = load_stage(name), of_case(f"convolution/{case}/"), ABOUT["convolutions"][case]
     how = {"stride": about["stride"], "padding": about["padding"]}
@@ -66,7 +66,7 @@ def test_every_rung_and_the_backward_pass_of_a_convolution_equal_pytorch(name: s
 
 @pytest.mark.parametrize("kind", ["ties", "nan"])
 @pytest.mark.parametrize("case", ABOUT["pools"])
-@pytest.mark.parametrize("name", stages_with("pooling"))
+@pytest.mark.parametrize("name", STAGE_PARAMS)
 def test_pools_and_their_gradients_equal_pytorch(name: str, dtype: str, case: str, kind: str) -> None:
     stage, expected, about = load_stage(name), of_case(f"pool/{case}/{kind}/"), ABOUT["pools"][case]
     size, stride, shape = about["size"], about["stride"], tuple(about["x"])
@@ -85,7 +85,7 @@ def test_pools_and_their_gradients_equal_pytorch(name: str, dtype: str, case: st
 
 
 @pytest.mark.parametrize("case", ABOUT["batch_norms"])
-@pytest.mark.parametrize("name", stages_with("batch_norm"))
+@pytest.mark.parametrize("name", STAGE_PARAMS)
 def test_batch_norm_its_statistics_and_gradients_equal_pytorch_update_by_update(
     name: str, dtype: str, case: str
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shared.contract import Stage, load_stage
-from tests.stages import stages_with
+from tests.stages import STAGE_PARAMS
 
 few = settings(
     max_examples=20,
@@ -21,7 +21,7 @@ pairs = st.tuples(st.integers(1, 3), st.integers(1, 3))
 shapes = st.tuples(st.integers(1, 3), st.integers(1, 3), st.integers(3, 9), st.integers(3, 9))
 
 
-@pytest.fixture(params=stages_with("pooling"))
+@pytest.fixture(params=STAGE_PARAMS)
 def stage(request: pytest.FixtureRequest) -> Stage:
     return load_stage(request.param)
 

@@ -8,7 +8,7 @@ import pytest
 
 from shared.contract import Stage, load_stage
 from tests.floors.refusals import assert_refused
-from tests.stages import stages_with
+from tests.stages import STAGE_PARAMS
 
 NUMBERS = "asarray: expected real numbers"
 
@@ -278,7 +278,7 @@ BATCH_NORM = {
 def cases(room: str, functions: dict[str, tuple[dict[str, Any], Mistakes]]) -> list[Any]:
     return [
         pytest.param(param.values[0], room, function, {**right, **wrong}, kind, sentence, marks=param.marks, id=label)
-        for param in stages_with(room)
+        for param in STAGE_PARAMS
         for function, (right, mistakes) in functions.items()
         for what, (wrong, kind, sentence) in mistakes.items()
         for label in [f"{param.values[0]}-{function}-{what}"]
@@ -301,7 +301,7 @@ ON_THE_HOST = ("stage2_numpy", "stage3_c")
 """The floors with NumPy's arrays: lists and device arrays cannot be made read-only."""
 
 
-@pytest.mark.parametrize("name", [param for param in stages_with("batch_norm") if param.values[0] in ON_THE_HOST])
+@pytest.mark.parametrize("name", [param for param in STAGE_PARAMS if param.values[0] in ON_THE_HOST])
 def test_a_running_mean_that_is_read_only_is_named(name: str) -> None:
     stage = load_stage(name)
     x, gamma, beta, mean, var = (np.ones(shape) for shape in ((4, 2), 2, 2, 2, 2))
@@ -313,7 +313,7 @@ def test_a_running_mean_that_is_read_only_is_named(name: str) -> None:
     stage.batch_norm.batch_norm(x, gamma, beta, mean, var, False)
 
 
-IN_MEMORY = [param for param in stages_with("batch_norm") if param.values[0] != "stage1_pure_python"]
+IN_MEMORY = [param for param in STAGE_PARAMS if param.values[0] != "stage1_pure_python"]
 """Lists of numbers have no memory of their own."""
 
 
@@ -338,7 +338,7 @@ def test_a_mask_is_not_forgotten(name: str) -> None:
     assert_refused(stage, lambda stage: stage.pooling.max_pool2d(x, 2), TypeError, sentence)
 
 
-@pytest.mark.parametrize("name", stages_with("batch_norm"))
+@pytest.mark.parametrize("name", STAGE_PARAMS)
 def test_a_refused_batch_changes_no_running_statistics(name: str) -> None:
     stage = load_stage(name)
     layer = stage.batch_norm.BatchNorm([1.0, 1.0], [0.0, 0.0])
@@ -349,7 +349,7 @@ def test_a_refused_batch_changes_no_running_statistics(name: str) -> None:
     assert np.array(stage.arrays.to_host(layer.running_var)).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("name", stages_with("batch_norm"))
+@pytest.mark.parametrize("name", STAGE_PARAMS)
 def test_backward_names_a_gradient_that_is_not_shaped_like_x(name: str) -> None:
     stage = load_stage(name)
     _, saved = stage.batch_norm.batch_norm(*(make(stage) for make in (X, THREE, THREE, THREE, THREE)), True)
@@ -358,9 +358,7 @@ def test_backward_names_a_gradient_that_is_not_shaped_like_x(name: str) -> None:
     assert_refused(stage, lambda stage: stage.batch_norm.batch_norm_backward(grad_output, saved), ValueError, sentence)
 
 
-@pytest.mark.parametrize(
-    "name", [param for param in stages_with("convolution") if param.values[0] != "stage1_pure_python"]
-)
+@pytest.mark.parametrize("name", [param for param in STAGE_PARAMS if param.values[0] != "stage1_pure_python"])
 def test_a_mix_of_dtypes_is_named(name: str) -> None:
     stage = load_stage(name)
     x, weights, bias = (make(stage) for make in (X, WEIGHTS, BIAS))

@@ -10,9 +10,9 @@ import pytest
 
 from shared.contract import ACTIVATIONS, Stage, load_stage
 from tests.floors.refusals import assert_refused
-from tests.stages import stages_with
+from tests.stages import STAGE_PARAMS
 
-WITH_MEMORY = [param for param in stages_with("matmul") if param.values[0] != "stage1_pure_python"]
+WITH_MEMORY = [param for param in STAGE_PARAMS if param.values[0] != "stage1_pure_python"]
 """Lists of numbers have no memory of their own."""
 
 SQUARE, IMAGES, LABELS = np.arange(16.0).reshape(4, 4), np.arange(36.0).reshape(1, 4, 3, 3), [0, 1, 2, 3]
@@ -118,7 +118,7 @@ def test_columns_of_one_matrix_that_lie_beside_each_other_do_not_overlap() -> No
         stage.matmul.matmul(memory[:, 1:5], left.copy(), out=right)
 
 
-@pytest.mark.parametrize("name", stages_with("batch_norm"))
+@pytest.mark.parametrize("name", STAGE_PARAMS)
 def test_what_batch_norm_did_not_return_is_named(name: str) -> None:
     stage = load_stage(name)
     sentence = "batch_norm_backward: saved is NoneType, expected what batch_norm returned beside its output"

@@ -37,7 +37,8 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the C tests nee
 class Tool:
     """How the programs are compiled and run, and which planted errors must be found that way.
 
-    only: the programs, where not all; native: compiled for this machine's own processor
+    only: the programs, where not all; sources: the files of csrc that they need, where not all
+    native: compiled for this machine's own processor
     """
 
     options: tuple[str, ...]
@@ -46,11 +47,18 @@ class Tool:
     environment: tuple[tuple[str, str], ...] = ()
     argument: str = "all"
     only: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     native: bool = True
 
 
 VALGRIND = ("valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds=all", "--show-leak-kinds=all")
 TOOLS = {
+    # What is compiled in a second; everything else is wide.
+    "guard zones, not optimized": Tool(
+        ("-O0",),
+        only=("test_activations", "test_optimizers", "test_pool"),
+        sources=("activations", "optimizers", "pool"),
+    ),
     "guard zones": Tool(("-O3",)),
     # The narrowest registers of x86, and those with the high tiles of aarch64, which are narrower than they are high.
     **{
@@ -88,7 +96,7 @@ def compiler() -> Compiler:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", widely(TOOLS, first=0))
+@pytest.mark.parametrize("name", widely(TOOLS))
 def test_the_c_programs_pass(name: str, compiler: Compiler, tmp_path: Path) -> None:
     tool = TOOLS[name]
     if tool.native:
@@ -131,7 +139,7 @@ def test_every_further_compiler_here_is_free_of_warnings(
         pytest.skip(f"{' '.join(command)}: {error}")
     if further.version_text.partition(" ")[2] == compiler.version_text.partition(" ")[2]:
         pytest.skip("this is the compiler of all other tests, to which warnings are errors too")
-    _compile(further, ("-O3",), tmp_path)
+    _compile(further, Tool(("-O3",)), tmp_path)
 
 
 def _compile_planted(name: str, tool: Tool, compiler: Compiler, folder: Path) -> None:
@@ -147,7 +155,7 @@ def _compile_planted(name: str, tool: Tool, compiler: Compiler, folder: Path) ->
 
 def _build(compiler: Compiler, tool: Tool, folder: Path) -> list[Path]:
     """Compile and link every program with the whole of csrc. Returns the paths of the programs."""
-    objects = _compile(compiler, tool.options, folder, tool.only)
+    objects = _compile(compiler, tool, folder)
     library = [str(path) for path in objects if not path.name.startswith("test_")]
     programs = []
     for test in (path for path in objects if path.name.startswith("test_")):
@@ -157,15 +165,16 @@ def _build(compiler: Compiler, tool: Tool, folder: Path) -> list[Path]:
     return programs
 
 
-def _compile(compiler: Compiler, options: tuple[str, ...], folder: Path, only: tuple[str, ...] = ()) -> list[Path]:
+def _compile(compiler: Compiler, tool: Tool, folder: Path) -> list[Path]:
     """Compile csrc and the tests, each for both precisions where it has a precision. Returns the object files."""
-    sources = [path for path in PROGRAMS.glob("test_*.c") if not only or path.stem in only]
+    programs = [path for path in PROGRAMS.glob("test_*.c") if not tool.only or path.stem in tool.only]
+    library = [path for path in CSRC.glob("*.c") if not tool.sources or path.stem in tool.sources]
     commands = {}
-    for source in [*sorted(sources), *sorted(CSRC.glob("*.c"))]:
+    for source in [*sorted(programs), *sorted(library)]:
         for bits in ("",) if source.name in (*ONCE, "test_pool.c") else ("32", "64"):
             target = folder / f"{source.stem}{bits}.o"
             precision = [f"-DGROUNDUP_BITS={bits}"] if bits else []
-            words = [*_words(compiler), *FOR_ALL, *options, *precision]
+            words = [*_words(compiler), *FOR_ALL, *tool.options, *precision]
             commands[target] = [*words, "-c", str(source), "-o", str(target)]
     with ThreadPoolExecutor(usable_cores()) as workers:
         list(workers.map(_succeed, commands.values()))
