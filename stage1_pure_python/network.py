@@ -13,7 +13,7 @@ from shared.architectures import Architecture, mlp
 from shared.initialize import initialize_parameters
 
 from . import activations, losses
-from .arrays import Matrix, as_list, asarray, check_dtype, check_same_shape
+from .arrays import Matrix, as_list, check_dtype, check_same_shape
 from .dense import Dense
 from .layered import LABEL_LOSSES, LOSSES, LayeredNetwork
 
@@ -158,7 +158,7 @@ class Network:
         dropout_masks: None, or one matrix for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
         training: changes nothing here; a network with batch normalisation takes it, too
         """
-        return self._forward(self._checked_x(x), dropout_masks)[-1]
+        return self._forward(self._checked_x(x), self._check_masks(dropout_masks))[-1]
 
     def loss(self, x: Any, y: Any, dropout_masks: Sequence[Matrix] | None = None, training: bool = False) -> float:
         """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
@@ -189,12 +189,10 @@ class Network:
             return [int(row[0] > threshold) for row in outputs]
         return [_largest(row) for row in outputs]
 
-    def _forward(self, x: Any, dropout_masks: Sequence[Matrix] | None) -> list[Matrix]:
+    def _forward(self, x: Matrix, masks: Sequence[Matrix] | None) -> list[Matrix]:
         """[z1, output1, z2, output2, …, last z]: backward needs them all. The dropped outputs are not kept:
         the next layer remembers its own input."""
-        masks = self._check_masks(dropout_masks)
-        signal = x if isinstance(x, list) else asarray(x)
-        trace = []
+        signal, trace = x, []
         for i, layer in enumerate(self.layers):
             z = layer.forward(signal)
             trace.append(z)

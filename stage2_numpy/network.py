@@ -167,14 +167,14 @@ class Network:
         dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
         training: changes nothing here; a network with batch normalisation takes it, too
         """
-        return self._forward(self._checked_x(x), dropout_masks)[-1].copy()
+        return self._forward(self._checked_x(x), self._check_masks(dropout_masks))[-1].copy()
 
     def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
         """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
 
         training: as in `forward`
         """
-        outputs = self._forward(self._checked_x(x), dropout_masks)[-1]
+        outputs = self._forward(self._checked_x(x), self._check_masks(dropout_masks))[-1]
         return self._loss(outputs, self._targets(y), scratch=self._scratch)
 
     def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
@@ -199,12 +199,10 @@ class Network:
             return (outputs[:, 0] > threshold).astype(np.int64)
         return outputs.argmax(axis=1)
 
-    def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> list[Array]:
+    def _forward(self, x: Array, masks: Sequence[Array] | None) -> list[Array]:
         """[z1, output1, z2, output2, …, last z]: backward needs them all. The dropped outputs are not kept
         here: the next layer remembers its own input."""
-        masks = self._check_masks(dropout_masks)
-        signal = asarray(x, self.dtype)
-        trace = []
+        signal, trace = x, []
         for i, layer in enumerate(self.layers):
             shape = (len(signal), layer.out_features)
             z = layer.forward(signal, out=self._buffer(f"z {i}", shape))

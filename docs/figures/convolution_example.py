@@ -37,8 +37,6 @@ def flipped(kernel: Matrix) -> Matrix:
 
 SUMS = correlate(IMAGE, KERNEL)
 OUTPUT = SUMS + BIAS
-STRIDED = correlate(padded(IMAGE, 1), KERNEL)[::2, ::2] + BIAS
-"""With padding 1 and stride 2."""
 GRAD_WEIGHTS = correlate(IMAGE, SLOPES)
 GRAD_INPUT = correlate(padded(SLOPES, 2), flipped(KERNEL))
 COLUMNS = np.lib.stride_tricks.sliding_window_view(IMAGE, (3, 3)).reshape(4, 9).T

@@ -1,6 +1,6 @@
 """Compiles the emulator's test kernels with the real numba-cuda, to PTX, on a machine that needs no GPU.
 
-    python -m tests.cuda_emulator.compatibility.compile_for_real [NAME ...]
+    python -m tests.cuda_emulator.compatibility.compile_for_real
 
 prints one JSON object: kernel -> the compiler's answer for each compute capability, "" where it accepts. The kernels
 take `cuda` from the emulator; here numba.cuda stands in its place, which is why this is a process of its own
@@ -88,7 +88,7 @@ def answer(cuda: Any, kernel: Any, arguments: tuple[Any, ...], capability: tuple
     return "" if ".entry" in text else "no kernel in the PTX"
 
 
-def main(names: list[str]) -> None:
+def main() -> None:
     warnings.simplefilter("ignore")
     cuda = real_cuda()
     leave_signatures_aside(cuda)
@@ -104,8 +104,6 @@ def main(names: list[str]) -> None:
         asked[name] = (example.kernel, example.launch(example.sizes[0], np.random.default_rng(0)).arguments)
     answers = {}
     for name, (kernel, arguments) in asked.items():
-        if names and name not in names:
-            continue
         answers[name] = {
             f"{major}.{minor}": answer(cuda, kernel, arguments, (major, minor)) for major, minor in CAPABILITIES
         }
@@ -113,4 +111,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

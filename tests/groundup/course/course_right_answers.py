@@ -14,13 +14,6 @@ class RightAnswer:
     new: str
 
 
-BLOCKED_LOOPS = """                for (size_t p = p0; p < p1; p++) {
-                    const real factor = a[i * k + p];
-                    NO_SIMD_LOOP
-                    for (size_t j = j0; j < j1; j++) c[i * n + j] += factor * b[p * n + j];
-                }
-"""
-
 RIGHT_ANSWERS = [
     RightAnswer(
         "1.2",
