@@ -89,7 +89,9 @@ class CheckedLaunch:
         absent: int | None = None,
         only: int | None = None,
     ) -> list[np.ndarray]:
-        """Run the launch from the arrays' first values, in one order. Returns the status; raises Fault.
+        """Run the launch from the arrays' first values, in one order. Raises Fault.
+
+        Returns the statuses: one, or one for each time that the blocks went on from a barrier across the grid.
 
         poison: the values of fresh shared and local memory; fresh: the arguments whose unwritten elements get them, too
         absent: the values of lanes that take no part in a shuffle; None: the same
@@ -110,7 +112,7 @@ class CheckedLaunch:
         statuses = run_on_workers(work, len(blocks), len(blocks), 1)
         while together is not None and together.go_on():
             blocks = next_order(blocks)
-            statuses = run_on_workers(work, len(blocks), len(blocks), 1)
+            statuses += run_on_workers(work, len(blocks), len(blocks), 1)
         self.unwritten.settle()
         return statuses
 

@@ -120,9 +120,10 @@ def launch(ready: Ready, arguments: list[Any], grid: Extent, block: Extent, dyna
     cores_used = 1 if compiled.prints or (expected is not None and expected < WORTH_SHARING) else min(cores, blocks)
     start = time.perf_counter()
     at_once = cores_used == 1 and not compiled.may_loop and expected is not None and expected < SHORT
+    statuses: list[np.ndarray] = []
     try:
         while True:
-            statuses = _run_here(run, blocks) if at_once else _share_out(run, blocks, cores_used, compiled.prints)
+            statuses += _run_here(run, blocks) if at_once else _share_out(run, blocks, cores_used, compiled.prints)
             if together is None or not together.go_on():
                 break
     except Fault as fault:

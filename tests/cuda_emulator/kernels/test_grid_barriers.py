@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba import float32, int64
 
-from cuda_emulator import KernelError, cuda, hooks, options
+from cuda_emulator import KernelError, KernelWarning, cuda, hooks, options
 from cuda_emulator.runtime import check_report, limits
 from cuda_emulator.runtime.check import next_order
 from cuda_emulator.runtime.tracing import trace_launch
@@ -429,3 +429,30 @@ def test_outside_a_kernel_the_group_says_where_it_works() -> None:
     call: Callable[[], object] = cuda.cg.this_grid
     with pytest.raises(KernelError, match=r"works inside a @cuda\.jit kernel only"):
         call()
+
+
+@cuda.jit
+def leaves_before(x):  # type: ignore[no-untyped-def]
+    if cuda.threadIdx.x == 0:
+        return
+    cuda.cg.this_grid().sync()
+    x[cuda.grid(1)] = 1
+
+
+def test_threads_that_returned_before_a_barrier_across_the_grid_are_told_of_in_check_mode() -> None:
+    with options(check=True), pytest.warns(KernelWarning, match=r"1 threads of a block had returned before cuda\.cg\."):
+        leaves_before[2, 8](np.zeros(16))
+
+
+@cuda.jit
+def reads_beyond_the_block(x, out):  # type: ignore[no-untyped-def]
+    i = cuda.grid(1)
+    value = cuda.shfl_down_sync(0xFFFFFFFF, x[i], 4)
+    cuda.cg.this_grid().sync()
+    out[i] = value
+
+
+def test_a_lane_beyond_the_block_is_told_of_though_a_barrier_across_the_grid_follows() -> None:
+    x = np.arange(16.0)
+    with options(check=True), pytest.raises(KernelError, match="reads from lane 8, which is not in the block"):
+        reads_beyond_the_block[2, 8](x, np.zeros(16))
