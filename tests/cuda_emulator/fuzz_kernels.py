@@ -8,7 +8,7 @@ there, so barriers may stand; in w all live lanes of a warp, so shuffles and vot
 loop bound made of uniform parts (p, q, n, constants, block votes) keeps u, one that is the same in a warp leads to w,
 any other to t. Each shared array is at every moment either `own` (a thread touches its own cell only) or `open` (all
 may read any cell, nobody writes), and only a barrier changes that; branches and loops end in the state they began in.
-activemask is asked for once, before anything can part a warp: afterwards a device may answer what it likes.
+activemask is not asked for: a device may answer what it likes. A vote at the beginning says which lanes the warp has.
 Atomics are used so that their order does not matter and their result is not looked at. Integers are kept small with %.
 """
 
@@ -107,7 +107,7 @@ def k(xi, xw, xu, xh, xf, x2, out, outf, acc, acc32, accu, accf, n, scale):
     t = {linear}
     g = t + T * (cuda.blockIdx.x + cuda.blockIdx.y * cuda.gridDim.x)
     lane = t % 32
-    m = cuda.activemask()
+    m = cuda.ballot_sync(0xFFFFFFFF, True)
     a = t * 7 % 50
     b = xi[g % xi.shape[0]] % 60
     c = {position} + 1
