@@ -1,6 +1,7 @@
 """The parts of the GPU report: each in a process of its own, its rows in a file that is written after every row.
 
     device         the GPU, its driver and the versions; begins with a trial kernel
+    compile        what the parts after it launch, compiled side by side
     correctness    every rung against float64, those of convolutional networks, too; on a GPU all operations against
                    stage 2
     ladder, launches, steps, training
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from groundup import gpu_networks, suite_outcomes
+from groundup.compiling import beforehand
 from groundup.doctor.survey import trial
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
@@ -90,10 +92,13 @@ SHOWN = 40
 
 
 class Part:
-    """The rows of one part, kept in a file of JSON. file: None keeps them in memory."""
+    """The rows of one part, kept in a file of JSON.
 
-    def __init__(self, plan: GpuPlan, file: Path | None = None) -> None:
-        self.plan, self.file = plan, file
+    file: None keeps them in memory; report: the names of all parts of the report that this one belongs to
+    """
+
+    def __init__(self, plan: GpuPlan, file: Path | None = None, report: Sequence[str] = ()) -> None:
+        self.plan, self.file, self.report = plan, file, report
         self.rows: list[dict[str, Any]] = []
         self.facts: dict[str, Any] = {}
         self.skipped: list[str] = []
@@ -158,16 +163,23 @@ def versions() -> dict[str, str]:
     return found
 
 
-def compile_beforehand(part: Part, name: str) -> None:
-    """Have what that part launches compiled several at a time, by processes of their own, as a quick bench does. One
-    kernel after another, as they are launched, would take most of the part's time."""
-    if BACKEND.emulated or part.plan.tiny:
+def compile_kernels(part: Part) -> None:
+    """A row: how many kernels were compiled, or found on disk, and in how many seconds.
+
+    What the parts of the report launch is compiled side by side, by processes of their own. One kernel after another,
+    as they are launched, would take most of the parts' time. A kernel that is not compiled here will be when it is
+    launched, so that the part does not fail.
+    """
+    if BACKEND.emulated:
+        part.finish("skipped", "the emulator compiles a kernel when it is launched")
         return
-    command = [sys.executable, "-m", "groundup.compiling.beforehand", name]
-    done = processes.run(command, part.plan.left / 2, folder=processes.ROOT, together=True)
-    said = (done.output.strip().splitlines() or ["nothing was compiled beforehand"])[-1]
-    part.facts["beforehand"] = said
-    print(f"  {said}", flush=True)
+    kernels = beforehand.of_report(part.report)
+    found = beforehand.prepare(kernels, seconds=part.plan.left)
+    part.add(
+        found.line(), kernels=len(kernels), compiled=found.compiled, left=found.left, failed=list(found.failed),
+        seconds=found.seconds,
+    )  # fmt: skip
+    part.finish("ok")
 
 
 def correctness(part: Part) -> None:
@@ -176,7 +188,6 @@ def correctness(part: Part) -> None:
     A kernel that reads where it must not leaves a device on which nothing works any more. The part ends there: what it
     would compare next has not run, which is not the same as wrong.
     """
-    compile_beforehand(part, "correctness")
     broken = ""
     for check in _checks(part.plan):
         _compared(part, check)
@@ -233,8 +244,6 @@ def measured(name: str, parts: Mapping[str, Callable[[GpuPlan], Any]] = gpu_plan
     """The part of that name, which yields what it finds."""
 
     def run(part: Part) -> None:
-        if name in gpu_networks.PARTS:
-            compile_beforehand(part, name)
         wrong = []
         for found in parts[name](part.plan):
             if isinstance(found, gpu_plan.LeftOut):
@@ -352,6 +361,7 @@ def counted(outcomes: suite_outcomes.Outcomes | None) -> tuple[dict[str, int], l
 
 PARTS: dict[str, Callable[[Part], None]] = {
     "device": device,
+    "compile": compile_kernels,
     "correctness": correctness,
     **{name: measured(name) for name in gpu_plan.PARTS},
     "sanitizer": sanitizer,

@@ -6,6 +6,7 @@ From the repository root, with numba, numba-cuda and the packages that groundup 
 add the parts that need them. The parts, most important first, so that a report that is stopped early has the numbers:
 
     device         a trial kernel; the GPU, driver, versions, revision, day
+    compile        what the parts after it launch, compiled side by side; how long that took
     correctness    every rung against float64
     ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096
     launches       the cost of a launch, and of a CUDA graph's replay
@@ -51,18 +52,22 @@ from shared.machine import processes
 
 SHARES = {
     "device": 20,
-    "correctness": 100,
-    "ladder": 70,
+    "compile": 75,
+    "correctness": 75,
+    "ladder": 65,
     "launches": 15,
-    "steps": 115,
-    "training": 50,
-    "sanitizer": 105,
-    "suite": 105,
-    "networks": 420,
-    "network_training": 150,
+    "steps": 105,
+    "training": 45,
+    "sanitizer": 100,
+    "suite": 95,
+    "networks": 370,
+    "network_training": 130,
 }
 """Seconds for each part, of 10 minutes for one command. The parts after it get what a part leaves over. On an H100
-(2026-11-22) the steps wanted 93 s, and each tool of the sanitizer about 60, side by side."""
+(2026-11-22) the steps wanted 93 s, most of them to compile, and each tool of the sanitizer about 60, side by side."""
+
+COMPILED = ("correctness", "ladder", "steps", "training", "sanitizer", "networks", "network_training")
+"""Parts whose kernels the part `compile` compiles."""
 
 ASKED_FOR = ("networks", "network_training")
 """Parts that run only where --only names them: they and the others are too much for one command of ten minutes."""
@@ -105,11 +110,12 @@ def report(given: argparse.Namespace) -> int:
     }
     begin, limit = time.monotonic(), given.seconds or ON_A_GPU
     try:
-        for i, name in enumerate(parts):
+        while parts:
+            name = parts.pop(0)
             left = limit - (time.monotonic() - begin)
-            budget = left * SHARES[name] / sum(SHARES[each] for each in parts[i:])
+            budget = left * SHARES[name] / sum(SHARES[each] for each in (name, *parts))
             print(f"{name}: up to {budget:.0f} s", flush=True)
-            found = _in_process(name, budget, given)
+            found = _in_process(name, budget, given, parts)
             document["parts"][name] = found
             document["emulated"] = found.get("emulated", document["emulated"])
             if name == "device":
@@ -118,8 +124,11 @@ def report(given: argparse.Namespace) -> int:
             print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
             if found["status"] == INTERRUPTED:
                 raise KeyboardInterrupt
-            if name == "device" and found["status"] != "ok":
-                return 2
+            if name == "device":
+                if found["status"] != "ok":
+                    return 2
+                if document["emulated"] and "compile" in parts:
+                    parts.remove("compile")  # the emulator compiles a kernel when it is launched
             if document["emulated"] and given.seconds is None:
                 limit = REHEARSAL
         document["complete"] = True
@@ -146,9 +155,8 @@ def run_part(given: argparse.Namespace) -> int:
         if given.result:
             write_json(given.result, {"status": "error", "error": str(error), "rows": []})
         return 2
-    part = Part(
-        GpuPlan(given.seconds or ON_A_GPU, given.quick, given.tiny or BACKEND.emulated, given.data_dir), given.result
-    )
+    plan = GpuPlan(given.seconds or ON_A_GPU, given.quick, given.tiny or BACKEND.emulated, given.data_dir)
+    part = Part(plan, given.result, (given.only or "").split(","))
     try:
         PARTS[given.part](part)
     except ModuleNotFoundError as error:
@@ -163,13 +171,14 @@ def run_part(given: argparse.Namespace) -> int:
     return 0 if part.status in ("ok", "skipped") else 1
 
 
-def _in_process(name: str, budget: float, given: argparse.Namespace) -> dict[str, Any]:
-    """What a part found, in a process of its own, however that ends."""
+def _in_process(name: str, budget: float, given: argparse.Namespace, later: Sequence[str]) -> dict[str, Any]:
+    """What a part found, in a process of its own, however that ends. later: the parts after it"""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "part.json"
         command = [sys.executable, "-m", "groundup.gpu_report", "--part", name, "--result", str(result)]
         command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
         command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
+        command += ["--only", ",".join(later)] if later else []
         begin = time.monotonic()
         code: int | None = None
         interrupted = False
@@ -244,14 +253,15 @@ def record(out: Path, document: dict[str, Any], records: Path = gpu_record.RECOR
 
 
 def _parts(only: str | None) -> list[str]:
-    """The chosen parts in their order; the device is always among them, for no number means anything without it."""
+    """The chosen parts in their order. The device is always among them, for no number means anything without it; and
+    what they launch is compiled before."""
     if only is None:
         return [name for name in SHARES if name not in ASKED_FOR]
     chosen = {name.strip() for name in only.split(",") if name.strip()}
     if not chosen or chosen - set(SHARES):
         print(f"error: only: expected some of {', '.join(SHARES)} with commas between, got {only!r}", file=sys.stderr)
         raise SystemExit(2)
-    return [name for name in SHARES if name in chosen | {"device"}]
+    return [name for name in SHARES if name in chosen | {"device"} or (name == "compile" and chosen & set(COMPILED))]
 
 
 def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:

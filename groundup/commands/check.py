@@ -13,6 +13,7 @@ from rich.text import Text
 from groundup import check as checking
 from groundup.as_it_goes import as_it_goes
 from groundup.check import Findings, Settings
+from groundup.compiling import beforehand
 from groundup.stages import all_stages, named_stages
 from shared.bench.records.results import as_json
 from shared.checks.gradients import LIMIT
@@ -74,6 +75,8 @@ def check(
         raise ValueError(f"{'--kernel' if kernel else '--arch'} belongs to --compile")
     chosen, left_out = (named_stages(stages), {}) if stages else all_stages()
     expected = load_stage(reference)
+    if kernels := beforehand.of_check([stage.name for stage in chosen], dtype):
+        say(beforehand.prepare(kernels).line(), err=True)
     with as_it_goes("checking", json=as_json_) as tell:
         found = checking.check(chosen, expected, settings, left_out, lambda what: tell(f"checking {what}"))
     if as_json_:

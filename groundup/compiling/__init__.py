@@ -3,6 +3,6 @@
 show         the command's table; here it starts
 check        compiles the kernels for every architecture, in processes of their own (worker)
 log, sass    the compiler's log and the machine code, read as numbers
-beforehand   the kernels that a bench or the GPU report launches on a GPU, compiled several at a time before it measures
+beforehand   the kernels that a bench, a check or the GPU report launches on a GPU, compiled side by side before
 occupancy    how many blocks a multiprocessor holds
 """

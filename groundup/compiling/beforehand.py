@@ -1,7 +1,6 @@
-"""The kernels of `groundup bench` and of the GPU report, compiled before anything is measured, several at a time.
+"""The kernels of `groundup bench`, `groundup check` and the GPU report, compiled side by side before any is launched.
 
     python -m groundup.compiling.beforehand           the process that compiles: one JSON object a line, in and out
-    python -m groundup.compiling.beforehand PART      compile what this part of the GPU report launches (REPORT)
 
 Compiling one kernel after another, when a measurement first launches it, took the GPU's quick run longer than all it
 measured. Compiled kernels are kept on disk (stage4_numba_cuda/kernel_cache.py), where each pass finds them. So this is
@@ -24,12 +23,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from groundup.compiling.check import CompilerMissing, Worker
-from groundup.kernels.entries import PACKAGE, argument_types
-from groundup.kernels.images import CONVOLUTION, IMAGES
+from groundup.kernels.entries import DTYPES, PACKAGE, Capability, argument_types
 from groundup.kernels.networks import NETWORKS
 from groundup.kernels.quick_bench import KNOWN, QUICK
+from groundup.kernels.report import CHECK, CORRECTNESS, LADDER, STEPS, TRAINING
 from shared.bench.running.plan import Plan, jobs
 from shared.contract import STAGES, stage_facts
+from shared.machine import gpu
 from shared.machine.hardware import usable_cores
 from shared.numbers import duration, plural
 
@@ -37,10 +37,15 @@ STAGE = STAGES[3]
 BACKEND = "gpu"
 
 REPORT: dict[str, tuple[str, ...]] = {
+    "correctness": CORRECTNESS,
+    "ladder": LADDER,
+    "steps": STEPS,
+    "training": TRAINING,
+    "sanitizer": CORRECTNESS,
     **NETWORKS,
-    "correctness": tuple(f"{each.kernel} {dtype}" for each in (*CONVOLUTION, *IMAGES) for dtype in each.dtypes),
 }
-"""Part of the GPU report -> names of KNOWN that are compiled before it begins."""
+"""Part of the GPU report -> names of KNOWN: what it launches. The launches' own kernels do nothing, and the suite has
+processes of its own that compile."""
 
 OF_A_MODEL = {
     "machine": QUICK["machine"],
@@ -49,31 +54,37 @@ OF_A_MODEL = {
 }
 """Part of `groundup bench --model` -> names of KNOWN."""
 
-MOST_PROCESSES = 8
-"""Each of them holds some hundred MB of the device's memory."""
+MOST_PROCESSES, OF_ANY_DEVICE = 16, 8
+"""Each of them holds some hundred MB of the device's memory: so many where the device has a GiB for each."""
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel to compile: a line of the catalogue, and the dtype that T stands for."""
+    """A kernel to compile: a line of the catalogue, and the dtype that T stands for. An older device than `needs` says
+    has no use for it."""
 
     package: str
     kernel: str
     arguments: str
     dtype: str
+    needs: Capability = (0, 0)
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """What became of it. compiled: kernels; failed: why others were not; seconds: for all of them."""
+    """What became of it. compiled: kernels; failed: why others were not; seconds: for all of them; left: kernels for
+    which there was no time."""
 
     compiled: int
     failed: tuple[str, ...]
     seconds: float
+    left: int = 0
 
     def line(self) -> str:
         """The sentence for the terminal."""
         said = f"{plural(self.compiled, 'kernel')} compiled or found on disk beforehand, in {duration(self.seconds)}"
+        if self.left:
+            said += f", all the time there was; {plural(self.left, 'kernel')} will be when first launched"
         if not self.failed:
             return said
         return f"{said}; not {plural(len(self.failed), 'kernel')}, which will be when first launched: {self.failed[0]}"
@@ -97,31 +108,46 @@ def kernels_of(plan: Plan) -> list[Kernel]:
     return _kernels(name for part, names in table.items() if part in parts for name in names)
 
 
-def of_report(part: str) -> list[Kernel]:
-    """What this part of the GPU report launches. Raises ValueError for a part that is not in REPORT."""
-    if part not in REPORT:
-        raise ValueError(f"part: expected one of {', '.join(REPORT)}, got {part!r}")
-    return _kernels(REPORT[part])
+def of_report(parts: Iterable[str]) -> list[Kernel]:
+    """What these parts of the GPU report launch; nothing for one that is not in REPORT."""
+    return _kernels(name for part in parts for name in REPORT.get(part, ()))
+
+
+def of_check(stages: Iterable[str], dtype: str | None) -> list[Kernel]:
+    """What `groundup check` launches of stage 4 in this dtype, None for both; none where it runs on no GPU."""
+    if STAGE not in stages or stage_facts(STAGE).get("backend") != BACKEND:
+        return []
+    return [each for each in _kernels(CHECK) if dtype is None or each.dtype not in DTYPES or each.dtype == dtype]
 
 
 def _kernels(names: Iterable[str]) -> list[Kernel]:
-    """Each of them once, the largest first."""
-    lines = [KNOWN[name] for name in sorted(dict.fromkeys(names), key=_registers, reverse=True)]
-    return [Kernel(line.package, line.kernel, line.arguments, dtype) for line, dtype in lines]
+    """Each of them once, first those that take longest."""
+    lines = [KNOWN[name] for name in sorted(dict.fromkeys(names), key=_size, reverse=True)]
+    return [Kernel(line.package, line.kernel, line.arguments, dtype, line.needs) for line, dtype in lines]
 
 
-def _registers(name: str) -> int:
-    """The budget of a kernel: those with many registers are large, and take longest to compile."""
+def _size(name: str) -> tuple[bool, int]:
+    """Kernels with many registers are large; a persistent kernel, which is a whole step, takes ten times as long."""
     line, dtype = KNOWN[name]
-    return line.budget(dtype) if line.package == PACKAGE else 0
+    return line.kernel.startswith("persistent."), line.budget(dtype) if line.package == PACKAGE else 0
+
+
+def most_processes() -> int:
+    """How many the memory of this machine's smallest GPU has room for."""
+    memory = [int(each.memory.split()[0]) for each in gpu.nvidia_gpus() if each.memory.endswith(" MiB")]
+    return min(MOST_PROCESSES, max(OF_ANY_DEVICE, min(memory) // 1024)) if memory else OF_ANY_DEVICE
 
 
 def prepare(
-    kernels: Sequence[Kernel], make: Callable[[], Any] = DeviceWorker, processes: int | None = None
+    kernels: Sequence[Kernel],
+    make: Callable[[], Any] = DeviceWorker,
+    processes: int | None = None,
+    seconds: float | None = None,
 ) -> Prepared:
-    """Compile them in their order, in as many processes as there are cores, at most MOST_PROCESSES.
+    """Compile them in their order, in as many processes as there are cores, at most most_processes().
 
-    make: a process with `wait_until_ready`, `ask` and `close`, as groundup.compiling.check.Worker has them
+    make: a process with `wait_until_ready`, `ask`, `kill` and `close`, as groundup.compiling.check.Worker has them
+    seconds: how long that may take; None: as long as it does. Kernels that were compiled until then are kept
     """
     begin = time.perf_counter()
     waiting: queue.SimpleQueue[Kernel] = queue.SimpleQueue()
@@ -129,41 +155,61 @@ def prepare(
         waiting.put(kernel)
     failed: list[str] = []
     done: list[Kernel] = []
+    too_new: list[Kernel] = []
+    workers: list[Any] = []
+    over = threading.Event()
 
     def run() -> None:
         worker = make()
+        workers.append(worker)
         try:
             worker.wait_until_ready()
-            while True:
+            while not over.is_set():
                 kernel = waiting.get_nowait()
                 answer = worker.ask(vars(kernel))
-                if "error" in answer:
-                    failed.append(f"{kernel.kernel}, {answer['error']}")
-                else:
+                if answer.get("too new"):
+                    too_new.append(kernel)
+                elif "error" not in answer:
                     done.append(kernel)
+                elif not over.is_set():  # else the process was killed over it
+                    failed.append(f"{kernel.kernel}, {answer['error']}")
         except queue.Empty:
             return
         except (CompilerMissing, OSError) as error:  # it ends; its kernels are left to the others, and to their launch
-            failed.append(str(error))
+            if not over.is_set():
+                failed.append(str(error))
         finally:
             worker.close()
 
     crew = [
         threading.Thread(target=run, daemon=True)
-        for _ in range(min(processes or usable_cores(), MOST_PROCESSES, len(kernels)))
+        for _ in range(min(processes or usable_cores(), most_processes(), len(kernels)))
     ]
     for thread in crew:
         thread.start()
-    for thread in crew:
-        thread.join()
-    return Prepared(len(done), tuple(failed), time.perf_counter() - begin)
+    try:
+        for thread in crew:
+            thread.join(None if seconds is None else max(begin + seconds - time.perf_counter(), 0.0))
+    finally:
+        if any(thread.is_alive() for thread in crew):  # there is no more time, or Ctrl-C
+            over.set()
+            for worker in list(workers):
+                worker.kill()
+            for thread in crew:
+                thread.join()
+    left = len(kernels) - len(done) - len(failed) - len(too_new) if over.is_set() else 0
+    return Prepared(len(done), tuple(failed), time.perf_counter() - begin, left)
 
 
 def compiled(question: dict[str, Any]) -> dict[str, Any]:
-    """Compile a kernel for the device of this process, or find it on disk; {"error": …} where that fails."""
+    """Compile a kernel for the device of this process, or find it on disk; {"error": …} where that fails, {"too new":
+    true} for a kernel that an older device than it needs is not asked to run."""
     from groundup.compiling.worker import find
 
     try:
+        device = importlib.import_module(f"{STAGE}.backend").cuda.get_current_device()
+        if tuple(device.compute_capability) < tuple(question["needs"]):
+            return {"too new": True}
         kernel = find(question["package"], question["kernel"], question["dtype"])
         kernel.compile(argument_types(question["arguments"], question["dtype"]))
     except Exception as error:  # whatever the compiler refuses with; the launch will say it again
@@ -172,10 +218,7 @@ def compiled(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Compile for a part of the report; without one answer until the questions end."""
-    if len(sys.argv) > 1:
-        print(prepare(of_report(sys.argv[1])).line())
-        return
+    """Answer until the questions end."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
     warnings.simplefilter("ignore")

@@ -32,6 +32,9 @@ IMAGES = (
     ),
 )
 
+MAX_POOL_INT64 = entry("pooling.max_pool", f"{_PLANES} int64 T[3] int64[3]", 256, 72, 80)
+"""`max_pool2d` by itself, whose indices are int64; those of a network are int32."""
+
 _IMAGES = "T[4] T[4] T[1] int64 int64 int64 int64 T[4]"
 
 CONVOLUTION = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import Entry, entry
+from groundup.kernels.images import MAX_POOL_INT64
 
 OF_BENCH = (
     entry("device_clock.sleep", "int64", 1, 255, 255, package="shared.bench.on_gpu"),
@@ -14,7 +15,7 @@ OF_BENCH = (
 
 KNOWN: dict[str, tuple[Entry, str]] = {
     f"{each.kernel} {dtype}".strip(): (each, dtype) for each in (*OF_BENCH, *CATALOGUE) for dtype in each.dtypes
-}
+} | {f"pooling.max_pool, int64 {dtype}": (MAX_POOL_INT64, dtype) for dtype in MAX_POOL_INT64.dtypes}
 """Name and dtype of every kernel -> its line in a list, and the dtype."""
 
 QUICK: dict[str, tuple[str, ...]] = {

@@ -108,8 +108,8 @@ def rung_checks(
             yield RungCheck("tensor cores", rung, dtype, compare)
     yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
     if getattr(network.Network, "resident", None) is not None:
-        for name, (chosen, as_bytes) in RESIDENT.items():
-            yield RungCheck("resident", name, dtype, partial(resident_steps, pair, chosen, as_bytes))
+        for name, (taken, as_bytes) in RESIDENT.items():
+            yield RungCheck("resident", name, dtype, partial(resident_steps, pair, taken, as_bytes))
 
 
 def part_of(stage: Stage, name: str) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from groundup import gpu_networks, gpu_parts, gpu_report
+from groundup.compiling.beforehand import Prepared
 from groundup.gpu_parts import BACKEND, Part
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
@@ -131,31 +132,42 @@ def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_reside
     ]
 
 
-@pytest.mark.parametrize("name", ["correctness", "networks", "network_training"])
-def test_kernels_of_convolutional_networks_are_compiled_before_a_part_on_a_gpu(
-    name: str, monkeypatch: pytest.MonkeyPatch
+def test_kernels_are_compiled_side_by_side_before_they_are_launched(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+
+    def prepare(kernels: list[Any], seconds: float) -> Prepared:
+        assert 25 < seconds <= 30  # all that the part has
+        asked.append(kernels)
+        return Prepared(5, ("a, no",), 2.5, left=3)
+
+    monkeypatch.setattr(gpu_parts.beforehand, "prepare", prepare)
+    found = part()
+    gpu_parts.compile_kernels(found)
+    assert (asked, found.status) == ([], "skipped")  # the emulator
+    monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
+    found = Part(GpuPlan(30.0), report=["ladder", "training"])
+    gpu_parts.compile_kernels(found)
+    assert asked == [gpu_parts.beforehand.of_report(["ladder", "training"])]
+    assert found.status == "ok"
+    assert found.rows == [{"kernels": len(asked[0]), "compiled": 5, "left": 3, "failed": ["a, no"], "seconds": 2.5}]
+
+
+def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[list[str]] = []
 
     def run(command: list[str], seconds: float, **settings: Any) -> Finished:
-        assert 10 < seconds <= 15  # half of what the part has
-        asked.append(command[-2:])
-        return Finished(0, "a warning\n5 kernels compiled or found on disk beforehand, in 2 s\n")
+        asked.append(command[command.index("--part") + 1 :])
+        Path(command[command.index("--result") + 1]).write_text(json.dumps(FINE))
+        return Finished(0)
 
-    for module in ("rung_checks", "image_rung_checks"):
-        monkeypatch.setattr(gpu_parts, module, lambda *given: iter(()))
-    monkeypatch.setattr(gpu_parts, "check_stage", lambda *given, **more: SimpleNamespace(comparisons=[]))
-    monkeypatch.setitem(gpu_networks.PARTS, name, lambda plan: iter(()))
-    monkeypatch.setattr(gpu_parts.processes, "run", run)
-    gpu_parts.PARTS[name](part())
-    assert asked == []  # the emulator
-    monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
-    gpu_parts.PARTS[name](part())
-    assert asked == []  # under compute-sanitizer, after the part itself
-    found = part(tiny=False, quick=True)
-    gpu_parts.PARTS[name](found)
-    assert asked == [["groundup.compiling.beforehand", name]]
-    assert found.as_dict()["beforehand"] == "5 kernels compiled or found on disk beforehand, in 2 s"
+    monkeypatch.setattr(gpu_report.processes, "run", run)
+    assert command("--only", "steps,suite,training", out=tmp_path) == 0
+    assert [each[0] for each in asked] == ["device", "compile", "steps", "training", "suite"]
+    assert asked[1][asked[1].index("--only") + 1] == "steps,training,suite"
+    assert gpu_report._parts("launches,suite") == ["device", "launches", "suite"]  # nothing of a catalogue
+    assert set(gpu_report.COMPILED) == set(gpu_parts.beforehand.REPORT)
 
 
 def test_a_wrong_result_fails_a_measuring_part(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,7 +272,7 @@ def test_a_recipe_is_trained_and_summed_up() -> None:
 
 def test_parts_that_are_too_much_for_one_command_run_where_they_are_named() -> None:
     assert not set(gpu_report._parts(None)) & set(gpu_report.ASKED_FOR)
-    assert gpu_report._parts("networks,network_training") == ["device", *gpu_report.ASKED_FOR]
+    assert gpu_report._parts("networks,network_training") == ["device", "compile", *gpu_report.ASKED_FOR]
     assert set(gpu_report.SHARES) == set(gpu_parts.PARTS)
 
 
@@ -354,6 +366,8 @@ def endings(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Let each part's process write this document (None: nothing) and end with this code (None: it was stopped)."""
 
     def give(**parts: tuple[int | None, dict[str, Any] | None]) -> None:
+        parts.setdefault("compile", (0, FINE))
+
         def run(command: list[str], seconds: float, **settings: Any) -> Finished:
             code, document = parts[command[command.index("--part") + 1]]
             if document is not None:
@@ -381,6 +395,7 @@ def test_a_part_that_crashes_or_hangs_costs_only_itself(endings: Callable[..., N
     assert document["complete"] is True
     assert {name: each["status"] for name, each in document["parts"].items()} == {
         "device": "ok",
+        "compile": "ok",
         "ladder": "out of time",
         "launches": "error",
         "steps": "error",
@@ -399,7 +414,8 @@ def test_the_document_is_written_after_every_part(
     )
     endings(device=(0, FINE), ladder=(0, FINE))
     command("--only", "ladder", out=tmp_path)
-    assert seen == [["device"], ["device", "ladder"], ["device", "ladder"]]
+    every = ["device", "compile", "ladder"]
+    assert seen == [every[:1], every[:2], every, every]
 
 
 def test_an_interrupt_keeps_the_parts_that_were_done(
@@ -408,14 +424,14 @@ def test_an_interrupt_keeps_the_parts_that_were_done(
     endings(device=(0, FINE))
     inside = gpu_report._in_process
 
-    def interrupted(name: str, budget: float, given: argparse.Namespace) -> dict[str, Any]:
+    def interrupted(name: str, budget: float, given: argparse.Namespace, later: list[str]) -> dict[str, Any]:
         if name == "ladder":
             raise KeyboardInterrupt
-        return inside(name, budget, given)
+        return inside(name, budget, given, later)
 
     monkeypatch.setattr(gpu_report, "_in_process", interrupted)
     assert command("--only", "ladder", out=tmp_path) == 2
-    assert (written(tmp_path)["complete"], list(written(tmp_path)["parts"])) == (False, ["device"])
+    assert (written(tmp_path)["complete"], list(written(tmp_path)["parts"])) == (False, ["device", "compile"])
 
 
 def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path: Path) -> None:
@@ -441,7 +457,7 @@ def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path
     with pytest.raises(SystemExit) as left:
         command("--only", "ladders", out=tmp_path)
     assert left.value.code == 2
-    assert capsys.readouterr().err.startswith("error: only: expected some of device, correctness, ladder")
+    assert capsys.readouterr().err.startswith("error: only: expected some of device, compile, correctness")
 
 
 def test_only_a_gpus_results_are_recorded(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from groundup.commands.check import check
+from groundup.compiling.beforehand import Kernel, Prepared
 from shared import contract
 from shared.checks.equivalence import check_stage
 from shared.checks.layered_gradients import NETWORKS
@@ -43,6 +44,30 @@ def wrong_relu(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.negative(result, out=result)
 
     monkeypatch.setattr(room, "relu_backward", wrong)
+
+
+def test_on_a_gpu_the_kernels_are_compiled_side_by_side_before_the_first_comparison(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kernels = [Kernel("package", "kernel", "T[1]", "float64")]
+    asked: list[Any] = []
+
+    def of_check(stages: list[str], dtype: str | None) -> list[Kernel]:
+        asked.append((stages, dtype))
+        return kernels if "stage2_numpy" in stages else []
+
+    def prepare(given: list[Kernel]) -> Prepared:
+        asked.append(given)
+        return Prepared(1, (), 2.0)
+
+    monkeypatch.setattr("groundup.compiling.beforehand.of_check", of_check)
+    monkeypatch.setattr("groundup.compiling.beforehand.prepare", prepare)
+    result = run("2", "--dtype", "float64")
+    assert result.exit_code == 0
+    assert asked == [(["stage2_numpy"], "float64"), kernels]
+    assert result.stderr.startswith("1 kernel compiled or found on disk beforehand, in 2")
+    run("1", "--dtype", "float64")
+    assert asked[2:] == [(["stage1_pure_python"], "float64")]  # nothing to compile
 
 
 @wide

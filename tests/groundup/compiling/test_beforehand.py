@@ -12,13 +12,14 @@ from groundup import bench_plan
 from groundup.compiling import beforehand
 from groundup.compiling.beforehand import DeviceWorker, Kernel, prepare
 from groundup.compiling.check import CompilerMissing
-from groundup.kernels.images import CONVOLUTION, IMAGES
 from groundup.kernels.networks import NETWORKS
 from groundup.kernels.quick_bench import KNOWN, QUICK
+from groundup.kernels.report import CHECK, CORRECTNESS, LADDER, STEPS, TRAINING
 from shared.bench.running import plan as planning
 from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
 from shared.contract import STAGES
 from shared.machine import processes
+from shared.machine.gpu import Gpu
 from stage4_numba_cuda.backend import BACKEND
 from tests.wide import WIDE, wide
 
@@ -87,12 +88,37 @@ def test_a_known_network_has_its_kernels_compiled_in_every_run(monkeypatch: pyte
         assert len(found) == len(set(found))
 
 
-def test_the_report_has_every_kernel_of_convolutional_networks_compiled_before_it_compares() -> None:
-    found = beforehand.of_report("correctness")
-    assert {kernel.kernel for kernel in found} == {each.kernel for each in (*CONVOLUTION, *IMAGES)}
-    assert {kernel.dtype for kernel in found} == {"float32", "float64"}
-    with pytest.raises(ValueError, match=r"part: expected one of networks, network_training, correctness, got 'steps'"):
-        beforehand.of_report("steps")
+@wide
+@pytest.mark.skipif(not WIDE, reason="five rehearsals take minutes: make test-wide has them")
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="the rehearsal is on the emulator")
+def test_the_lists_of_check_and_report_are_what_a_rehearsal_launches() -> None:
+    parts = {"correctness": CORRECTNESS, "ladder": LADDER, "steps": STEPS, "training": TRAINING, "check": CHECK}
+    found: dict[str, set[str]] = {}
+    for multiprocessors in (40, 68, 108, 132, 144):
+        command = [sys.executable, "-m", "tests.groundup.compiling.report_rehearsal", str(multiprocessors), *parts]
+        done = processes.run(command, 600)
+        assert done.code == 0, done.errors
+        for part, names in json.loads(done.output).items():
+            found.setdefault(part, set()).update(names)
+    assert found == {part: set(names) for part, names in parts.items()}
+
+
+def test_every_kernel_that_the_report_launches_is_compiled_once() -> None:
+    found = beforehand.of_report([*beforehand.REPORT, "launches"])
+    assert len(found) == len(set(found)) == len({name for names in beforehand.REPORT.values() for name in names})
+    assert found[0].kernel.startswith("persistent.")  # which takes longest
+    assert beforehand.of_report(["device", "launches", "suite"]) == []
+    assert {kernel.needs for kernel in found} >= {(7, 5), (8, 0)}
+
+
+def test_a_check_has_the_kernels_of_its_dtype_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert beforehand.of_check(STAGES, None) == [] or BACKEND.name == "gpu"
+    pretend_gpu(monkeypatch)
+    both = beforehand.of_check(STAGES, None)
+    assert len(both) == len(set(CHECK))
+    assert {kernel.dtype for kernel in both} == {"float32", "float64"}
+    assert {kernel.dtype for kernel in beforehand.of_check(STAGES, "float32")} == {"float32"}
+    assert beforehand.of_check(STAGES[:3], None) == []
 
 
 def test_a_part_alone_compiles_what_it_launches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,8 +140,9 @@ def test_nothing_is_compiled_without_a_gpu_or_in_a_full_run(monkeypatch: pytest.
 class Asked:
     """Processes that answer at once, and note what they were asked."""
 
-    def __init__(self, missing: str = "", wrong: str = "") -> None:
-        self.missing, self.wrong = missing, wrong
+    def __init__(self, missing: str = "", wrong: str = "", too_new: str = "", endless: str = "") -> None:
+        self.missing, self.wrong, self.too_new, self.endless = missing, wrong, too_new, endless
+        self.killed = threading.Event()
         self.kernels: list[str] = []
         self.made = self.closed = 0
         self.lock = threading.Lock()
@@ -124,7 +151,8 @@ class Asked:
         with self.lock:
             self.made += 1
             first = self.made == 1
-        return SimpleNamespace(wait_until_ready=lambda: self.ready(first), ask=self.ask, close=self.close)
+        calls = {"ask": self.ask, "kill": self.killed.set, "close": self.close}
+        return SimpleNamespace(wait_until_ready=lambda: self.ready(first), **calls)
 
     def ready(self, first: bool) -> None:
         if self.missing and first:
@@ -133,6 +161,11 @@ class Asked:
     def ask(self, question: dict[str, Any]) -> dict[str, Any]:
         with self.lock:
             self.kernels.append(question["kernel"])
+        if question["kernel"] == self.endless:
+            assert self.killed.wait(60)
+            return {"error": "the compiler's process ended with exit code -9"}
+        if question["kernel"] == self.too_new:
+            return {"too new": True}
         return {"error": "TypingError: no"} if question["kernel"] == self.wrong else {}
 
     def close(self) -> None:
@@ -152,8 +185,21 @@ def test_every_kernel_is_given_to_one_process() -> None:
     assert done.line().startswith("20 kernels compiled or found on disk beforehand, in ")
 
 
-@pytest.mark.parametrize(("count", "cores", "made"), [(2, 16, 2), (30, 64, beforehand.MOST_PROCESSES)])
-def test_there_are_no_more_processes_than_work_or_memory(count: int, cores: int, made: int) -> None:
+@pytest.mark.parametrize(
+    ("count", "cores", "memory", "made"),
+    [
+        (2, 16, "81559 MiB", 2),
+        (30, 64, "81559 MiB", 16),
+        (30, 12, "81559 MiB", 12),
+        (30, 64, "12282 MiB", 11),
+        (30, 64, "6144 MiB", 8),
+        (30, 64, "[N/A]", 8),
+    ],
+)
+def test_there_are_no_more_processes_than_work_cores_or_memory(
+    count: int, cores: int, memory: str, made: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(beforehand.gpu, "nvidia_gpus", lambda: (Gpu("a", "580"), Gpu("b", "580", memory)))
     crew = Asked()
     prepare(some(count), crew, processes=cores)
     assert crew.made == made
@@ -163,6 +209,29 @@ def test_a_kernel_that_does_not_compile_is_left_to_its_launch() -> None:
     done = prepare(some(5), Asked(wrong="kernel_2"), processes=2)
     assert (done.compiled, done.failed) == (4, ("kernel_2, TypingError: no",))
     assert "not 1 kernel, which will be when first launched: kernel_2, TypingError: no" in done.line()
+
+
+def test_what_a_device_is_too_old_for_is_not_compiled() -> None:
+    done = prepare(some(5), Asked(too_new="kernel_2"), processes=2)
+    assert (done.compiled, done.failed, done.left) == (4, (), 0)
+
+
+def test_kernels_for_which_there_is_no_time_are_left_to_their_launch() -> None:
+    crew = Asked(endless="kernel_2")
+    done = prepare(some(6), crew, processes=1, seconds=0.5)
+    assert (done.compiled, done.failed, done.left) == (2, (), 4)
+    assert done.seconds < 30
+    assert (crew.made, crew.closed) == (1, 1)
+    said = "2 kernels compiled or found on disk beforehand, in "
+    assert done.line().startswith(said)
+    assert done.line().endswith(", all the time there was; 4 kernels will be when first launched")
+
+
+@pytest.mark.skipif(BACKEND.name == "simulator", reason="Numba's simulator compiles nothing")
+def test_an_older_device_than_a_kernel_needs_is_not_asked_to_compile_it() -> None:
+    wanted = vars(SMALL[0]) | {"kernel": "dense.no_such"}
+    assert beforehand.compiled(wanted | {"needs": (99, 0)}) == {"too new": True}
+    assert "no_such" in beforehand.compiled(wanted)["error"]
 
 
 def test_a_process_without_a_device_leaves_the_work_to_the_others() -> None:
