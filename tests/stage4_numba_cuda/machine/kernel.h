@@ -1,4 +1,5 @@
-// What a kernel's library (warps.h) and the driver know of one another: the kernels that it has, and one launch.
+// What a kernel's library (warps.h) and the driver know of one another: the kernels that it has, and one launch. And the
+// lots that both draw.
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -34,3 +35,8 @@ typedef struct {
 } Kernel;
 
 typedef int (*Run)(int number, const Launch *launch);  // `launch` of warps.h
+
+static inline u64 lot(u64 *state) {  // xorshift64*
+    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
+    return *state * 0x2545F4914F6CDD1Dull >> 16;
+}

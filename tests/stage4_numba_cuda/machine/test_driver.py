@@ -139,3 +139,121 @@ def test_the_default_stream_and_one_that_waits_for_it_are_not_captured(driver: D
 def test_what_may_not_happen_during_a_capture_is_refused(name: str, arguments: tuple[Any, ...], driver: Driver) -> None:
     assert driver.call("cuStreamBeginCapture", driver.made("cuStreamCreate", APART), 0) == OK
     assert driver.call(name, *arguments) == CAPTURE
+
+
+ROUNDS = 24
+"""So often is tried what may go wrong: which stream goes on is drawn by lot."""
+
+
+class Memories:
+    """Three pieces of device memory of one number each, and streams."""
+
+    def __init__(self, driver: Driver, *flags: int) -> None:
+        self.driver = driver
+        self.a, self.b, self.c = (driver.made("cuMemAlloc", 1) for _ in range(3))
+        self.streams = [driver.made("cuStreamCreate", flag) for flag in flags]
+
+    def fill(self, memory: Any, value: int, stream: Any) -> None:
+        assert self.driver.call("cuMemsetD8Async", memory, value, 1, stream) == OK
+
+    def copy(self, to: Any, source: Any, stream: Any) -> None:
+        assert self.driver.call("cuMemcpyDtoDAsync", to, source, 1, stream) == OK
+
+    def numbers(self) -> tuple[int, ...]:
+        """What they hold when all work is done."""
+        assert self.driver.call("cuCtxSynchronize") == OK
+        found = []
+        for memory in (self.a, self.b, self.c):
+            assert self.driver.call("cuMemcpyDtoH", HOST, memory, 1) == OK
+            found.append(HOST.raw[0])
+        return tuple(found)
+
+
+@pytest.mark.parametrize("flags", [(0, 0), (APART, APART), (0, APART)])
+@pytest.mark.parametrize("by", ["nothing", "an event", "its own stream", "a destroyed event and stream"])
+def test_a_stream_reads_what_another_wrote_only_behind_its_event(
+    flags: tuple[int, int], by: str, driver: Driver
+) -> None:
+    found = set()
+    for number in range(1, ROUNDS + 1):
+        made = Memories(driver, *flags)
+        writes, reads = made.streams
+        made.fill(made.a, number, writes)
+        if by != "nothing":
+            event = driver.made("cuEventCreate", 0)
+            assert driver.call("cuEventRecord", event, writes) == OK
+            assert driver.call("cuStreamWaitEvent", writes if by == "its own stream" else reads, event, 0) == OK
+            made.fill(made.c, 1, writes)
+            assert driver.call("cuEventRecord", event, reads) == OK  # which changes nothing for the wait
+            if "destroyed" in by:
+                assert driver.call("cuEventDestroy", event) == OK
+                assert driver.call("cuStreamDestroy", writes) == OK
+        made.copy(made.b, made.a, reads)
+        found.add(made.numbers()[1] == number)
+    assert found == ({True} if by in ("an event", "a destroyed event and stream") else {True, False})
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"), [(0, {(1, 1, 3)}), (APART, {(1, 1, 3), (1, 255, 3), (1, 1, 2), (1, 255, 2)})]
+)
+def test_the_default_stream_and_others_wait_for_one_another(flag: int, expected: set[Any], driver: Driver) -> None:
+    """Unless a stream was made to be apart."""
+    found = set()
+    for _ in range(4 * ROUNDS):
+        made = Memories(driver, flag)
+        (stream,) = made.streams
+        made.fill(made.a, 1, stream)
+        made.copy(made.b, made.a, 0)  # reads what the stream writes
+        made.fill(made.c, 2, 0)
+        made.fill(made.c, 3, stream)
+        found.add(made.numbers())
+    assert found == expected
+
+
+def test_a_wait_for_a_stream_finishes_its_work_and_perhaps_some_of_the_others(driver: Driver) -> None:
+    both, pinned = set(), ctypes.cast(driver.made("cuMemHostAlloc", 2, 0), ctypes.POINTER(ctypes.c_uint8))
+    places = [c_void_p(ctypes.addressof(pinned.contents) + i) for i in range(2)]
+    for number in range(1, ROUNDS + 1):
+        made = Memories(driver, APART, APART)
+        for place, stream in zip(places, made.streams, strict=True):
+            made.fill(place, number, stream)
+        assert driver.call("cuStreamSynchronize", made.streams[0]) == OK
+        assert pinned[0] == number
+        both.add(pinned[1] == number)
+        made.numbers()
+        assert pinned[1] == number
+    assert both == {True, False}
+
+
+def test_a_graph_is_work_of_the_stream_that_it_is_launched_in(driver: Driver) -> None:
+    found = set()
+    for number in range(1, ROUNDS + 1):
+        made = Memories(driver, APART, APART)
+        graph = captured(driver, "cuMemcpyDtoDAsync", made.b, made.a, 1)
+        made.fill(made.a, number, made.streams[0])
+        assert driver.call("cuGraphLaunch", graph, made.streams[number % 2]) == OK
+        assert driver.call("cuGraphExecDestroy", graph) == OK
+        found.add((number % 2, made.numbers()[1] == number))
+    assert found == {(0, True), (1, True), (1, False)}
+
+
+def test_an_event_is_reached_when_it_is_asked_for_often_enough(driver: Driver) -> None:
+    made = Memories(driver, APART, APART)
+    event = driver.made("cuEventCreate", 0)
+    assert driver.call("cuEventQuery", event) == OK  # it was never recorded
+    for stream in made.streams:
+        for _ in range(5):
+            made.fill(made.a, 1, stream)
+    assert driver.call("cuEventRecord", event, made.streams[1]) == OK
+    answers = [driver.call("cuEventQuery", event) for _ in range(12)]
+    assert answers[:4] == [600] * 4  # CUDA_ERROR_NOT_READY
+    assert answers[-1] == OK
+
+
+def test_a_stream_that_was_destroyed_gets_no_more_work(driver: Driver) -> None:
+    made = Memories(driver, 0)
+    made.fill(made.a, 5, made.streams[0])
+    assert driver.call("cuStreamDestroy", made.streams[0]) == OK
+    assert driver.call("cuMemsetD8Async", made.a, 6, 1, made.streams[0]) == 400  # CUDA_ERROR_INVALID_HANDLE
+    assert driver.call("cuStreamDestroy", made.streams[0]) == 400
+    assert made.numbers()[0] == 5

@@ -90,11 +90,6 @@ static inline u8 *local(u8 *memory, u64 all, u64 address, u32 size, u32 line) {
     return memory + address;
 }
 
-static u64 lot(u64 *state) {  // xorshift64*
-    *state ^= *state >> 12, *state ^= *state << 25, *state ^= *state >> 27;
-    return *state * 0x2545F4914F6CDD1Dull >> 16;
-}
-
 static u64 drawn;
 
 // cp.async: a copy is made by the time of the wait for its group, and at the latest then. Some are made at once.

@@ -3,7 +3,7 @@
 // Each call is a line in MACHINE_LOG: its name, and what matters about it. FAULT begins a line that tells of a mistake of
 // the caller or of a kernel; it is printed, too, and is that call's error.
 // MACHINE_PYTHON is the interpreter for image.py, MACHINE_ROOT the project, MACHINE_SEED a number that changes the order
-// in which threads take turns, MACHINE_CAPABILITY the compute capability: 9.0 unless it is set.
+// in which threads and streams take turns, MACHINE_CAPABILITY the compute capability: 9.0 unless it is set.
 //
 // This header has what the driver's parts share.
 #pragma once
@@ -30,15 +30,33 @@ Result check(void *p, u64 size);  // an error if so many bytes from p on were fr
 
 // work.c
 typedef struct { const Kernel *kernel; int number; Run run; } Function;
-typedef struct { enum { COPY, FILL, LAUNCH, EVENT } kind; void *to, *from; u64 size; int value; Function *function; Launch launch; } Work;
+typedef struct Stream Stream;
+typedef struct { Stream *stream; u64 number; } Place;  // in the work of a stream: behind that of this number
+typedef struct { Place at; struct timespec time; } Event;
+typedef struct {
+    enum { COPY, FILL, LAUNCH, RECORD, WAIT } kind;
+    u64 number;  // work is numbered in the order in which it is given, over all streams
+    void *to, *from;
+    u64 size;
+    int owned;  // COPY: from is the driver's own, and is given back
+    u8 value;   // FILL
+    Event *event;
+    Place until;  // WAIT
+    Function *function;
+    Launch launch;
+} Work;
 typedef struct { Work *work; u64 count, room; int gone; } List;
-typedef struct { int apart, capturing; List captured; } Stream;
+struct Stream {
+    int apart, capturing, gone;  // apart: it does not wait for the default stream, nor that for it
+    List captured, queue;
+    u64 begun;  // so much of the queue has been done
+    Stream *next;
+};
 
-extern List queue;
 extern Result broken;  // what every call answers after a kernel failed, as with a device
 extern int capturing;  // streams
-void add(List *list, Work work);
-Result finish_work(void);
 Stream *stream_of(void *handle);
+Result give(Stream *stream, Work work);  // to do, or to capture
+Result finish_all(void);
 
 #pragma GCC visibility pop

@@ -32,7 +32,7 @@ Result cuGraphInstantiate(void **made, List *graph, u64 flags) {
 static Result forget(const char *name, List *graph) {  // its work is shared by a graph and what was made of it, and stays
     say("%s", name);
     if (graph->gone) return fault(INVALID, "a graph is destroyed twice");
-    return finish_work(), graph->gone = 1, OK;
+    return graph->gone = 1, OK;
 }
 Result cuGraphDestroy(List *graph) { return forget("cuGraphDestroy", graph); }
 Result cuGraphExecDestroy(List *graph) { return forget("cuGraphExecDestroy", graph); }
@@ -40,20 +40,22 @@ Result cuGraphExecDestroy(List *graph) { return forget("cuGraphExecDestroy", gra
 static u8 *copied(const Kernel *kernel, const u8 *from) { return memcpy(malloc(kernel->parameters + 1), from, kernel->parameters); }
 
 Result cuGraphLaunch(List *graph, void *handle) {
+    Stream *stream = stream_of(handle);
+    Result wrong;
     u64 copies = 0;
     for (u64 i = 0; i < graph->count; i++) copies += graph->work[i].kind == COPY;
     say("cuGraphLaunch %llu nodes, %llu of them copies", (long long)graph->count, (long long)copies);
     if (graph->gone) return fault(INVALID, "a graph that was destroyed is launched");
     for (u64 i = 0; i < graph->count; i++) {  // all of it, or nothing
         Work *work = &graph->work[i];
-        Result wrong = work->kind == LAUNCH ? OK : check(work->to, work->size);
+        wrong = work->kind == LAUNCH ? OK : check(work->to, work->size);
         if (work->kind == COPY && !wrong) wrong = check(work->from, work->size);
         if (wrong) return wrong;
     }
     for (u64 i = 0; i < graph->count; i++) {
         Work work = graph->work[i];
         if (work.kind == LAUNCH) work.launch.parameters = copied(work.function->kernel, work.launch.parameters);
-        add(&queue, work);
+        if ((wrong = give(stream, work))) return wrong;
     }
     return broken;
 }

@@ -78,6 +78,5 @@ Result cuLaunchKernelEx(Config *config, Function *function, void **arguments, vo
     for (u32 i = 0; i < kernel->count; i++)
         memcpy(parameters + kernel->parameter[i].offset, arguments[i], kernel->parameter[i].size);
     work.launch.parameters = parameters;
-    add(stream->capturing ? &stream->captured : &queue, work);
-    return broken;
+    return give(stream, work);
 }

@@ -59,7 +59,7 @@ static Result make(void **p, u64 size, int kind, const char *name) {
 static Result release(void *p, int kind, const char *name) {
     say("%s", name);
     if (capturing) return fault(CAPTURE, "%s during a capture", name);
-    finish_work();
+    finish_all();
     u64 i = up_to(p);
     if (!i || pieces[i - 1].at != p || pieces[i - 1].kind != kind) return fault(INVALID, "%s of what cannot be freed", name);
     pieces[i - 1].kind = GONE, mapped(p, pieces[i - 1].size, PROT_NONE);
