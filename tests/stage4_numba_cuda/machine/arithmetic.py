@@ -74,15 +74,15 @@ def _fma(t: Translation, i: Instruction) -> str:
 def _div(t: Translation, i: Instruction) -> str:
     kind = i.kind
     a, b = (t.value(operand, kind) for operand in i.operands[1:])
-    if kind not in FLOATS:
-        a, b = a, f"divisor({b}, {i.line})"
-    return t.give(i, f"{a} / {b}")
+    if kind in FLOATS:
+        return t.give(i, f"{a} / {b}")
+    return t.give(i, f"quotient({C_TYPES[kind]}, {a}, divisor({b}, {i.line}))")
 
 
 def _rem(t: Translation, i: Instruction) -> str:
     kind = i.kind
     a, b = (t.value(operand, kind) for operand in i.operands[1:])
-    return t.give(i, f"{a} % divisor({b}, {i.line})")
+    return t.give(i, f"remainder_of({C_TYPES[kind]}, {a}, divisor({b}, {i.line}))")
 
 
 def _rcp(t: Translation, i: Instruction) -> str:

@@ -54,7 +54,9 @@ def doubles(bits: np.ndarray) -> np.ndarray:
 
 def rounded(exact: Fraction, towards: Callable[[float, Fraction], bool]) -> float:
     """The float32 nearest to a fraction, moved by one where `towards` says that it lies on the wrong side."""
-    near = np.float32(float(exact))
+    about = np.float32(float(exact))  # rounded twice: it or one of its neighbours is the nearest
+    beside = (np.nextafter(about, np.float32(-np.inf)), about, np.nextafter(about, np.float32(np.inf)))
+    near = min(beside, key=lambda x: (abs(Fraction(float(x)) - exact), int(x.view(np.uint32)) & 1))
     step = -np.inf if Fraction(float(near)) > exact else np.inf
     return float(np.nextafter(near, np.float32(step)) if towards(float(near), exact) else near)
 
@@ -113,6 +115,40 @@ def fused(towards: Callable[[float, Fraction], bool]) -> Callable[..., np.ndarra
     return reference
 
 
+def summed(towards: Callable[[float, Fraction], bool]) -> Callable[..., np.ndarray]:
+    """The same of a + b."""
+    return lambda a, b, c: fused(towards)(a, np.full_like(a, 0x3F800000), b)
+
+
+def down(near: float, exact: Fraction) -> bool:
+    return Fraction(near) > exact
+
+
+def up(near: float, exact: Fraction) -> bool:
+    return Fraction(near) < exact
+
+
+def to_zero(near: float, exact: Fraction) -> bool:
+    return abs(Fraction(near)) > abs(exact)
+
+
+def quotient(a: int, b: int) -> int:
+    """a / b without its fraction, as in C."""
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def remainder(a: int, b: int) -> int:
+    return a - quotient(a, b) * b
+
+
+def to_unsigned(x: np.ndarray, bits: int) -> list[int]:
+    """Towards 0, and the nearest that there is; 0 for a NaN."""
+    return [
+        0 if v != v else min(2**bits - 1, max(0, int(v))) if math.isfinite(v) else (2**bits - 1) * (v > 0)
+        for v in map(float, x)
+    ]
+
+
 def to_tf32(x: np.ndarray) -> list[int]:
     """11 significant bits, a tie away from zero: half a unit is added, and what is below a unit dropped."""
     return [b if b & 0x7F800000 == 0x7F800000 else (b + 0x1000) & 0xFFFFE000 for b in map(int, x.view(np.uint32))]
@@ -167,6 +203,27 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
         KEEP_32,
         on_integers(lambda a, b, c: (b << 32 | a) >> min(c, 32) & 0xFFFFFFFF, 32),
     ),
+    "or.b64 d, a, b": ("", on_integers(lambda a, b, c: a | b, 64)),
+    "or.b64 y, b, 1; div.s64 d, a, y": (
+        "",
+        on_integers(lambda a, b, c: quotient(signed(a, 64), signed(b | 1, 64)), 64),
+    ),
+    "or.b64 y, b, 1; rem.s64 d, a, y": (
+        "",
+        on_integers(lambda a, b, c: remainder(signed(a, 64), signed(b | 1, 64)), 64),
+    ),
+    "or.b32 rb, rb, 1; div.u32 rd, ra, rb": (KEEP_32, on_integers(lambda a, b, c: a // (b | 1), 32)),
+    "or.b32 rb, rb, 1; rem.u32 rd, ra, rb": (KEEP_32, on_integers(lambda a, b, c: a % (b | 1), 32)),
+    "shl.b32 ra, ra, 31; mov.u32 rb, %ntid.x; shr.u32 rb, rb, 10; neg.s32 rb, rb; div.s32 rd, ra, rb": (
+        KEEP_32,
+        on_integers(lambda a, b, c: (a & 1) << 31, 32),
+    ),
+    "shl.b32 ra, ra, 31; mov.u32 rb, %ntid.x; shr.u32 rb, rb, 10; neg.s32 rb, rb; rem.s32 rd, ra, rb": (
+        KEEP_32,
+        on_integers(lambda a, b, c: 0, 32),
+    ),
+    "cvta.to.global.u64 d, a": ("", on_integers(lambda a, b, c: a, 64)),
+    "st.global.v2.u32 [w], {ra, rb}; ld.global.u64 d, [w]": ("", on_integers(lambda a, b, c: b << 32 | a, 32)),
     "xor.b64 d, a, b": ("", on_integers(lambda a, b, c: a ^ b, 64)),
     "not.b64 d, a": ("", on_integers(lambda a, b, c: ~a, 64)),
     "neg.s64 d, a": ("", on_integers(lambda a, b, c: -a, 64)),
@@ -201,6 +258,11 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
         "",
         on_integers(lambda a, b, c: a * b + c, 32),
     ),
+    "mad.lo.cc.u32 rd, ra, rb, rc; addc.u32 rd, 0, 0": (
+        KEEP_32,
+        on_integers(lambda a, b, c: ((a * b & 0xFFFFFFFF) + c) >> 32, 32),
+    ),
+    "mad.hi.cc.u32 rd, ra, rb, rc": (KEEP_32, on_integers(lambda a, b, c: ((a * b >> 32) + c) & 0xFFFFFFFF, 32)),
     "mad.lo.cc.u64 d, a, b, c; madc.hi.cc.u64 x, a, b, c; addc.u64 d, 0, 0": (
         "",
         on_integers(lambda a, b, c: (a * b + c + (c << 64)) >> 128, 64),
@@ -244,6 +306,10 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
     "mul.f32 fd, fa, fb": (KEEP_FLOAT, on_floats(lambda a, b, c: a * b)),
     "div.rn.f32 fd, fa, fb": (KEEP_FLOAT, on_floats(lambda a, b, c: a / b)),
     "rcp.rn.f32 fd, fa": (KEEP_FLOAT, on_floats(lambda a, b, c: np.float32(1) / a)),
+    "rcp.approx.ftz.f32 fd, 0f80000010": (KEEP_FLOAT, on_floats(lambda a, b, c: np.full_like(a, -np.inf))),
+    "add.rz.f32 fd, fa, fb": (KEEP_FLOAT, summed(to_zero)),
+    "add.rm.f32 fd, fa, fb": (KEEP_FLOAT, summed(down)),
+    "add.rp.f32 fd, fa, fb": (KEEP_FLOAT, summed(up)),
     "sqrt.rn.f32 fd, fa": (KEEP_FLOAT, on_floats(lambda a, b, c: np.sqrt(a))),
     "neg.f32 fd, fa": (KEEP_FLOAT, on_floats(lambda a, b, c: -a)),
     "abs.f32 fd, fa": (KEEP_FLOAT, on_floats(lambda a, b, c: np.abs(a))),
@@ -253,10 +319,12 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
     **{f"{name} fd, fa": (KEEP_FLOAT, on_floats(lambda a, b, c, f=f: f(a))) for name, f in NEAREST.items()},
     "cvt.sat.f32.f32 fd, fa": (KEEP_FLOAT, on_floats(lambda a, b, c: np.where(a > 0, np.where(a < 1, a, 1), 0))),
     "fma.rn.f32 fd, fa, fb, fc": (KEEP_FLOAT, fused(lambda near, exact: False)),
-    "fma.rm.f32 fd, fa, fb, fc": (KEEP_FLOAT, fused(lambda near, exact: Fraction(near) > exact)),
-    "fma.rz.f32 fd, fa, fb, fc": (KEEP_FLOAT, fused(lambda near, exact: abs(Fraction(near)) > abs(exact))),
+    "fma.rm.f32 fd, fa, fb, fc": (KEEP_FLOAT, fused(down)),
+    "fma.rp.f32 fd, fa, fb, fc": (KEEP_FLOAT, fused(up)),
+    "fma.rz.f32 fd, fa, fb, fc": (KEEP_FLOAT, fused(to_zero)),
     "mul.f64 gd, ga, gb": (KEEP_DOUBLE, on_doubles(lambda a, b, c: a * b)),
     "div.rn.f64 gd, ga, gb": (KEEP_DOUBLE, on_doubles(lambda a, b, c: a / b)),
+    "rcp.rn.f64 gd, ga": (KEEP_DOUBLE, on_doubles(lambda a, b, c: 1 / a)),
     "sqrt.rn.f64 gd, ga": (KEEP_DOUBLE, on_doubles(lambda a, b, c: np.sqrt(a))),
     "cvt.rn.f32.f64 fd, ga": (KEEP_FLOAT, lambda a, b, c: on_floats(lambda *_: doubles(a).astype(np.float32))(a, b, c)),
     "cvt.f64.f32 gd, fa": (KEEP_DOUBLE, lambda a, b, c: floats(a).astype(np.float64).view(np.uint64)),
@@ -272,6 +340,8 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
             for v in map(float, floats(a))
         ],
     ),
+    "cvt.rzi.u32.f32 rd, fa": (KEEP_32, lambda a, b, c: to_unsigned(floats(a), 32)),
+    "cvt.rzi.u64.f64 d, ga": ("", lambda a, b, c: to_unsigned(doubles(a), 64)),
     "cvt.rna.tf32.f32 rd, fa": (KEEP_32, lambda a, b, c: to_tf32(floats(a))),
     "cvt.rn.bf16x2.f32 rd, fa, fb": (
         KEEP_32,
@@ -286,7 +356,7 @@ CASES: dict[str, tuple[str, Callable[..., Any]]] = {
         lambda a, b, c: a.astype(np.uint16).view(np.float16).astype(np.float32).view(np.uint32).astype(np.uint64),
     ),
 }
-NO_NAN = ("cvt.rna.tf32", "fma.")
+NO_NAN = ("cvt.rna.tf32", "fma.", "add.r")
 """Instructions whose result for a NaN is not defined, or whose reference has none."""
 
 
@@ -355,6 +425,38 @@ def test_an_instruction_does_what_the_manual_says(code: str, results: dict[str, 
     wrong = np.flatnonzero(~same)
     assert wrong.size == 0, [*(hex(x[wrong[0]]) for x in operands()), hex(expected[wrong[0]]), hex(got[wrong[0]])]
     assert same.size == COUNT
+
+
+@pytest.mark.parametrize("code", [f"fma.r{way}.f32 fd, fa, fb, fc" for way in "nmpz"])
+def test_a_product_and_its_sum_are_rounded_once(code: str, tmp_path: Path) -> None:
+    """a b lies in the middle between two float32 numbers, or is one, and c says on which side of it the sum is."""
+    a, c = np.meshgrid(np.float32([1 + 2**-12, -1 - 2**-12, 1]), np.float32([2**-60, -(2**-60), 2**-30, -(2**-30)]))
+    b = np.where(a == 1, 1, 1 + 2**-12).astype(np.float32)
+    words = [x.ravel().view(np.uint32).astype(np.uint64) for x in (a, b, c)]
+    build(KERNEL.format(f"{code}; {KEEP_FLOAT}"), tmp_path / "image.so")
+    got = np.zeros(a.size, np.uint64)
+    Image(tmp_path / "image.so").launch(0, [*words, got], a.size)
+    np.testing.assert_array_equal(got, CASES[code][1](*words))
+
+
+def test_the_reference_rounds_once() -> None:
+    """A double lies in the middle between 1 and the next float32, and a little more was lost before."""
+    assert rounded(1 + Fraction(1, 2**24) + Fraction(1, 2**60), lambda near, exact: False) == 1 + 2**-23
+
+
+@pytest.mark.parametrize(
+    ("code", "function"),
+    [("rcp.approx.ftz.f64 gd, ga", lambda x: 1 / x), ("rsqrt.approx.ftz.f64 gd, ga", lambda x: 1 / np.sqrt(x))],
+)
+def test_approximations_of_doubles_have_32_bits(
+    code: str, function: Callable[[np.ndarray], np.ndarray], tmp_path: Path
+) -> None:
+    build(KERNEL.format(f"{code}; {KEEP_DOUBLE}"), tmp_path / "image.so")
+    x, got = np.linspace(0.51, 8, COUNT), np.zeros(COUNT, np.uint64)
+    words = x.view(np.uint64)
+    Image(tmp_path / "image.so").launch(0, [words, words, words, got], COUNT)
+    assert not np.any(got & np.uint64(0xFFFFFFFF))
+    np.testing.assert_allclose(doubles(got), function(x), rtol=2**-20)
 
 
 def test_approximations_are_near(tmp_path: Path) -> None:

@@ -187,10 +187,46 @@ def test_a_barrier_counts_who_says_yes(kind, expected, tmp_path):
 SHARE = "st.shared.u32 [at], a; {} xor.b32 c, n, 63; mul.wide.u32 at, c, 4; ld.shared.u32 b, [at];"
 
 
+@pytest.mark.parametrize("barrier", ["bar.sync 0;", "membar.gl; nanosleep.u32 100; barrier.sync 0; fence.acq_rel.gpu;"])
 @pytest.mark.parametrize("seed", range(5))
-def test_a_barrier_shows_each_thread_what_the_others_wrote(seed, tmp_path):
-    got = run(SHARE.format("bar.sync 0;"), WORDS, tmp_path, threads=64, seed=seed)
+def test_a_barrier_shows_each_thread_what_the_others_wrote(seed, barrier, tmp_path):
+    got = run(SHARE.format(barrier), WORDS, tmp_path, threads=64, seed=seed)
     np.testing.assert_array_equal(got, WORDS[::-1])
+
+
+def test_threads_get_from_an_atomic_sum_each_another_number(tmp_path):
+    words = WORDS.copy()
+    got = run("atom.global.add.u32 b, [x], 1;", words, tmp_path, threads=64)
+    assert sorted(got) == list(range(1000, 1064))
+    assert words[0] == 1064
+
+
+def test_threads_hand_on_their_numbers_by_an_exchange(tmp_path):
+    words = WORDS.copy()
+    got = run("atom.global.exch.b32 b, [x], n;", words, tmp_path, threads=64)
+    assert sorted([*got, words[0]]) == [*range(64), 1000]
+
+
+def test_one_thread_finds_what_it_compares_with(tmp_path):
+    words = WORDS.copy()
+    got = run("atom.global.cas.b32 b, [x], 1000, n;", words, tmp_path, threads=64)
+    (winner,) = np.flatnonzero(got == 1000)
+    assert set(np.delete(got, winner)) == {winner} == {words[0]}
+
+
+def test_a_vector_is_stored_to_global_memory(tmp_path):
+    code = "and.b32 c, n, 3; setp.ne.u32 p, c, 0; add.u32 d0, n, 1; add.u32 d1, n, 2; add.u32 d2, n, 3;"
+    code += "@!p st.global.v4.u32 [y], {n, d0, d1, d2}; bar.sync 0; ld.global.u32 b, [y];"
+    np.testing.assert_array_equal(run(code, WORDS, tmp_path), LANES)
+
+
+def test_a_thread_knows_its_block_and_the_size_of_all(tmp_path):
+    code = "mov.u32 c, %ctaid.x; mov.u32 d0, %ntid.x; mov.u32 d1, %nctaid.x; mul.lo.u32 d2, c, d0;"
+    code += "mul.wide.u32 at, d2, 4; add.s64 y, y, at; mad.lo.u32 b, d1, 100, d2;"
+    build(KERNEL.format(code), tmp_path / "image.so")
+    b = np.zeros(48, np.uint32)
+    Image(tmp_path / "image.so").launch(0, [WORDS, b], 16, blocks=3)
+    np.testing.assert_array_equal(b, 300 + np.repeat([0, 16, 32], 16))
 
 
 @pytest.mark.parametrize("kind", ["and", "popc"])

@@ -144,6 +144,9 @@ static inline float fused_rz(double product, double c) { return product + c > 0 
 // To a whole number: the nearest that there is, 0 for a NaN.
 #define WHOLE(type, x, low, high) ({ double y = (x); y != y ? 0 : y < (low) ? (type)(low) : y >= (high) ? (type)((high) == 0x1p64 ? ~0ull : (u64)(high) - 1) : (type)y; })
 
+// The least number by -1 is itself, with the remainder 0: x86 has a trap for it.
+#define quotient(type, x, y) ({ type u = (x), v = (y); v == (type)-1 && (type)-1 < 0 ? (type)(0 - (u64)u) : (type)(u / v); })
+#define remainder_of(type, x, y) ({ type s = (x), w = (y); (type)(s - quotient(type, s, w) * w); })
 #define divisor(x, line) ({ __typeof__(x) y = (x); if (!y) fault(line, "a whole number is divided by 0"); y; })
 
 static inline u64 ones(u32 length) { return length >= 64 ? ~0ull : (1ull << length) - 1; }
