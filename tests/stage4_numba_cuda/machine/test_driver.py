@@ -257,3 +257,16 @@ def test_a_stream_that_was_destroyed_gets_no_more_work(driver: Driver) -> None:
     assert driver.call("cuMemsetD8Async", made.a, 6, 1, made.streams[0]) == 400  # CUDA_ERROR_INVALID_HANDLE
     assert driver.call("cuStreamDestroy", made.streams[0]) == 400
     assert made.numbers()[0] == 5
+
+
+@pytest.mark.parametrize(("mib", "expected"), [(1, b"\xff"), (257, b"\0")])
+def test_new_memory_is_full_of_nan_unless_it_is_large(mib: int, expected: bytes, driver: Driver) -> None:
+    memory = driver.made("cuMemAlloc", mib << 20)
+    assert driver.call("cuMemcpyDtoH", HOST, c_void_p(memory.value + (mib << 20) - 64), 64) == OK
+    assert HOST.raw[:64] == expected * 64
+
+
+def test_contexts_lie_upon_one_another_up_to_a_limit(driver: Driver) -> None:
+    assert [driver.call("cuCtxPushCurrent", 1) for _ in range(66)] == [OK] * 64 + [INVALID] * 2
+    context = c_void_p()
+    assert [driver.call("cuCtxPopCurrent", byref(context)) for _ in range(65)] == [OK] * 64 + [201]

@@ -6,8 +6,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEPTH = 64 };
+
+enum {  // CU_DEVICE_ATTRIBUTE_...
+    MAX_THREADS_PER_BLOCK = 1, MAX_BLOCK_DIM_X, MAX_BLOCK_DIM_Y, MAX_BLOCK_DIM_Z, MAX_GRID_DIM_X, MAX_GRID_DIM_Y, MAX_GRID_DIM_Z,
+    MAX_SHARED_MEMORY_PER_BLOCK, WARP_SIZE = 10, MAX_REGISTERS_PER_BLOCK = 12, CLOCK_RATE, MULTIPROCESSOR_COUNT = 16,
+    MEMORY_CLOCK_RATE = 36, GLOBAL_MEMORY_BUS_WIDTH, L2_CACHE_SIZE, MAX_THREADS_PER_MULTIPROCESSOR, UNIFIED_ADDRESSING = 41,
+    COMPUTE_CAPABILITY_MAJOR = 75, COMPUTE_CAPABILITY_MINOR, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+    MAX_REGISTERS_PER_MULTIPROCESSOR, COOPERATIVE_LAUNCH = 95, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+};
+
 static int context, device_of_context;
-static __thread void *current[64];
+static __thread void *current[DEPTH];
 static __thread int depth;
 
 Result cuInit(u32 flags) {
@@ -26,25 +36,25 @@ Result cuDeviceCanAccessPeer(int *can, int a, int b) { return *can = 0, OK; }
 Result cuDeviceGetAttribute(int *value, int which, int device) {
     const char *capability = getenv("MACHINE_CAPABILITY");
     switch (which) {
-    case 75: *value = capability ? atoi(capability) : 9; break;
-    case 76: *value = capability ? atoi(strchr(capability, '.') + 1) : 0; break;
-    case 16: *value = MULTIPROCESSORS; break;
-    case 10: *value = 32; break;                       // a warp
-    case 8: *value = 48 * 1024; break;                 // shared memory of a block
-    case 97: *value = 227 * 1024; break;               // the same, where a launch asks for more
-    case 81: *value = 228 * 1024; break;               // of a multiprocessor
-    case 39: *value = 2048; break;                     // threads of a multiprocessor
-    case 82: case 12: *value = 65536; break;           // registers
-    case 95: case 41: *value = 1; break;               // cooperative launches; unified addresses
-    case 13: *value = 1980000; break;                  // kHz
-    case 36: *value = 2619000; break;
-    case 37: *value = 5120; break;
-    case 38: *value = 50 << 20; break;
-    case 5: *value = 2147483647; break;
-    case 6: case 7: *value = 65535; break;
-    case 2: case 3: *value = 1024; break;
-    case 4: *value = 64; break;
-    default: *value = which == 1 ? 1024 : 0;
+    case COMPUTE_CAPABILITY_MAJOR: *value = capability ? atoi(capability) : 9; break;
+    case COMPUTE_CAPABILITY_MINOR: *value = capability ? atoi(strchr(capability, '.') + 1) : 0; break;
+    case MULTIPROCESSOR_COUNT: *value = MULTIPROCESSORS; break;
+    case WARP_SIZE: *value = 32; break;
+    case MAX_SHARED_MEMORY_PER_BLOCK: *value = 48 * 1024; break;
+    case MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 227 * 1024; break;
+    case MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = 228 * 1024; break;
+    case MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
+    case MAX_REGISTERS_PER_MULTIPROCESSOR: case MAX_REGISTERS_PER_BLOCK: *value = 65536; break;
+    case COOPERATIVE_LAUNCH: case UNIFIED_ADDRESSING: *value = 1; break;
+    case CLOCK_RATE: *value = 1980000; break;  // kHz
+    case MEMORY_CLOCK_RATE: *value = 2619000; break;
+    case GLOBAL_MEMORY_BUS_WIDTH: *value = 5120; break;
+    case L2_CACHE_SIZE: *value = 50 << 20; break;
+    case MAX_GRID_DIM_X: *value = 2147483647; break;
+    case MAX_GRID_DIM_Y: case MAX_GRID_DIM_Z: *value = 65535; break;
+    case MAX_THREADS_PER_BLOCK: case MAX_BLOCK_DIM_X: case MAX_BLOCK_DIM_Y: *value = 1024; break;
+    case MAX_BLOCK_DIM_Z: *value = 64; break;
+    default: *value = 0;
     }
     return OK;
 }
@@ -53,7 +63,10 @@ Result cuDevicePrimaryCtxRelease(int device) { return OK; }
 Result cuDevicePrimaryCtxReset(int device) { return OK; }
 Result cuCtxGetCurrent(void **now) { return *now = depth ? current[depth - 1] : 0, OK; }
 Result cuCtxSetCurrent(void *now) { return current[depth ? depth - 1 : depth++] = now, OK; }
-Result cuCtxPushCurrent(void *now) { return current[depth++] = now, OK; }
+Result cuCtxPushCurrent(void *now) {
+    if (depth == DEPTH) return fault(INVALID, "over %d contexts lie one upon the other", DEPTH);
+    return current[depth++] = now, OK;
+}
 Result cuCtxPopCurrent(void **last) { return depth ? (*last = current[--depth], OK) : NO_CONTEXT; }
 Result cuStreamGetCtx(void *stream, void **its) { return *its = &context, OK; }
 Result cuCtxGetDevice(int *device) { return *device = device_of_context, depth ? OK : NO_CONTEXT; }

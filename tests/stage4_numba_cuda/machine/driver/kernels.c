@@ -46,7 +46,8 @@ Result cuLibraryGetKernel(Function **function, Image *image, const char *name) {
 }
 Result cuKernelGetFunction(void **function, void *kernel) { return *function = kernel, OK; }
 static Result attribute(int *value, int which, Function *function) {
-    *value = which == 0 ? 1024 : which == 1 ? (int)function->kernel->shared : which == 4 ? 32 : 0;
+    enum { MAX_THREADS_PER_BLOCK, SHARED_SIZE_BYTES, NUM_REGS = 4 };  // CU_FUNC_ATTRIBUTE_...
+    *value = which == MAX_THREADS_PER_BLOCK ? 1024 : which == SHARED_SIZE_BYTES ? (int)function->kernel->shared : which == NUM_REGS ? 32 : 0;
     return OK;
 }
 Result cuKernelGetAttribute(int *value, int which, void *kernel, int device) { return attribute(value, which, kernel); }
@@ -56,6 +57,7 @@ Result cuFuncSetAttribute(void *function, int which, int value) { return OK; }
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t dynamic) { return *blocks = 1, OK; }
 Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *f, int t, size_t d, u32 g) { return *blocks = 1, OK; }
 
+enum { COOPERATIVE = 2 };  // CU_LAUNCH_ATTRIBUTE_...
 typedef struct { int id; char pad[4]; int value[16]; } Attribute;
 typedef struct { u32 grid[3], block[3], shared; void *stream; Attribute *attributes; u32 count; } Config;
 
@@ -67,7 +69,7 @@ Result cuLaunchKernelEx(Config *config, Function *function, void **arguments, vo
     memcpy(work.launch.grid, config->grid, 12), memcpy(work.launch.block, config->block, 12);
     work.launch.dynamic = config->shared;
     for (u32 i = 0; i < config->count; i++)
-        if (config->attributes[i].id == 2) work.launch.cooperative = config->attributes[i].value[0];
+        if (config->attributes[i].id == COOPERATIVE) work.launch.cooperative = config->attributes[i].value[0];
     u64 blocks = 1ull * config->grid[0] * config->grid[1] * config->grid[2];
     u64 threads = 1ull * config->block[0] * config->block[1] * config->block[2];
     if (!blocks || !threads || threads > 1024 || config->grid[1] > 65535 || config->grid[2] > 65535 || config->block[2] > 64)

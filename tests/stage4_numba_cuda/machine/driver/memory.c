@@ -1,11 +1,13 @@
-// Memory: device memory is the host's, by address in order. New memory is full of NaN. What was freed stays known, and
-// cannot be touched again.
+// Memory: device memory is the host's, by address in order. New memory is full of NaN, but for pieces over 256 MiB: they
+// are full of zeros, of which the system holds none until they are touched. What was freed stays known, and cannot be
+// touched again.
 #define _GNU_SOURCE
 #include "driver.h"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
+enum { FULL_OF_NAN = 256 << 20 };
 const char *const NAMES[] = {"pageable", "pinned", "device", "freed"};
 typedef struct { u8 *at; u64 size; int kind; } Piece;
 static Piece *pieces;
@@ -47,7 +49,7 @@ static Result make(void **p, u64 size, int kind, const char *name) {
     if (!size) return INVALID;
     u8 *at = mapped(0, size, PROT_READ | PROT_WRITE);
     if (at == MAP_FAILED) return MEMORY;
-    if (size <= 1 << 28) memset(at, 0xFF, size);
+    if (size <= FULL_OF_NAN) memset(at, 0xFF, size);
     if (count == room) pieces = realloc(pieces, (room = 2 * room + 64) * sizeof *pieces);
     u64 i = up_to(at);
     memmove(pieces + i + 1, pieces + i, (count - i) * sizeof *pieces);
@@ -92,10 +94,12 @@ Result cuMemGetAddressRange(void **at, u64 *size, void *p) {
     Piece *piece = living(p);
     return piece ? (*at = piece->at, *size = piece->size, OK) : NOT_FOUND;
 }
+enum { MEMORY_TYPE = 2 };                             // CU_POINTER_ATTRIBUTE_...
+enum { MEMORYTYPE_HOST = 1, MEMORYTYPE_DEVICE = 2 };  // CU_...
 Result cuPointerGetAttribute(void *value, int which, void *p) {
     Piece *piece = living(p);
     if (!piece) return INVALID;
-    if (which == 2) *(int *)value = piece->kind == DEVICE ? 2 : 1;
+    if (which == MEMORY_TYPE) *(int *)value = piece->kind == DEVICE ? MEMORYTYPE_DEVICE : MEMORYTYPE_HOST;
     else *(void **)value = p;
     return OK;
 }

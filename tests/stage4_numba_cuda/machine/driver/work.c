@@ -140,10 +140,11 @@ Result cuMemsetD8Async(void *to, u8 value, u64 size, void *handle) {
 }
 Result cuMemsetD8(void *to, u8 value, u64 size) { return cuMemsetD8Async(to, value, size, 0); }
 
+enum { NON_BLOCKING = 1 };  // CU_STREAM_...
 Result cuStreamCreate(void **handle, u32 flags) {
     Stream *stream = calloc(1, sizeof *stream);
     say("cuStreamCreate");
-    stream->apart = flags & 1, stream->next = legacy.next, legacy.next = *handle = stream;
+    stream->apart = flags & NON_BLOCKING, stream->next = legacy.next, legacy.next = *handle = stream;
     return OK;
 }
 Result cuStreamDestroy(void *handle) {  // what was given to it is still done
