@@ -41,7 +41,7 @@ def build_driver(target: Path) -> None:
     """Compile the driver to `target`, whose name has to be libcuda.so.1."""
     flags = ("-O1", "-Wall", "-Wno-unused-result", "-shared", "-fPIC")
     parts = sorted(map(str, (HERE / "driver").glob("*.c")))
-    subprocess.run([str(COMPILER), *flags, "-o", str(target), *parts, "-ldl"], check=True)
+    subprocess.run([str(COMPILER), *flags, "-o", str(target), *parts, "-ldl", "-pthread"], check=True)
 
 
 class _Launch(ctypes.Structure):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from ctypes import byref, c_void_p
 from pathlib import Path
 from typing import Any
@@ -264,6 +265,33 @@ def test_new_memory_is_full_of_nan_unless_it_is_large(mib: int, expected: bytes,
     memory = driver.made("cuMemAlloc", mib << 20)
     assert driver.call("cuMemcpyDtoH", HOST, c_void_p(memory.value + (mib << 20) - 64), 64) == OK
     assert HOST.raw[:64] == expected * 64
+
+
+def test_threads_may_call_it_at_once(driver: Driver) -> None:
+    """Each sees its own memory only, and what it has written there."""
+
+    def rounds(number: int) -> bool:
+        mine, right = ctypes.create_string_buffer(bytes([number]) * 999), True
+        stream = driver.made("cuStreamCreate", APART)
+        for _ in range(500):
+            found = ctypes.create_string_buffer(999)
+            first, second = (driver.made("cuMemAlloc", 999) for _ in range(2))
+            assert driver.call("cuMemcpyHtoDAsync", first, mine, 999, stream) == OK
+            assert driver.call("cuMemcpyDtoDAsync", second, first, 999, stream) == OK
+            assert driver.call("cuMemcpyDtoHAsync", found, second, 999, stream) == OK
+            right &= found.raw == mine.raw[:999]
+            assert driver.call("cuMemFree", first) == driver.call("cuMemFree", second) == OK
+        return right
+
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(rounds, range(1, 5)))
+
+
+def test_another_thread_may_load_and_free_while_one_captures(driver: Driver) -> None:
+    memory = driver.made("cuMemAlloc", 64)
+    assert driver.call("cuStreamBeginCapture", driver.made("cuStreamCreate", APART), 0) == OK
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(driver.call, "cuMemFree", memory).result() == OK
 
 
 def test_contexts_lie_upon_one_another_up_to_a_limit(driver: Driver) -> None:

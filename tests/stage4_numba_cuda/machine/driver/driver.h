@@ -18,6 +18,11 @@ enum { MULTIPROCESSORS = 132 };
 #pragma GCC visibility push(hidden)  // a program finds the driver's calls only
 
 // log.c
+// A call that reads or changes what all share begins with LOCKED and holds the lock until it returns, kernels included. A
+// call may be inside another of the same thread.
+int lock(void);
+void unlock(int *);
+#define LOCKED int locked __attribute__((cleanup(unlock), unused)) = lock()
 void say(const char *format, ...);
 Result fault(Result result, const char *format, ...);  // a mistake of the caller; returns `result`
 
@@ -54,7 +59,8 @@ struct Stream {
 };
 
 extern Result broken;  // what every call answers after a kernel failed, as with a device
-extern int capturing;  // streams
+extern int capturing;                // streams
+extern __thread int capturing_here;  // those whose capture this thread has begun
 Stream *stream_of(void *handle);
 Result give(Stream *stream, Work work);  // to do, or to capture
 Result finish_all(void);

@@ -4,21 +4,23 @@
 #include <string.h>
 
 Result cuStreamBeginCapture(void *handle, int mode) {
+    LOCKED;
     Stream *stream = stream_of(handle);
     say("cuStreamBeginCapture");
     if (!handle || handle == (void *)1) return fault(CAPTURE, "the default stream cannot be captured");
     if (!stream->apart) return fault(CAPTURE_ENDS, "work on the default stream would end the capture of this one");
     if (stream->capturing) return fault(ILLEGAL_STATE, "a capture begins in a capture");
     memset(&stream->captured, 0, sizeof stream->captured);
-    stream->capturing = 1, capturing++;
+    stream->capturing = 1, capturing++, capturing_here++;
     return OK;
 }
 
 Result cuStreamEndCapture(void *handle, void **graph) {
+    LOCKED;
     Stream *stream = stream_of(handle);
     say("cuStreamEndCapture");
     if (!stream->capturing) return INVALID;
-    stream->capturing = 0, capturing--;
+    stream->capturing = 0, capturing--, capturing_here--;
     List *list = *graph = malloc(sizeof *list);
     return *list = stream->captured, OK;
 }
@@ -30,6 +32,7 @@ Result cuGraphInstantiate(void **made, List *graph, u64 flags) {
 }
 
 static Result forget(const char *name, List *graph) {  // its work is shared by a graph and what was made of it, and stays
+    LOCKED;
     say("%s", name);
     if (graph->gone) return fault(INVALID, "a graph is destroyed twice");
     return graph->gone = 1, OK;
@@ -40,6 +43,7 @@ Result cuGraphExecDestroy(List *graph) { return forget("cuGraphExecDestroy", gra
 static u8 *copied(const Kernel *kernel, const u8 *from) { return memcpy(malloc(kernel->parameters + 1), from, kernel->parameters); }
 
 Result cuGraphLaunch(List *graph, void *handle) {
+    LOCKED;
     Stream *stream = stream_of(handle);
     Result wrong;
     u64 copies = 0;

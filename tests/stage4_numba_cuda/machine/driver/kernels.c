@@ -18,9 +18,10 @@ static u64 hash(const char *text) {
 }
 
 Result cuLibraryLoadData(void **library, const char *text, void *b, void *c, u32 d, void *e, void *f, u32 g) {
+    LOCKED;
     char path[500], command[1200];
     say("cuLibraryLoadData");
-    if (capturing) return fault(CAPTURE, "a module is loaded during a capture");
+    if (capturing_here) return fault(CAPTURE, "a module is loaded during a capture");
     if (!strstr(text, ".version")) return fault(PTX, "an image that is no PTX");
     snprintf(path, sizeof path, "%s/%016llx.so", getenv("MACHINE_CACHE"), (unsigned long long)hash(text));
     if (access(path, R_OK)) {
@@ -62,6 +63,7 @@ typedef struct { int id; char pad[4]; int value[16]; } Attribute;
 typedef struct { u32 grid[3], block[3], shared; void *stream; Attribute *attributes; u32 count; } Config;
 
 Result cuLaunchKernelEx(Config *config, Function *function, void **arguments, void **more) {
+    LOCKED;
     Stream *stream = stream_of(config->stream);
     const Kernel *kernel = function->kernel;
     Work work = {LAUNCH, .function = function};

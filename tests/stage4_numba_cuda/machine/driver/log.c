@@ -1,10 +1,18 @@
-// The log: a line for each call, and for each mistake.
+// The log: a line for each call, and for each mistake. And the lock, which keeps one thread's calls from another's.
+#define _GNU_SOURCE
 #include "driver.h"
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
+int lock(void) { return pthread_mutex_lock(&mutex); }
+void unlock(int *locked) { pthread_mutex_unlock(&mutex); }
+
 static void write_line(const char *begin, const char *format, va_list values) {
+    LOCKED;
     static FILE *log;
     if (!log) {
         const char *path = getenv("MACHINE_LOG");

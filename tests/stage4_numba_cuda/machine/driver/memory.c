@@ -45,6 +45,7 @@ static void *mapped(void *at, u64 size, int use) {  // and a page behind it
 }
 
 static Result make(void **p, u64 size, int kind, const char *name) {
+    LOCKED;
     say("%s %llu", name, (long long)size);
     if (!size) return INVALID;
     u8 *at = mapped(0, size, PROT_READ | PROT_WRITE);
@@ -59,8 +60,9 @@ static Result make(void **p, u64 size, int kind, const char *name) {
 }
 
 static Result release(void *p, int kind, const char *name) {
+    LOCKED;
     say("%s", name);
-    if (capturing) return fault(CAPTURE, "%s during a capture", name);
+    if (capturing_here) return fault(CAPTURE, "%s during a capture", name);
     finish_all();
     u64 i = up_to(p);
     if (!i || pieces[i - 1].at != p || pieces[i - 1].kind != kind) return fault(INVALID, "%s of what cannot be freed", name);
@@ -87,16 +89,19 @@ Result cuMemFree(void *p) { return release(p, DEVICE, "cuMemFree"); }
 Result cuMemFreeHost(void *p) { return release(p, PINNED, "cuMemFreeHost"); }
 Result cuMemGetInfo(u64 *left, u64 *all) { return *left = *all = 1ull << 34, OK; }
 Result cuMemHostGetDevicePointer(void **device, void *host, u32 flags) {
+    LOCKED;
     if (kind_of(host) != PINNED) return fault(INVALID, "the device's address of memory that it does not see");
     return *device = host, OK;
 }
 Result cuMemGetAddressRange(void **at, u64 *size, void *p) {
+    LOCKED;
     Piece *piece = living(p);
     return piece ? (*at = piece->at, *size = piece->size, OK) : NOT_FOUND;
 }
 enum { MEMORY_TYPE = 2 };                             // CU_POINTER_ATTRIBUTE_...
 enum { MEMORYTYPE_HOST = 1, MEMORYTYPE_DEVICE = 2 };  // CU_...
 Result cuPointerGetAttribute(void *value, int which, void *p) {
+    LOCKED;
     Piece *piece = living(p);
     if (!piece) return INVALID;
     if (which == MEMORY_TYPE) *(int *)value = piece->kind == DEVICE ? MEMORYTYPE_DEVICE : MEMORYTYPE_HOST;

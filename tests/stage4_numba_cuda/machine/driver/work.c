@@ -9,6 +9,7 @@
 
 Result broken;
 int capturing;
+__thread int capturing_here;
 static Stream legacy;  // the default stream, and the first in the list of all that have work or may get some
 static u64 given;      // the number of the work that was given last
 
@@ -111,6 +112,7 @@ static Result finish(Place place) {
 }
 
 static Result copy(const char *name, void *to, void *from, u64 size, void *handle, int waits) {
+    LOCKED;
     Stream *stream = stream_of(handle);
     int source = kind_of(from), target = kind_of(to);
     say("%s %s to %s%s", name, NAMES[source], NAMES[target], stream->capturing ? ", captured" : "");
@@ -135,6 +137,7 @@ Result cuMemcpyDtoHAsync(void *to, void *from, u64 n, void *s) { return copy("cu
 Result cuMemcpyDtoDAsync(void *to, void *from, u64 n, void *s) { return copy("cuMemcpyDtoDAsync", to, from, n, s, 0); }
 
 Result cuMemsetD8Async(void *to, u8 value, u64 size, void *handle) {
+    LOCKED;
     Result wrong = kind_of(to) == PAGEABLE ? fault(INVALID, "memory that the device does not see is filled") : check(to, size);
     return wrong ? wrong : give(stream_of(handle), (Work){FILL, .to = to, .size = size, .value = value});
 }
@@ -142,12 +145,14 @@ Result cuMemsetD8(void *to, u8 value, u64 size) { return cuMemsetD8Async(to, val
 
 enum { NON_BLOCKING = 1 };  // CU_STREAM_...
 Result cuStreamCreate(void **handle, u32 flags) {
+    LOCKED;
     Stream *stream = calloc(1, sizeof *stream);
     say("cuStreamCreate");
     stream->apart = flags & NON_BLOCKING, stream->next = legacy.next, legacy.next = *handle = stream;
     return OK;
 }
 Result cuStreamDestroy(void *handle) {  // what was given to it is still done
+    LOCKED;
     Stream *stream = stream_of(handle);
     say("cuStreamDestroy");
     if (stream == &legacy || stream->gone) return fault(HANDLE, "a stream is destroyed that does not exist");
@@ -157,10 +162,12 @@ Result cuStreamDestroy(void *handle) {  // what was given to it is still done
     return OK;
 }
 Result cuStreamSynchronize(void *handle) {
+    LOCKED;
     say("cuStreamSynchronize");
     return stream_of(handle)->capturing ? fault(CAPTURE, "a wait for a stream that is captured") : finish((Place){stream_of(handle), given});
 }
 Result cuCtxSynchronize(void) {
+    LOCKED;
     say("cuCtxSynchronize");
     return capturing ? fault(CAPTURE, "a wait for the device during a capture") : finish_all();
 }
@@ -168,22 +175,29 @@ Result cuCtxSynchronize(void) {
 Result cuEventCreate(void **event, u32 flags) { return *event = calloc(1, sizeof(Event)), OK; }
 Result cuEventDestroy(Event *event) { return OK; }  // it is not freed: it may still be recorded
 Result cuEventRecord(Event *event, void *handle) {
+    LOCKED;
     Stream *stream = stream_of(handle);
     if (stream->capturing) return fault(CAPTURE, "an event is recorded in a capture, of which this machine knows nothing");
     event->at = (Place){stream, given + 1};
     return give(stream, (Work){RECORD, .event = event});
 }
 Result cuStreamWaitEvent(void *handle, Event *event, u32 flags) {
+    LOCKED;
     Stream *stream = stream_of(handle);
     if (stream->capturing) return fault(CAPTURE, "a wait for an event in a capture, of which this machine knows nothing");
     return give(stream, (Work){WAIT, .until = event->at});
 }
 Result cuEventQuery(Event *event) {  // each time the device has done a little more
+    LOCKED;
     if (!reached(event->at)) step(any());
     return broken ? broken : reached(event->at) ? OK : NOT_READY;
 }
-Result cuEventSynchronize(Event *event) { return finish(event->at); }
+Result cuEventSynchronize(Event *event) {
+    LOCKED;
+    return finish(event->at);
+}
 Result cuEventElapsedTime(float *milliseconds, Event *from, Event *to) {
+    LOCKED;
     if (!from->at.number || !to->at.number) return HANDLE;
     if (!reached(from->at) || !reached(to->at)) return NOT_READY;
     *milliseconds = (to->time.tv_sec - from->time.tv_sec) * 1e3 + (to->time.tv_nsec - from->time.tv_nsec) / 1e6;
