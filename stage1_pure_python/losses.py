@@ -103,7 +103,10 @@ def hinge(scores: Matrix, labels: Sequence[int]) -> float:
 
 
 def hinge_backward(scores: Matrix, labels: Sequence[int]) -> Matrix:
-    """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes."""
+    """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes.
+
+    scores: (batch, classes); labels: (batch,); the result is shaped like scores
+    """
     rows, classes = matrix_shape("hinge_backward: scores", scores)
     labels = check_labels("hinge_backward", labels, rows, classes)
     scale = 1.0 / (rows * classes)

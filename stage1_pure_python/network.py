@@ -144,7 +144,7 @@ class Network:
 
     @property
     def running_statistics(self) -> list[Any]:
-        """None: a stack of dense layers has no batch normalisation."""
+        """An empty list: a stack of dense layers has no batch normalisation."""
         return []
 
     @property

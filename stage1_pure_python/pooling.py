@@ -72,7 +72,7 @@ def max_pool2d_backward(grad_output: Images, indices: Any, input_shape: tuple[in
 
 
 def average_pool2d(x: Images, size: Any, stride: Any = None) -> Images:
-    """The average of each window. Same as torch.nn.functional.avg_pool2d without padding."""
+    """The average of each window, (N, C, H', W'). Same as torch.nn.functional.avg_pool2d without padding."""
     x, shape = as_images("average_pool2d: x", x)
     window, step, places = _windows("average_pool2d", shape, size, stride)
     count = window[0] * window[1]

@@ -123,7 +123,10 @@ def hinge(scores: Array, labels: Any, scratch: Scratch | None = None) -> float:
 
 
 def hinge_backward(scores: Array, labels: Any, out: Array | None = None, scratch: Scratch | None = None) -> Array:
-    """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes."""
+    """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes.
+
+    scores: (batch, classes); labels: (batch,); the result is shaped like scores
+    """
     scores = as_matrix("hinge_backward: scores", scores)
     labels = as_labels("hinge_backward", labels, *scores.shape)
     out = output_like("hinge_backward", out, scores.shape, scores.dtype, scores=scores)

@@ -212,10 +212,15 @@ class OptimizerState:
         return slope
 
     def save(self) -> dict[str, Any]:
+        """{"steps": int, "buffers": {name: [one array per parameter]}}, in copies."""
         buffers = {name: [array.copy() for array in arrays] for name, arrays in self.buffers.items()}
         return {"steps": self.steps, "buffers": buffers}
 
     def load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a copy of what `save` returned, here or on another floor.
+
+        Raises TypeError or ValueError if it is no such state, or another optimizer's.
+        """
         if not isinstance(state, Mapping):
             raise TypeError(f"load_state: expected what state() returns, got {type(state).__name__}")
         if not {"steps", "buffers"} <= set(state):

@@ -96,7 +96,10 @@ def hinge(scores: Array, labels: Any) -> float:
 
 
 def hinge_backward(scores: Array, labels: Any, out: Array | None = None) -> Array:
-    """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes."""
+    """+1 for every wrong class within the margin, minus their number for the right one; over batch * classes.
+
+    scores: (batch, classes); labels: (batch,); the result is shaped like scores
+    """
     scores, labels = _with_labels("hinge_backward", "scores", scores, labels)
     out = output_like("hinge_backward", out, scores.shape, scores.dtype, scores=scores)
     return gradient_of("hinge", scores, labels, out)

@@ -73,7 +73,7 @@ def max_pool2d_backward(
 
 
 def average_pool2d(x: Array, size: Any, stride: Any = None, out: Array | None = None) -> Array:
-    """The average of each window. Same as torch.nn.functional.avg_pool2d without padding."""
+    """The average of each window, (N, C, H', W'). Same as torch.nn.functional.avg_pool2d without padding."""
     x, window, step, places = _prepare("average_pool2d", x, size, stride)
     out = output_like("average_pool2d", out, (*x.shape[:2], *places), x.dtype, x=x)
     launch_average_pool(planes(x), window, step, planes(out))

@@ -1,9 +1,9 @@
 """Compiles a kernel's source to machine code for the CPU.
 
     compile      calls the steps one after another
-    reading      1. reads the source, and rewrites it in a smaller language
-    analysis     2. finds out about its variables, and cuts it at its barriers
-    writing      3. writes the generated source
+    reading      steps 1 and 2: reads the source, and rewrites it in a smaller language
+    analysis     steps 3 to 6: finds out about its variables, and cuts it at its barriers
+    writing      step 7: writes the generated source
     cache        stores generated sources on disk; machine_code what Numba makes of them
     private_folder  which folders are safe to run code from
 

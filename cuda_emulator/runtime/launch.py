@@ -2,8 +2,7 @@
 
 A short launch runs in the calling thread, since waking a worker takes about as long as a small kernel. The expected
 time is the number of CUDA threads times the time for each in the last launch. A kernel with a loop of unknown length
-may take
-longer at any time, or never end: it always runs on a worker, so that Ctrl-C can end it.
+may take longer at any time, or never end: it always runs on a worker, so that Ctrl-C can end it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """cuda.random: a random number generator for each thread (xoroshiro128+), bit for bit that of numba-cuda.
 
     states = create_xoroshiro128p_states(threads, seed=1)     on the host: one state per thread
-    x = xoroshiro128p_uniform_float32(states, i)              in a kernel: a number in [0, 1), and states[i] moves on
+    x = xoroshiro128p_uniform_float32(states, i)              in a kernel: a number from 0 to 1, and states[i] moves on
 
 A state is two 64-bit words. Thread i starts 2^64 steps after thread i - 1 in one long sequence, so that the numbers of
 two threads never overlap. Generators: Blackman and Vigna, https://prng.di.unimi.it/ (xoroshiro128+ with
@@ -90,7 +90,10 @@ def uint64_to_unit_float32(x):  # type: ignore[no-untyped-def]
 
 @DeviceFunction
 def xoroshiro128p_uniform_float32(states, index):  # type: ignore[no-untyped-def]
-    """A float32, uniform in [0, 1); advances states[index] by one step."""
+    """A float32, uniform from 0 to 1; advances states[index] by one step.
+
+    It can be 1.0 itself, as in numba-cuda: one number in 2^25 is so near to 1 that it is rounded to it.
+    """
     return uint64_to_unit_float32(xoroshiro128p_next(states, index))
 
 

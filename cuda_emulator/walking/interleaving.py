@@ -108,7 +108,8 @@ def _conflicts(walk: Walk) -> dict[int, list[tuple[int, int]]]:
 
 
 def _orders(conflicts: dict[int, list[tuple[int, int]]], threads: int) -> Iterator[Order]:
-    """Orders to try, each once: a later phase first, where a wrong value is an old one in place of none at all."""
+    """Orders to try, each once. The first phase comes last: in the others a wrong value is an old number, which shows
+    more than one that nobody has written yet."""
     done: set[Order] = set()
     for phase in sorted(conflicts, key=lambda phase: (phase == 0, phase)):
         pairs = conflicts[phase]

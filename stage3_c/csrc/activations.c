@@ -1,4 +1,4 @@
-/* What a layer does after y = xW + b: the bend that makes a stack of layers more than one layer.
+/* Activations: functions of y = xW + b that are no straight lines. Without them a stack of layers equals one layer.
 
    Every function stands beside its derivative; all take (rows, columns) matrices. z is what came in, output what the
    forward pass returned, grad_output is dL/doutput; each backward writes dL/dz. Comparisons are written so that NaN

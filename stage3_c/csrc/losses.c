@@ -1,4 +1,4 @@
-/* How wrong the network is, as one number, and the slope of that number.
+/* Losses: the error of the network as one number, and the gradient of that number.
 
    Every loss stands beside its gradient with respect to its first argument, which is where backpropagation starts.
    Losses that work on logits (the network's raw outputs) include the softmax or the sigmoid, because together they

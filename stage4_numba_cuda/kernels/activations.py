@@ -1,4 +1,4 @@
-"""What a layer does after y = xW + b, one number to a thread.
+"""Activations: functions of y = xW + b that are no straight lines, one number to a thread.
 
 First the arithmetic, as device functions: what becomes of one number, and beside it of the gradient that comes back.
 Every one asks for the output of the forward pass instead of z, so that a network needs to keep only one of the two.

@@ -1,4 +1,4 @@
-"""How wrong the network is, row by row, and the slope of that: three kernels for every loss.
+"""Losses: the error of the network, row by row, and the gradient of the error: three kernels for every loss.
 
     LOSS[lanes][name]       row_losses (rows,): what each row adds to the loss; their sum is the loss
     BACKWARD[lanes][name]   grad (rows, columns): the gradient with respect to the outputs
