@@ -13,7 +13,7 @@
 
 #include "vectors.h"
 
-enum { PIECE = 2048, WORTH_A_THREAD = 1 << 14 };
+enum { PIECE = 2048 };
 
 /* Count, mean and sum of squares around the mean of what was seen so far. */
 typedef struct {
@@ -72,8 +72,8 @@ typedef struct {
 } job;
 
 static int share_out(pool *threads, pool_task task, job *all) {
-    const size_t wanted = all->batch * all->channels * all->size / WORTH_A_THREAD + 1;
-    return pool_run(threads, task, all, smaller(smaller(pool_threads(threads), wanted), all->channels));
+    const size_t worth = threads_worth(threads, all->batch * all->channels * all->size);
+    return pool_run(threads, task, all, smaller(worth, all->channels));
 }
 
 /* All numbers of channel c. Small planes are first put beside each other. */

@@ -48,8 +48,7 @@ static void normalise(void *argument, size_t part, size_t parts, void *workspace
 static int share_out(pool *threads, pool_task task, job *all) {
     enum { COST = 8 }; /* of a register, in multiply-adds, about */
     const size_t units = all->batch * groups_of(all->channels);
-    return pool_run(threads, task, all,
-                    smaller(smaller(pool_threads(threads), COST * units * all->size / WORTH_A_THREAD + 1), units));
+    return pool_run(threads, task, all, smaller(threads_worth(threads, COST * units * all->size), units));
 }
 
 int NAME(batch_to_channels)(pool *threads, size_t batch, size_t channels, size_t size, const real *x, real *lanes) {

@@ -12,9 +12,6 @@
 
 #include <math.h>
 
-/* Multiply-adds of registers below which another thread costs more than it brings. */
-#define WORTH_A_THREAD ((size_t)1 << 14)
-
 static inline size_t groups_of(size_t channels) { return (channels + LANES - 1) / LANES; }
 
 /* How a convolution's filters, in registers, and its `tiles` are cut into one rectangle for each of `parts`. */

@@ -177,7 +177,7 @@ int NAME(conv2d_channels)(pool *threads, const convolution *s, size_t batch, int
     direct job = {.s = s, .batch = batch, .plain = plain, .x = x, .w = w, .how = how, .y = y};
     const size_t depth = depth_of(s), registers = groups_of(s->filters);
     const size_t outputs = batch * s->out_height * s->out_width;
-    const size_t parts = smaller(pool_threads(threads), registers * outputs * depth / WORTH_A_THREAD + 1);
+    const size_t parts = threads_worth(threads, registers * outputs * depth);
     job.frame_height = s->height + 2 * s->padding_rows;
     job.frame_width = s->width + 2 * s->padding_columns;
     const size_t planes = plain ? s->channels : groups_of(s->channels) * LANES;

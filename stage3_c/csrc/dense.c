@@ -6,9 +6,6 @@
 
 #include "groundup.h"
 
-/* Numbers below which another thread costs more than it brings to a pass over memory. */
-#define WORTH_A_THREAD ((size_t)1 << 14)
-
 typedef struct {
     size_t rows, columns;
     enum activation which;
@@ -32,8 +29,7 @@ int NAME(dense_forward)(pool *threads, size_t batch, size_t in, size_t out, cons
                                         y, last);
     if (status != 0 || in_tile) return status;
     activation_job job = {batch, out, which, y};
-    const size_t wanted = batch * out / WORTH_A_THREAD + 1;
-    return pool_run(threads, activate_rows, &job, wanted < pool_threads(threads) ? wanted : pool_threads(threads));
+    return pool_run(threads, activate_rows, &job, threads_worth(threads, batch * out));
 }
 
 int NAME(dense_backward)(pool *threads, size_t batch, size_t in, size_t out, const real *x, const real *w,

@@ -49,6 +49,10 @@ EXPORT pool *pool_create(size_t threads);
 EXPORT void pool_destroy(pool *threads);
 EXPORT size_t pool_threads(const pool *threads);
 
+/* How many threads a pass over so many numbers, or so many multiply-adds of whole registers, is worth: with less than
+   16,384 of them another thread costs more than it brings. */
+size_t threads_worth(const pool *threads, size_t numbers);
+
 /* Run task(job, part, parts, workspace) for every part and return when all are done. Callable from several threads at
    once: the first gets the pool's threads, the others do all their parts themselves meanwhile.
    Returns 0, or -1 where memory for a workspace cannot be had; then nothing was run. */

@@ -10,9 +10,6 @@
 
 #include "vectors.h"
 
-/* Numbers below which another thread costs more than it brings. */
-#define WORTH_A_THREAD ((size_t)1 << 14)
-
 typedef struct {
     pool *threads;
     size_t batch, blocks;
@@ -80,9 +77,8 @@ static int for_each(const pass *way, const NAME(operation) * it, enum each what,
         job.rows = registers_of(way, it->kind == CONVOLVE ? it->conv.filters : it->channels, size);
         job.columns = LANES;
     }
-    const size_t wanted = job.rows * job.columns / WORTH_A_THREAD + 1;
-    return pool_run(way->threads, each_share, &job,
-                    smaller(smaller(pool_threads(way->threads), wanted), job.rows));
+    const size_t parts = smaller(threads_worth(way->threads, job.rows * job.columns), job.rows);
+    return pool_run(way->threads, each_share, &job, parts);
 }
 
 /* ---- forward ------------------------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
    waits for another before the end. Among the ways to cut c into that many rectangles the one is taken whose largest
    rectangle has the least to do. */
 
-#include "groundup.h"
+#include "vectors.h"
 
 /* Multiply-adds below which another thread costs more than it brings: it takes a microsecond or two to reach it. */
 #define WORTH_A_THREAD ((size_t)1 << 18)
@@ -16,8 +16,6 @@ typedef struct {
     NAME(epilogue) last;
     size_t bands, stacks; /* rectangles across the rows and across the columns */
 } product;
-
-static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
 /* Where the i-th of `count` shares of `size` begins: in steps of a tile, so that only the last share has an edge. */
 static size_t share_begin(size_t size, size_t step, size_t count, size_t i) {

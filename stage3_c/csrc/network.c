@@ -5,9 +5,6 @@
 
 #include "groundup.h"
 
-/* Parameters below which another thread costs more than it brings to an update. */
-#define WORTH_A_THREAD ((size_t)1 << 14)
-
 static const real *input_of(const NAME(layer) * layer, size_t i, const real *x, const real *const *masks) {
     if (i == 0) return x;
     return masks != NULL ? layer[i - 1].dropped : layer[i - 1].output;
@@ -84,8 +81,7 @@ static void update_share(void *argument, size_t part, size_t parts, void *worksp
 int NAME(optimize)(pool *threads, const optimizer_step *how, size_t size, real *p, const real *g, real *first,
                    real *second) {
     update job = {how, size, p, first, second, g};
-    const size_t wanted = size / WORTH_A_THREAD + 1;
-    return pool_run(threads, update_share, &job, wanted < pool_threads(threads) ? wanted : pool_threads(threads));
+    return pool_run(threads, update_share, &job, threads_worth(threads, size));
 }
 
 int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * layer, int activation, int loss_kind,

@@ -307,6 +307,11 @@ void pool_destroy(pool *threads) {
 
 size_t pool_threads(const pool *threads) { return threads->count; }
 
+size_t threads_worth(const pool *threads, size_t numbers) {
+    const size_t wanted = numbers / ((size_t)1 << 14) + 1;
+    return wanted < threads->count ? wanted : threads->count;
+}
+
 void pool_listen(pool *threads, int64_t *notes, size_t room) {
     threads->next_note = notes;
     threads->end_of_notes = notes != NULL ? notes + room : NULL;

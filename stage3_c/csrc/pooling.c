@@ -6,9 +6,6 @@
 
 #include "vectors.h"
 
-/* Numbers below which another thread costs more than it brings. */
-#define WORTH_A_THREAD ((size_t)1 << 14)
-
 typedef struct {
     const pooling *s;
     size_t planes;
@@ -19,8 +16,8 @@ typedef struct {
 } job;
 
 static int share_out(pool *threads, pool_task task, job *all) {
-    const size_t wanted = all->planes * all->s->height * all->s->width / WORTH_A_THREAD + 1;
-    return pool_run(threads, task, all, smaller(smaller(pool_threads(threads), wanted), all->planes));
+    const size_t worth = threads_worth(threads, all->planes * all->s->height * all->s->width);
+    return pool_run(threads, task, all, smaller(worth, all->planes));
 }
 
 /* ---- maximum ------------------------------------------------------------------------------------------------------ */

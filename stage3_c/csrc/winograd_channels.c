@@ -168,7 +168,7 @@ int NAME(winograd_channels)(pool *threads, const convolution *s, size_t batch, c
                     .tiles_across = tiles_along(s->out_width), .x = x, .w = w, .how = how, .y = y};
     const size_t registers = groups_of(s->filters), tiles = batch * job.tiles_down * job.tiles_across;
     const size_t each = PLACES * s->channels + TRANSFORM;
-    const size_t parts = smaller(pool_threads(threads), registers * tiles * each / WORTH_A_THREAD + 1);
+    const size_t parts = threads_worth(threads, registers * tiles * each);
     job.cut = cut(parts, registers, tiles, each, groups_of(s->channels) * TRANSFORM, s->channels * TRANSFORM);
     job.u_part = u_numbers(s, (registers + job.cut.bands - 1) / job.cut.bands);
     if (job.u_part > SIZE_MAX / 2 / sizeof(real) / parts) return -1;
