@@ -18,6 +18,7 @@ from shared.windows import Pair
 from .arrays import Array
 from .backend import cuda
 from .kernels import convolution_gather as gather
+from .launch import divided
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def _numbers(
 
 
 def _tables(taps: tuple[np.ndarray, ...], numbers: tuple[int, ...], rows: int, spread: bool) -> Tables:
-    filled = np.zeros((4, -(-len(taps[0]) // TILE) * TILE), np.int32)
+    filled = np.zeros((4, divided(len(taps[0]), TILE) * TILE), np.int32)
     filled[gather.ROW] = gather.NEVER
     filled[:, : len(taps[0])] = taps
     return Tables(cuda.to_device(filled), cuda.to_device(np.array(numbers, np.int32)), rows, spread)

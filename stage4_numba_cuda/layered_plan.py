@@ -20,6 +20,7 @@ from .arrays import Array, empty
 from .batch_norm import check_count, part_shape
 from .convolution_passes import counts_in_32_bits, parts_shape
 from .graphs import Graphs
+from .launch import divided
 from .layered_operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
 from .together import ALIGNED
 
@@ -293,7 +294,7 @@ def placed(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[
         for first, last in taken:
             if place + sizes[i] <= first:
                 break
-            place = max(place, -(-last // ALIGNED) * ALIGNED)
+            place = max(place, divided(last, ALIGNED) * ALIGNED)
         places[i] = place
         done.append(i)
     return places, max((place + size for place, size in zip(places, sizes, strict=True)), default=0)

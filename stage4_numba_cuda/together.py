@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .arrays import Array, zeros
+from .launch import divided
 
 ALIGNED = 64
 """Arrays begin at a multiple of so many numbers, because wide loads need 16 bytes, and a cache's lines have 128."""
@@ -24,7 +25,7 @@ class Together:
     def __init__(self, shapes: Sequence[tuple[int, ...]], dtype: Any) -> None:
         starts = [0]
         for shape in shapes:
-            starts.append(starts[-1] + -(-math.prod(shape) // ALIGNED) * ALIGNED)
+            starts.append(starts[-1] + divided(math.prod(shape), ALIGNED) * ALIGNED)
         self.flat = zeros((max(1, starts[-1]),), dtype)
         self.arrays: list[Array] = [
             self.flat[start : start + math.prod(shape)].reshape(*shape)

@@ -192,7 +192,7 @@ def four_of(source, offset):
 
 
 @cuda.jit(device=True)
-def put4(tile, row, column, w0, w1, w2, w3):
+def store4(tile, row, column, w0, w1, w2, w3):
     """Four neighbours of a row, in one access on a device."""
     tile[row, column] = w0
     tile[row, column + 1] = w1
@@ -218,7 +218,7 @@ def copy4(tile, row, column, source, offset, flight):
     flight[at, 1] = column
     flight[at, 2], flight[at, 3], flight[at, 4], flight[at, 5] = four_of(source, offset)
     flight[at, 6] = flight[0, 1]
-    put4(tile, row, column, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT)
+    store4(tile, row, column, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT)
 
 
 @cuda.jit(device=True)
@@ -233,5 +233,5 @@ def wait_for_all_but_one(tile, flight):
     for at in range(1, flight.shape[0]):
         group = flight[at, 6]
         if group > 0 and group < flight[0, 1] - 1:
-            put4(tile, flight[at, 0], flight[at, 1], flight[at, 2], flight[at, 3], flight[at, 4], flight[at, 5])
+            store4(tile, flight[at, 0], flight[at, 1], flight[at, 2], flight[at, 3], flight[at, 4], flight[at, 5])
             flight[at, 6] = 0

@@ -21,7 +21,7 @@ from numba import int32
 
 from ..backend import cuda
 from .activations import activate, back
-from .matmul_tiles import SIDE, mover, outer_products, two_blocks, writer
+from .matmul_tiles import SIDE, inside, mover, outer_products, two_blocks, writer
 from .ptx import load4, store4
 
 GAP = SIDE // 2
@@ -187,14 +187,6 @@ def backward(vector: bool, dtype: str, activation: int, masked: bool) -> Any:
                 four(out, output, mask, target, column + GAP, sums, i, 4)
 
     return kernel
-
-
-@cuda.jit(device=True)
-def inside():
-    """This thread's first row and column within the block's: eight warps 4 x 2, and 4 x 8 threads in each."""
-    warp = cuda.threadIdx.x >> 5
-    lane = cuda.threadIdx.x & 31
-    return (warp >> 1) * 16 + (lane >> 3) * 4, (warp & 1) * 32 + (lane & 7) * 4
 
 
 @cuda.jit(device=True)

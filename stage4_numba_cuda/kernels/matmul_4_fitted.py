@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from numba import int32
 
 from ..backend import cuda
-from .matmul_tiles import WIDE, moved_parts, mover, writer
+from .matmul_tiles import WIDE, inside, moved_parts, mover, writer
 from .ptx import REAL, load4
 
 ROWS = 8
@@ -109,14 +109,6 @@ def multiply(name: str, form: str, vector: bool, dtype: str) -> Any:
                 write(c, target, column, sums, i)
 
     return kernel
-
-
-@cuda.jit(device=True)
-def inside():
-    """This thread's first row and column within the block's: warps two abreast, and 4 x 8 threads in each."""
-    warp = cuda.threadIdx.x >> 5
-    lane = cuda.threadIdx.x & 31
-    return (warp >> 1) * 16 + (lane >> 3) * 4, (warp & 1) * 32 + (lane & 7) * 4
 
 
 @cache

@@ -161,6 +161,14 @@ def mover(along_k: bool, vector: bool, depth: int, side: int = SIDE, threads: in
     return Mover(place, first, aim, load, unload)
 
 
+@cuda.jit(device=True)
+def inside():
+    """A thread's first row and column within the block's: warps two abreast, and 4 x 8 threads in each."""
+    warp = cuda.threadIdx.x >> 5
+    lane = cuda.threadIdx.x & 31
+    return (warp >> 1) * 16 + (lane >> 3) * 4, (warp & 1) * 32 + (lane & 7) * 4
+
+
 @cache
 def outer_products(gap: int) -> Any:
     """The device function eight(...): adds eight rows of k, from row k of the tiles on, to a thread's 8 x 8 numbers.

@@ -380,13 +380,6 @@ else:
         return load4(array, row, offset - row * array.shape[1])
 
     @cuda.jit(device=True)
-    def store4(array, row, column, v0, v1, v2, v3):
-        array[row, column] = v0
-        array[row, column + 1] = v1
-        array[row, column + 2] = v2
-        array[row, column + 3] = v3
-
-    @cuda.jit(device=True)
     def to_tf32(x):
         """To 11 significant bits, a tie away from zero: half a unit is added to the bits, the last 13 are dropped.
 
@@ -441,8 +434,8 @@ else:
         mma_f16,
         mma_tf32,
         nothing_on_its_way,
-        put4,
         send,
+        store4,
         wait_for_all_but_one,
         word_bf16,
         word_f16,
@@ -450,7 +443,7 @@ else:
     )
 
     if BACKEND.name == "emulator":  # for whoever traces memory: on a device, one access
-        for function in (load4, fetch4, store4, four_of, put4):
+        for function in (load4, fetch4, store4, four_of):
             function.moves = LANES
 
 if BACKEND.name == "simulator":
