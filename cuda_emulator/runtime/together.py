@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..compiler.diagnoses import position
 from ..errors import KernelError
 from .limits import Extent
 
@@ -48,12 +49,8 @@ class Together:
             return True
         waits = int(np.flatnonzero(~ended)[0])
         filename, line, what = self.places[int(self.waiting[waits]) - 1]
-        message = unmet(what, int((~ended).sum()), len(ended), self._place(int(np.flatnonzero(ended)[0])))
+        message = unmet(what, int((~ended).sum()), len(ended), position(int(np.flatnonzero(ended)[0]), self.grid))
         raise KernelError(message, filename=filename, line=line, kernel=self.kernel)
-
-    def _place(self, block: int) -> tuple[int, int, int]:
-        x, y, _ = self.grid
-        return block % x, block // x % y, block // (x * y)
 
 
 def unmet(name: str, here: int, blocks: int, other: tuple[int, ...]) -> str:

@@ -26,7 +26,7 @@ from ..runtime.together import unmet
 from . import step_numbers
 from .loading import loader
 from .meeting import collective, error_at, meet_at_barrier, meet_in_warps
-from .step_namespace import LAST, Dim3, Namespace, Thread
+from .step_namespace import LAST, Dim3, Namespace, Thread, dim3_at
 from .step_numbers import plain
 from .step_rewrite import compile_step, synchronises
 
@@ -83,8 +83,8 @@ def run_kernel(
         try:
             for number in arranged(list(range(count))):
                 cuda.new_block()
-                place = _place(number, grid)
-                threads = [Thread(i, _place(i, block), place) for i in range(block[0] * block[1] * block[2])]
+                place = dim3_at(number, grid)
+                threads = [Thread(i, dim3_at(i, block), place) for i in range(block[0] * block[1] * block[2])]
                 pauses = _run_block(source, function, values, threads, cuda, arranged, divergence)
                 waits = next(pauses, None)
                 if waits is not None:
@@ -92,7 +92,7 @@ def run_kernel(
             while running:
                 if len(running) < count:
                     _, _, waits = running[min(running)]
-                    ended = _place(next(number for number in range(count) if number not in running), grid)
+                    ended = dim3_at(next(number for number in range(count) if number not in running), grid)
                     raise error_at(unmet(f"cuda.{GRID_BARRIER}", len(running), count, tuple(ended)), waits, source)
                 for number in arranged(list(running)):
                     pauses, cuda.memory, _ = running.pop(number)
@@ -102,11 +102,6 @@ def run_kernel(
         finally:
             for pauses, _, _ in running.values():
                 pauses.close()
-
-
-def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
-    x, y, _ = extent
-    return Dim3(linear % x, linear // x % y, linear // (x * y))
 
 
 def _arranger(order: Order) -> Callable[[list[Any]], list[Any]]:

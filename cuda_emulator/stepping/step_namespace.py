@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..compiler.diagnoses import position
 from ..compiler.reading.statics import as_dtype
 from ..errors import KernelError
 from ..runtime.limits import shared_memory
@@ -32,6 +33,11 @@ class Dim3(NamedTuple):
     x: int
     y: int
     z: int
+
+
+def dim3_at(linear: int, extent: tuple[int, int, int]) -> Dim3:
+    """The index of the thread or block with this linear number, x fastest."""
+    return Dim3(*position(linear, extent))
 
 
 @dataclass(eq=False)

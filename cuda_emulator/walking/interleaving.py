@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..stepping.step_warps import WARP
 from .history import Touch, touches
 from .launched import Launched
 from .record import Walk
 from .walk import Groups
 
-WARP = 32
 TRIES = 10
 """Orders that are tried at most."""
 

@@ -25,8 +25,9 @@ from ..stepping import step_numbers
 from ..stepping.loading import loader
 from ..stepping.meeting import collective, frames, meet_at_barrier, meet_in_warps
 from ..stepping.step_memory import Checked
-from ..stepping.step_namespace import LAST, Dim3, Namespace, Site
+from ..stepping.step_namespace import LAST, Dim3, Namespace, Site, dim3_at
 from ..stepping.step_numbers import plain
+from ..stepping.step_warps import WARP
 from .marks import Plan
 from .memory import Memory
 from .record import Access, Step, Walk
@@ -145,7 +146,7 @@ class _Walker:
         watched: Container[int] | None,
         most: int,
     ) -> None:
-        source, place = block.source, _place(block.number, block.grid)
+        source, place = block.source, dim3_at(block.number, block.grid)
         self.source, self.plan = source, Plan(removed)
         shape = Dim3(*block.grid), Dim3(*block.block), block.dynamic_bytes
         self.cuda = WalkNamespace(self.plan, *shape, True, source.name)
@@ -160,7 +161,7 @@ class _Walker:
         self.threads = [
             WalkThread(
                 i,
-                _place(i, block.block),
+                dim3_at(i, block.block),
                 place,
                 generator=function(*values),
                 watched=watched is None or i in watched,
@@ -220,7 +221,7 @@ class _Walker:
 
     def _run_group(self, threads: list[WalkThread]) -> None:
         """Run some threads until each of them waits for a thread outside the group or has ended."""
-        whole = len(threads) % 32 == 0 or len(threads) == len(self.threads)
+        whole = len(threads) % WARP == 0 or len(threads) == len(self.threads)
         while True:
             here: dict[Any, list[WalkThread]] = {}
             for thread in threads:
@@ -355,8 +356,3 @@ class _Walker:
         for name in names:
             if name in values:
                 changes.append((depth, name, values[name]))
-
-
-def _place(linear: int, extent: tuple[int, int, int]) -> Dim3:
-    x, y, _ = extent
-    return Dim3(linear % x, linear // x % y, linear // (x * y))
