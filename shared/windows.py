@@ -1,6 +1,7 @@
 """A window that walks over an image: how often it fits, and what is said when it does not.
 
     pair             a size, stride or padding: one whole number, or a pair of them (rows, columns)
+    as_pair          the same without a check
     output_size      how many places the window has in the padded image, (rows, columns)
     within           a stride that is no longer than the padded image
     image_shape      a shape (batch, channels, rows, columns), checked
@@ -37,6 +38,11 @@ def pair(name: str, value: Any, smallest: int) -> Pair:
     if len(numbers) != 2 or min(map(index, numbers)) < smallest:
         raise ValueError(expected)
     return index(numbers[0]), index(numbers[1])
+
+
+def as_pair(value: int | Pair) -> Pair:
+    """A size, stride or padding that was checked before, as (rows, columns)."""
+    return (value, value) if isinstance(value, int) else value
 
 
 def output_size(function: str, image: Sequence[int], window: Pair, stride: Pair, padding: Pair = (0, 0)) -> Pair:

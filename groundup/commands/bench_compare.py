@@ -18,7 +18,10 @@ from shared.bench.records.compare import (
     as_document,
     by_verdict,
     compare,
+    fact_text,
     machines,
+    noise_of,
+    number_text,
     only_in,
     title,
     warnings,
@@ -26,7 +29,6 @@ from shared.bench.records.compare import (
 from shared.bench.records.document import Results, load
 from shared.bench.records.results import as_json
 from shared.machine.environment import describe
-from shared.numbers import duration, noise_text, size_of, three_digits
 from shared.terminal import TextConsole, say
 
 LISTED = 12
@@ -80,16 +82,8 @@ def _facts(differing: Sequence[tuple[str, Any, Any]]) -> Table:
     for heading in ("fact", "old", "new"):
         table.add_column(heading, overflow="fold")
     for name, one, other in differing:
-        table.add_row(name.replace("_", " "), _fact(one), _fact(other))
+        table.add_row(name.replace("_", " "), fact_text(one), fact_text(other))
     return table
-
-
-def _fact(value: Any) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def _table(differences: Sequence[Difference]) -> Table:
@@ -99,32 +93,20 @@ def _table(differences: Sequence[Difference]) -> Table:
     for heading in ("old", "new", "new/old", "±", "time"):
         table.add_column(heading, justify="right", no_wrap=True)
     for each in differences:
-        judged = each.ratio if each.basis == "ratio" else each.time or each.memory
+        shown = each.shown
         table.add_row(
             ", ".join(filter(None, (title(each.new), each.new.dtype))),
             each.new.contender,
-            *((_number(each, judged.old), _number(each, judged.new)) if judged else ("-", "-")),
-            _factor(judged),
-            _noise(judged),
+            *((number_text(each, shown.old, "x"), number_text(each, shown.new, "x")) if shown else ("-", "-")),
+            _factor(shown),
+            noise_of(shown, gap=""),
             _factor(each.time),
         )
     return table
 
 
-def _number(each: Difference, value: float) -> str:
-    """The number that the verdict is based on: a multiple of the reference, a time, or bytes."""
-    if each.basis == "ratio":
-        return f"{three_digits(value)}x"
-    return duration(value) if each.time else size_of(value)
-
-
 def _factor(change: Change | None) -> str:
     return f"{change.factor:.3f}" if change else "-"
-
-
-def _noise(change: Change | None) -> str:
-    noise = change.noise if change else None
-    return "" if noise is None else noise_text(noise, gap="")
 
 
 def _summary(groups: Mapping[str, Sequence[Difference]], all_: bool) -> Iterator[str]:

@@ -21,9 +21,10 @@ from shared.checks.layered_problems import LayeredProblem, LayeredSides
 from shared.checks.layered_walk import Op, as_rows, noise_of, walk
 from shared.checks.ops import activation_backward_check, activation_check, backward_checks, forward_check, loss_check
 from shared.checks.pair import Pair
-from shared.checks.pooling_ops import as_pair, average_pool_checks, max_pool_checks
+from shared.checks.pooling_ops import average_pool_checks, max_pool_checks
 from shared.checks.tolerance import C, Comparison, compare, eps, failed
 from shared.checks.trajectory import trajectory_optimizer
+from shared.windows import as_pair
 
 
 def trace_layers(pair: Pair, problem: LayeredProblem) -> Iterator[Comparison]:

@@ -21,9 +21,10 @@ from shared.checks.convolution_ops import backward_scales, forward_scale
 from shared.checks.layered_problems import LayeredProblem
 from shared.checks.ops import FEW
 from shared.checks.pair import Pair
-from shared.checks.pooling_ops import as_pair, max_pool_back_scale
+from shared.checks.pooling_ops import max_pool_back_scale
 from shared.checks.scales import activation_scale, loss_scales, slope_scale
 from shared.contract import LABEL_LOSSES
+from shared.windows import as_pair
 
 Rule = tuple[float, Any]
 """(k, scale) of a result, as `tolerance` takes them."""

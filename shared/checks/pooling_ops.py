@@ -17,7 +17,7 @@ import numpy as np
 from shared.checks.pair import Pair
 from shared.checks.tolerance import Comparison
 from shared.windows import Pair as Two
-from shared.windows import output_size
+from shared.windows import as_pair, output_size
 
 
 class Form(NamedTuple):
@@ -130,11 +130,6 @@ def max_pool_back_scale(grad: np.ndarray, places: np.ndarray, shape: tuple[int, 
     image = np.arange(len(total))[:, np.newaxis]
     np.add.at(total, (image, places.reshape(len(total), -1)), np.abs(grad).reshape(len(total), -1))
     return int(grad.shape[2] * grad.shape[3]), total.reshape(shape)
-
-
-def as_pair(value: int | Two) -> Two:
-    """A size or stride as (rows, columns)."""
-    return (value, value) if isinstance(value, int) else value
 
 
 def _indices(pair: Pair, places: np.ndarray) -> Any:

@@ -21,6 +21,7 @@ from shared.contract import ACTIVATIONS, LOSSES, STAGES
 from shared.layers import Shape, shortened
 from shared.machine import strict_json
 from shared.training.checkpoint_file import Form
+from shared.training.metrics import is_count
 
 FORMATS = (1, 2)
 """1: a stack of dense layers, given by layer_sizes and activation. 2: any architecture, with running statistics."""
@@ -74,7 +75,7 @@ def read_header(text: str, forms: Mapping[str, Form]) -> Header:
         )
     layered = about["format"] == 2
     sizes, activation = about.get("layer_sizes"), _one_of(about, "activation", ACTIVATIONS)
-    if not isinstance(sizes, list) or len(sizes) < 2 or not all(_is_count(size) and size > 0 for size in sizes):
+    if not isinstance(sizes, list) or len(sizes) < 2 or not all(is_count(size) and size > 0 for size in sizes):
         raise ValueError(f"layer_sizes: expected two or more sizes of at least 1, got {shortened(sizes)}")
     if len(sizes) > MOST_LAYERS:
         raise ValueError(f"layer_sizes: expected at most {MOST_LAYERS:,} sizes, got {len(sizes):,}")
@@ -108,10 +109,6 @@ def _one_of(about: Mapping[str, Any], name: str, choices: Sequence[str]) -> str:
     return value
 
 
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
-
-
 def _check_progress(progress: Any) -> None:
     """Raise TypeError for what a run wrote about itself, if it has not the form that every reader takes for granted."""
     if not isinstance(progress, dict):
@@ -124,7 +121,7 @@ def _check_progress(progress: Any) -> None:
         if not isinstance(notes.get(name, ""), str | None):
             raise TypeError(f"progress: notes: {name}: expected a text or null, got {shortened(notes[name])}")
     epoch = progress.get("record", {}).get("epoch", 1)
-    if not _is_count(epoch):
+    if not is_count(epoch):
         raise TypeError(f"progress: record: epoch: expected a whole number, got {shortened(epoch)}")
 
 
@@ -136,7 +133,7 @@ def _optimizer(saved: Any) -> SavedOptimizer | None:
     name, given, steps, buffers = (saved[key] for key in ("name", "hyperparameters", "steps", "buffers"))
     if not isinstance(name, str) or not isinstance(given, dict):
         raise TypeError(f"optimizer: expected a name and its hyperparameters, got {shortened([name, given])}")
-    if not _is_count(steps):
+    if not is_count(steps):
         raise ValueError(f"optimizer: steps: expected a whole number of at least 0, got {shortened(steps)}")
     if not isinstance(buffers, list) or not all(isinstance(each, str) for each in buffers):
         raise TypeError(f"optimizer: buffers: expected a list of names, got {shortened(buffers)}")

@@ -31,6 +31,7 @@ from shared.checks.rungs import ROUNDING
 from shared.checks.tolerance import compare, tolerance
 from shared.contract import Stage, load_part, load_stage
 from shared.layers import Conv
+from shared.windows import as_pair
 
 BATCH = 32
 EFFORT = Effort(repeats=9, group_limit=6.0, minimum_sample=0.005)
@@ -86,14 +87,10 @@ def forms_of(models: Sequence[str] = tuple(NAMED), batch: int = BATCH) -> list[F
         for each in named(model).placed():
             if isinstance(each.layer, Conv):
                 layer = each.layer
-                stride, padding, size = (_pair(value) for value in (layer.stride, layer.padding, layer.size))
+                stride, padding, size = (as_pair(value) for value in (layer.stride, layer.padding, layer.size))
                 weights = (layer.out_channels, each.input_shape[0], *size)
                 found.append(Form((batch, *each.input_shape), weights, stride, padding))  # type: ignore[arg-type]
     return list(dict.fromkeys(found))
-
-
-def _pair(value: int | tuple[int, int]) -> tuple[int, int]:
-    return (value, value) if isinstance(value, int) else value
 
 
 def convolution_rows(

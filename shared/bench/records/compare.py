@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.records.document import Results
 from shared.bench.running.passes import agree
-from shared.numbers import plural, size_of
+from shared.numbers import duration, noise_text, plural, size_of, three_digits
 
 FASTER, SLOWER, SAME, UNKNOWN = "faster", "slower", "within the noise", "unknown"
 VERDICTS = (FASTER, SLOWER, UNKNOWN, SAME)
@@ -90,11 +90,15 @@ class Difference:
     basis: str
 
     @property
-    def factor(self) -> float:
-        """New / old, of what the verdict rests on, else of what there is; 1 where there is nothing."""
+    def shown(self) -> Change | None:
+        """What the verdict rests on; the time or the memory, if it rests on nothing."""
         rests_on = {"ratio": self.ratio, "time": self.time, "memory": self.memory}
-        shown = rests_on.get(self.basis) or self.time or self.memory
-        return shown.factor if shown else 1.0
+        return rests_on.get(self.basis) or self.time or self.memory
+
+    @property
+    def factor(self) -> float:
+        """New / old of what is shown; 1 where there is nothing."""
+        return self.shown.factor if self.shown else 1.0
 
 
 def compare(old: Results, new: Results) -> list[Difference]:
@@ -223,6 +227,27 @@ def _entry(each: Difference) -> dict[str, Any]:
         "time": numbers(each.time),
         "memory": numbers(each.memory),
     }
+
+
+def number_text(each: Difference, value: float, times: str) -> str:
+    """One of the two numbers that are shown: a multiple of the reference, a time, or bytes. times: behind a multiple"""
+    if each.basis == "ratio":
+        return f"{three_digits(value)}{times}"
+    return duration(value) if each.shown == each.time else size_of(value)
+
+
+def noise_of(change: Change | None, gap: str = " ") -> str:
+    """How far it may be off by chance: '3 %'; "" if unknown."""
+    return "" if change is None or change.noise is None else noise_text(change.noise, gap)
+
+
+def fact_text(value: Any) -> str:
+    """A fact about a machine or a run, for people."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def title(row: BenchRow) -> str:

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
@@ -87,6 +88,14 @@ def house_style() -> Iterator[None]:
     }
     with matplotlib.rc_context(style):
         yield
+
+
+def bare(axes: Axes) -> None:
+    """Take the ticks, the grid and the frame from axes that hold a picture."""
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
 
 
 def new_figure(title: str, footer: str, *, width: float = WIDTH, height: float = 4.2) -> Figure:

@@ -11,7 +11,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 
 from shared.charts.drawing.colours import INK, ORANGE, QUIET, RULE
-from shared.charts.drawing.style import SMALL, SMALLEST, WIDTH, Chart, house_style, new_figure
+from shared.charts.drawing.style import SMALL, SMALLEST, WIDTH, Chart, bare, house_style, new_figure
 from shared.charts.drawing.svg import INK_IMAGE
 from shared.charts.drawing.words import percent, plural
 
@@ -51,7 +51,7 @@ def drawing(
         figure = new_figure(title, footer, height=0.9 + height)
         axes = figure.subplots()
         axes.set(xlim=(0, WIDTH - 0.2), ylim=(height, 0), aspect="equal")
-        _bare(axes)
+        bare(axes)
         at = 0.0
         for i, (layer, row) in enumerate(zip(layers, rows, strict=False)):
             axes.text(0, at + TEXT - 0.12, layer.words, fontsize=SMALL, va="center")
@@ -137,10 +137,3 @@ def _beliefs(axes: Axes, top: float, names: Sequence[str], label: int, belief: S
             ha="right" if long else "center", va="top" if long else "center", rotation=35 if long else 0,
         )  # fmt: skip
     axes.plot([0, SHOWN * (SIDE + GAP) - GAP], [top + high] * 2, color=QUIET, linewidth=0.8)
-
-
-def _bare(axes: Axes) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)

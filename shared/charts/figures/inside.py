@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from shared.charts.drawing.colours import BLUE, GREEN, INK, ORANGE, PAPER, RULE, VERMILION, shade, text_on
 from shared.charts.drawing.save import save
-from shared.charts.drawing.style import SMALL, Chart, house_style, new_figure
+from shared.charts.drawing.style import SMALL, Chart, bare, house_style, new_figure
 from shared.charts.drawing.svg import INK_IMAGE
 from shared.charts.drawing.words import capital, in_words, listed, percent, plural, share
 from shared.charts.figures import activation_maps
-from shared.charts.figures.activation_maps import LayerMaps
+from shared.charts.figures.activation_maps import INKS, SIGNED, LayerMaps
 from shared.training.metrics import EpochRecord
 
 PARTS = {"train": (BLUE, "o", "-"), "validation": (ORANGE, "s", (0, (4, 2))), "test": (GREEN, "D", "-")}
@@ -29,9 +27,6 @@ LAYERS = ((BLUE, "-"), (ORANGE, (0, (4, 2))), (GREEN, (0, (1, 1))), (VERMILION, 
 
 MOST_UNITS = 48
 """How many first-layer units are shown; more would be too small to see."""
-AGAINST_AND_FOR = LinearSegmentedColormap.from_list("against-for", ["#2B8CCBFF", "#2B8CCB00", "#D55E0000", "#D55E00FF"])
-"""Blue below 0, orange above it, transparent at 0: an image has no palettes, so its colours suit light and dark."""
-INKS = LinearSegmentedColormap.from_list("ink", [f"{INK}00", INK])
 
 _COLUMN = "Each image is one column of W1, with the pixel's weight where the pixel is. "
 
@@ -118,8 +113,8 @@ def first_layer(found: Findings) -> Chart:
             if unit in dead:
                 frame = (x - 1, y - 1), width + 1, height + 1
                 axes.add_patch(Rectangle(*frame, fill=False, edgecolor=INK, linewidth=1.2, clip_on=False))
-        picture = axes.imshow(mosaic, AGAINST_AND_FOR, vmin=-FULL_COLOUR, vmax=FULL_COLOUR, interpolation="nearest")
-        _bare(axes)
+        picture = axes.imshow(mosaic, SIGNED, vmin=-FULL_COLOUR, vmax=FULL_COLOUR, interpolation="nearest")
+        bare(axes)
         bar = figure.colorbar(picture, ax=axes, location="bottom", shrink=0.5, aspect=30, pad=0.03)
         bar.set_ticks([-FULL_COLOUR, 0, FULL_COLOUR])
         bar.ax.set_xticklabels(["ink speaks against", "0", "ink speaks for"], fontsize=SMALL)
@@ -204,13 +199,13 @@ def most_wrong(found: Findings) -> Chart | None:
             digit, pulled = (grid_of_axes[2 * (i // columns) + part, i % columns] for part in (0, 1))
             for axes in (digit, pulled):
                 axes.set_visible(True)
-                _bare(axes)
+                bare(axes)
             drawn = digit.imshow(found.images[i], INKS, vmin=0, vmax=1, interpolation="nearest")
             drawn.set_gid(f"{INK_IMAGE}-{i}")
             label, predicted = found.names[found.labels[i]], found.names[found.predictions[i]]
             digit.set_title(f"{label} as {predicted}\n{_belief(found.confidence[i])}", fontsize=SMALL, loc="left")
             largest = FULL_COLOUR * float(np.abs(found.pull[i]).max()) or 1.0
-            pulled.imshow(found.pull[i], AGAINST_AND_FOR, vmin=-largest, vmax=largest, interpolation="nearest")
+            pulled.imshow(found.pull[i], SIGNED, vmin=-largest, vmax=largest, interpolation="nearest")
             if found.images[i].min() < 0.5 < found.images[i].max():
                 pulled.contour(found.images[i], levels=[0.5], colors=[INK], linewidths=0.6)
     told = [
@@ -365,10 +360,3 @@ def _has(record: EpochRecord, part: str, what: str) -> bool:
 
 def _footer(found: Findings) -> str:
     return f"{found.network} · {found.trained} · {found.tested:,} test images"
-
-
-def _bare(axes: Axes) -> None:
-    axes.set_xticks([])
-    axes.set_yticks([])
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
