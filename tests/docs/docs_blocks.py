@@ -3,7 +3,8 @@
 Every block is fenced and names its language. What the language says decides what is done with it:
 
     console     commands, run: lines that begin with `$ ` where there are any, else every line
-    python      run, page by page, in one namespace; or a verbatim excerpt of the project's source
+    python      run, page by page, in one namespace; or a verbatim excerpt of the project's source, whose first line is
+                a comment with the file's name, so that a reader sees that it is no part of the page's program
     c           a verbatim excerpt of the project's source
     text, ...   (INERT) nothing to run
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,6 +40,9 @@ WITH_LISTINGS = {"docs/emulator.md", "docs/lens.md"}
 MARK = re.compile(r"<!-- (illustration|listing|output)(?:: (.+?))? -->")
 FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})\s*(\S*)")
 LEFT_OUT = re.compile(r"^\s*(?:(?:#|//) ?)?(?:/\* ?)?(?:\.\.\.|…)(?: ?\*/)?\s*$")
+
+NAMED = re.compile(r"# (\S+\.py)(?:\n|$)")
+"""The first line of an excerpt of Python: the file that it is from."""
 
 SOURCES = [
     "stage1_pure_python",
@@ -120,7 +124,14 @@ def complaint(block: Block) -> str:
     """What is wrong with a block under the rule; nothing where all is well."""
     if block.mark == "listing" and block.page not in WITH_LISTINGS:
         return f"{block.place}: listings belong to {' and '.join(sorted(WITH_LISTINGS))}, whose tests make them"
-    if block.mark in ("illustration", "listing") or block.language in {"console", "python"}:
+    if block.mark in ("illustration", "listing") or block.language == "console":
+        return ""
+    if block.language == "python":
+        named = NAMED.match(block.text)
+        if named and not (is_excerpt(block.text) and is_in(block.text, [ROOT / named[1]])):
+            return f"{block.place}: this Python does not stand word for word in {named[1]}, which its first line names"
+        if not named and is_excerpt(block.text):
+            return f"{block.place}: an excerpt of Python begins with a comment that names its file: # folder/file.py"
         return ""
     if block.language in INERT:
         return ""
@@ -145,22 +156,33 @@ def squeezed(text: str) -> str:
 
 
 @functools.cache
-def sources() -> list[str]:
-    """The project's Python and C, squeezed."""
+def sources() -> list[Path]:
+    """The project's Python and C."""
     paths = [path for folder in SOURCES for path in sorted((ROOT / folder).rglob("*.*"))]
-    return [squeezed(path.read_text(encoding="utf-8")) for path in paths if path.suffix in (".py", ".c", ".h")]
+    return [path for path in paths if path.suffix in (".py", ".c", ".h")]
+
+
+@functools.cache
+def squeezed_text(path: Path) -> str:
+    """A file's text, squeezed; "" if there is no such file."""
+    return squeezed(path.read_text(encoding="utf-8")) if path.is_file() else ""
 
 
 def is_excerpt(text: str) -> bool:
     """Whether a block stands word for word in one file of the project: two lines or more, in this order."""
+    return is_in(text, sources())
+
+
+def is_in(text: str, paths: Sequence[Path]) -> bool:
+    """The same for one of these files. The comment that names a file is no part of it."""
     parts: list[list[str]] = [[]]
-    for line in text.splitlines():
+    for line in NAMED.sub("", text, count=1).splitlines():
         if LEFT_OUT.match(line):
             parts.append([])
         elif line.strip():
             parts[-1].append(line)
     wanted = [squeezed("\n".join(part)) for part in parts if part]
-    return sum(map(len, parts)) >= 2 and any(holds(source, wanted) for source in sources())
+    return sum(map(len, parts)) >= 2 and any(holds(squeezed_text(path), wanted) for path in paths)
 
 
 def holds(source: str, wanted: list[str]) -> bool:

@@ -122,6 +122,16 @@ def test_an_excerpt_stands_word_for_word_in_one_file() -> None:
     assert is_excerpt("def add_bias(z, bias):\n...\nz[row, column] += bias[column]")
 
 
+def test_an_excerpt_of_python_names_its_file_in_its_first_line() -> None:
+    kernel = "    columns = z.shape[1]\n    count = z.shape[0] * columns\n"
+    named = f"# stage4_numba_cuda/kernels/dense.py\n{kernel}"
+    assert is_excerpt(named)
+    assert complaint(Block("p.md", 1, "python", named)) == ""
+    assert "begins with a comment that names its file" in complaint(Block("p.md", 1, "python", kernel))
+    for wrong in (named.replace("dense.py", "sums.py"), named.replace("dense.py", "none.py"), "# x.py\nx = 1\ny = 2\n"):
+        assert "does not stand word for word in" in complaint(Block("p.md", 1, "python", wrong))
+
+
 def test_commands_are_taken_from_console_blocks_without_prompts_and_comments() -> None:
     text = "$ groundup race   # the main job\nsays this\n$ groundup bench \\\n    --quick\n"
     assert commands(Block("p.md", 1, "console", text)) == ["groundup race", "groundup bench --quick"]
