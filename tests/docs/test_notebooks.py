@@ -1,6 +1,7 @@
 """The notebooks run from the first cell to the last, and are kept without what they printed."""
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,14 @@ def test_a_notebook_is_kept_without_outputs_and_opens_everywhere(path: Path) -> 
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
     assert "REPOSITORY" in "".join(code[0]["source"]), "the first cell installs groundup in Colab"
     assert len({cell["id"] for cell in document["cells"]}) == len(document["cells"])
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_formulas_of_a_notebook_have_single_backslashes(path: Path) -> None:
+    """In the file a backslash is doubled by JSON. Doubled once more, a formula shows a line break and the word frac."""
+    texts = ["".join(cell["source"]) for cell in read(path)["cells"] if cell["cell_type"] == "markdown"]
+    formulas = [found[0] for text in texts for found in re.finditer(r"\$\$.+?\$\$|\$.+?\$", text, re.DOTALL)]
+    assert [formula for formula in formulas if re.search(r"\\\\[a-zA-Z]", formula)] == []
 
 
 @wide
