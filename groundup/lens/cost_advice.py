@@ -134,7 +134,7 @@ def _repeated(profile: Profile, device: Device) -> list[Advice]:
         Advice(
             "repeated loads",
             "costly",
-            f"A block loads elements of {names} up to {most} times",
+            f"The warps of a block ask for elements of {names} up to {most} times",
             cure,
             (f"About {counted_share(saved / traffic)} of the traffic, if no cache serves it.",),
             _places(accesses),

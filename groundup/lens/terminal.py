@@ -23,7 +23,7 @@ from groundup.lens.findings import findings, headline, on_lines, size_remark
 from groundup.lens.profile import Access, Profile
 from groundup.lens.summary import figures, ratio, roofline_text, static_text, unlike, verdict
 from groundup.lens.wording import caveats, file_name, launch, traced_text
-from shared.numbers import count, counted_share
+from shared.numbers import count, counted_share, plural
 from shared.terminal import TextConsole
 
 WIDTH = 100
@@ -180,7 +180,8 @@ def _reuse(profile: Profile) -> RenderableType:
     heads = ("array", "left"), ("memory", "left"), ("touched", "right"), ("loads", "right"), ("stores", "right")
     table = _table(*heads, ("atomics", "right"), ("most loads of one element", "left"))
     for each in profile.reuse:
-        most = f"{count(each.most_loads)}; {count(each.most_loads_in_block)} in one block"
+        asked = plural(each.most_requests_in_block, "request")  # of a warp: lanes that read one element ask once
+        most = f"{count(each.most_loads)}; {count(each.most_loads_in_block)} in one block, by {asked}"
         blocks = f"{count(len(profile.blocks))} x " if each.space == "shared" and len(profile.blocks) > 1 else ""
         touched = f"{count(each.touched)} of {blocks}{count(each.elements)}"  # each block has its own shared memory
         numbers = (count(each.loads), count(each.stores), count(each.atomics))

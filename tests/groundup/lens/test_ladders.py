@@ -15,7 +15,7 @@ if BACKEND.name != "emulator":
     pytest.skip("launches are traced on the emulator", allow_module_level=True)
 
 from groundup.kernels.launching import KERNELS, OF_ROUNDED, RUNGS, project_launch
-from groundup.lens import Profile, profile
+from groundup.lens import Profile, profile, terminal
 from tests.wide import wide
 
 SIZE = (40, 70, 33)
@@ -50,6 +50,13 @@ def test_a_correct_kernel_is_traced_whole_and_not_accused(name: str) -> None:
     assert (found.races, found.uninitialised, found.fault) == ([], [], "")
     assert (found.not_traced, found.unjudged) == ([], [])
     assert found.correct
+
+
+def test_the_advice_and_the_table_of_reuse_say_what_they_count() -> None:
+    """Of naive's number of a, 16 threads of a block load it: two in a request, since a warp is two rows of 16."""
+    report = " ".join(terminal.text(profile_of("naive")).split())
+    assert "The warps of a block ask for elements of a up to 8 times" in report
+    assert "16 in one block, by 8 requests" in report
 
 
 @wide
