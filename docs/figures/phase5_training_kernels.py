@@ -198,6 +198,10 @@ def op_by_op() -> Figure:
     return drawn
 
 
+RUNGS = ("op_by_op", "fused", "few_kernels", "graph")
+"""The rungs of week 16's figure. `persistent` has one launch for many steps, and the page comes to it later."""
+
+
 def ladder_of_launches() -> Figure:
     """How many launches a step takes on each rung."""
     drawn, axes = canvas(2.4)
@@ -208,7 +212,8 @@ def ladder_of_launches() -> Figure:
     ]
     found = launches()
     side, left = 0.213, 1.1
-    for place, (rung, names) in enumerate(found.items()):
+    for place, rung in enumerate(RUNGS):
+        names = found[rung]
         bottom = 1.82 - place * 0.44
         shown = [""] if rung == "graph" else names
         text(axes, left - 0.1, bottom + 0.13, rung, size=10, ha="right")
@@ -224,7 +229,8 @@ def ladder_of_launches() -> Figure:
         else:
             text(axes, left + len(shown) * side + 0.05, bottom + 0.13, str(len(names)), INK, 10, ha="left")
     text(axes, 0.1, 2.26, "launches of one training step, 784-128-10", QUIET, 9.5, ha="left")
-    for place, (words, colour) in enumerate((("products", BLUE), ("the optimizer", QUIET), ("the rest", ORANGE))):
+    legend = (("products", BLUE), ("the optimizer", QUIET), ("head: last layer and loss", GREEN), ("the rest", ORANGE))
+    for place, (words, colour) in enumerate(legend):
         text(axes, 5.5, 1.5 - place * 0.2, words, colour, 9.5, ha="right")
     return drawn
 

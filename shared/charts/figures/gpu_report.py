@@ -88,6 +88,7 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
         figure = new_figure(title, footer, height=1.7 + 0.33 * (len(rungs) + 1))
         axes = figure.subplots()
         names, place, before = [], 0.0, "float32"
+        most = max(1.0, *(row["share_of_cublas"] for row in rows))  # the speeds stand to the right of all lines
         for precision, rung in rungs:
             if precision != before and before == "float32":
                 axes.axhline(place - 0.35, color=RULE, linewidth=0.8)
@@ -99,15 +100,14 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
             for row in mine:
                 axes.plot(row["share_of_cublas"], place, **_dot(sizes.index(row["size"]), SHADES))
             last = max(mine, key=lambda row: row["size"])
-            _beside(axes, max(points), place, f"{three_digits(last['tflops'])} TFLOP/s at {last['size']:,}")
+            _beside(axes, most, place, f"{three_digits(last['tflops'])} TFLOP/s at {last['size']:,}")
             names.append((place, rung if precision == "float32" else f"{rung} {precision}"))
             place += 1.0
         for share, style in ((1.0, "-"), (GOAL, (0, (3, 2)))):
             axes.axvline(share, color=INK, linewidth=1.1, linestyle=style, zorder=0)
         axes.set_yticks([at for at, _ in names], [name for _, name in names])
         axes.set_ylim(place - 0.4, -0.6)
-        most = max(1.0, *(row["share_of_cublas"] for row in rows))
-        axes.set_xlim(0, most + 0.45)
+        axes.set_xlim(0, most + 0.55)
         axes.set_xticks([tick / 5 for tick in range(int(5 * most) + 1)])
         axes.xaxis.set_major_formatter(PercentFormatter(1.0))
         axes.set_xlabel("share of cuBLAS's speed in the same precision\nthe dashed line is at 90%")
@@ -133,7 +133,8 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
     if best:
         speeds = {"eager": "PyTorch's speed", "graph": "its graph's"}
         said = ", ".join(f"{three_digits(ratio)} times {speeds[way]}" for way, ratio in best["against"].items())
-        title = f"Batch {best['batch']}{', data resident' if best['resident'] else ''}: {said}"
+        where = ", data on the GPU" if best["resident"] else ""
+        title = f"A training step of {'-'.join(map(str, best['network']))}, batch {best['batch']}{where}:\n{said}"
     with house_style():
         figure = new_figure(title, footer, height=1.8 + 0.33 * len(who), width=7.6)
         panels = figure.subplots(1, len(networks), sharey=True, squeeze=False)[0]
@@ -151,7 +152,10 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
             split = len(_contenders(rows, False)) - 0.5
             if 0 < split < len(who) - 1:
                 axes.axhline(split, color=RULE, linewidth=0.8)
-            marks = "   ".join(f"{mark} {batch:,}" for mark, batch in zip("●■▲", batches, strict=False))
+            drawn = {row["batch"] for row in mine}
+            marks = "   ".join(
+                f"{mark} {batch:,}" for mark, batch in zip("●■▲", batches, strict=False) if batch in drawn
+            )
             label = f"µs per step, log scale\nbatch  {marks}"
             axes.set(title="-".join(map(str, network)), xlabel=label, xscale="log")
             _log_ticks(axes)
@@ -232,7 +236,7 @@ def _best(rows: Sequence[Row]) -> Row | None:
 
 def _kind_title(kind: str) -> str:
     return {
-        "looked up": "six arrays, looked up",
+        "looked up": "six arrays, [grid, block] each time",
         "replay": "graph of one",
     }.get(kind, kind.replace("replay of", "graph of"))
 
@@ -240,6 +244,8 @@ def _kind_title(kind: str) -> str:
 def _of_kind(kind: str) -> str:
     if kind == "empty":
         return "without arguments"
+    if kind == "looked up":
+        return "with six arrays"
     return f"{'in a' if 'replay' in kind else 'with'} {_kind_title(kind)}"
 
 

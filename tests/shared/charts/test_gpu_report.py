@@ -61,7 +61,7 @@ def test_charts_come_with_titles_and_a_sentence_for_who_cannot_see_them(tmp_path
         "Share of cuBLAS's speed at 4,096 by 4,096: naive 1.0%, warp_tiled 93.0%, mma bf16 50.0%."
     )
     assert charts["gpu_steps.png"]["title"] == (
-        "Batch 64, data resident: 27 times PyTorch's speed, 4.5 times its graph's"
+        "A training step of 784-128-10, batch 64, data on the GPU: 27 times PyTorch's speed, 4.5 times its graph's"
     )
     assert charts["gpu_launches.png"]["title"] == "One launch: 28\u00a0µs with six arrays; 0.3\u00a0µs in a graph of 20"
     assert "resident 13 µs" in charts["gpu_steps.png"]["alt"]
