@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 import os
 import re
 import shutil
@@ -31,7 +32,6 @@ from pathlib import Path
 from typing import Any
 
 from groundup import gpu_networks, suite_outcomes
-from groundup.compiling import beforehand
 from groundup.doctor.survey import trial
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
@@ -86,6 +86,9 @@ STEPS = ("step", "network step", "resident")
 
 REPEATED = ("matmul", "convolution gradients")
 """Of the correctness part, those whose rung in use is one of the others: a tiny one leaves it out."""
+
+TO_END = 4.0
+"""Seconds in which the processes that compile begin and end."""
 
 SHOWN = 40
 """Lines of a program's output that are kept where something failed."""
@@ -173,12 +176,14 @@ def compile_kernels(part: Part) -> None:
     if BACKEND.emulated:
         part.finish("skipped", "the emulator compiles a kernel when it is launched")
         return
-    kernels = beforehand.of_report(part.report)
-    found = beforehand.prepare(kernels, seconds=part.plan.left)
-    part.add(
-        found.line(), kernels=len(kernels), compiled=found.compiled, left=found.left, failed=list(found.failed),
-        seconds=found.seconds,
-    )  # fmt: skip
+    seconds = max(part.plan.left - TO_END, 1.0)
+    command = [sys.executable, "-m", "groundup.compiling.beforehand", ",".join(part.report), f"{seconds:.1f}"]
+    done = processes.run(command, part.plan.left, folder=processes.ROOT)
+    if done.code != 0:
+        part.finish("error", f"nothing was compiled: {done.last_error or done.failure}")
+        return
+    row = json.loads(done.output.strip().splitlines()[-1])
+    part.add(row.pop("line"), **row)
     part.finish("ok")
 
 

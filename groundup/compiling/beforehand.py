@@ -1,6 +1,9 @@
 """The kernels of `groundup bench`, `groundup check` and the GPU report, compiled side by side before any is launched.
 
     python -m groundup.compiling.beforehand           the process that compiles: one JSON object a line, in and out
+    python -m groundup.compiling.beforehand PART,… SECONDS
+                                                      compile what these parts of the GPU report launch; what became of
+                                                      it is one JSON object
 
 Compiling one kernel after another, when a measurement first launches it, took the GPU's quick run longer than all it
 measured. Compiled kernels are kept on disk (stage4_numba_cuda/kernel_cache.py), where each pass finds them. So this is
@@ -19,7 +22,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from groundup.compiling.check import CompilerMissing, Worker
@@ -218,7 +221,12 @@ def compiled(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Answer until the questions end."""
+    """Compile for parts of the report; without one answer until the questions end."""
+    if len(sys.argv) > 1:
+        kernels = of_report(sys.argv[1].split(","))
+        found = prepare(kernels, seconds=float(sys.argv[2]))
+        print(json.dumps({"line": found.line(), "kernels": len(kernels), **asdict(found)}))
+        return
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever a library prints must not stand between the answers
     warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from groundup import gpu_networks, gpu_parts, gpu_report
-from groundup.compiling.beforehand import Prepared
+from groundup.compiling import beforehand
 from groundup.gpu_parts import BACKEND, Part
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
@@ -133,23 +133,26 @@ def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_reside
 
 
 def test_kernels_are_compiled_side_by_side_before_they_are_launched(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Any] = []
+    asked: list[list[str]] = []
+    answers = [Finished(0, 'a warning\n{"line": "5 kernels", "compiled": 5, "seconds": 2.5}\n')]
+    answers.append(Finished(1, "", "Traceback\nKeyError: no"))
 
-    def prepare(kernels: list[Any], seconds: float) -> Prepared:
-        assert 25 < seconds <= 30  # all that the part has
-        asked.append(kernels)
-        return Prepared(5, ("a, no",), 2.5, left=3)
+    def run(command: list[str], seconds: float, **settings: Any) -> Finished:
+        assert 20 < float(command[-1]) < seconds <= 30  # nearly all that the part has
+        asked.append(command[-3:-1])
+        return answers.pop(0)
 
-    monkeypatch.setattr(gpu_parts.beforehand, "prepare", prepare)
+    monkeypatch.setattr(gpu_parts.processes, "run", run)
     found = part()
     gpu_parts.compile_kernels(found)
     assert (asked, found.status) == ([], "skipped")  # the emulator
     monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
-    found = Part(GpuPlan(30.0), report=["ladder", "training"])
+    found, wrong = (Part(GpuPlan(30.0), report=["ladder", "training"]) for _ in range(2))
     gpu_parts.compile_kernels(found)
-    assert asked == [gpu_parts.beforehand.of_report(["ladder", "training"])]
-    assert found.status == "ok"
-    assert found.rows == [{"kernels": len(asked[0]), "compiled": 5, "left": 3, "failed": ["a, no"], "seconds": 2.5}]
+    assert asked == [["groundup.compiling.beforehand", "ladder,training"]]
+    assert (found.status, found.rows) == ("ok", [{"compiled": 5, "seconds": 2.5}])
+    gpu_parts.compile_kernels(wrong)
+    assert (wrong.status, wrong.error) == ("error", "nothing was compiled: KeyError: no")
 
 
 def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
@@ -167,7 +170,7 @@ def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
     assert [each[0] for each in asked] == ["device", "compile", "steps", "training", "suite"]
     assert asked[1][asked[1].index("--only") + 1] == "steps,training,suite"
     assert gpu_report._parts("launches,suite") == ["device", "launches", "suite"]  # nothing of a catalogue
-    assert set(gpu_report.COMPILED) == set(gpu_parts.beforehand.REPORT)
+    assert set(gpu_report.COMPILED) == set(beforehand.REPORT)
 
 
 def test_a_wrong_result_fails_a_measuring_part(monkeypatch: pytest.MonkeyPatch) -> None:
