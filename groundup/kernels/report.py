@@ -230,6 +230,7 @@ STEPS: tuple[str, ...] = (
     "losses.LOSS[32]['softmax_cross_entropy'] float32",
     "matmul_1_basic.tiled(16, 'nn').forward float32",
     "matmul_1_basic.tiled(16, 'nn').multiply float32",
+    "matmul_1_basic.tiled(16, 'nt').backward float32",
     "matmul_1_basic.tiled(16, 'nt').multiply float32",
     "matmul_1_basic.tiled(16, 'tn').multiply float32",
     "matmul_1_basic.tiled(32, 'nn').forward float32",

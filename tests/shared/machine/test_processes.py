@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 
@@ -174,6 +175,29 @@ def test_an_interrupt_kills_the_child_and_its_children(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         python(parent_of_a_sleeper(file, "time.sleep(60)"))
     assert soon(lambda: not runs(file))
+
+
+@posix
+def test_threads_that_wait_for_a_program_go_on_when_everything_that_was_started_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "_started", weakref.WeakSet())  # without those of other tests
+    files = [tmp_path / "a", tmp_path / "b"]
+    done: list[Finished] = []
+
+    def wait(file: Path) -> None:
+        done.append(python(parent_of_a_sleeper(file, "time.sleep(60)"), 60.0))
+
+    waits = [threading.Thread(target=wait, args=(file,)) for file in files]
+    for each in waits:
+        each.start()
+    assert soon(lambda: all(file.is_file() and bool(file.read_text()) for file in files))
+    for _ in range(2):  # the second time they have ended
+        processes.kill_started()
+        for each in waits:
+            each.join(30)
+    assert [each.code for each in done] == [-signal.SIGKILL] * 2
+    assert soon(lambda: not any(map(runs, files)))
 
 
 @posix
