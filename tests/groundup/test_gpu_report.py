@@ -456,6 +456,19 @@ def test_a_rehearsal_on_the_emulator_has_more_time_unless_it_is_told_otherwise(
         assert written(tmp_path)["parts"]["suite"]["budget"] == pytest.approx(budget, abs=1)
 
 
+def test_in_a_rehearsal_the_time_to_compile_goes_to_the_part_that_compiles(
+    endings: Callable[..., None], tmp_path: Path
+) -> None:
+    found = FINE | {"emulated": True}
+    endings(device=(0, found), correctness=(0, found), ladder=(0, found))
+    assert command("--only", "correctness,ladder", "--seconds", "1000", out=tmp_path) == 0
+    parts = written(tmp_path)["parts"]
+    assert list(parts) == ["device", "correctness", "ladder"]
+    shares = gpu_report.SHARES
+    own = shares["correctness"] + shares["compile"]
+    assert parts["correctness"]["budget"] == pytest.approx(1000 * own / (own + shares["ladder"]), abs=1)
+
+
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as left:
         command("--only", "ladders", out=tmp_path)
