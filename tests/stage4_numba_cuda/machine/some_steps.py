@@ -1,12 +1,14 @@
 """A program for test_driver_calls.py: training steps on the machine, whose driver writes each call to a log."""
 
 import ctypes
+import gc
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from stage4_numba_cuda import graphs
+from stage4_numba_cuda.backend import cuda
 from stage4_numba_cuda.network import Network
 from stage4_numba_cuda.optimizers import SGD, Adam
 
@@ -27,13 +29,18 @@ def main() -> None:
     def mark(text: str) -> None:
         driver.machine_mark(text.encode())
 
-    for optimizer in (SGD(0.1), Adam(0.1)):
-        network, name = Network(SIZES), type(optimizer).__name__
+    for kind in (SGD, Adam):
+        network, optimizer, name = Network(SIZES), kind(0.1), kind.__name__
         for i in range(STEPS):
             mark(f"{name}, step {i}")
             network.train_step(x[:ROWS], y[:ROWS], optimizer)
         mark("the network goes")
-        del network
+        del network, optimizer
+        gc.collect()
+        context = cuda.current_context()
+        for later in (context.deallocations, context.memory_manager.deallocations):
+            later.clear()  # numba-cuda frees many pieces at once
+        mark(f"{name} is gone")
     run = Network(SIZES).resident(x, y, SGD(0.1), ROWS, 0.0, 0)
     for epoch in range(4):
         run.begin_epoch(random.permutation(len(x)))

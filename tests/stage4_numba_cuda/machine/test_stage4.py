@@ -71,3 +71,4 @@ def test_a_mistake_in_the_ptx_is_found(mistake: str, tests: str, tmp_path: Path)
     done = run([*PYTEST, "-x", f"{HERE}/{tests}"], tmp_path, MACHINE_EDIT=mistake)
     assert done.returncode == 1, done.stdout[-4000:]
     assert "1 failed" in done.stdout
+    assert "cannot be made" not in done.stdout + done.stderr  # a text that the machine refuses would fail any test
