@@ -3,6 +3,8 @@ and launches only its kernels, and captured copies use pinned memory. This needs
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.stage4_numba_cuda.machine.needed import needs_numba_cuda
@@ -83,3 +85,33 @@ def test_a_network_that_is_gone_has_given_everything_back(taken: str, given_back
     life = log[log.index("# SGD is gone") : log.index("# Adam is gone")]
     calls = [line.partition(" ")[0] for line in life]
     assert calls.count(taken) == calls.count(given_back) > 0
+
+
+ORDERS = """
+import numpy as np
+from stage4_numba_cuda.backend import cuda
+from stage4_numba_cuda.resident_order import Orders
+
+for waits in (True, False):
+    wrong = 0
+    for number in range(20):
+        orders, stream = Orders(9), cuda.stream()
+        order, found = np.random.default_rng(number).permutation(9), np.zeros(9, np.int32)
+        if not waits:
+            orders._copies.synchronize = lambda: None
+        orders.begin(order)
+        orders.now.copy_to_host(found, stream=stream)
+        stream.synchronize()
+        wrong += not np.array_equal(found, order)
+    print(wrong)
+"""
+
+
+def test_an_order_of_samples_has_arrived_when_any_stream_reads_it(tmp_path: Path) -> None:
+    """It travels on a stream of its own. The steps of a run find it there even without the wait in `begin`: they come
+    behind copies on the default stream."""
+    done = run(["-c", ORDERS], tmp_path)
+    assert done.returncode == 0, done.stderr
+    right, without_wait = map(int, done.stdout.split())
+    assert right == 0
+    assert 0 < without_wait < 20
