@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import runpy
+import select
 import sys
 import traceback
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ def run_script(script: Path, arguments: Sequence[str] = (), run_name: str = "__m
 
     arguments: its own, after its name in sys.argv; run_name: its `__name__`
     Raises KernelError for a wrong kernel, ScriptFailed for every other exception of the script, and lets pass what ends
-    a program: SystemExit and KeyboardInterrupt.
+    a program: SystemExit, KeyboardInterrupt, and a BrokenPipeError of standard output.
     """
     require_script(script)
     argv, path = sys.argv, sys.path[:]
@@ -55,11 +56,27 @@ def run_script(script: Path, arguments: Sequence[str] = (), run_name: str = "__m
         return runpy.run_path(str(script), run_name=run_name)
     except emulator.KernelError:
         raise
+    except BrokenPipeError as error:
+        if reader_has_gone():
+            raise
+        raise ScriptFailed(script) from error
     except Exception as error:
         raise ScriptFailed(script) from error
     finally:
         emulator.uninstall()
         sys.argv, sys.path[:] = argv, path
+
+
+def reader_has_gone() -> bool:
+    """Whether nobody reads our standard output any more, as when `head` has seen enough. Any other broken pipe is a
+    script's own affair."""
+    try:
+        number = sys.stdout.fileno()
+        asked = select.poll()  # writing once more would succeed, or write something
+    except (AttributeError, OSError, ValueError):  # Windows has no poll, and no broken pipes; a stand-in has no number
+        return False
+    asked.register(number, select.POLLOUT)
+    return any(event & (select.POLLERR | select.POLLHUP) for _, event in asked.poll(0))
 
 
 def with_lines_as_notes(error: emulator.KernelError) -> ValueError:

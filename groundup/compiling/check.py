@@ -36,7 +36,7 @@ LEVELS_AT: tuple[Capability, ...] = ((8, 0), (9, 0))
 """Where the inner loops of the products are looked at: reading machine code takes longer than making it."""
 
 WORKER = "groundup.compiling.worker"
-FIX = "pip install 'groundup[cu13]'"
+FIX = "python -m pip install 'groundup[cu13]', or in a checkout: python -m pip install -e '.[cu13]'"
 
 
 class CompilerMissing(ValueError):

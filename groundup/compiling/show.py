@@ -19,7 +19,7 @@ from groundup.kernels.entries import DTYPES, Capability, Entry
 from shared.bench.records.results import as_json
 from shared.terminal import TextConsole
 
-SASS = "pip install 'groundup[sass]'"
+SASS = "python -m pip install 'groundup[sass]', or in a checkout: python -m pip install -e '.[sass]'"
 NARROWEST = 100
 """Columns of the table; names take more lines before it gets narrower."""
 

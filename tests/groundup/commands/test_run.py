@@ -1,6 +1,7 @@
 """`groundup run`: scripts that know nothing of the emulator, run as python would run them."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -96,6 +97,26 @@ def test_the_scripts_own_exception_shows_its_traceback_from_the_script_on(capsys
     assert lines[:2] == ["Traceback (most recent call last):", f'  File "{script}", line 4, in <module>']
     assert lines[-1] == "ValueError: mine"
     assert "runpy" not in err
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no broken pipes")
+def test_a_reader_that_has_gone_ends_a_script_quietly(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text("for i in range(100_000):\n    print('a line of text')\n", encoding="utf-8")
+    command = [sys.executable, "-m", "groundup", "run", str(script)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "a line of text\n"
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (1, "")
+
+
+def test_another_broken_pipe_is_the_scripts_own_exception(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = run(capsys, "raise BrokenPipeError('mine')\n")
+    assert code == 1
+    assert err.splitlines()[-1] == "BrokenPipeError: mine"
 
 
 def test_ctrl_c_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

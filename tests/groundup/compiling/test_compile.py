@@ -273,7 +273,7 @@ def test_missing_compiler_is_an_error_with_the_command_that_installs_it(monkeypa
     error = run("--kernel", "sums", "--arch", "9.0").exception
     assert isinstance(error, CompilerMissing)
     assert "numba-cuda is not installed; " in str(error)
-    assert "pip install 'groundup[cu13]'" in str(error)
+    assert "python -m pip install -e '.[cu13]'" in str(error)
 
 
 def test_compiler_that_does_not_start_is_an_error_with_its_last_words(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -207,7 +207,7 @@ def test_without_the_compiler_occupancy_comes_from_block_and_shared_memory_and_s
     assert (found.blocks, found.occupancy, found.limit) == (least.blocks, least.share, "shared memory")
     assert found.capability == "8.0"
     assert "an upper limit" in found.source
-    assert "pip install 'groundup[cu13]'" in found.source
+    assert "python -m pip install -e '.[cu13]'" in found.source
 
 
 def asked(monkeypatch: pytest.MonkeyPatch, answer: dict[str, Any]) -> list[Any]:
