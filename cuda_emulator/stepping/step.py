@@ -33,6 +33,9 @@ from .step_rewrite import compile_step, synchronises
 #: "forward", "reverse", or a seed: then threads and blocks are shuffled, and the threads again after each collective.
 Order = str | int
 
+#: Called with a block's threads and those of them that have met at a collective, before they go on.
+Met = Callable[[Sequence[Thread], Sequence[Thread]], None]
+
 
 def _compiled(source: FunctionSource, is_kernel: bool) -> CodeType:
     """The rewritten function."""
@@ -56,6 +59,7 @@ def run_kernel(
     divergence: str = "error",
     poison: bool = True,
     numbers: Any = step_numbers,
+    met: Met | None = None,
 ) -> None:
     """Run a kernel in Python, thread by thread.
 
@@ -66,6 +70,7 @@ def run_kernel(
     divergence: the reaction to a barrier that only some threads of a block reach: "error", or "warn" and go on
     poison: whether fresh shared and local memory holds poison values like NaN (poison.py); else zeros
     numbers: the module of arithmetic, or an object with its functions that watches them
+    met: told of every barrier, shuffle and vote; None if nobody asks
 
     Raises KernelError for the kernel's mistakes. An exception that Python raises in one of its lines is passed on, with
     a note that names the thread.
@@ -85,7 +90,7 @@ def run_kernel(
                 cuda.new_block()
                 place = dim3_at(number, grid)
                 threads = [Thread(i, dim3_at(i, block), place) for i in range(block[0] * block[1] * block[2])]
-                pauses = _run_block(source, function, values, threads, cuda, arranged, divergence)
+                pauses = _run_block(source, function, values, threads, cuda, arranged, divergence, met)
                 waits = next(pauses, None)
                 if waits is not None:
                     running[number] = pauses, cuda.memory, waits
@@ -120,6 +125,7 @@ def _run_block(
     cuda: Namespace,
     arranged: Callable[[list[Any]], list[Any]],
     divergence: str,
+    met: Met | None,
 ) -> Generator[Thread, None, None]:
     """Run a block. At a barrier across the grid it yields one of the threads there."""
     if not synchronises(source):
@@ -137,8 +143,10 @@ def _run_block(
             ready = meet_in_warps(threads, source)
             if not ready:
                 ready = meet_at_barrier(threads, source, divergence)
-                if ready and collective(ready[0]) == GRID_BARRIER:
-                    yield ready[0]
+            if ready and met is not None:
+                met(threads, ready)
+            if ready and collective(ready[0]) == GRID_BARRIER:
+                yield ready[0]
     finally:  # else an error's traceback keeps the other threads half-way, and a debugger meets them later
         for thread in threads:
             assert thread.generator is not None

@@ -21,6 +21,7 @@ from groundup.course.grading.calling.kernel_launches import (
     left_out,
     module,
     random,
+    threads,
 )
 from groundup.course.grading.calling.kernel_memory import coalesced, races, reads, watched
 from groundup.course.grading.problems.first_kernels import ALONG, GATHERED, SUM_IN_MEMORY, batch, epoch, product
@@ -34,13 +35,24 @@ ONCE = (
 def columns_by_thread() -> list[Check]:
     """10.2: the sum of each column."""
     kernel = module("kernels.sums").columns_by_thread
+
+    def carried_on(matrix: np.ndarray, launch: Launch) -> np.ndarray:
+        """The sums if a thread goes on with the sum of its last column."""
+        sums, grid = matrix.sum(axis=0, dtype=np.float64), threads(launch)[0]
+        return np.array([sums[column % grid : column + 1 : grid].sum() for column in range(sums.size)])
+
+    def first_laps_only(matrix: np.ndarray, launch: Launch) -> np.ndarray:
+        """The sums if a thread's loop down the rows has already ended when its second column comes."""
+        sums = matrix.sum(axis=0, dtype=np.float64)
+        return np.where(np.arange(sums.size) < threads(launch)[0], sums, 0.0)
+
     return checks_of(
         Exercise(
             call=lambda matrix, launch: launched(kernel, launch, matrix, Out((matrix.shape[1],))),
             reference=lambda matrix, launch: matrix.sum(axis=0, dtype=np.float64),
             show=lambda matrix, launch: f"columns_by_thread{launch} of {matrix.shape}",
             hand=[
-                ((as_float([[1, 2, 3], [4, 5, 7]]), Launch(1, 4)), [5, 7, 10]),
+                ((as_float([[1, 2, 3], [4, 5, 7], [2, 0, 1]]), Launch(1, 4)), [7, 7, 11]),
                 ((as_float([[1, 2, 3], [4, 5, 7], [0, -1, 1]]), Launch(1, 2)), [5, 6, 11]),
             ],
             arguments=lambda rng, size: (random(rng, *size[0]), size[1]),
@@ -56,6 +68,12 @@ def columns_by_thread() -> list[Check]:
                     lambda matrix, launch: matrix[:-1].sum(axis=0),
                 ),
                 Mistake("only the last row is there: add, do not assign", lambda matrix, launch: matrix[-1]),
+                Mistake("the first row is left out: rows count from 0", lambda matrix, launch: matrix[1:].sum(axis=0)),
+                Mistake("the sum of a thread's column before is still in total: begin anew in each column", carried_on),
+                Mistake(
+                    "only the first column of each thread is added up: row begins at 0 again in each column",
+                    first_laps_only,
+                ),
                 Mistake(
                     "forgot the batch: the sum over the rows, not their mean",
                     lambda matrix, launch: matrix.mean(axis=0),
@@ -136,7 +154,9 @@ def gather_rows() -> list[Check]:
                     reached(True, False),
                 ),
                 Mistake(
-                    "no grid-stride loop down the rows: go on by the grid's height until the last", reached(False, True)
+                    "only the first lap down the rows is there: the loop down them goes on by the grid's height until "
+                    "the last, and the column begins anew in each row",
+                    reached(False, True),
                 ),
                 Mistake("no grid-stride loop: what lies beyond the grid is left out", reached(False, False)),
                 *GATHERED,

@@ -15,6 +15,7 @@ import numpy as np
 from groundup.course.checks.check import Check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.early_returns import left_early
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
 from groundup.course.grading.calling.kernel_launches import (
     Launch,
@@ -24,6 +25,7 @@ from groundup.course.grading.calling.kernel_launches import (
     module,
     of_the_project,
     random,
+    threads,
 )
 from groundup.course.grading.calling.kernel_memory import (
     COALESCED,
@@ -38,6 +40,7 @@ from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.activations import softmax_scale
 from groundup.course.grading.problems.kernel_reductions import (
     BARRIER_MISSING,
+    ROWS_BEFORE,
     WARP,
     below,
     block_sum_mistakes,
@@ -45,6 +48,7 @@ from groundup.course.grading.problems.kernel_reductions import (
     far_apart,
     softmax_of,
     warps,
+    with_rows_before,
 )
 from shared.numbers import plural
 
@@ -111,6 +115,17 @@ SOFTMAX_MISTAKES = [
 ]
 
 
+def of_rows_before(lanes: int) -> Mistake:
+    """The mistake of a sum that goes on from row to row. lanes: the threads of a row"""
+
+    def wrong(z: np.ndarray, launch: Launch) -> Any:
+        exponentials = np.exp(z.astype(np.float64) - z.max(axis=1, keepdims=True))
+        at_once = threads(launch)[0] // lanes
+        return exponentials / with_rows_before(exponentials.sum(axis=1), at_once, lanes)[:, None]
+
+    return Mistake(ROWS_BEFORE.format("total"), wrong)
+
+
 SOFTMAX_BY_HAND = [
     ([[0.0, 0.0], [0.0, np.log(3.0)]], [[0.5, 0.5], [0.25, 0.75]]),
     ([[0.0, -1000.0], [0.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]]),
@@ -155,7 +170,8 @@ def softmax_thread() -> list[Check]:
         race="two threads work on one row: a thread goes on by as many rows as the grid has threads, cuda.gridsize(1)",
     )
     types = only_float32(kernel, Launch(1, 2), lambda rng: (random(rng, 3, 4), Out((3, 4))))
-    return checks_of(replace(softmax_exercise(kernel, any_grid, SOFTMAX_MISTAKES), memory=memory, types=types))
+    mistakes = [*SOFTMAX_MISTAKES, of_rows_before(1)]
+    return checks_of(replace(softmax_exercise(kernel, any_grid, mistakes), memory=memory, types=types))
 
 
 def softmax_warp() -> list[Check]:
@@ -168,6 +184,7 @@ def softmax_warp() -> list[Check]:
         return exponentials / np.stack([lanes[j % WARP] for j in range(z.shape[1])], axis=1)
 
     mistakes = [
+        *left_early(),
         Mistake(
             "the largest over the own lane only: warp_largest makes it that of all 32",
             wrong_in_float32(lambda z, launch: softmax_of(z, of_own_lane(z))),
@@ -176,6 +193,7 @@ def softmax_warp() -> list[Check]:
             "divided by the sum over the own lane only: warp_sum makes it that of all 32", wrong_in_float32(own_sum)
         ),
         *SOFTMAX_MISTAKES,
+        of_rows_before(WARP),
     ]
     exercise = softmax_exercise(kernel, warps, mistakes)
     memory = followed(
@@ -233,6 +251,7 @@ def total_by_tree() -> list[Check]:
             terms=lambda vector: vector.size,
             scale=lambda vector: np.abs(vector).sum(),
             mistakes=[
+                *left_early(),
                 *block_sum_mistakes(f"{block} threads", block, places),
                 Mistake(
                     f"only the first {block} numbers are added: a thread takes every {block}th, not one",

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from groundup.course.checks.check import Check, Tally
+from groundup.course.checks.check import Check
 from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.early_returns import left_early, no_early_return
 from groundup.course.grading.calling.kernel_arithmetic import only_float32
-from groundup.course.grading.calling.kernel_launches import Launch, Out, backend, launched, module, random
+from groundup.course.grading.calling.kernel_launches import Launch, Out, launched, module, random, threads
 from groundup.course.grading.calling.kernel_memory import COALESCED, Share, watched
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.cross_entropy import slopes_scale
@@ -30,12 +30,14 @@ from groundup.course.grading.problems.kernel_losses import (
 )
 from groundup.course.grading.problems.kernel_reductions import (
     BARRIER_MISSING,
+    ROWS_BEFORE,
     WARP,
     below,
     block_sum_mistakes,
     f32,
     softmax_of,
     warps,
+    with_rows_before,
 )
 
 
@@ -53,6 +55,10 @@ def softmax_warp_backward() -> list[Check]:
     def own_lane(g: np.ndarray, s: np.ndarray, launch: Launch) -> np.ndarray:
         lanes = [(g * s)[:, lane::WARP].sum(axis=1) for lane in range(min(WARP, s.shape[1]))]
         return (g - np.stack([lanes[j % WARP] for j in range(s.shape[1])], axis=1)) * s
+
+    def rows_before(g: np.ndarray, s: np.ndarray, launch: Launch) -> np.ndarray:
+        sums = with_rows_before((g * s).sum(axis=1), threads(launch)[0] // WARP, WARP)
+        return (g - sums[:, None]) * s
 
     direction = np.random.default_rng(7).standard_normal((2, 35))
     wide = np.zeros((1, 33))
@@ -83,6 +89,7 @@ def softmax_warp_backward() -> list[Check]:
             terms=lambda grad, output, launch: output.shape[1] + 8,
             scale=lambda grad, output, launch: float(np.abs(grad).max()),
             mistakes=[
+                *left_early(),
                 Mistake(
                     "only the slope of each output by its own z, s (1 - s): every output depends on every z of its row",
                     lambda g, s, launch: g * s * (1 - s),
@@ -100,6 +107,7 @@ def softmax_warp_backward() -> list[Check]:
                     "the sum is that of grad_output alone, without the output",
                     lambda g, s, launch: (g - g.sum(axis=1, keepdims=True)) * s,
                 ),
+                Mistake(ROWS_BEFORE.format("the variable"), rows_before),
             ],
             memory=followed(
                 kernel,
@@ -115,29 +123,6 @@ def softmax_warp_backward() -> list[Check]:
             ),
         )
     )
-
-
-NO_EARLY_RETURN = (
-    "a guard before the barrier returns early: threads beyond the edge have left when the others wait for all of their "
-    "block. Let them go along with a zero, and guard the last write"
-)
-
-
-def no_early_return(kernel: Any, then: Callable[[Tally], None]) -> Callable[[Tally], None]:
-    """A check that first refuses a `return` above the kernel's last barrier, which many devices forgive."""
-
-    def check(tally: Tally) -> None:
-        if backend() == "emulator":
-            nodes = list(ast.walk(kernel.source.tree))
-            barriers = [each.lineno for each in nodes if isinstance(each, ast.Attribute) and each.attr == "syncthreads"]
-            early = [
-                each.lineno for each in nodes if isinstance(each, ast.Return) and each.lineno < max(barriers, default=0)
-            ]
-            what = "a thread may return before a barrier that the others of its block wait at" if early else ""
-            tally.holds(not early, what, cause=NO_EARLY_RETURN, line=early[0] if early else None)
-        then(tally)
-
-    return check
 
 
 NOT_DETERMINISTIC = (
@@ -189,6 +174,7 @@ def columns_by_block() -> list[Check]:
             terms=lambda matrix: matrix.shape[0],
             scale=lambda matrix: np.abs(matrix).sum(axis=0),
             mistakes=[
+                *left_early(),
                 *block_sum_mistakes(f"{rows_at_once} rows", rows_at_once, places),
                 Mistake(
                     f"only the first {rows_at_once} rows are added: a thread takes every {rows_at_once}th row, not one",

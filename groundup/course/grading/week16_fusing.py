@@ -10,8 +10,9 @@ import numpy as np
 from groundup.course.checks.check import Check, Wrong
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake
+from groundup.course.grading.calling.early_returns import left_early
 from groundup.course.grading.calling.kernel_arithmetic import AtMost, only_float32
-from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random
+from groundup.course.grading.calling.kernel_launches import Launch, Out, any_grid, module, random, threads
 from groundup.course.grading.calling.line_by_line import followed, line_by_line
 from groundup.course.grading.problems.cross_entropy import slopes_scale
 from groundup.course.grading.problems.kernel_losses import (
@@ -73,6 +74,7 @@ def tiled_forward() -> list[Check]:
             terms=lambda x, weights, bias, number: x.shape[1] + 16,
             scale=lambda x, weights, bias, number: np.abs(x) @ np.abs(weights) + np.abs(bias),
             mistakes=[
+                *left_early(),
                 Mistake(
                     "a bias per row: each column has one, bias[column]",
                     per_row,
@@ -172,6 +174,8 @@ def softmax_cross_entropy_fused() -> list[Check]:
                 "grad": slopes_scale(logits.astype(np.float64), labels),
             },
             mistakes=[
+                *left_early("row_losses"),
+                *left_early("grad", 1),
                 Mistake(
                     "forgot the batch mean: each row's loss is divided by the number of rows",
                     mistaken_loss(True, True, False),
@@ -245,6 +249,11 @@ def combine() -> list[Check]:
     def mistaken(change: Callable[[np.ndarray, np.ndarray, int], Any]) -> Callable[..., Any]:
         return lambda parts, bias, number, mask, launch: change(parts, bias, number)
 
+    def first_laps_only(parts: np.ndarray, bias: np.ndarray, number: int, mask: Any, launch: Launch) -> Any:
+        """The outputs if the loop over the parts has already ended when a thread's second number comes."""
+        laps = np.arange(parts[0].size).reshape(parts[0].shape) // threads(launch)[0]
+        return activated(number, np.where(laps == 0, parts.sum(axis=0), parts[0]) + bias) if laps.any() else None
+
     parts = f32([[[1, 2], [0, 1]], [[3, -5], [4, 1]], [[0, 0], [1, 1]]])
     return checks_of(
         Exercise(
@@ -289,6 +298,11 @@ def combine() -> list[Check]:
                     "output",
                 ),
                 Mistake(
+                    "only a thread's first number has all parts: `split` begins anew for each number",
+                    first_laps_only,
+                    "output",
+                ),
+                Mistake(
                     "the first part is added twice: where the sum starts with it, the loop starts with part 1",
                     mistaken(lambda parts, bias, number: activated(number, parts.sum(axis=0) + parts[0] + bias)),
                     "output",
@@ -309,6 +323,14 @@ def combine() -> list[Check]:
                         lambda parts, bias, number: (
                             np.stack([activated(number, part) for part in parts]).sum(axis=0) + bias
                         )
+                    ),
+                    "output",
+                ),
+                Mistake(
+                    "output has the mask, too: it belongs to dropped alone, since the backward pass needs the output "
+                    "without it",
+                    lambda parts, bias, number, mask, launch: (
+                        None if mask is None else activated(number, parts.sum(axis=0) + bias) * mask
                     ),
                     "output",
                 ),

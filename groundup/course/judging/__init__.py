@@ -11,4 +11,5 @@ warden.py           on Linux between the two: ends every process that the child 
 verdict.py          the result, made from these reports
 memory_limit.py     how much memory the child may take
 compiler_hints.py   what the first error of a C compiler most likely means
+raised_hints.py     the same for an exception
 """

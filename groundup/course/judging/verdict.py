@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from groundup.course.judging.compiler_hints import compile_hint
+from groundup.course.judging.raised_hints import raised_hint
 
 MOST_SAID = 500
 """Characters of an exception's text."""
@@ -126,7 +127,8 @@ def _raised(found: dict[str, Any], trying: str) -> dict[str, Any]:
         cause = "put helpers into this file: only the files that came with the course are used"
         return {**place, "what": f"{kind}: {text}{at}", "cause": cause}
     said_so = f"{kind}: {text}" if text else kind
-    return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else ""}
+    cause = raised_hint(text, found["source"])
+    return {**place, "what": f"{said_so}{at}", "more": more if not found["file"] else "", "cause": cause}
 
 
 def told_once(message: str, notes: Sequence[str]) -> str:

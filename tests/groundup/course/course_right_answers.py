@@ -173,4 +173,12 @@ RIGHT_ANSWERS = [
         "        momentum = numbers[KEEP_FIRST]\n        first[i] = momentum * first[i] + gradient\n"
         "        change = gradient + momentum * first[i]",
     ),
+    RightAnswer(
+        "14.2",
+        "    half = WARPS // 2\n    while half > 0:\n        if row < half:\n"
+        "            partial[row, lane] += partial[row + half, lane]\n        cuda.syncthreads()\n        half //= 2\n"
+        "    if row == 0 and column < columns:\n        sums[column] = partial[0, lane]\n",
+        "    if row == 0 and column < columns:\n        for warp in range(1, WARPS):\n"
+        "            total += partial[warp, lane]\n        sums[column] = total\n",
+    ),
 ]

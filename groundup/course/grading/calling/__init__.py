@@ -8,7 +8,9 @@ c_trace             the order in which a C function reads and writes its arrays
 failing_calls       calls of a learner's C that return a failure
 fenced_arrays       arrays with margins around them, which show a write outside
 kernel_launches     stage 4's kernels, a launch at a time
+early_returns       threads that have left when the others meet at a shuffle or a barrier
 kernel_causes       why a launch failed: the emulator's error, its line and its cause
+guards              which conditions guard an index
 kernel_arithmetic   no float64 in a kernel of float32, and how often exp is called
 kernel_memory       races, reads of what nobody wrote, and how often memory is read
 line_by_line        the same without compiling

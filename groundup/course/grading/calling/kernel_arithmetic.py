@@ -37,9 +37,11 @@ UNTYPED = ("exact", "strong", "plain", "convert")
 LITERAL = "a bare 1.0 is a float64: write a.dtype.type(1), or type(z)(1) for a single number z, a 1 of the other's type"
 
 MEETS_INT = (
-    "where a float32 meets a whole number, the result is a float64: convert the whole number first, "
+    "where a float32 meets a whole number or a float64 constant, the result is a float64: convert that number first, "
     "a.dtype.type(2) * x, x / a.dtype.type(rows)"
 )
+
+MAKES_FLOAT64 = "float(…) and the constants of math are float64: a.dtype.type(…) makes a number of the array's type"
 
 SLOWER = "a float64 costs most GPUs 32 or 64 times as much"
 
@@ -257,6 +259,8 @@ def cause_of(wide: Operation) -> str:
     parts = [part for statement in within for part in ast.walk(statement)]
     if any(isinstance(part, ast.Constant) and type(part.value) is float for part in parts):
         return LITERAL
+    if any(map(makes_float64, parts)):
+        return MAKES_FLOAT64
     if any("float64" in ast.unparse(part) for part in parts if isinstance(part, ast.expr)):
         return "float64 is asked for in this line"
     read = {part.id for part in parts if isinstance(part, ast.Name)}
@@ -273,9 +277,21 @@ def cause_of(wide: Operation) -> str:
             return (
                 f"{name} begins as {value} in {told}, {kind_of(value)}: a.dtype.type(0) is a zero of the array's type"
             )
+        if name in read and any(map(makes_float64, ast.walk(node.value))):
+            return f"{name} begins as {value} in {learners_line(wide.file, node.lineno)}, a float64: {MAKES_FLOAT64}"
         if name in read and "float64" in value:
             return f"{name} is made of float64 in {learners_line(wide.file, node.lineno)}"
     return MEETS_INT
+
+
+def makes_float64(node: ast.AST) -> bool:
+    """Whether it is float(…) or a constant of the module math."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func) == "float"
+    return isinstance(node, ast.Attribute) and ast.unparse(node) in MATH_CONSTANTS
+
+
+MATH_CONSTANTS = ("math.pi", "math.e", "math.tau", "math.inf", "math.nan")
 
 
 def kind_of(literal: str) -> str:

@@ -5,13 +5,14 @@
     nothing_to_add_to   refuses `c[i] += …` on an array that holds nothing yet
     own_line            the line of the learner's file
 
-Where the numbers do not tell a cause, the source does: an index beyond the edge has another cause in a kernel without
-any comparison than in one that compares with `<=`.
+Where the numbers do not tell a cause, the source does: an index beyond the edge has another cause where no condition
+asks about it (guards.py) than where one compares with `<=`.
 """
 
 from __future__ import annotations
 
 import ast
+import linecache
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -22,6 +23,7 @@ import numpy as np
 
 from groundup.course import assembly
 from groundup.course.checks.check import Wrong
+from groundup.course.grading.calling.guards import Guards
 from groundup.course.manifest import ROOT
 from shared.contract import STAGES
 
@@ -29,9 +31,11 @@ NO_GUARD = "no guard: threads beyond the edge read or write, too; ask first whet
 
 ONE_TOO_FAR = "the guard lets one too many through: n elements have the indices 0 to n - 1, so i < n, and not i <= n"
 
-OTHER_GUARD = (
-    "no guard for this index: there is a comparison, but it lets this index through. Is the index right, and is it "
-    "compared with the size of its own axis?"
+OTHER_GUARD = "the guard lets this index through: is the index right, and is it compared with the size of its own axis?"
+
+NO_GUARD_FOR = (
+    "no guard for this index: no condition around this line asks about {}, so threads beyond the edge read or write, "
+    "too; ask first whether there is a number for this thread"
 )
 
 WHOLE_INDEX = "an index has to be a whole number, and / makes a float of two whole numbers: // divides without a rest"
@@ -61,12 +65,15 @@ def record_of(file: str) -> assembly.Assembly | None:
 
 
 def learners_line(file: str, line: int) -> str:
-    """ "line 12" with the number in the learner's file; unchanged if the line is not the learner's."""
+    """ "line 12" with the number in the learner's file; of a line that is not the learner's, its text."""
     record = record_of(file)
     if record is None:
         return f"line {line}"
     place = record.place(file, line)
-    return f"line {place[1]}" if place else "a line of the project's own"
+    if place:
+        return f"line {place[1]}"
+    text = linecache.getline(file, line).strip()
+    return f"the project's line `{text}`" if text else "a line of the project's own"
 
 
 def explained(error: Any) -> Wrong:
@@ -89,18 +96,20 @@ def explained(error: Any) -> Wrong:
 
 
 def cause_of_index(error: Any) -> str:
-    """The most likely cause of an index outside an array, from the comparisons of the function it stands in."""
+    """The most likely cause of an index outside an array, from the conditions around the line it stands in."""
     function = function_at(error.filename, error.line)
-    if function is None:
+    array, axis = (re.match(pattern, error.sentence) for pattern in (r"(\w+)\[", r".*? along axis (\d)"))
+    if function is None or array is None:
         return NO_GUARD
-    calls = {ast.unparse(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
-    compares: list[ast.expr] = [node for node in ast.walk(function) if isinstance(node, ast.Compare)]
-    if not compares and "range" not in calls:
+    guards = Guards(function, array[1], error.line, int(axis[1]) if axis else None)
+    if not guards.any:
         return NO_GUARD
-    ranges = [node for node in ast.walk(function) if isinstance(node, ast.Call) and ast.unparse(node.func) == "range"]
-    if _just_beyond(error.sentence) and any(map(_SizesIn(function).lets_one_more, [*compares, *ranges])):
+    if not guards.concerned:
+        return NO_GUARD_FOR.format(guards.written)
+    asked = [part for condition in guards.concerned for part in ast.walk(condition) if isinstance(part, ast.expr)]
+    if _just_beyond(error.sentence) and any(map(_SizesIn(function).lets_one_more, asked)):
         return ONE_TOO_FAR
-    return OTHER_GUARD + ("; or row and column exchanged" if "along axis" in error.sentence else "")
+    return OTHER_GUARD + (" Or are row and column exchanged?" if axis else "")
 
 
 def _just_beyond(sentence: str) -> bool:
@@ -134,12 +143,17 @@ class _SizesIn:
 
     def is_one_more(self, node: ast.expr) -> bool:
         """Whether the expression is a size plus 1."""
-        return isinstance(node, ast.BinOp) and ast.unparse(node).endswith(" + 1") and self.is_size(node.left)
+        return (
+            isinstance(node, ast.BinOp)
+            and ast.unparse(node).endswith(" + 1")
+            and not any(isinstance(part, ast.FloorDiv) for part in ast.walk(node))  # a number of rounds
+            and self.is_size(node.left)
+        )
 
     def lets_one_more(self, node: ast.expr) -> bool:
         """Whether it is i <= n, i < n + 1, n >= i or range(n + 1); or i > n or n < i, which then guard a return."""
         if isinstance(node, ast.Call):
-            return any(map(self.is_one_more, node.args))
+            return ast.unparse(node.func) == "range" and any(map(self.is_one_more, node.args))
         if not isinstance(node, ast.Compare):
             return False
         sides = [node.left, *node.comparators]

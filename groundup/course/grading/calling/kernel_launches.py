@@ -68,10 +68,9 @@ ONE_THREAD = (
 ONE_BLOCK = "only one block's part is there: threadIdx.x counts within a block, cuda.grid(1) through the whole grid"
 
 RUNS = (
-    "each thread takes a run of neighbouring elements, so the threads of a warp are far apart: thread i has to "
-    "take i, i + gridsize, …"
+    "neighbouring threads reach numbers that lie far apart, as they do if each thread takes a run of neighbouring "
+    "elements, or if they walk down a column: thread i has to take i, i + gridsize, …, counted along the rows"
 )
-
 
 INDEX = "a thread works on single numbers: index the arrays"
 
@@ -194,7 +193,7 @@ def parameters(kernel: Any, count: int) -> Sequence[str]:
 
 
 last_launch: list[Any] = []
-"""The last launch: kernel, launch, arguments, results. `races` traces it again."""
+"""The last launch: kernel, launch, arguments, results. `races` traces it again, `left_early` runs it line by line."""
 
 
 def of_the_project(function: Any, device: bool = False) -> None:

@@ -39,9 +39,13 @@ from groundup.lens import analysis, checks
 from groundup.lens.memories import KINDS, LOAD, find_places
 from shared.numbers import plural
 
-FIRST_BARRIER = "first barrier missing: shared memory is read before all of it is there"
+OF_THE_BLOCK = "cuda.syncthreads() waits for all threads of the block; cuda.syncwarp() waits for those of a warp only"
 
-SECOND_BARRIER = "second barrier missing: shared memory is filled anew while other threads still read it"
+FIRST_BARRIER = f"first barrier missing: shared memory is read before all of it is there. {OF_THE_BLOCK}"
+
+SECOND_BARRIER = (
+    f"second barrier missing: shared memory is filled anew while other threads still read it. {OF_THE_BLOCK}"
+)
 
 UNFILLED = "a part of the shared memory is never written: a thread with nothing to copy still has to write a zero"
 

@@ -37,6 +37,7 @@ from groundup.course.grading.calling.kernel_launches import (
     Launch,
     backend,
     filled,
+    last_launch,
     launched,
     of_the_project,
     written,
@@ -139,6 +140,7 @@ def line_by_line(kernel: Any, launch: Launch, *arguments: Any) -> Any:
     with _explained(), _time_limit(), emulator.options(step=True):
         kernel[launch.grid, launch.block](*given)
     results = written(kernel, arguments, before, given)
+    last_launch[:] = kernel, launch, arguments, results
     return results[0] if len(results) == 1 else tuple(results)
 
 

@@ -134,6 +134,10 @@ def matmul_exercise(
                 "the last product is left out: does k run to the end of the row?",
                 lambda a, b: a[:, :-1] @ b[:-1] if a.shape[1] > 1 else None,
             ),
+            Mistake(
+                "the first product is left out: k counts from 0",
+                lambda a, b: a[:, 1:] @ b[1:] if a.shape[1] > 1 else None,
+            ),
             Mistake("only the last product is kept: add to the sum, do not assign", lambda a, b: a[:, -1:] @ b[-1:]),
             *races(),
         ],

@@ -58,6 +58,20 @@ def warps(rows: int) -> list[Launch]:
     return [Launch(rows // 2 + 1, (WARP, 2)), Launch(1, (WARP, 1))]
 
 
+ROWS_BEFORE = "the sum of the rows before is still in {}: begin anew in each row"
+
+
+def with_rows_before(sums: np.ndarray, at_once: int, lanes: int = 1) -> np.ndarray:
+    """The sums of rows if a variable is not set to 0 again before the next row.
+
+    at_once: the rows that the grid treats at once; lanes: those of a row, each of which brings the old sum along
+    """
+    found = np.array(sums, np.float64)
+    for row in range(at_once, len(found)):
+        found[row] += lanes * found[row - at_once]
+    return found
+
+
 BARRIER_IN_TREE = "barrier missing inside the tree: a level must not begin before the one before it is done everywhere"
 
 

@@ -91,7 +91,7 @@ MUTANTS = [
         "nothing has to be atomic",
     ),
     Mutant("9.2", "column = i - row * columns", "column = i % z.shape[0]", "values", ""),
-    Mutant("9.3", "order[position[0] + row]", "order[row] + position[0]", "values", "no guard for this index"),
+    Mutant("9.3", "order[position[0] + row]", "order[row] + position[0]", "values", "lets this index through"),
     Mutant("9.3", "row < y.size", "row <= y.size", "shape", "lets one too many through"),
     Mutant("9.3", "cuda.grid(1)", "cuda.threadIdx.x", "agreement", "only one block's part"),
     Mutant("9.3", "position[0] + row", "position[0] + row + 1", "values", ""),
@@ -99,4 +99,24 @@ MUTANTS = [
     Mutant("9.4", "a.dtype.type(0)", "0", "types", "total begins as 0 in"),
     Mutant("9.4", "        c[row, column] = total", "        c[row, column] += total", "shape", "holds nothing yet"),
     Mutant("9.4", "k < a.shape[1]", "k <= a.shape[1]", "shape", "lets one too many through"),
+    Mutant(
+        "9.2",
+        "        row = i // columns\n        column = i - row * columns\n",
+        "        row = i % z.shape[0]\n        column = i // z.shape[0]\n",
+        "memory",
+        "or if they walk down a column",
+    ),
+    Mutant(
+        "9.3",
+        "    row = cuda.grid(1)\n    while row < y.size:\n",
+        "    first = cuda.grid(1)\n    for row in range(first, first + 1):\n",
+        "shape",
+        "the guard lets this index through",
+    ),
+    Mutant("9.4", f"    if {INSIDE}:\n", "    if True:\n", "shape", "no condition around this line asks about row"),
+    Mutant(
+        "9.4", f"    if {INSIDE}:\n        total", "    if cuda.blockDim.x:\n        total", "shape", "asks about row"
+    ),
+    Mutant("9.4", "        k = 0\n", "        k = 1\n", "values", "the first product is left out"),
+    Mutant("9.4", "a.dtype.type(0)", "float(0)", "types", "total begins as float(0)"),
 ]

@@ -67,4 +67,28 @@ MUTANTS = [
         "memory",
         "nothing has to be atomic",
     ),
+    Mutant("10.2", "        row = 0\n", "        row = 1\n", "values", "the first row is left out"),
+    Mutant("10.2", "total += matrix", "total = matrix", "values", "only the last row is there"),
+    Mutant("10.2", "matrix.dtype.type(0)", "float(0)", "types", "total begins as float(0)"),
+    Mutant(
+        "10.2",
+        "    while column < columns:\n        total = matrix.dtype.type(0)\n",
+        "    total = matrix.dtype.type(0)\n    while column < columns:\n",
+        "values",
+        "column before is still in total",
+    ),
+    Mutant(
+        "10.2",
+        "    while column < columns:\n        total = matrix.dtype.type(0)\n        row = 0\n",
+        "    row = 0\n    while column < columns:\n        total = matrix.dtype.type(0)\n",
+        "values",
+        "row begins at 0 again",
+    ),
+    Mutant(
+        "10.3",
+        "    while row < rows:\n        sample = order[position[0] + row]\n        column = first_column\n",
+        "    column = first_column\n    while row < rows:\n        sample = order[position[0] + row]\n",
+        "values",
+        "the column begins anew in each row",
+    ),
 ]

@@ -72,7 +72,7 @@ MUTANTS = [
         "source[row + y, column + x] if inside",
         "source[row + y + cuda.blockIdx.y * cuda.blockDim.y, column + x + cuda.blockIdx.x * cuda.blockDim.x] if inside",
         "shape",
-        "no guard for this index",
+        "lets this index through",
     ),
     Mutant(
         "11.1",
@@ -83,7 +83,7 @@ MUTANTS = [
     ),
     Mutant("11.1", "else source.dtype.type(0)", "else source.dtype.type(1)", "values", ""),
     Mutant("11.1", "else source.dtype.type(0)", "else 0.0", "types", "a bare 1.0 is a float64"),
-    Mutant("11.1", "else source.dtype.type(0)", "else -0", "types", "convert the whole number first"),
+    Mutant("11.1", "else source.dtype.type(0)", "else -0", "types", "convert that number first"),
     Mutant(
         "11.1",
         "    tile[y, x] = source[row + y, column + x] if inside else source.dtype.type(0)",
@@ -103,14 +103,14 @@ MUTANTS = [
         "source[column + y, row + x] if inside",
         "source[column + y + cuda.blockIdx.y * cuda.blockDim.y, row + x + cuda.blockIdx.x * cuda.blockDim.x] if inside",
         "shape",
-        "no guard for this index",
+        "lets this index through",
     ),
     Mutant(
         "11.2",
         "column + y < source.shape[0] and row + x < source.shape[1]",
         "column + y < source.shape[1] and row + x < source.shape[0]",
         "shape",
-        "no guard for this index",
+        "lets this index through",
     ),
     Mutant(
         "11.2",
@@ -130,5 +130,19 @@ MUTANTS = [
         "            total = a.dtype.type(0)\n            fill_a(tile_a",
         "agreement",
         "",
+    ),
+    Mutant(
+        "11.3",
+        "            cuda.syncthreads()\n            for",
+        "            cuda.syncwarp()\n            for",
+        "memory",
+        "the project's line `tile[y, x] = source",
+    ),
+    Mutant(
+        "11.3",
+        "            cuda.syncthreads()\n            for",
+        "            cuda.syncwarp()\n            for",
+        "memory",
+        "cuda.syncwarp() waits for those of a warp only",
     ),
 ]

@@ -68,4 +68,8 @@ MUTANTS = [
     Mutant(
         "12.3", "    positive_part", "    z = min(max(z, type(z)(-80)), type(z)(80))\n    positive_part", "values", ""
     ),
+    Mutant("12.1", "named(name, kernel)", "named(kernel, name)", "import", "the name comes first"),
+    Mutant("12.1", "    def kernel(", "    @cuda.jit\n    def kernel(", "import", "Leave out the decorator"),
+    Mutant("12.2", "named(name, kernel)", "named(kernel, name)", "import", "the name comes first"),
+    Mutant("12.2", "    def kernel(", "    @cuda.jit\n    def kernel(", "import", "Leave out the decorator"),
 ]

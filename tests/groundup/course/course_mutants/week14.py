@@ -130,4 +130,34 @@ MUTANTS = [
         "agreement",
         "a small one added",
     ),
+    Mutant(
+        "14.1",
+        "    lane = cuda.threadIdx.x\n",
+        "    lane = cuda.threadIdx.x\n    if lane >= output.shape[1]:\n        return\n",
+        "values",
+        "lanes have left before the shuffle",
+    ),
+    Mutant(
+        "14.1",
+        "    while row < rows:\n        weighted = output.dtype.type(0)\n",
+        "    weighted = output.dtype.type(0)\n    while row < rows:\n",
+        "sizes",
+        "the sum of the rows before",
+    ),
+    Mutant(
+        "14.2",
+        "    total = matrix.dtype.type(0)\n",
+        "    if row >= rows:\n        return\n    total = matrix.dtype.type(0)\n",
+        "values",
+        "a guard before the barrier returns early",
+    ),
+    Mutant(
+        "14.2",
+        "    if column < columns:\n        while row < rows:\n            total += matrix[row, column]\n"
+        "            row += WARPS\n",
+        "    for k in range(row, rows, WARPS):\n        total += matrix[k, column]\n",
+        "shape",
+        "no condition around this line asks about column",
+    ),
+    Mutant("14.3", "j += cuda.blockDim.x", "j += 32", "sizes", "a row has fewer lanes than 32"),
 ]

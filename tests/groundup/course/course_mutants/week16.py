@@ -123,4 +123,35 @@ MUTANTS = [
         "memory",
         "nothing has to be atomic",
     ),
+    Mutant(
+        "16.1",
+        "        total = product(x, weights, tile_a, tile_b)\n",
+        "        if row >= out.shape[0] or column >= out.shape[1]:\n            return\n"
+        "        total = product(x, weights, tile_a, tile_b)\n",
+        "values",
+        "a guard before the barrier returns early",
+    ),
+    Mutant(
+        "16.2",
+        "        row = first_row()\n",
+        "        row = first_row()\n        if cuda.threadIdx.x >= logits.shape[1]:\n            return\n",
+        "values",
+        "lanes have left before the shuffle",
+    ),
+    Mutant(
+        "16.3",
+        "        output[row, column] = value\n        if masked:\n"
+        "            dropped[row, column] = value * mask[row, column]\n",
+        "        if masked:\n            value *= mask[row, column]\n            dropped[row, column] = value\n"
+        "        output[row, column] = value\n",
+        "values",
+        "output has the mask, too",
+    ),
+    Mutant(
+        "16.3",
+        "        split = 1\n",
+        "        split = 1 if i < step else parts.shape[0]\n",
+        "sizes",
+        "`split` begins anew",
+    ),
 ]

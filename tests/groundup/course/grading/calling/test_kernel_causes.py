@@ -65,6 +65,29 @@ def other_guard(values, out):
 
 
 @cuda.jit
+def guards_another(values, out):
+    i = cuda.grid(1)
+    for k in range(values.size):
+        if k < out.size:
+            out[i] = values[k]
+
+
+@cuda.jit
+def guards_too_late(values, out):
+    i = cuda.grid(1)
+    value = values[i]
+    if i < out.size:
+        out[i] = value
+
+
+@cuda.jit
+def guards_by_a_name(values, out):
+    i = cuda.grid(1)
+    inside = i < 100
+    out[i] = values[i] if inside else values[0]
+
+
+@cuda.jit
 def float_index(values, out):
     i = cuda.grid(1)
     if i < out.size:
@@ -102,6 +125,9 @@ def changes_its_input(values, out):
         (one_more, kernel_causes.ONE_TOO_FAR),
         (ranges_too_far, kernel_causes.ONE_TOO_FAR),
         (other_guard, kernel_causes.OTHER_GUARD),
+        (guards_another, kernel_causes.NO_GUARD_FOR.format("i")),
+        (guards_too_late, kernel_causes.NO_GUARD),
+        (guards_by_a_name, kernel_causes.OTHER_GUARD),
         (float_index, kernel_causes.WHOLE_INDEX),
     ],
 )

@@ -1,0 +1,26 @@
+"""What an exception that a learner's line raises most likely means, in the words of the course."""
+
+from __future__ import annotations
+
+import re
+
+RAISED_HINTS = [
+    (
+        r"'str' object has no attribute '__(?:qual)?name__'",
+        r"\bnamed\(",
+        "the arguments of `named` have changed places: the name comes first, named(name, kernel)",
+    ),
+    (
+        r"is already made by @cuda\.jit",
+        "",
+        "one function goes through cuda.jit twice. Leave out the decorator above it: cuda.jit(f) makes the kernel, and "
+        "so does named(name, f)",
+    ),
+]
+"""(what the exception says, what stands in the learner's line, the hint); the first that fits."""
+
+
+def raised_hint(text: str, source: str) -> str:
+    """A hint for an exception, "" for one that is not in RAISED_HINTS. text: its message; source: the learner's line"""
+    fitting = (hint for said, line, hint in RAISED_HINTS if re.search(said, text) and re.search(line, source))
+    return next(fitting, "")
