@@ -193,7 +193,7 @@ def leave(out):  # type: ignore[no-untyped-def]
     if cuda.threadIdx.x >= 20:
         return
     cuda.syncthreads()  # after a return
-    out[cuda.threadIdx.x] = cuda.shfl_down_sync(0xFFFFFFFF, cuda.threadIdx.x, 1)
+    out[cuda.threadIdx.x] = cuda.shfl_up_sync(0xFFFFFFFF, cuda.threadIdx.x, 1)
 
 
 @cuda.jit
