@@ -1,6 +1,7 @@
 """shared.bench.kinds.memory: what is counted, what is not, and what is said where nothing can be known."""
 
 import json
+import mmap
 import sys
 from io import StringIO
 from pathlib import Path
@@ -108,7 +109,9 @@ def test_a_real_process_answers(name: str) -> None:
 def test_what_was_held_and_freed_in_between_counts() -> None:
     held = memory.Held()
     size = 64 << 20
-    np.ones(size, np.uint8)
+    fresh = mmap.mmap(-1, size)  # not an array: it may lie in memory that an earlier test has left to the process
+    np.frombuffer(fresh, np.uint8).fill(1)
+    fresh.close()
     more, reason = held.more_by_now()
     assert reason is None
     assert more is not None
