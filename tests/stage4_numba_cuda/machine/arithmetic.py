@@ -94,14 +94,14 @@ def _rcp(t: Translation, i: Instruction) -> str:
 
 
 def _neg(t: Translation, i: Instruction) -> str:
-    return t.give(i, f"-{t.value(i.operands[1], i.kind)}")
+    return t.give(i, _flushed(i, "-{}", t.value(i.operands[1], i.kind)))
 
 
 def _abs(t: Translation, i: Instruction) -> str:
     kind = i.kind
     x = t.value(i.operands[1], kind)
     if kind in FLOATS:
-        return t.give(i, f"__builtin_fabs{'f' * (kind == 'f32')}({x})")
+        return t.give(i, _flushed(i, f"__builtin_fabs{'f' * (kind == 'f32')}({{}})", x))
     return t.give(i, f"{x} < 0 ? -{x} : {x}")
 
 
@@ -242,8 +242,8 @@ ARITHMETIC = {
     "div": Known(_div, f"{INTEGER}|rn.f(32|64)"),
     "rem": Known(_rem, INTEGER),
     "rcp": Known(_rcp, "rn.f(32|64)|approx.(ftz.)?f32|approx.ftz.f64"),
-    "neg": Known(_neg, "s(16|32|64)|f(32|64)"),
-    "abs": Known(_abs, "s(16|32|64)|f(32|64)"),
+    "neg": Known(_neg, "s(16|32|64)|(ftz.)?f32|f64"),
+    "abs": Known(_abs, "s(16|32|64)|(ftz.)?f32|f64"),
     "copysign": Known(_copysign, "f(32|64)"),
     "sqrt": Known(partial(_function, "sqrt"), "rn.f(32|64)|approx.(ftz.)?f32"),
     "ex2": Known(partial(_function, "exp2"), "approx.(ftz.)?f32"),

@@ -373,7 +373,7 @@ OTHER_FORMS = (
     *("fma.rn.sat.f32 f0, f1, f2, f3", "fma.rn.f16x2 b, a, c, n", "fma.f32 f0, f1, f2, f3", "fma.rz.f64 x, y, at, x"),
     *("add.rz.f64 x, y, at", "add.sat.f32 f0, f1, f2", "add.sat.s32 b, a, c", "sub.ftz.f32 f0, f1, f2"),
     *("mul.rz.f32 f0, f1, f2", "sqrt.rz.f32 f0, f1", "sqrt.f32 f0, f1", "rcp.rz.f32 f0, f1", "rcp.rn.ftz.f32 f0, f1"),
-    *("abs.ftz.f32 f0, f1", "neg.ftz.f32 f0, f1", "min.NaN.f32 f0, f1, f2", "max.xorsign.abs.f32 f0, f1, f2"),
+    *("abs.ftz.f64 x, y", "neg.ftz.f64 x, y", "min.NaN.f32 f0, f1, f2", "max.xorsign.abs.f32 f0, f1, f2"),
     *("setp.lt.ftz.f32 p, f0, f1", "setp.num.s32 p, a, c", "setp.lo.s32 p, a, c", "ex2.approx.f16 f0, f1"),
     *("ex2.f32 f0, f1", "rsqrt.approx.f64 x, y", "lg2.approx.f64 x, y", "copysign.f16 a, b, c"),
     *(
