@@ -75,7 +75,7 @@ def _div(t: Translation, i: Instruction) -> str:
     kind = i.kind
     a, b = (t.value(operand, kind) for operand in i.operands[1:])
     if kind in FLOATS:
-        return t.give(i, f"{a} / {b}")
+        return t.give(i, _flushed(i, f"{_flushed(i, '{}', a)} / {{}}", b))
     return t.give(i, f"quotient({C_TYPES[kind]}, {a}, divisor({b}, {i.line}))")
 
 
@@ -239,7 +239,7 @@ ARITHMETIC = {
     "mul": Known(_mul, f"(lo|hi).{INTEGER}|wide.[us](16|32)|(rn.)?f(32|64)"),
     "mad": Known(_mad, f"(lo|hi).{INTEGER}|wide.[us](16|32)"),
     "fma": Known(_fma, "r[nzmp].f32|rn.f64"),
-    "div": Known(_div, f"{INTEGER}|rn.f(32|64)"),
+    "div": Known(_div, f"{INTEGER}|rn.f(32|64)|approx.(ftz.)?f32"),
     "rem": Known(_rem, INTEGER),
     "rcp": Known(_rcp, "rn.f(32|64)|approx.(ftz.)?f32|approx.ftz.f64"),
     "neg": Known(_neg, "s(16|32|64)|(ftz.)?f32|f64"),

@@ -467,6 +467,8 @@ def test_approximations_are_near(tmp_path: Path) -> None:
         "ex2.approx.ftz.f32 fd, fa": (np.exp2, 2e-7),
         "lg2.approx.f32 fd, fa": (np.log2, 2e-7),
         "rcp.approx.ftz.f32 fd, fa": (lambda x: 1 / x, 2e-7),
+        "div.approx.f32 fd, fa, 0f40400000": (lambda x: x / 3, 2e-7),
+        "div.approx.ftz.f32 fd, fa, 0f40400000": (lambda x: x / 3, 2e-7),
         "rsqrt.approx.f32 fd, fa": (lambda x: 1 / np.sqrt(x), 2e-7),
     }
     build("".join(KERNEL.format(f"{code}; {KEEP_FLOAT}") for code in codes), tmp_path / "image.so")
