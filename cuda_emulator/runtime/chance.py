@@ -5,7 +5,7 @@ thread decides (exch, compare_and_swap), and a sum of floats, which rounds diffe
 whatever is computed from such a value, stored at such an index, or done under such a condition.
 
 The names are followed through the generated source of the kernel, in any order of its statements. So a name may be
-said to be left to chance that is not; the other way round does not happen.
+said to be left to chance that is not.
 """
 
 from __future__ import annotations
@@ -42,6 +42,11 @@ class _Followed:
     def __init__(self, tree: ast.Module, rounds: bool) -> None:
         self.rounds, self.names = rounds, set[str]()
         self.functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        self.views = [
+            (node.targets[0].id, _name(node.value))
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _name(node.value)
+        ]
         self.bodies = [(node.name, node.body) for node in self.functions.values()] or [("", tree.body)]
 
     def grows(self) -> bool:
@@ -49,6 +54,9 @@ class _Followed:
         before = len(self.names)
         for name, body in self.bodies:
             self.follow(body, name, self.leaves_early(body))
+        for view, array in self.views:  # what is written through a view is in the array, too
+            if view in self.names:
+                self.names.add(array)
         return len(self.names) > before
 
     def leaves_early(self, body: list[ast.stmt]) -> bool:
@@ -134,6 +142,8 @@ def _calls(node: ast.stmt) -> Iterator[ast.Call]:
 def _name(node: ast.AST) -> str:
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
+        if isinstance(node, ast.Call):  # x.view(…)[0], x.reshape(…).T
+            node = node.func
     return node.id if isinstance(node, ast.Name) else ""
 
 

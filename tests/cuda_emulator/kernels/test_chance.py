@@ -28,6 +28,7 @@ def names(text: str, dtype: np.dtype = INT) -> set[str]:
         ("while _atomic_add(c, 0, 1) < 5:\n    o[i] += 1\na[i] = 1", {"o"}),
         ("o[i] = _atomic_add(c, 0, 1)\nfor k in range(3):\n    b[k] = o[k]", {"o", "b"}),
         ("b[i] = o[i]\no[i] = _atomic_add(c, 0, 1)", {"o", "b"}),
+        ("row = o[i:]\nrow[0] = _atomic_add(c, 0, 1)\na[i] = 1", {"o", "row"}),  # a view
     ],
     ids=lambda text: text.split("\n")[0] if isinstance(text, str) else "",
 )
