@@ -248,14 +248,19 @@ def test_a_loop_may_end_at_another_time_for_each_thread(tmp_path):
     np.testing.assert_array_equal(run(code, WORDS, tmp_path), LANES * (LANES + 1) // 2)
 
 
-def test_blocks_of_one_launch_can_wait_for_each_other(tmp_path):
-    """Each block says that it is there, and waits until all have."""
-    code = "setp.ne.s32 p, n, 0; @p bra E; red.release.gpu.global.add.u32 [x], 1;"
-    code += "W: ld.acquire.gpu.global.u32 b, [x]; setp.lt.s32 p, b, 7; @p bra W; E: bar.sync 0; ld.global.u32 b, [x];"
+@pytest.mark.parametrize("waits_for", [7, 6], ids=["all", "all but one"])
+def test_blocks_of_one_launch_can_wait_for_each_other_and_get_ahead_of_each_other(waits_for, tmp_path):
+    """Each block says that it is there, and waits for the others. Without the last one some go on too early."""
+    code = "mov.u32 d0, %ctaid.x; mul.wide.u32 at, d0, 256; add.s64 y, y, at; setp.ne.s32 p, n, 0; @p bra E;"
+    code += "red.release.gpu.global.add.u32 [x], 1; W: ld.acquire.gpu.global.u32 b, [x];"
+    code += f"setp.lt.s32 p, b, {waits_for}; @p bra W; E: bar.sync 0; bar.sync 0; ld.global.u32 b, [x];"
     build(KERNEL.format(code), tmp_path / "image.so")
-    a, b = np.zeros(64, np.uint32), np.zeros(64, np.uint32)
-    Image(tmp_path / "image.so").launch(0, [a, b], 64, blocks=7, together=True)
-    assert set(b) == {7}
+    found = set()
+    for seed in range(10):
+        a, b = np.zeros(64, np.uint32), np.zeros(7 * 64, np.uint32)
+        Image(tmp_path / "image.so").launch(0, [a, b], 64, blocks=7, seed=seed, together=True)
+        found |= set(b.tolist())
+    assert found == ({7} if waits_for == 7 else {6, 7})
 
 
 def test_ldmatrix_deals_out_four_matrices_of_eight_rows(tmp_path):

@@ -2,7 +2,7 @@
 //
 // A block's warps take turns in an order drawn by lot, and so do the threads of a warp, each as far as it can go alone.
 // A missing barrier therefore gives wrong numbers soon, although one thread runs at a time. Blocks run one after another,
-// in an order drawn by lot, too; the blocks of a cooperative launch run together.
+// in an order drawn by lot, too; the blocks of a cooperative launch run together, and each rests now and then.
 //
 // Every access is checked: it lies in one piece of memory that was asked for, and its address is a multiple of its size.
 // Shared memory begins as NaN. A mistake ends the launch: `fault` has the sentence.
@@ -25,6 +25,7 @@ typedef int64_t s64;
 #define WRITE(type, memory, i, value) ((void)(((type *)(memory))[i] = (value)))
 
 enum { RUNS, YIELDS, MEETS_WARP, MEETS_BLOCK, DONE };
+enum { REST = 40 };  // rounds: more than the persistent kernel has from one barrier across the grid to the next
 
 typedef struct { u8 *to; const u8 *from; } Copy;
 
@@ -389,6 +390,11 @@ static void finish(const Kernel *kernel, Block *b) {
     free(b->shared), free(b->registers);
 }
 
+// The rounds that a block of a cooperative launch leaves out, often none: others get ahead of it.
+static char rest(void) {
+    return lot(&drawn) % 4 ? 0 : lot(&drawn) % REST;
+}
+
 extern const Kernel kernels[];
 
 // Run a launch. 0, or 1 where it ended by a mistake: launch->said.
@@ -408,17 +414,19 @@ int launch(int number, const Launch *launch) {
         return 0;
     }
     Block *all = malloc(blocks * sizeof *all);
-    char *ended = calloc(blocks, 1);
-    for (u32 i = 0; i < blocks; i++) begin(kernel, &all[i], launch, i);
+    char *ended = calloc(blocks, 1), *rests = calloc(blocks, 1);
+    for (u32 i = 0; i < blocks; i++) begin(kernel, &all[i], launch, i), rests[i] = rest();
     for (u32 going = blocks; going;) {
         first = lot(&drawn) % blocks;
         for (u32 i = 0; i < blocks; i++) {
             u32 at = (first + i) % blocks;
             if (ended[at]) continue;
+            if (rests[at] && rests[at]--) continue;
             round_of(kernel, &all[at], &left);
             if (!left) ended[at] = 1, going--, finish(kernel, &all[at]);
+            rests[at] = rest();
         }
     }
-    free(all), free(ended);
+    free(all), free(ended), free(rests);
     return 0;
 }
