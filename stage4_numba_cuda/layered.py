@@ -390,7 +390,7 @@ def graph(network: LayeredNetwork, x: Any, y: Any, optimizer: Any, masks: Sequen
         return fused(network, x, y, optimizer, masks)
     with _all_or_nothing(network, optimizer):
         ready = network.ready.step(
-            network, plan, optimizer, x.shape[0], count, lambda: made_ready(network, plan, optimizer, count)
+            network, plan, optimizer, (x.shape[0], count), lambda: made_ready(network, plan, optimizer, count)
         )
         given = zip([x, y, *(masks or ())], ready.own, strict=True)
         return ready.take(network, [array.reshape(own.shape) for array, own in given])

@@ -4,7 +4,8 @@
 
 Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
 Everything stays on the device: parameters, gradients, the layers' outputs (buffers.py), the optimizer's buffers.
-`train_step` is the last rung of the step ladder in steps.py. `forward` and `gradients` return arrays that are yours.
+`train_step` is the last rung of the step ladder in steps.py; on the CPU, where the persistent kernel gains nothing, the
+one before it. `forward` and `gradients` return arrays that are yours.
 """
 
 from collections.abc import Sequence
@@ -23,9 +24,10 @@ from .arrays import Array, asarray, check_dtype, checked_array, checked_labels, 
 from .buffers import Buffers, check_apart, check_shape, network_shape
 from .dense import ACTIVATIONS, Dense
 from .layered import LayeredNetwork
+from .persistent import wanted
 from .ready import ReadySteps
 from .resident import Resident
-from .steps import LABEL_LOSSES, LOSSES, SOFTMAX, STEP_LADDER, graph, multiply
+from .steps import LABEL_LOSSES, LOSSES, SOFTMAX, STEP_LADDER, graph, multiply, persistent
 
 __all__ = ["STEP_LADDER", "Network"]
 
@@ -202,7 +204,7 @@ class Network:
         """Forward, backward, one step of the optimizer. Returns the loss before the step."""
         if not hasattr(optimizer, "step"):
             raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
-        return graph(self, x, y, optimizer, dropout_masks)
+        return (persistent if wanted() else graph)(self, x, y, optimizer, dropout_masks)
 
     def predict(self, x: Any) -> Array:
         """The class of each row: the column of its largest output. With a single output column, 1 where it

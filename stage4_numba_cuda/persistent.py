@@ -1,7 +1,7 @@
 """The persistent kernel's launches: many steps of a network with one hidden layer in a single launch.
 
     misfit      why the kernel cannot take a network's steps on this device; None where it can
-    wanted      whether training runs take it
+    wanted      whether training takes it
     Plan        the launch: the grid, the kernel, and the memory in which its blocks exchange numbers
 
 The blocks wait for each other, so all of them must be on the device at the same time. The driver says how many blocks
@@ -26,6 +26,7 @@ from .backend import BACKEND, cuda
 from .buffers import Buffers, Rows, Trainable
 from .dense import ACTIVATIONS
 from .kernels import persistent as kernels
+from .kernels import ptx
 from .kernels.head import HEAD_LANES
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
@@ -37,21 +38,15 @@ MOST_ROWS = 1024
 CHUNKS = {"float32": (64, 32), "float64": (32, 16)}
 """Rows of the batch that a block computes at a time, best first: what shared memory holds."""
 
-BARRIERS = 2
-"""Of a step."""
-
-MOST_ARRIVALS = 2**31 - 1
-"""That the count of arrivals, an int32, can hold."""
-
 MASK64 = (1 << 64) - 1
 
 
 VARIABLE = "GROUNDUP_PERSISTENT"
-"""1: training runs take the kernel wherever it fits; 0: never. Not set: on a GPU."""
+"""1: training takes the kernel wherever it fits; 0: never. Not set: on a GPU."""
 
 
 def wanted() -> bool:
-    """Whether training runs take the kernel where it fits.
+    """Whether training takes the kernel where it fits: single steps, and runs with their data on the device.
 
     On the CPU only if it is asked for: there a launch costs little, and larger tiles make the loops of a block longer.
     """
@@ -149,7 +144,7 @@ def signature(values: str, dtype: str) -> tuple[Any, ...]:
     data = (array(getattr(types, values), 2), array(types.int32, 1), matrix, count, array(types.int32, 1))
     counts = (count,) * 6
     dropout = (matrix, count, types.uint64, count, types.uint64, number)
-    handed_on = (vector,) * 4 + (matrix, array(types.int32, 1), count)
+    handed_on = (vector,) * 4 + (matrix, array(types.int32, 1))
     return (*data, *counts, matrix, *dropout, *layer, *layer, *handed_on)
 
 
@@ -178,9 +173,7 @@ class Plan:
         slices = launch.divided(inputs, kernels.K_TILE)
         most = launch.divided(min(buffers.capacity, MOST_ROWS), chunk) * chunk
         self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
-        self.meetings = zeros((2,), np.int32)
-        # What meetings[0] is when the launches so far have ended; None after an interruption, when nobody knows.
-        self.arrived: int | None = 0
+        self.meetings = zeros((3,), np.int32)
         self.no_mask = zeros((1, 1), network.dtype)
         self.schedule = zeros((1, 8), network.dtype)
         self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
@@ -201,6 +194,7 @@ class Plan:
         mask: Array | None = None,
         dropout: Dropout | None = None,
         row_losses: Array | None = None,
+        stream: Any = 0,
     ) -> None:
         """Launch `steps` steps; nothing is waited for. `check` says afterwards whether they were taken.
 
@@ -215,12 +209,7 @@ class Plan:
         masked = kernels.GIVEN if mask is not None else kernels.DRAWN if dropout is not None else kernels.NO_MASK
         drawn = dropout or Dropout(0, 0, np.uint64(0), np.dtype(network.dtype).type(1))
         flat = self.buffers.flat
-        arrivals = BARRIERS * steps * self.blocks
-        if self.arrived is None or self.arrived + arrivals > MOST_ARRIVALS:  # a copy, which waits for the device
-            self.check()
-            self._begin_again()
-        arrived, self.arrived = self.arrived or 0, None
-        self.kernel[self.blocks, kernels.THREADS](
+        self.kernel[self.blocks, kernels.THREADS, stream](
             values, labels, targets, int(own_targets), order, first, steps, count,
             ACTIVATIONS.index(network.activation), LOSSES.index(network.loss_name), move.kind, schedule,
             self.no_mask if mask is None else mask, masked, np.uint64(drawn.seed & MASK64), drawn.steps_before,
@@ -230,22 +219,16 @@ class Plan:
             flat(top.weights), move.first[2], move.second[2], top.bias, move.first[3], move.second[3],
             top.grad_weights, top.grad_bias,
             self.parts, flat(rows.dropped[0]), flat(rows.grad[0]), flat(rows.grad[1]),
-            self.buffers.row_losses if row_losses is None else row_losses, self.meetings, arrived,
+            self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
         )  # fmt: skip
-        self.arrived = arrived + arrivals
 
     def check(self) -> None:
         """After launches and a wait for the device. Raises RuntimeError if blocks waited for others in vain."""
-        if self.meetings.copy_to_host()[1]:
-            self._begin_again()
+        if self.meetings.copy_to_host()[ptx.GAVE_UP]:
+            self.meetings.copy_to_device(np.zeros(3, np.int32))
             raise RuntimeError(
                 "the persistent kernel gave up: a block waited for more than two seconds at a barrier across the grid, "
                 "because not all blocks were on the device at the same time (another program may hold a part of it); "
                 "the network's parameters are between two steps now: go on from the last checkpoint, or train with "
                 "GROUNDUP_PERSISTENT=0, which takes the steps from a CUDA graph"
             )
-
-    def _begin_again(self) -> None:
-        """Set the count of arrivals to 0. Waits for the device."""
-        self.meetings.copy_to_device(np.zeros(2, np.int32))
-        self.arrived = 0

@@ -14,7 +14,9 @@ checks them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from math import inf
+from time import perf_counter
 from typing import Any, Protocol
 
 import numpy as np
@@ -24,6 +26,10 @@ from .graphs import Graphs
 
 MOST = 16
 """Steps that are kept ready: one for each batch size and optimizer in use."""
+
+SLOW = 1.0
+"""Seconds, half of what a block of the persistent kernel waits for others before it gives up (kernels/ptx.PATIENCE). To
+ask the device after every step whether one has would be a copy and a wait more."""
 
 
 class Steppable(Protocol):
@@ -60,6 +66,7 @@ class ReadyStep:
 
     own: the device arrays in which the graph looks for x, y and the masks
     key: of the graph; move: what the optimizer's step is to the kernels; launches(network, stream): all of a step's
+    check: raises an error if a step that took more than SLOW was not taken to its end; None: all are
 
     It holds on to memory and to its optimizer, but not to the network: the network holds on to it, and a circle would
     keep the device's memory until Python happens to look for circles.
@@ -74,8 +81,10 @@ class ReadyStep:
         move: Any,
         key: Any,
         launches: Callable[[Any, Any], None],
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.buffers, self.rows, self.own, self.move, self.key, self.launches = buffers, rows, own, move, key, launches
+        self.check = check
         self.stream: Any = buffers.graphs.stream
         self._depends = self._looked_up(network, move.optimizer)
         self._busy = False
@@ -92,8 +101,8 @@ class ReadyStep:
     def take(self, network: Steppable, given: Sequence[Array]) -> float:
         """One step on x, y and the masks, all of which were checked; the loss before it."""
         if self._busy:  # an interruption came between sending and waiting: what was sent may still be read
-            self._wait()
-        self._busy = True
+            self._wait(begun=-inf)
+        begun, self._busy = perf_counter(), True
         self.move.refresh(self.stream)
         # Asked for in every step: two steps may have one key and one graph, and its memory may have been given up.
         pinned = self.buffers.graphs.pinned(self.key, [*self.own, self.rows.losses])
@@ -106,7 +115,7 @@ class ReadyStep:
                 self.own[i].copy_to_device(array, stream=self.stream)
         self.buffers.graphs.launch((self.key, *staged), lambda stream: self._order(network, pinned, staged, stream))
         self.move.done()
-        self._wait()
+        self._wait(begun)
         return float(np.sum(pinned[-1], dtype=np.float64))
 
     def _order(self, network: Steppable, pinned: Sequence[Any], staged: Sequence[int], stream: Any) -> None:
@@ -116,10 +125,13 @@ class ReadyStep:
         self.launches(network, stream)
         self.rows.losses.copy_to_host(pinned[-1], stream=stream)
 
-    def _wait(self) -> None:
+    def _wait(self, begun: float) -> None:
+        """For the step that began then, by perf_counter."""
         if self.stream:  # 0 is the stream of a backend without graphs, whose calls end before they return
             self.stream.synchronize()
         self._busy = False
+        if self.check is not None and perf_counter() - begun > SLOW:
+            self.check()
 
     @staticmethod
     def _looked_up(network: Steppable, optimizer: Any) -> list[Any]:
@@ -139,19 +151,21 @@ class ReadySteps:
     """The steps of one network that are ready."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[int, int, int], ReadyStep] = {}
+        self._kept: dict[tuple[Hashable, int], ReadyStep] = {}
 
     def step(
         self,
         network: Steppable,
         buffers: WithGraphs,
         optimizer: Any,
-        count: int,
-        masks: int,
+        kind: Hashable,
         make: Callable[[], ReadyStep],
     ) -> ReadyStep:
-        """The ready step for so many rows and masks, made by `make` where there is none that still fits."""
-        key = (count, masks, id(optimizer))  # a ready step holds on to its optimizer, so that its id stays its own
+        """The ready step of this kind, made by `make` where there is none that still fits.
+
+        kind: what tells a network's steps apart, besides the optimizer: rows, masks, the rung of its ladder
+        """
+        key = (kind, id(optimizer))  # a ready step holds on to its optimizer, so that its id stays its own
         ready = self._kept.get(key)
         if ready is None or not ready.still_fits(network, buffers, optimizer):
             # Steps in other memory, which a larger batch or other layers have replaced, would keep it from being freed.

@@ -6,8 +6,8 @@
     few_kernels   three kernels for two layers (kernels/fused.py)        a new kernel only where blocks need each other;
                                                                          the optimizer needs no gradient in memory
     graph         the same, captured once and replayed as a CUDA graph   the device gets one order a step, not three
-    persistent    one kernel, whose blocks wait for each other inside    weights stay in shared memory between steps,
-                  (kernels/persistent.py)                                and one launch takes many of them
+    persistent    one kernel, whose blocks wait for each other inside    nothing is between the parts of a step; and one
+                  (kernels/persistent.py), from a graph, too             launch may take many steps (resident.py)
 
 All work in the network's buffers, so that only the launches differ. Each takes (network, x, y, optimizer, masks)
 and returns the loss before the step. With optimizer=None nothing moves: the gradients are left in the layers.
@@ -32,7 +32,6 @@ from .kernels import dense as dense_kernels
 from .kernels import fused as kernels
 from .kernels.head import HEAD, HEAD_CPU, HEAD_GPU, HEAD_LANES, HEAD_WARPS
 from .kernels.update import ONLY_GRADIENTS, UPDATE
-from .optimizer_state import in_order
 from .optimizers import SGD, Adam, RMSProp
 from .persistent import misfit, plan_of
 from .ready import ReadyStep
@@ -106,51 +105,60 @@ def graph(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[An
     """`few_kernels` from a CUDA graph. Where there is no GPU there are no graphs, and this is that rung."""
     if not (graphs.available() and has_few_kernels(network)):
         return few_kernels(network, x, y, optimizer, masks)
+    return _replayed("graph", network, x, y, optimizer, masks)
+
+
+def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """The persistent kernel's step, from a CUDA graph, too; `graph` where it does not fit (persistent.misfit).
+
+    Most of its gain is in the steps after the first, which a training run on the device takes with it (resident.py): a
+    single step fetches the weights and brings them back. What is left of it is one launch in the place of three.
+    """
+    if graphs.available():
+        if has_few_kernels(network):
+            return _replayed("persistent", network, x, y, optimizer, masks)
+        return fused(network, x, y, optimizer, masks)
+    x, y, masks, buffers, rows = _prepare(network, x, y, masks)
+    if misfit(network, x.shape[0], network.dtype) is not None:
+        return graph(network, x, y, optimizer, masks or None)
+    move = Move(network, buffers, optimizer)
+    launch_persistent(network, buffers, rows, x, y, masks, move)
+    loss = read_loss(rows)
+    plan_of(network, buffers, network.dtype).check()
+    move.done()
+    return loss
+
+
+def _replayed(rung: str, network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None) -> float:
+    """A step of `graph` or `persistent` from its CUDA graph."""
     x, y, masks = network.checked(x, y, masks)
     count = x.shape[0]
     buffers = network.buffers(count)
+    kind = rung, count, len(masks)
     ready = network.ready.step(
-        network, buffers, optimizer, count, len(masks), lambda: _made_ready(network, buffers, optimizer, count, masks)
+        network, buffers, optimizer, kind, lambda: _made_ready(rung, network, buffers, optimizer, count, masks)
     )
     return ready.take(network, [x, y, *masks])
 
 
-def _made_ready(network: Trainable, buffers: Buffers, optimizer: Any, count: int, masks: Sequence[Array]) -> ReadyStep:
+def _made_ready(
+    rung: str, network: Trainable, buffers: Buffers, optimizer: Any, count: int, masks: Sequence[Array]
+) -> ReadyStep:
     rows = buffers.rows(count)
     # A graph repeats its arguments, addresses included: what is new in every step goes where it will look.
     own_y = rows.labels if network.loss_name in LABEL_LOSSES else rows.targets
     own_masks = rows.masks[: len(masks)]
     move = Move(network, buffers, optimizer)
-    key = ("step", count, bool(masks), move.key())
+    if rung == "persistent" and misfit(network, count, network.dtype) is not None:
+        rung = "graph"
+    launch_step = launch_persistent if rung == "persistent" else launch_few
+    key = (rung, count, bool(masks), move.key())
 
     def launches(network: Trainable, stream: Any) -> None:
-        launch_few(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
+        launch_step(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
 
-    return ReadyStep(network, buffers, rows, [rows.x, own_y, *own_masks], move, key, launches)
-
-
-def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """One step of the persistent kernel; `graph` where it does not fit (persistent.misfit).
-
-    Its gain is in the steps after the first, which a training run on the device takes with it (resident.py). A single
-    step fetches the weights and brings them back, so `train_step` is `graph`.
-    """
-    x, y, masks, buffers, rows = _prepare(network, x, y, masks)
-    if misfit(network, x.shape[0], network.dtype) is not None:
-        return graph(network, x, y, optimizer, masks or None)
-    move, plan = Move(network, buffers, optimizer), plan_of(network, buffers, network.dtype)
-    if move.ours:
-        plan.schedule.copy_to_device(in_order(optimizer.numbers(), network.dtype).reshape(1, -1))
-    if network.loss_name in LABEL_LOSSES:
-        labels, targets = y, rows.targets
-    else:
-        labels, targets = rows.labels, y
-    mask = masks[0] if masks else None
-    plan.launch(x, labels, targets, plan.order, 0, 1, rows, move, plan.schedule, mask=mask)
-    loss = read_loss(rows)
-    plan.check()
-    move.done()
-    return loss
+    check = plan_of(network, buffers, network.dtype).check if rung == "persistent" else None
+    return ReadyStep(network, buffers, rows, [rows.x, own_y, *own_masks], move, key, launches, check)
 
 
 STEP_LADDER: dict[str, Callable[..., float]] = {
@@ -306,6 +314,25 @@ def launch_few(
         grid = sum(blocks) if pair[0] != pair[1] else blocks[0]
         moves_on = run.advance if pair[1] == last else 0
         kernel[grid, block, stream](move.kind, move.numbers, run.counters, moves_on, blocks[0], *arrays)
+
+
+def launch_persistent(
+    network: Trainable,
+    buffers: Buffers,
+    rows: Rows,
+    x: Array,
+    y: Array,
+    masks: Sequence[Array],
+    move: Move,
+    *,
+    stream: Any = 0,
+) -> None:
+    """The one launch of `persistent`, of a network that it fits."""
+    plan = plan_of(network, buffers, network.dtype)
+    labels, targets = (y, rows.targets) if network.loss_name in LABEL_LOSSES else (rows.labels, y)
+    schedule = move.numbers.reshape(1, move.numbers.size) if move.ours else plan.schedule
+    mask = masks[0] if masks else None
+    plan.launch(x, labels, targets, plan.order, 0, 1, rows, move, schedule, mask=mask, stream=stream)
 
 
 def launch_backward(

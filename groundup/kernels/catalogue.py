@@ -308,7 +308,7 @@ PERSISTENT = tuple(
     entry(
         f"persistent.PERSISTENT[{chunk}, {as_bytes}]",
         f"{'uint8' if as_bytes else 'T'}[2] int32[1] T[2] int64 int32[1] int64 int64 int64 int64 int64 int64 T[2] "
-        f"T[2] int64 uint64 int64 uint64 T {_PARAMETERS} {_PARAMETERS} T[1] T[1] T[1] T[1] T[2] int32[1] int64",
+        f"T[2] int64 uint64 int64 uint64 T {_PARAMETERS} {_PARAMETERS} T[1] T[1] T[1] T[1] T[2] int32[1]",
         256,
         248,  # one block is alone on a multiprocessor, whose 65,536 registers would do for 256 a thread
         248,

@@ -50,7 +50,7 @@ from .persistent_tile import (
     make_tile,
     put_row,
 )
-from .ptx import meet
+from .ptx import BEFORE, meet
 from .update import ONLY_GRADIENTS
 
 WARPS = THREADS // 32
@@ -151,14 +151,13 @@ def make_persistent(chunk, as_bytes):
         mask, masked, seed, steps_before, threshold, scale,
         weights_a, w_first_a, w_second_a, bias_a, b_first_a, b_second_a, grad_weights_a, grad_bias_a,
         weights_b, w_first_b, w_second_b, bias_b, b_first_b, b_second_b, grad_weights_b, grad_bias_b,
-        parts, inputs_b, grad_hidden, grad_logits, row_losses, meetings, arrived,
+        parts, inputs_b, grad_hidden, grad_logits, row_losses, meetings,
     ):  # fmt: skip
         # values (n, K) uint8 or float, labels (n,), order (n,): row r of step s is order[first + s * batch + r]
         # targets (batch, classes): made here from the labels where own_targets is 1; schedule (steps, COUNT)
         # weights_a (K * H,), weights_b (H * classes,), and what the optimizer keeps for each, flat
         # parts (slices * pieces * chunk * H as whole tiles,), inputs_b, grad_hidden (batch * H,), grad_logits (batch *
-        # classes,): between the parts of a step; row_losses (steps, batch); meetings (2,) int32: arrivals at barriers,
-        # and whether one took too long; arrived: how many arrivals meetings[0] has from the launches before
+        # classes,): between the parts of a step; row_losses (steps, batch); meetings (3,) int32: as ptx.meet has them
         x_tile = cuda.shared.array((K_TILE, pitch), parts.dtype, alignment=16)
         w_tile = cuda.shared.array((K_TILE, w_pitch), parts.dtype, alignment=16)
         d_tile = cuda.shared.array((chunk, PITCH), parts.dtype, alignment=16)
@@ -202,7 +201,7 @@ def make_persistent(chunk, as_bytes):
         k, column = first_of_row()
         patch_row, patch_column = first_of_patch()
         is_staged = columns * classes <= room
-        target = int32(arrived)
+        target = int32(meetings[BEFORE])
 
         for i in range(WIDE):
             own[i] = zero
@@ -363,6 +362,8 @@ def make_persistent(chunk, as_bytes):
             if kind != ONLY_GRADIENTS and k0 + k < features and h0 + column + i < columns:
                 at = int32((k0 + k) * columns + h0 + column + i)
                 put_back(kind, weights_a, w_first_a, w_second_a, at, own, own_first, own_second, i)
+        if block == 0 and t == 0:  # all blocks have read it: they have met since
+            meetings[BEFORE] = target
 
     return persistent
 

@@ -46,9 +46,14 @@ some never come."""
 POLLS = 256
 """Looks at the count of arrivals between two looks at the clock."""
 
+ARRIVED, GAVE_UP, BEFORE = range(3)
+"""What the numbers of `meetings` are: arrivals at barriers, whether a block gave up, and the arrivals of the launches
+before this one, which the kernel counts on to at its end. Arrivals go round at 2**32, so only differences say anything.
+"""
+
 if REAL:
     from llvmlite import ir
-    from numba import types
+    from numba import int32, types
     from numba.cuda import cgutils
     from numba.cuda.extending import intrinsic
 
@@ -277,7 +282,7 @@ if REAL:
 
     @intrinsic
     def _arrive(typing, meetings):
-        """meetings[0] += 1; all earlier writes of the block are seen by whoever sees it (red.release).
+        """meetings[ARRIVED] += 1; all earlier writes of the block are seen by whoever sees it (red.release).
 
         The kernel is launched cooperatively from now on: the driver refuses a grid whose blocks do not fit at once.
         """
@@ -294,7 +299,7 @@ if REAL:
 
     @intrinsic
     def _arrived(typing, meetings):
-        """meetings[0], and with it what the blocks that have arrived wrote before (ld.acquire)."""
+        """meetings[ARRIVED], and with it what the blocks that have arrived wrote before (ld.acquire)."""
 
         def emit(context, builder, signature, arguments):
             function = ir.FunctionType(INT, [ir.IntType(64)])
@@ -323,7 +328,7 @@ if REAL:
             _arrive(meetings)
             begun = 0
             polls = 0
-            while late == 0 and _arrived(meetings) < target:
+            while late == 0 and int32(_arrived(meetings) - target) < 0:
                 polls += 1
                 if polls % POLLS == 0:  # the clock is slow to read, and most barriers are over before
                     now = _nanoseconds()
@@ -331,7 +336,7 @@ if REAL:
                         begun = now
                     elif now - begun > PATIENCE:
                         late = 1
-                        meetings[1] = 1
+                        meetings[GAVE_UP] = 1
         return cuda.syncthreads_or(late) == 0
 
     @cuda.jit(device=True)
@@ -364,8 +369,8 @@ else:
     def meet(meetings, target):
         """Wait for all blocks, until `target` of them have arrived at barriers so far. False if that took too long.
 
-        meetings (2,) int32, zeros at first: arrivals, also those of earlier launches, and whether a block gave up.
-        Blocks are one-dimensional.
+        meetings (3,) int32, zeros at first: see ARRIVED. target: what meetings[BEFORE] was, and one for each arrival
+        since, as an int32, which may go round. Blocks are one-dimensional.
         """
         cuda.cg.this_grid().sync()
         return True

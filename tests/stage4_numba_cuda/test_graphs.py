@@ -74,10 +74,17 @@ def batch(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.standard_normal((rows, SIZES[0])), rng.integers(0, SIZES[-1], rows)
 
 
-@pytest.mark.parametrize("sizes", [SIZES, [21, 12, 9, 8, 3]], ids=["one hidden layer", "three"])
-def test_replayed_steps_end_where_launched_ones_end(recorder: Recorder, sizes: list[int]) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "rung"),
+    [(SIZES, "graph"), ([21, 12, 9, 8, 3], "graph"), (SIZES, "persistent")],
+    ids=["one hidden layer", "three", "the persistent kernel"],
+)
+def test_replayed_steps_end_where_launched_ones_end(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, sizes: list[int], rung: str
+) -> None:
     ended = []
-    for rung in ("few_kernels", "graph"):
+    for available in (False, True):
+        monkeypatch.setattr(graphs, "available", lambda available=available: available)
         network = STAGE.network.Network(sizes, seed=1, dtype="float64")
         optimizer = STAGE.optimizers.Adam(0.1, epsilon=1e-3)
         losses = []

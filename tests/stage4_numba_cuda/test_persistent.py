@@ -375,21 +375,19 @@ def test_on_the_cpu_it_is_taken_only_if_asked_for(monkeypatch: pytest.MonkeyPatc
         assert run.reason == "it is for GPUs (GROUNDUP_PERSISTENT=1 takes it on the CPU, too)"
 
 
-@pytest.mark.parametrize("before", [0, persistent.MOST_ARRIVALS - 1, None], ids=["first", "full", "interrupted"])
-def test_arrivals_at_barriers_are_counted_from_launch_to_launch(before: int | None) -> None:
-    """The count begins again where it is full, and after an interruption, when nobody knows it."""
-    run = run_of([6, 5, 3])
-    run.begin_epoch(np.arange(run.count))
-    run.take(0, [0.1], 0)
-    (plan,) = run.network.buffers(run.batch_size).plans.values()
-    of_a_step = persistent.BARRIERS * plan.blocks
-    assert plan.arrived == of_a_step
-    if before != 0:
-        plan.arrived = before
-    run.take(0, [0.1], 1)
-    assert plan.arrived == (2 * of_a_step if before == 0 else of_a_step)
-    if BACKEND.name == "gpu":  # the emulator's barrier does not count
-        assert plan.meetings.copy_to_host().tolist() == [plan.arrived, 0]
+@pytest.mark.parametrize("before", [2**31 - 4, 2**31 - 14, -3], ids=["half way round", "a little later", "round"])
+def test_arrivals_at_barriers_are_counted_from_launch_to_launch_and_go_round(before: int) -> None:
+    run, other = run_of([70, 20, 3]), run_of([70, 20, 3])  # four blocks
+    for each in (run, other):
+        each.begin_epoch(np.arange(run.count))
+    losses = [other.take(0, [0.1], step)[0] for step in range(3)]
+    plan = persistent.plan_of(run.network, run.network.buffers(run.batch_size), "float64")
+    plan.meetings.copy_to_device(np.array([before, 0, before], np.int32))
+    assert [run.take(0, [0.1], step)[0] for step in range(3)] == losses
+    arrived, gave_up, counted = plan.meetings.copy_to_host().tolist()
+    assert gave_up == 0
+    assert (counted - before) % 2**32 == 3 * 2 * plan.blocks  # two barriers a step
+    assert arrived == (counted if BACKEND.name == "gpu" else before)  # the emulator's barrier does not count
 
 
 def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -401,7 +399,7 @@ def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypa
 
     def gives_up(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
         launch(self, *arguments, **keywords)
-        self.meetings.copy_to_device(np.array([0, 1], np.int32))
+        self.meetings.copy_to_device(np.array([0, 1, 0], np.int32))
 
     monkeypatch.setattr(persistent.Plan, "launch", gives_up)
     with pytest.raises(RuntimeError, match=r"waited for more than two seconds .* GROUNDUP_PERSISTENT=0"):
@@ -430,7 +428,7 @@ def test_a_launch_that_gave_up_is_told_though_another_follows_it(monkeypatch: py
     def gives_up_first(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
         launch(self, *arguments, **keywords)
         if not launches:
-            self.meetings.copy_to_device(np.array([0, 1], np.int32))
+            self.meetings.copy_to_device(np.array([0, 1, 0], np.int32))
         launches.append(1)
 
     monkeypatch.setattr(persistent.Plan, "launch", gives_up_first)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stage4_numba_cuda import graphs, steps
+from stage4_numba_cuda import graphs, persistent, ready, steps
 from tests.stage4_numba_cuda.test_graphs import SIZES, STAGE, Recorder, batch, pytestmark, recorder
 from tests.wide import widely
 
@@ -53,13 +53,34 @@ def warm(optimizer: Any) -> tuple[Any, np.ndarray, np.ndarray]:
     return network, x, y
 
 
-def test_a_step_is_one_graph_with_its_copies_and_one_wait(counted: Counter[str]) -> None:
+@pytest.mark.parametrize("wanted", ["0", "1"], ids=["three kernels", "the persistent kernel"])
+def test_a_step_is_one_graph_with_its_copies_and_one_wait(
+    counted: Counter[str], monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    monkeypatch.setenv(persistent.VARIABLE, wanted)
     optimizer = STAGE.optimizers.SGD(0.1)
     network, x, y = warm(optimizer)
     counted.clear()
     for _ in range(5):
         network.train_step(x, y, optimizer)
     assert counted == {"waits": 5, "graphs": 5}
+
+
+def test_a_step_that_took_long_is_asked_whether_its_blocks_gave_up(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They do so after two seconds; to ask after every step would cost a copy each."""
+    monkeypatch.setenv(persistent.VARIABLE, "1")
+    optimizer = STAGE.optimizers.SGD(0.1)
+    network, x, y = warm(optimizer)
+    (plan,) = network.buffers(8).plans.values()
+    plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
+    network.train_step(x, y, optimizer)
+    monkeypatch.setattr(ready, "SLOW", 0.0)
+    with pytest.raises(RuntimeError, match=r"the persistent kernel gave up: .* GROUNDUP_PERSISTENT=0"):
+        network.train_step(x, y, optimizer)
+    before = network.loss(x, y)
+    assert network.train_step(x, y, optimizer) == pytest.approx(before, rel=1e-12)  # nothing is left of it
 
 
 def test_what_is_on_the_device_is_copied_there_and_a_new_rate_is_one_copy_more(counted: Counter[str]) -> None:
@@ -169,8 +190,8 @@ def test_ready_steps_end_where_prepared_ones_end(recorder: Recorder) -> None:
             losses.append(STAGE.network.STEP_LADDER[rung](network, x, targets, optimizers[i % 2], None))
         ended.append((losses, [p.copy_to_host() for p in network.parameters]))
     assert ended[0][0] == ended[1][0]
-    for prepared, ready in zip(ended[0][1], ended[1][1], strict=True):
-        np.testing.assert_array_equal(prepared, ready)
+    for prepared, replayed in zip(ended[0][1], ended[1][1], strict=True):
+        np.testing.assert_array_equal(prepared, replayed)
 
 
 def test_errors_are_told_in_later_steps_too(recorder: Recorder) -> None:

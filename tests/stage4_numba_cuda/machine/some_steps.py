@@ -11,6 +11,7 @@ from stage4_numba_cuda import graphs
 from stage4_numba_cuda.backend import cuda
 from stage4_numba_cuda.network import Network
 from stage4_numba_cuda.optimizers import SGD, Adam
+from stage4_numba_cuda.steps import STEP_LADDER
 
 SIZES, ROWS, STEPS = [12, 16, 3], 8, 4
 
@@ -29,11 +30,11 @@ def main() -> None:
     def mark(text: str) -> None:
         driver.machine_mark(text.encode())
 
-    for kind in (SGD, Adam):
-        network, optimizer, name = Network(SIZES), kind(0.1), kind.__name__
+    for kind, rung in ((SGD, "graph"), (Adam, "graph"), (SGD, "persistent")):
+        network, optimizer, name = Network(SIZES), kind(0.1), f"{kind.__name__}, {rung}"
         for i in range(STEPS):
             mark(f"{name}, step {i}")
-            network.train_step(x[:ROWS], y[:ROWS], optimizer)
+            STEP_LADDER[rung](network, x[:ROWS], y[:ROWS], optimizer)
         mark("the network goes")
         del network, optimizer
         gc.collect()
