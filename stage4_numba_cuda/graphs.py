@@ -19,8 +19,9 @@ from typing import Any
 from .arrays import Array
 from .backend import BACKEND, cuda
 
-PER_THREAD = ("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
-"""Switches that give each thread a default stream of its own, which waits for no other."""
+SWITCHES = ("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
+PER_THREAD = any(os.environ.get(name, "0") not in ("", "0") for name in SWITCHES)
+"""Whether each thread has a default stream of its own, which waits for no other. numba-cuda looks once, too."""
 
 MOST = 16
 """Graphs that are kept: one for each batch size, optimizer and so on that is in use."""
@@ -28,7 +29,7 @@ MOST = 16
 
 def available() -> bool:
     """Whether this backend has graphs, and its default stream waits for the others, which copies here rely on."""
-    return BACKEND.name == "gpu" and not any(os.environ.get(name, "0") not in ("", "0") for name in PER_THREAD)
+    return BACKEND.name == "gpu" and not PER_THREAD
 
 
 class Graphs:

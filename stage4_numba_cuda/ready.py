@@ -116,7 +116,7 @@ class ReadyStep:
         self.buffers.graphs.launch((self.key, *staged), lambda stream: self._order(network, pinned, staged, stream))
         self.move.done()
         self._wait(begun)
-        return float(np.sum(pinned[-1], dtype=np.float64))
+        return float(np.add.reduce(pinned[-1], dtype=np.float64))  # np.sum takes twice as long
 
     def _order(self, network: Steppable, pinned: Sequence[Any], staged: Sequence[int], stream: Any) -> None:
         """What the graph repeats: arrays `staged` of `own` from pinned memory, the step, the losses to it."""
