@@ -46,6 +46,7 @@ def failure(
         codes.NOT_A_MEMBER: lambda: not_a_member(what, detail, where),
         codes.OTHER_MASK: lambda: other_mask(what, detail, where),
         codes.RAISED: lambda: f"{what}: in {where}",
+        codes.UNASSIGNED: lambda: unassigned(what, where),
     }[code]()
     return KernelError(sentence, filename=filename, line=line, kernel=kernel)
 
@@ -111,6 +112,15 @@ def other_mask(name: str, detail: Sequence[int], where: str) -> str:
         f"{name}() is called with the mask {own & 0xFFFFFFFF:#010x}, which names lane {lane}, and that lane calls it "
         f"with {theirs & 0xFFFFFFFF:#010x}; in {where}. All lanes that take part must have the same mask: on a device "
         "this hangs or gives garbage"
+    )
+
+
+def unassigned(name: str, where: str) -> str:
+    """The message for a variable that the thread has not assigned."""
+    return (
+        f"{name!r} has no value yet: this thread has not assigned it; in {where}. On a device it holds whatever its "
+        f"register holds. Assign {name!r} on every path that leads here: give it a first value before the `if` or the "
+        "loop"
     )
 
 

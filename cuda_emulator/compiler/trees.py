@@ -13,6 +13,13 @@ Node = TypeVar("Node", bound=ast.AST)
 
 JUMPS = (ast.Return, ast.Break, ast.Continue)
 LOOPS = (ast.For, ast.While)
+ASSIGNMENTS = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+
+ASSIGNED, LENT = "_assigned", "_lent"
+"""The calls around a variable that may have no value yet: ASSIGNED where it is read, LENT where it is only passed on to
+a function that may read it (reading/unassigned.py). The arguments are `_has_v` and `v`."""
+HAS = "_has_"
+"""The beginning of the name of a variable that says whether another one has a value."""
 
 
 class Collective(ast.stmt):
@@ -124,6 +131,13 @@ def has_grid_barrier(node: ast.AST | Iterable[ast.AST]) -> bool:
 def index_parts(index: ast.expr) -> list[ast.expr]:
     """The parts of a subscript's index: [i, j] of a[i, j]."""
     return list(index.elts) if isinstance(index, ast.Tuple) else [index]
+
+
+def unguarded(node: ast.expr) -> ast.expr:
+    """The variable v of `_assigned(_has_v, v)`; any other expression as it is."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in (ASSIGNED, LENT):
+        return node.args[1]
+    return node
 
 
 def subscript(array: ast.expr, parts: list[ast.expr], ctx: ast.expr_context) -> ast.Subscript:

@@ -38,6 +38,7 @@ WARP_MEMBERS = 4  # details: lanes named and alive, of which here
 NOT_A_MEMBER = 5  # details: the mask
 RAISED = 6
 OTHER_MASK = 7  # details: the mask, a lane that it names, the mask of that lane
+UNASSIGNED = 8
 
 
 class Stopped(Exception):
@@ -77,15 +78,23 @@ def fail(typingctx, status, code, site, block, thread, detail0, detail1, detail2
     numbers = (code, site, block, thread, detail0, detail1, detail2)
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
-        positions = (CODE, SITE, BLOCK, THREAD, DETAIL, DETAIL + 1, DETAIL + 2)
-        for position, value, kind in zip(positions, arguments[1:], signature.args[1:], strict=True):
-            place = _entry(context, builder, status, arguments[0], position)
-            builder.store(context.cast(builder, value, kind, types.int64), place)
-        end_run(context, builder)
+        stop(context, builder, status, arguments[0], arguments[1:], signature.args[1:])
         builder.position_at_end(builder.append_basic_block("never"))
         return context.get_dummy_value()
 
     return types.none(status, *numbers), build
+
+
+def stop(context, builder, kind, status, numbers, kinds):  # type: ignore[no-untyped-def]
+    """Write the instructions that record an error and end the run.
+
+    kind: the type of the status; numbers, kinds: the code, the site, the block, the thread and the details, their types
+    """
+    positions = (CODE, SITE, BLOCK, THREAD, DETAIL, DETAIL + 1, DETAIL + 2)
+    for position, value, given in zip(positions, numbers, kinds, strict=False):
+        place = _entry(context, builder, kind, status, position)
+        builder.store(context.cast(builder, value, given, types.int64), place)
+    end_run(context, builder)
 
 
 @intrinsic

@@ -72,8 +72,8 @@ def run_kernel(
     numbers: the module of arithmetic, or an object with its functions that watches them
     met: told of every barrier, shuffle and vote; None if nobody asks
 
-    Raises KernelError for the kernel's mistakes. An exception that Python raises in one of its lines is passed on, with
-    a note that names the thread.
+    Raises KernelError for the kernel's mistakes. Any other exception that Python raises in one of its lines is passed
+    on, with a note that names the thread.
     """
     if not isinstance(order, int) and order not in ("forward", "reverse"):
         raise ValueError(f"order: expected 'forward', 'reverse' or a seed, got {order!r}")
@@ -165,6 +165,9 @@ def _advance(thread: Thread, cuda: Namespace, run: Callable[[], Any]) -> None:
     except KernelError:
         raise
     except Exception as problem:
+        unassigned = cuda.unassigned(problem)
+        if unassigned is not None:
+            raise unassigned from problem
         problem.add_note(f"in {thread}")
         raise
     finally:

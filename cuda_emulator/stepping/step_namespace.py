@@ -8,7 +8,9 @@ prompt, too.
 from __future__ import annotations
 
 import importlib
+import re
 import sys
+import traceback
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..compiler.diagnoses import position
+from ..compiler.diagnoses import position, unassigned
 from ..compiler.reading.statics import as_dtype
 from ..errors import KernelError
 from ..runtime.limits import shared_memory
@@ -168,6 +170,20 @@ class Namespace:
     def raised(self, statement: str) -> KernelError:
         """The error for a `raise`, or for an `assert` that is false."""
         return self.error(f"{statement}: in {self.running}")
+
+    def unassigned(self, problem: Exception) -> KernelError | None:
+        """The error for a variable that the running thread has not assigned; None if `problem` says something else."""
+        variable = re.search(r"variable '(\w+)'", str(problem)) if isinstance(problem, NameError) else None
+        if variable is None:
+            return None
+        frames = [each for each in traceback.walk_tb(problem.__traceback__) if "__cuda__" in each[0].f_globals]
+        frame, line = frames[-1]
+        return KernelError(
+            unassigned(variable[1], str(self.running)),
+            filename=frame.f_code.co_filename,
+            line=line,
+            kernel=self._kernel,
+        )
 
     # ---- memory
 

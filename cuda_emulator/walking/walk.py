@@ -282,6 +282,9 @@ class _Walker:
         except KernelError:
             raise
         except Exception as problem:
+            unassigned = cuda.unassigned(problem)
+            if unassigned is not None:
+                raise unassigned from problem
             raise self._at(f"{type(problem).__name__}: {problem}; in {thread}", thread) from problem
         finally:
             cuda.thread = None

@@ -21,7 +21,7 @@ from numba.core.typed_passes import NopythonTypeInference
 from numba.np import numpy_support
 
 from ...intrinsics import SHUFFLES
-from ..trees import Collective, assign, call, constant, copied, load, walk
+from ..trees import ASSIGNED, HAS, LENT, Collective, assign, call, constant, copied, load, stored_names, unguarded, walk
 from ..unit import Unit
 
 HIDDEN = (
@@ -88,7 +88,8 @@ def variable_types(
         if stem and not stem.startswith("$") and name not in arguments:
             found.setdefault(stem, []).append(types.unliteral(kind))
     check_shuffles(unit, found)
-    return {name: one_type(context, kinds) for name, kinds in found.items()}
+    marks = {name: types.boolean for name in stored_names(unit.body) if name.startswith(HAS)}
+    return {name: one_type(context, kinds) for name, kinds in found.items()} | marks
 
 
 def one_type(context: Any, kinds: list[types.Type]) -> types.Type | None:
@@ -184,8 +185,11 @@ class Uncut(ast.NodeTransformer):
         return self.at(node, new)
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
-        """Replace _raise(...) by None, and pass the hidden arguments to device functions."""
+        """Replace _raise(...) by None and _assigned(_has_v, v) by v, and pass the hidden arguments to device
+        functions."""
         self.generic_visit(node)
+        if isinstance(node.func, ast.Name) and node.func.id in (ASSIGNED, LENT):
+            return unguarded(node)
         if isinstance(node.func, ast.Name) and node.func.id == "_raise":
             return ast.copy_location(constant(None), node)
         if isinstance(node.func, ast.Name) and node.func.id in self.contexts:
@@ -224,7 +228,18 @@ def typing_error(unit: Unit, error: errors.NumbaError) -> Exception:
     if clash:
         return two_types(unit, clash[3], *(re.sub(r"Literal\[(\w+)\]\([^()]*\)", r"\1", clash[k]) for k in (1, 2)))
     line = getattr(getattr(error, "loc", None), "line", None) or unit.source.first_line
+    missing = re.search(r"Variable '([^']+)' is not defined", str(error))
+    if missing:
+        return unit.source.error(unassigned_everywhere(unit.learners_name(missing[1])), line)
     return unit.source.error(f"Numba finds no types for this: {in_short(error)}", line)
+
+
+def unassigned_everywhere(name: str) -> str:
+    """The message for a variable that is read where no path has assigned it."""
+    return (
+        f"{name!r} has no value yet: no line before this one assigns it. Give it a first value, before the loop "
+        "if there is one"
+    )
 
 
 def in_short(error: errors.NumbaError) -> str:

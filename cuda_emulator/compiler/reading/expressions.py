@@ -10,9 +10,10 @@ import numpy as np
 
 from ...intrinsics import AXES, INDEX, Intrinsic
 from ..functions import DeviceFunction
-from ..trees import constant, load
+from ..trees import ASSIGNED, HAS, LENT, call, constant, load
 from . import calls, names
 from .statics import NEW_ARRAYS, describe_kind, static_expression
+from .unassigned import read_at
 
 if TYPE_CHECKING:
     from .normalise import Normaliser
@@ -79,7 +80,7 @@ def name_or_attribute(normaliser: Normaliser, node: ast.Name | ast.Attribute) ->
     """The normal form of a variable, of a global name, or of an attribute of one of them."""
     value = names.look_up(normaliser.source, node)
     if isinstance(node, ast.Name) and node.id in normaliser.source.stored and value is names.UNKNOWN:
-        return load(normaliser.rename(node.id))
+        return variable(normaliser, node)
     if value is not names.UNKNOWN:
         return outside_value(normaliser, value, node)
     if isinstance(node, ast.Name):
@@ -88,6 +89,15 @@ def name_or_attribute(normaliser: Normaliser, node: ast.Name | ast.Attribute) ->
     if owner is not names.UNKNOWN and names.captured_array(owner) is None:
         raise normaliser.error(f"{ast.unparse(node.value)!r} has no attribute {node.attr!r}", node)
     return ast.Attribute(value=normaliser.expression(node.value), attr=node.attr, ctx=ast.Load())
+
+
+def variable(normaliser: Normaliser, node: ast.Name) -> ast.expr:
+    """The normal form of a variable; the call around it asks whether it has a value, if that is not certain."""
+    name, read = normaliser.rename(node.id), read_at(node, node.id)
+    for reads, function in ((normaliser.unassigned.reads, ASSIGNED), (normaliser.unassigned.lent, LENT)):
+        if read in reads:
+            return call(function, load(HAS + name), load(name))
+    return load(name)
 
 
 def outside_value(normaliser: Normaliser, value: Any, node: ast.expr) -> ast.expr:

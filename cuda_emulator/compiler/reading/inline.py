@@ -120,7 +120,7 @@ def inlined(caller: Normaliser, source: FunctionSource, arguments: list[ast.expr
         else:
             caller.before.append(placed(assign(inner.rename(name), argument), node))
     last = body.pop() if returns else None
-    caller.before += in_file(inner.statements(body), source)
+    caller.before += in_file(inner.whole(body), source)
     if not isinstance(last, ast.Return) or last.value is None:
         return constant(None)
     inner.before = []

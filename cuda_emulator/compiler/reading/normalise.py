@@ -8,6 +8,7 @@
     v += cuda.shfl_down_sync(m, v, 4) * 2       a Collective statement of its own, its result in a variable
     cuda.shared.array(...)                      an entry in unit.shared; no statement
     helper(x) that synchronises                 its statements, in place (inline.py)
+    v, which may have no value yet              _assigned(_has_v, v) (unassigned.py)
 
 A collective is moved out of its expression, in front of the statement. Python would have evaluated some operands before
 it. Those whose value could change meanwhile (a load, an atomic) are put in variables first, so that the order of
@@ -21,15 +22,17 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 
 from numba import types
 
 from ...errors import KernelError
-from ..trees import JUMPS, assign, contains, load, placed
+from ..trees import ASSIGNMENTS, HAS, JUMPS, assign, constant, contains, load, placed, stored_names
 from ..unit import Unit
 from . import expressions, statements
 from .source import FunctionSource
 from .statics import RESERVED
+from .unassigned import find_unassigned
 
 
 def normalise(source: FunctionSource, argument_types: tuple[types.Type, ...] = ()) -> Unit:
@@ -49,7 +52,7 @@ def normalise_device(source: FunctionSource, stack: tuple[FunctionSource, ...]) 
 def _normalised(normaliser: Normaliser) -> Unit:
     unit, source = normaliser.unit, normaliser.source
     unit.parameters = [normaliser.rename(name) for name in source.parameters]
-    unit.body = normaliser.statements(source.tree.body)
+    unit.body = normaliser.whole(source.tree.body)
     return unit
 
 
@@ -62,6 +65,7 @@ class Normaliser:
     aliases: {parameter: the caller's variable} of an inlined function
     before: statements that have to run before the current one
     lazy: greater than 0 inside an operand that Python may skip
+    unassigned: the reads of variables that may have no value yet
     """
 
     def __init__(
@@ -76,6 +80,7 @@ class Normaliser:
         self.aliases: dict[str, str] = {}
         self.before: list[ast.stmt] = []
         self.lazy = 0
+        self.unassigned = find_unassigned(source)
 
     def for_inlined(self, source: FunctionSource) -> Normaliser:
         """A normaliser for a device function that is inlined into this unit, with its own names of variables."""
@@ -118,12 +123,24 @@ class Normaliser:
 
     # ---------------------------------------------------------------- statements and expressions: the entry points
 
+    def whole(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
+        """The body of the function in normal form. At its beginning, the variables that may have no value have none."""
+        done = self.statements(body)
+        return [placed(new, body[0]) for new in self.marks(self.unassigned.variables, False)] + done
+
+    def marks(self, variables: AbstractSet[str], have: bool) -> list[ast.stmt]:
+        """The statements that note, of those of these variables that may have no value, whether they have one."""
+        noted = sorted(variables & self.unassigned.variables)
+        return [assign(HAS + self.rename(name), constant(have)) for name in noted]
+
     def statements(self, body: Sequence[ast.stmt]) -> list[ast.stmt]:
         """A list of statements in normal form."""
         done: list[ast.stmt] = []
         for statement in body:
             outer, self.before = self.before, []
             new = statements.rewritten(self, statement)
+            if isinstance(statement, ASSIGNMENTS) and statement.value is not None:
+                new += self.marks(stored_names(statement), True)
             done += [placed(part, statement) for part in [*self.before, *new]]
             self.before = outer
             if isinstance(statement, JUMPS):  # the statements after it are never reached

@@ -110,6 +110,7 @@ def for_loop(normaliser: Normaliser, node: ast.For) -> list[ast.stmt]:
         item = ast.Subscript(value=iterated, slice=load(place), ctx=ast.Load())
         first = [placed(ast.Assign(targets=[target], value=item), node)]
         target, iterated = store(place), call("range", constant(len(iterated.elts)))
+    first += normaliser.marks(stored_names(node.target), True)
     return [ast.For(target=target, iter=iterated, body=[*first, *normaliser.statements(node.body)], orelse=[])]
 
 

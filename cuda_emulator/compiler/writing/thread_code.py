@@ -12,7 +12,20 @@ from numba.core import types
 
 from ..analysis.infer import HIDDEN
 from ..analysis.uniformity import is_range
-from ..trees import call, constant, copied, expression, index_parts, load, loaded_names, subscript, walk
+from ..trees import (
+    ASSIGNED,
+    LENT,
+    call,
+    constant,
+    copied,
+    expression,
+    index_parts,
+    load,
+    loaded_names,
+    subscript,
+    unguarded,
+    walk,
+)
 from ..unit import Unit
 from .trace_tables import TraceTables
 
@@ -27,10 +40,11 @@ class Variant:
     """The variant of a kernel to compile.
 
     bounds: check every index, fill fresh memory with poison values, and let loops be stopped from outside
-    check: run threads and blocks in an order that the launch gives, and refuse negative indices
+    check: run threads and blocks in an order that the launch gives, and refuse negative indices and variables without
+        a value
     fastmath: let the compiler reorder floating-point operations: the kernel's own fastmath=True
     divergence: the reaction to a barrier that only a part of the threads reaches: "error" or "warn"
-    trace: record an event for every access, condition and collective (trace_code.py), and refuse negative indices
+    trace: record an event for every access, condition and collective (trace_code.py), and refuse the same
     accesses_only: of a traced kernel, record accesses and barriers only, as the search for races needs them, and leave
         negative indices to the launch that follows it
     """
@@ -46,6 +60,11 @@ class Variant:
     def refuses_negative(self) -> bool:
         """Whether a computed negative index, which counts from the end, ends the launch."""
         return self.check or (self.trace and not self.accesses_only)
+
+    @property
+    def refuses_unassigned(self) -> bool:
+        """Whether the read of a variable that the thread has not assigned ends the launch."""
+        return self.check or self.trace
 
 
 @dataclass
@@ -103,13 +122,16 @@ class ThreadCode(ast.NodeTransformer):
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         """Check the index of `array[index]`."""
-        base, parts = self.flattened(node)
+        whole, parts = self.flattened(node)
         parts = [self.visit(part) for part in parts]
+        base = unguarded(whole)
         if not isinstance(base, ast.Name) or self.is_no_array(base.id, parts):
             self.left_to_numba |= not isinstance(base, ast.Name | ast.Tuple) and not is_shape(base)
-            return ast.Subscript(value=self.visit(base), slice=joined(parts), ctx=node.ctx)
+            return ast.Subscript(value=self.visit(whole), slice=joined(parts), ctx=node.ctx)
         name = self.unit.learners_name(base.id)
-        if self.per_thread and base.id in self.unit.local:
+        if whole is not base:
+            base = self.visit(whole)
+        elif self.per_thread and base.id in self.unit.local:
             missing = len(self.unit.local[base.id].shape) - len(parts)
             parts = [*parts, *(ast.Slice() for _ in range(missing)), load("_thread")]
             base = load(f"_all_{base.id}")
@@ -125,13 +147,14 @@ class ThreadCode(ast.NodeTransformer):
         chain: list[ast.Subscript] = [node]
         while isinstance(chain[-1].value, ast.Subscript):
             chain.append(chain[-1].value)
-        base = chain[-1].value
+        whole = chain[-1].value
+        base = unguarded(whole)
         parts = [part for link in reversed(chain) for part in index_parts(link.slice)]
         plain = not any(
             isinstance(p, ast.Slice) or (isinstance(p, ast.Constant) and isinstance(p.value, str)) for p in parts
         )
         if len(chain) > 1 and isinstance(base, ast.Name) and plain and len(parts) <= self.dimensions(base.id):
-            return base, parts
+            return whole, parts
         return node.value, index_parts(node.slice)
 
     def dimensions(self, name: str) -> int:
@@ -186,6 +209,8 @@ class ThreadCode(ast.NodeTransformer):
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name.startswith("_atomic_"):
             return self.atomic(name, node)
+        if name in (ASSIGNED, LENT):
+            return self.guarded(name, node)
         self.generic_visit(node)
         if name == "int" or (isinstance(node.func, ast.Attribute) and node.func.attr in INTEGERS):
             return call("_frozen", node)
@@ -198,16 +223,28 @@ class ThreadCode(ast.NodeTransformer):
             return call("_raise_error", load("_status"), constant(site), load("_block"), load("_thread"))
         return node
 
+    def guarded(self, name: str, node: ast.Call) -> ast.expr:
+        """The generated call around a variable that may have no value yet."""
+        has, variable = node.args
+        assert isinstance(variable, ast.Name)
+        refuses = name == ASSIGNED and self.variant.refuses_unassigned
+        site = self.sites.number(node, self.unit.learners_name(variable.id), self.unit.source.filename)
+        at = (load("_status"), constant(site), load("_block"), load("_thread"))
+        return call(ASSIGNED if refuses else f"{ASSIGNED}_or_poison", has, variable, *at)
+
     def atomic(self, name: str, node: ast.Call) -> ast.expr:
         """The generated call of an atomic, like `_atomic_add(array, index, value)`."""
-        base = node.args[0]
+        whole = node.args[0]
+        base = unguarded(whole)
         name_of_array = self.unit.learners_name(ast.unparse(base))
         values = [self.visit(argument) for argument in node.args[1:]]
         if name == "_atomic_compare_and_swap":  # of the array's first element
             axes = max(1, self.dimensions(base.id)) if isinstance(base, ast.Name) else 1
             name, values = "_atomic_cas", [joined([constant(0)] * axes), *values]
         parts = index_parts(values[0])
-        if isinstance(base, ast.Name) and self.per_thread and base.id in self.unit.local:
+        if whole is not base:
+            base = self.visit(whole)
+        elif isinstance(base, ast.Name) and self.per_thread and base.id in self.unit.local:
             base = load(f"_all_{base.id}")
             parts = [*parts, load("_thread")]
         elif not isinstance(base, ast.Name):
@@ -295,9 +332,8 @@ def context_of(unit: Unit, contexts: Mapping[str, Sequence[str]], variant: Varia
     wanted = [name for name in HIDDEN if name in needed]
     if variant.trace:
         return [*CHECKED, "_path", *(name for name in wanted if name not in (*CHECKED, "_path"))]
-    if variant.bounds or any(
-        isinstance(p, ast.Call) and getattr(p.func, "id", "") == "_raise" for p in walk(unit.body)
-    ):
+    told = ("_raise", ASSIGNED, LENT)
+    if variant.bounds or any(isinstance(p, ast.Call) and getattr(p.func, "id", "") in told for p in walk(unit.body)):
         wanted = [*CHECKED, *(name for name in wanted if name not in CHECKED)]
     elif "_status" in needed:
         wanted = ["_status", *wanted]

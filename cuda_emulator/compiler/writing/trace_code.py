@@ -15,7 +15,7 @@ from typing import Any
 from numba.core import types
 
 from ...helpers.trace import NO_SLOT
-from ..trees import call, constant, copied, index_parts, load, subscript, walk
+from ..trees import call, constant, copied, index_parts, load, subscript, unguarded, walk
 from .thread_code import ThreadCode, is_shape, rounds_of
 from .trace_tables import TraceTables
 
@@ -143,6 +143,7 @@ class TracedCode(ThreadCode):
         base = node.value
         while isinstance(base, ast.Subscript):
             base = base.value
+        base = unguarded(base)
         array = self.unit.learners_name(ast.unparse(base))
         whole = any(isinstance(part, ast.Slice) for part in index_parts(node.slice))
         kind = "store" if isinstance(ctx, ast.Store) else "load"
@@ -238,8 +239,9 @@ class TracedCode(ThreadCode):
 
     def atomic(self, name: str, node: ast.Call) -> ast.expr:
         """Record one event for an atomic."""
-        array = self.unit.learners_name(ast.unparse(node.args[0]))
-        base = node.args[0].id if isinstance(node.args[0], ast.Name) else ""
+        given = unguarded(node.args[0])
+        array = self.unit.learners_name(ast.unparse(given))
+        base = given.id if isinstance(given, ast.Name) else ""
         site = self.site(node, "atomic", array, self.space_of(base))
         made = super().atomic(name, node)
         assert isinstance(made, ast.Call)

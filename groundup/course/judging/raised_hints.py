@@ -16,6 +16,12 @@ RAISED_HINTS = [
         "one function goes through cuda.jit twice. Leave out the decorator above it: cuda.jit(f) makes the kernel, and "
         "so does named(name, f)",
     ),
+    (
+        r"cannot access local variable|has no value yet",
+        "",
+        "a variable is read on a path that has not assigned it: does this line belong into the `if` or the loop above "
+        "it, or does the variable need a first value before that?",
+    ),
 ]
 """(what the exception says, what stands in the learner's line, the hint); the first that fits."""
 

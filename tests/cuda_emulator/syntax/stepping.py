@@ -21,12 +21,15 @@ def line_of(kernel, text):
     return source.first_line + next(i for i, line in enumerate(source.text.splitlines()) if text in line)
 
 
-def refusal(kernel, grid, block, *arguments, at, **options_of_step):
-    """The sentence that step mode refuses the kernel with; it must point to the line with the text `at`."""
+def refusal(kernel, grid, block, *arguments, at, written_in=None, **options_of_step):
+    """The sentence that step mode refuses the kernel with; it must point to the line with the text `at`.
+
+    written_in: the device function with that line; None for the kernel itself
+    """
     with pytest.raises(KernelError) as caught:
         step(kernel, grid, block, *arguments, **options_of_step)
     file = kernel.py_func.__code__.co_filename
     assert caught.value.filename == file
-    assert caught.value.line == line_of(kernel, at)
+    assert caught.value.line == line_of(written_in or kernel, at)
     assert str(caught.value).startswith(f"{file}:{caught.value.line}: ")
     return caught.value.sentence

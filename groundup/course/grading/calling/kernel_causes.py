@@ -40,6 +40,11 @@ NO_GUARD_FOR = (
 
 WHOLE_INDEX = "an index has to be a whole number, and / makes a float of two whole numbers: // divides without a rest"
 
+NO_VALUE = (
+    "a variable that not every thread has assigned: does this line belong into the `if` or the loop above it, or does "
+    "the variable need a first value before that?"
+)
+
 BARRIER = (
     "a barrier in an `if`, in a loop that some threads leave earlier, or behind a return: every thread of a block has "
     "to reach it, those beyond the edge as well"
@@ -83,6 +88,8 @@ def explained(error: Any) -> Wrong:
         cause = cause_of_index(error)
     elif "live threads of" in said or "synchronises, and returns" in said:
         cause = BARRIER
+    elif "has no value yet" in said:
+        cause = NO_VALUE
     elif ("item(" in said and "float" in said) or "only integers" in said:
         cause = WHOLE_INDEX
     # The message says no place and no source line: the verdict names both, in the learner's file.

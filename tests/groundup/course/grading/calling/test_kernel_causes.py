@@ -8,7 +8,7 @@ import pytest
 from cuda_emulator.namespace import cuda
 from groundup.course.checks.check import Wrong
 from groundup.course.grading.calling import kernel_causes
-from groundup.course.grading.calling.kernel_launches import Both, Launch, Out, backend
+from groundup.course.grading.calling.kernel_launches import Both, Launch, Out, backend, launched
 from groundup.course.grading.calling.line_by_line import line_by_line
 
 pytestmark = pytest.mark.skipif(backend() != "emulator", reason="the emulator's errors are explained")
@@ -135,6 +135,22 @@ def test_a_wrong_index_has_the_cause_that_its_guard_shows(kernel: Any, cause: st
     with pytest.raises(Wrong) as raised:
         line_by_line(kernel, Launch(1, 8), np.ones(5, np.float32), Out((5,)))
     assert raised.value.cause == cause
+
+
+@cuda.jit
+def guard_ends_too_early(values, out):
+    i = cuda.grid(1)
+    if i < 3:
+        value = values[i]
+    if i < 5:
+        out[i] = value
+
+
+@pytest.mark.parametrize("launch", [launched, line_by_line])
+def test_a_variable_that_only_some_threads_assign_is_named_and_no_wrong_number(launch: Any) -> None:
+    with pytest.raises(Wrong, match=r"'value' has no value yet: .* in block \(0, 0, 0\), thread \(3, 0, 0\)") as raised:
+        launch(guard_ends_too_early, Launch(1, 8), np.ones(5, np.float32), Out((5,)))
+    assert raised.value.cause == kernel_causes.NO_VALUE
 
 
 @pytest.mark.parametrize("kernel", [adds_to_nothing, adds_to_nothing_in_full, adds_atomically_to_nothing])
