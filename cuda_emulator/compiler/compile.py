@@ -2,7 +2,8 @@
 
 source.py       reads the text, the syntax tree and the values of names (names.py)
 normalise.py    rewrites the kernel in a smaller language, by the rules of expressions.py, calls.py, statements.py,
-                assignments.py and declarations.py; inline.py inlines device functions that synchronise
+                assignments.py and declarations.py; inline.py inlines device functions that synchronise;
+                unassigned.py finds the variables that may have no value where they are read
 webs.py         gives each independent use of a variable its own name
 uniformity.py   finds the variables that are the same for all threads of a block
 infer.py        finds the types of variables with Numba's inference

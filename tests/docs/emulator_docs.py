@@ -217,6 +217,10 @@ def listings() -> dict[str, Callable[[], str]]:
         "check-mode": lambda: fenced(
             between(emitted(matmul, MATRICES, bounds=False, check=True), "# line 31", "total = _all_total")
         ),
+        "half-assigns": lambda: fenced(source_text(small.half_assigns)),
+        "half-assigns-emitted": lambda: fenced(
+            function(emitted(small.half_assigns, VECTORS, bounds=False), "run_block")
+        ),
         "first-warp": lambda: fenced(source_text(small.first_warp)),
         "first-warp-emitted": lambda: fenced(function(emitted(small.first_warp, VECTORS, bounds=False), "run_block")),
         "pairs": lambda: fenced("\n\n\n".join(map(source_text, (small.squared, small.pair_sum, small.pairs)))),

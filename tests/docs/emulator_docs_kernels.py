@@ -248,6 +248,22 @@ def rotated(x, y, steps):
         grid.sync()
 
 
+@cuda.jit
+def half_assigns(x, out):
+    i = cuda.grid(1)
+    if i < x.size // 2:
+        v = x[i]
+    cuda.syncthreads()
+    out[i] = v
+
+
+@cuda.jit
+def adds_to_nothing(x, out):
+    for i in range(x.size):
+        total += x[i]  # noqa: F821
+    out[0] = total
+
+
 @dataclass(frozen=True)
 class Fault:
     """One mistake.
@@ -305,6 +321,7 @@ FAULTS = [
     ),
     Fault(RUNNING, "two accesses that nothing orders, in check mode", race, check=True),
     Fault(RUNNING, "memory that nobody has written, in check mode", launched(sums_what_nobody_wrote), check=True),
+    Fault(RUNNING, "a variable that not every thread has assigned, in check mode", launched(half_assigns), check=True),
     Fault(
         RUNNING,
         "a barrier across the grid that a part of the blocks reaches",
@@ -318,6 +335,7 @@ FAULTS = [
     Fault(COMPILING, "a shuffle of a type that shuffles do not move", launched(shuffles_a_byte)),
     Fault(COMPILING, "a loop that waits for another thread (a warning)", launched(waits)),
     Fault(COMPILING, "types that do not fit", launched(no_types)),
+    Fault(COMPILING, "a variable that no line has assigned yet", launched(adds_to_nothing)),
     Fault(COMPILING, "a call of a plain Python function", launched(calls_python)),
     Fault(COMPILING, "a value returned", launched(returns_a_value)),
     Fault(COMPILING, "a list", launched(lists)),

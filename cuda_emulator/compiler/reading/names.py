@@ -130,10 +130,12 @@ def constant(source: FunctionSource, node: ast.expr) -> Any:
 
 def local_constant(source: FunctionSource, name: str) -> Any:
     """The value of a variable whose only assignment is a constant expression; else UNKNOWN."""
+    if name in source.parameters:
+        return UNKNOWN
     stores = [
         n for n in ast.walk(source.tree) if isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store)
     ]
-    if name in source.parameters or len(stores) != 1:
+    if len(stores) != 1:
         return UNKNOWN
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Assign) and node.targets == stores:
