@@ -56,6 +56,13 @@ MUTANTS = [
         "10.2", "column += cuda.gridsize(1)", "column += cuda.blockDim.x", "memory", "by as many as the whole grid has"
     ),
     Mutant("10.2", "sums[column] = total", "sums[column] += total", "shape", "holds nothing yet"),
+    Mutant(
+        "10.2",
+        "        total = matrix.dtype.type(0)\n",
+        "        if column == 0:\n            total = matrix.dtype.type(0)\n",
+        "shape",
+        "a first value before that",
+    ),
     Mutant("10.2", "while row < rows", "while row <= rows", "shape", "lets one too many through"),
     Mutant("10.3", "column += column_step", "column += cuda.blockDim.x", "memory", "by as many as the whole grid has"),
     Mutant("10.3", "row += row_step", "row += cuda.blockDim.y", "memory", "by as many as the whole grid has"),
