@@ -22,8 +22,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...intrinsics import THIS_GRID
 from ..trees import ASSIGNMENTS, loaded_names, stored_names
-from . import groups, names
+from . import names
 from .nested import NestedSource, nested_functions
 from .source import FunctionSource, own_nodes
 
@@ -39,7 +40,6 @@ class Unassigned:
     """The reads in a function of variables that may have no value there.
 
     reads: in an expression; lent: of a captured variable, which the called function may leave unread
-    variables: all their names
     """
 
     reads: frozenset[Read]
@@ -79,10 +79,9 @@ def own_variables(source: FunctionSource) -> frozenset[str]:
     for node in own_nodes(source.tree.body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
-        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
-            path = names.cuda_path(source, node.value.func)
-            if path in ("shared.array", "local.array") or groups.makes_group(source, node.value):
-                declared |= stored_names(node.targets)
+        made = node.value.func if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) else None
+        if made is not None and names.cuda_path(source, made) in ("shared.array", "local.array", THIS_GRID):
+            declared |= stored_names(node)
     return frozenset(found - declared)
 
 
