@@ -9,6 +9,7 @@ Beside the rooms that every floor has:
                                  compiled kernels kept on disk on a GPU, and the name of each
     copies                       Python's copy and pickle for a GPU's arrays
     launch, tile_choice          how many blocks of how many threads; which of the products' tiles
+    shared_memory                more than 48 KB of it for a block
     geometry, convolution_passes the sizes of a convolution and its tables; its launches, without checks
     dense_passes                 a dense layer's launches, without checks
     tensor_cores, precision      the products that round their factors, and their ladder; who may round

@@ -61,11 +61,21 @@ class Kernel(Facts):
         self._configured: dict[Any, Configured] = {}
         self._traced: dict[tuple[Any, bool], CompiledKernel] = {}
         self._looks: dict[Any, int] = {}
+        self.most_shared = limits.SHARED_BYTES
         code = function.__code__
         self._names = code.co_varnames[: code.co_argcount]
         bounds = self.targetoptions.get("launch_bounds")
         self._most_threads = bounds[0] if isinstance(bounds, tuple) else bounds
         functools.update_wrapper(self, function)
+
+    def allow_shared(self, size: int) -> None:
+        """Let a launch give each block up to `size` bytes of shared memory, where without it 48 KB are the most.
+
+        On a device it is the kernel's attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
+        Raises KernelError for more than limits.MOST_SHARED_BYTES.
+        """
+        name = self.py_func.__name__
+        self.most_shared = max(self.most_shared, limits.dynamic_bytes(size, name, limits.MOST_SHARED_BYTES))
 
     @cached_property
     def source(self) -> FunctionSource:
@@ -126,7 +136,7 @@ class Kernel(Facts):
                     "promised: change one of them",
                     name,
                 )
-            found = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name))
+            found = Configured(self, grid, block, limits.dynamic_bytes(sharedmem, name, self.most_shared))
             if len(self._configured) >= 128:  # the program uses a new grid or block at every launch
                 self._configured.clear()
             self._configured[key] = found
@@ -157,7 +167,7 @@ class Kernel(Facts):
         else:
             ready = self._get_ready(arguments.types, settings)
             if dynamic_bytes:
-                limits.shared_memory(ready.compiled.shared_bytes, dynamic_bytes, ready.name)
+                limits.shared_memory(ready.compiled.shared_bytes, dynamic_bytes, ready.name, self.most_shared)
             if ready.compiled.cooperative:
                 limits.together(grid, block, ready.compiled.shared_bytes + dynamic_bytes, ready.name)
             if settings.check:

@@ -71,6 +71,16 @@ def test_static_and_dynamic_shared_memory_count_together() -> None:
         shared_memory(40_000, 10_000, "kernel")
 
 
+def test_a_kernel_may_be_allowed_more_shared_memory() -> None:
+    larger = cuda.jit(kernel.py_func)
+    larger.allow_shared(64 * 1024)
+    assert larger[1, 32, 0, 64 * 1024].sharedmem == 64 * 1024
+    with pytest.raises(KernelError, match="a block may use 65536 bytes of shared memory, this launch needs 65537"):
+        larger[1, 32, 0, 64 * 1024 + 1]
+    with pytest.raises(KernelError, match="a block may use 101376 bytes of shared memory"):
+        larger.allow_shared(99 * 1024 + 1)
+
+
 def test_launch_bounds_hold() -> None:
     bounded = cuda.jit(launch_bounds=(128, 2))(kernel.py_func)
     bounded[1, 128]

@@ -89,6 +89,48 @@ def test_a_network_that_is_gone_has_given_everything_back(taken: str, given_back
     assert calls.count(taken) == calls.count(given_back) > 0
 
 
+MORE_SHARED_MEMORY = """
+import sys
+
+import numpy as np
+from numba import types
+from stage4_numba_cuda import shared_memory
+from stage4_numba_cuda.backend import cuda
+
+vector = types.Array(types.int32, 1, "C")
+
+@cuda.jit
+def kernel(out):
+    tile = cuda.shared.array(0, np.int32)
+    tile[cuda.threadIdx.x] = cuda.threadIdx.x
+    out[cuda.threadIdx.x] = tile[cuda.threadIdx.x]
+
+if allowed := int(sys.argv[1]):
+    shared_memory.allow(kernel, (vector,), allowed)
+kernel[1, 32, 0, int(sys.argv[2])](cuda.to_device(np.zeros(32, np.int32)))
+cuda.synchronize()
+"""
+
+
+@pytest.mark.parametrize(
+    ("allowed", "given", "capability", "fault"),
+    [
+        (0, 48 * 1024, "8.6", ""),
+        (0, 48 * 1024 + 4, "8.6", "too much shared memory"),
+        (72 * 1024, 72 * 1024, "8.6", ""),
+        (72 * 1024, 72 * 1024, "7.5", "no device of this kind has 73728 bytes of shared memory for it"),
+    ],
+)
+def test_the_driver_is_asked_before_a_block_has_more_than_48_kb(
+    allowed: int, given: int, capability: str, fault: str, tmp_path: Path
+) -> None:
+    done = run(["-c", MORE_SHARED_MEMORY, str(allowed), str(given)], tmp_path, MACHINE_CAPABILITY=capability)
+    assert (done.returncode == 0) == (not fault), done.stderr
+    faults = [line for line in (tmp_path / "log.txt").read_text().splitlines() if line.startswith("FAULT")]
+    assert len(faults) == bool(fault)
+    assert all(fault in line for line in faults)
+
+
 ORDERS = """
 import numpy as np
 from stage4_numba_cuda.backend import cuda

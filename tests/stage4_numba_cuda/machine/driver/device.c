@@ -33,6 +33,11 @@ Result cuDeviceGetUuid(char *uuid, int device) { return memset(uuid, 7, 16), OK;
 Result cuDeviceTotalMem(size_t *size, int device) { return *size = 1ull << 34, OK; }
 Result cuDeviceGetPCIBusId(char *text, int size, int device) { return snprintf(text, size, "0000:00:00.0"), OK; }
 Result cuDeviceCanAccessPeer(int *can, int a, int b) { return *can = 0, OK; }
+u32 most_shared(void) {  // CUDA programming guide, technical specifications
+    const char *capability = getenv("MACHINE_CAPABILITY");
+    if (!capability || !strcmp(capability, "9.0") || !strcmp(capability, "10.0")) return 227 * 1024;
+    return (!strcmp(capability, "7.5") ? 64 : !strcmp(capability, "8.0") ? 163 : 99) * 1024;
+}
 Result cuDeviceGetAttribute(int *value, int which, int device) {
     const char *capability = getenv("MACHINE_CAPABILITY");
     switch (which) {
@@ -41,7 +46,7 @@ Result cuDeviceGetAttribute(int *value, int which, int device) {
     case MULTIPROCESSOR_COUNT: *value = MULTIPROCESSORS; break;
     case WARP_SIZE: *value = 32; break;
     case MAX_SHARED_MEMORY_PER_BLOCK: *value = 48 * 1024; break;
-    case MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = 227 * 1024; break;
+    case MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: *value = (int)most_shared(); break;
     case MAX_SHARED_MEMORY_PER_MULTIPROCESSOR: *value = 228 * 1024; break;
     case MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
     case MAX_REGISTERS_PER_MULTIPROCESSOR: case MAX_REGISTERS_PER_BLOCK: *value = 65536; break;

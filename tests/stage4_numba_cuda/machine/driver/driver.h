@@ -33,8 +33,11 @@ int find(u64 address, u64 *begin, u64 *end);
 int kind_of(void *p);
 Result check(void *p, u64 size);  // an error if so many bytes from p on were freed, or reach past their piece
 
+// device.c
+u32 most_shared(void);  // bytes of a block where the driver was asked to allow more than 48 KB
+
 // work.c
-typedef struct { const Kernel *kernel; int number; Run run; } Function;
+typedef struct { const Kernel *kernel; int number; Run run; u32 most_dynamic; } Function;  // most_dynamic: bytes that a launch may give
 typedef struct Stream Stream;
 typedef struct { Stream *stream; u64 number; } Place;  // in the work of a stream: behind that of this number
 typedef struct { Place at; struct timespec time; } Event;

@@ -41,7 +41,7 @@ Result cuLibraryGetKernel(Function **function, Image *image, const char *name) {
     for (int i = 0; image->kernels[i].name; i++)
         if (!strcmp(image->kernels[i].name, name)) {
             *function = malloc(sizeof **function);
-            return **function = (Function){&image->kernels[i], i, image->run}, OK;
+            return **function = (Function){&image->kernels[i], i, image->run, 48 * 1024}, OK;
         }
     return NOT_FOUND;
 }
@@ -53,8 +53,15 @@ static Result attribute(int *value, int which, Function *function) {
 }
 Result cuKernelGetAttribute(int *value, int which, void *kernel, int device) { return attribute(value, which, kernel); }
 Result cuFuncGetAttribute(int *value, int which, void *function) { return attribute(value, which, function); }
-Result cuKernelSetAttribute(int which, int value, void *kernel, int device) { return OK; }
-Result cuFuncSetAttribute(void *function, int which, int value) { return OK; }
+static Result set_attribute(int which, int value, Function *function) {
+    enum { MAX_DYNAMIC_SHARED_SIZE_BYTES = 8 };  // CU_FUNC_ATTRIBUTE_...
+    if (which != MAX_DYNAMIC_SHARED_SIZE_BYTES) return OK;
+    if (value < 0 || function->kernel->shared + value > most_shared())
+        return fault(INVALID, "%s: no device of this kind has %d bytes of shared memory for it", function->kernel->name, value);
+    return function->most_dynamic = value, OK;
+}
+Result cuKernelSetAttribute(int which, int value, void *kernel, int device) { return set_attribute(which, value, kernel); }
+Result cuFuncSetAttribute(void *function, int which, int value) { return set_attribute(which, value, function); }
 Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, void *function, int threads, size_t dynamic) { return *blocks = 1, OK; }
 Result cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, void *f, int t, size_t d, u32 g) { return *blocks = 1, OK; }
 
@@ -76,7 +83,9 @@ Result cuLaunchKernelEx(Config *config, Function *function, void **arguments, vo
     u64 threads = 1ull * config->block[0] * config->block[1] * config->block[2];
     if (!blocks || !threads || threads > 1024 || config->grid[1] > 65535 || config->grid[2] > 65535 || config->block[2] > 64)
         return fault(INVALID, "%s: a grid of %llu blocks of %llu threads", kernel->name, (long long)blocks, (long long)threads);
-    if (kernel->shared + config->shared > (config->shared ? 227 : 48) * 1024) return fault(INVALID, "%s: too much shared memory", kernel->name);
+    // Declared memory ends at 48 KB. With what the launch gives it may be more, if the kernel's attribute was set before.
+    u32 most = function->most_dynamic > 48 * 1024 ? kernel->shared + function->most_dynamic : 48 * 1024;
+    if (kernel->shared > 48 * 1024 || kernel->shared + config->shared > most) return fault(INVALID, "%s: too much shared memory", kernel->name);
     if (work.launch.cooperative && blocks > MULTIPROCESSORS) return TOO_LARGE;
     u8 *parameters = calloc(1, kernel->parameters + 1);
     for (u32 i = 0; i < kernel->count; i++)
