@@ -220,7 +220,8 @@ class TensorRung:
         tensor_cores.check_device(self.precision)
         if self.rung == tensor_cores.ROUNDING_ON_THE_WAY:
             return partial(run_rung, self.precision, "nn", a, b, out)
-        left = tensor_cores.round_operand(a, self.precision, transposed=False)
+        whole = tensor_cores.BLOCKS[self.rung].rows
+        left = tensor_cores.round_operand(a, self.precision, transposed=False, whole=whole)
         right = tensor_cores.round_operand(b, self.precision, transposed=True)
         return partial(tensor_cores.multiply, self.rung, left, right, out)
 
@@ -236,18 +237,23 @@ def tf32(a: Array, b: Array, out: Array | None = None) -> Array:
 
     Raises TypeError for float64, BackendError on a GPU older than compute capability 8.0, and what matmul raises.
     """
-    return TENSOR_LADDER["tf32"][tensor_cores.in_use("tf32")](a, b, out)
+    return _rounded("tf32", a, b, out)
 
 
 def bf16(a: Array, b: Array, out: Array | None = None) -> Array:
     """ab on tensor cores, the factors rounded to 8 bits; otherwise as tf32."""
-    return TENSOR_LADDER["bf16"][tensor_cores.in_use("bf16")](a, b, out)
+    return _rounded("bf16", a, b, out)
 
 
 def f16(a: Array, b: Array, out: Array | None = None) -> Array:
     """ab on tensor cores, the factors rounded to 11 bits, to multiples of 2⁻²⁴ below 2⁻¹⁴, and to infinity from 65,520
     on; from compute capability 7.5 on, and otherwise as tf32."""
-    return TENSOR_LADDER["f16"][tensor_cores.in_use("f16")](a, b, out)
+    return _rounded("f16", a, b, out)
+
+
+def _rounded(precision: str, a: Array, b: Array, out: Array | None) -> Array:
+    a, b, out = _prepare(precision, "nn", a, b, out)
+    return TENSOR_LADDER[precision][tensor_cores.in_use(precision, *out.shape)](a, b, out)
 
 
 TENSOR_CORES: dict[str, Callable[..., Array]] = {"tf32": tf32, "bf16": bf16, "f16": f16}

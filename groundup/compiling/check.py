@@ -47,7 +47,8 @@ class CompilerMissing(ValueError):
 class Measurement:
     """What one kernel of one dtype became on one architecture.
 
-    usage: None where it does not compile; hot_loop: where it was looked at and nvdisasm is here
+    usage: None where it does not compile; shared memory that the launch gives is in it
+    hot_loop: where it was looked at and nvdisasm is here
     faults: what is wrong with it
     """
 
@@ -232,7 +233,7 @@ def judge(job: Job, answer: dict[str, Any]) -> Measurement:
     entry, named = job.entry, (job.entry.kernel, job.dtype, job.capability)
     if "error" in answer:
         return Measurement(*named, None, None, None, (f"does not compile: {answer['error']}",))
-    usage = Usage(*(answer[name] for name in ("registers", "stack", "spills", "shared")))
+    usage = Usage(answer["registers"], answer["stack"], answer["spills"], answer["shared"] + entry.launch_shared)
     loop = HotLoop(**answer["hot_loop"]) if answer["hot_loop"] else None
     fits = occupancy(job.capability, entry.threads, usage.registers, usage.shared)
     budget = entry.budget(job.dtype)

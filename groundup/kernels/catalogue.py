@@ -170,14 +170,29 @@ MATMUL = (
             variant=(rung, precision) not in (("swizzled", "f16"), ("staged", "tf32"), ("square_warps", "bf16")),
         )
         for rung, share, loads in (
-            ("packed", 0.15, 0),
-            ("ldmatrix", 0.26, 12),
-            ("swizzled", 0.26, 12),
-            ("staged", 0.24, 12),
-            ("square_warps", 0.32, 16),
+            ("packed", 0.24, 0),
+            ("ldmatrix", 0.31, 12),
+            ("swizzled", 0.33, 12),
+            ("staged", 0.28, 12),
+            ("square_warps", 0.37, 16),
         )
         for precision, needs in (("tf32", (8, 0)), ("bf16", (8, 0)), ("f16", (7, 5)))
         if precision != "f16" or rung not in ("staged", "square_warps")
+    ),
+    *(
+        entry(
+            f"matmul_8_pipelined.multiply('{rung}', '{precision}')",
+            "int32[2] int32[2] float32[2]",
+            threads,
+            *(255, 255),
+            share=0.4,
+            wide_loads=16,
+            needs=(8, 0),
+            launch_shared=given,
+            variant=(rung, precision) != ("wide_tile", "bf16"),
+        )
+        for rung, threads, given in (("pipelined", 128, 0), ("wide_tile", 256, 72 * 1024))
+        for precision in ("tf32", "bf16")
     ),
 )
 

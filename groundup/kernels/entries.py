@@ -39,6 +39,7 @@ class Entry:
     threads: the most that a block has
     registers: the budget for float32, and for float64
     needs: the oldest architecture whose instructions it uses
+    launch_shared: bytes of shared memory that a launch gives each block, besides those that the kernel declares
     share: for a matrix product in float32, the least share of its inner loop that multiplies and adds, on 8.0 and 9.0;
     wide_loads: the least number of 128-bit loads from shared memory there
     float64: whether it computes with float64 on purpose, also where the dtype is float32
@@ -51,6 +52,7 @@ class Entry:
     registers: tuple[int, int]
     dtypes: tuple[str, ...] = DTYPES
     needs: Capability = (7, 5)
+    launch_shared: int = 0
     share: float | None = None
     wide_loads: int = 0
     variant: bool = False

@@ -119,7 +119,7 @@ def _of_rounded(name: str, rung: str, form: str, size: tuple[int, int, int], dty
         raise ValueError(f"{name}: {rung} knows only ab (nn), for its operands lie the same way in every form")
     product, (m, n, k) = OF_ROUNDED[rung], size
     call = product.ready(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((m, n), dtype))
-    kernel = tensor_cores.fragments.multiply(product.rung, product.precision)
+    kernel = tensor_cores.kernel_of(product.rung, product.precision)
     launch, _ = catch(call, lambda each: each is kernel)
     assert launch is not None
     return replace(launch, name=name)

@@ -34,6 +34,10 @@ TENSOR_CORES: tuple[str, ...] = (
     "matmul_7_fragments.multiply('swizzled', 'bf16')",
     "matmul_7_fragments.multiply('swizzled', 'f16')",
     "matmul_7_fragments.multiply('swizzled', 'tf32')",
+    "matmul_8_pipelined.multiply('pipelined', 'bf16')",
+    "matmul_8_pipelined.multiply('pipelined', 'tf32')",
+    "matmul_8_pipelined.multiply('wide_tile', 'bf16')",
+    "matmul_8_pipelined.multiply('wide_tile', 'tf32')",
 )
 """The rungs of tensor cores whose operands are rounded beforehand."""
 

@@ -5,7 +5,7 @@ name. docs/cuda.md goes through the kernels.
 
     matmul_1_basic, matmul_2_register, matmul_3_warp, matmul_4_fitted, matmul_5_tensor
                          the matmul ladder, in three forms: ab, aᵀb, abᵀ
-    matmul_6_operands, matmul_7_fragments
+    matmul_6_operands, matmul_7_fragments, matmul_8_pipelined
                          the tensor cores' ladder: operands rounded in memory, and products of them
     matmul_tiles         how its upper rungs move a tile, and what they do with it
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python

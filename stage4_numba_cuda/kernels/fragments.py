@@ -27,10 +27,10 @@ from ..backend import cuda
 IN_FLIGHT = np.int32(-1)
 """All bits set: a NaN in tf32, two of them in bf16 and in f16."""
 
-NOTES = 7
+NOTES = 6
 """A thread's int32 notes about its copies are a local array of (copies + 1, NOTES), for as many copies as are on their
-way at the same time. Row 0: how many were ordered, and the number of the open group. Each other row: the tile's row and
-column, the four words, and the copy's group, or 0 once it has arrived."""
+way at the same time. Row 0: how many were ordered, and the number of the open group. Each other row: the place in the
+tile, the four words, and the copy's group, or 0 once it has arrived."""
 
 ALL_LANES = np.uint32(0xFFFFFFFF)
 HIGH = np.uint32(0xFFFF0000)
@@ -172,14 +172,14 @@ mma_tf32, mma_bf16, mma_f16 = _mma(_product_tf32), _mma(_product_bf16), _mma(_pr
 
 
 @cuda.jit(device=True)
-def matrices(tile, row, column):
-    """Four matrices of 8 rows of four words; lanes 0 to 7 say where the rows of the first begin, and so on. Each lane
-    gets of each matrix the word that the lane has in a fragment: number lane % 4 of row lane // 4."""
+def matrices(tile, at):
+    """Four matrices of 8 rows of four words; lanes 0 to 7 say where in the tile the rows of the first begin, and so on.
+    Each lane gets of each matrix the word that the lane has in a fragment: number lane % 4 of row lane // 4."""
     lane = cuda.threadIdx.x & 31
     words = cuda.local.array(4, np.int32)
     for matrix in range(4):
-        begins = cuda.shfl_sync(ALL_LANES, np.int32((row << 16) | column), matrix * 8 + (lane >> 2))
-        words[matrix] = tile[begins >> 16, (begins & 0xFFFF) + (lane & 3)]
+        begins = cuda.shfl_sync(ALL_LANES, np.int32(at), matrix * 8 + (lane >> 2))
+        words[matrix] = tile[begins + (lane & 3)]
     return words[0], words[1], words[2], words[3]
 
 
@@ -201,24 +201,32 @@ def store4(tile, row, column, w0, w1, w2, w3):
 
 
 @cuda.jit(device=True)
+def put4(words, at, w0, w1, w2, w3):
+    """Four neighbours of an array of one dimension, in one access on a device."""
+    words[at] = w0
+    words[at + 1] = w1
+    words[at + 2] = w2
+    words[at + 3] = w3
+
+
+@cuda.jit(device=True)
 def nothing_on_its_way(flight):
     """Before the first copy: flight are the notes (copies + 1, NOTES), which a GPU does without."""
     for copy in range(flight.shape[0]):
-        flight[copy, 6] = 0
+        flight[copy, 5] = 0
     flight[0, 0] = 0
     flight[0, 1] = 1
 
 
 @cuda.jit(device=True)
-def copy4(tile, row, column, source, offset, flight):
-    """Order a copy of four words from the matrix `source`, the first at number `offset` of it, to tile[row, column]."""
-    at = 1 + flight[0, 0] % (flight.shape[0] - 1)
+def copy4(tile, at, source, offset, flight):
+    """Order a copy of four words of the matrix `source`, from number `offset` of it on, to tile[at] and behind."""
+    note = 1 + flight[0, 0] % (flight.shape[0] - 1)
     flight[0, 0] += 1
-    flight[at, 0] = row
-    flight[at, 1] = column
-    flight[at, 2], flight[at, 3], flight[at, 4], flight[at, 5] = four_of(source, offset)
-    flight[at, 6] = flight[0, 1]
-    store4(tile, row, column, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT)
+    flight[note, 0] = at
+    flight[note, 1], flight[note, 2], flight[note, 3], flight[note, 4] = four_of(source, offset)
+    flight[note, 5] = flight[0, 1]
+    put4(tile, at, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT, IN_FLIGHT)
 
 
 @cuda.jit(device=True)
@@ -230,8 +238,8 @@ def send(flight):
 @cuda.jit(device=True)
 def wait_for_all_but_one(tile, flight):
     """Until all of this thread's groups but the last have arrived in `tile`. Others see them after a barrier."""
-    for at in range(1, flight.shape[0]):
-        group = flight[at, 6]
+    for note in range(1, flight.shape[0]):
+        group = flight[note, 5]
         if group > 0 and group < flight[0, 1] - 1:
-            store4(tile, flight[at, 0], flight[at, 1], flight[at, 2], flight[at, 3], flight[at, 4], flight[at, 5])
-            flight[at, 6] = 0
+            put4(tile, flight[note, 0], flight[note, 1], flight[note, 2], flight[note, 3], flight[note, 4])
+            flight[note, 5] = 0

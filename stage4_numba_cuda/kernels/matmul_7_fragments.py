@@ -8,13 +8,14 @@
                 four warps of 64 x 64 numbers in place of eight     8 loads for 32 multiplications, where 12 were
 
 Each rung is the one above with one change; above all of them stands `mma` (matmul_5_tensor.py), which rounds on the
-way. Blocks compute SIDE x SIDE numbers. Eight warps stand 2 x 4, and each computes 64 x 32 numbers; on the last rung
-four stand 2 x 2.
+way, and below them the rungs of matmul_8_pipelined.py. Blocks compute 128 x 128 numbers. Eight warps stand 2 x 4, and
+each computes 64 x 32 numbers; on the last rung four stand 2 x 2.
 
 A tile is 128 rows of a and below them 128 of b, 16 words in each row: 32 numbers along k in bf16 and f16, 16 in tf32.
 A chunk is four words, 16 bytes. Eight rows of 16 words are 4 KB, in which a chunk of the same number lies in the same
 four banks on every second row: reading it from eight rows would take four turns. Rows of 20 words are read in one turn
 and written in two. Without a word more both take one, if chunk c of row r lies where chunk c ^ (r / 2 % 4) would.
+All tiles of a block are one array of one dimension, in which rows of `pitch` words follow each other.
 
 `staged` and `square_warps` need compute capability 8.0, as tf32 and bf16 do on every rung. f16 runs on 7.5 up to
 `swizzled`, where its multiplication takes 8 numbers of k at a time.
@@ -23,10 +24,10 @@ and written in two. Without a word more both take one, if chunk c of row r lies 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float32, int32, uint32
+from numba import float32, int32, uint32, uint64
 
 from ..backend import cuda
 from .fragments import NOTES
@@ -39,44 +40,76 @@ from .ptx import (
     mma_f16,
     mma_tf32,
     nothing_on_its_way,
+    put4,
     send,
-    store4,
     wait_for_all_but_one,
 )
 
 RUNGS = ("packed", "ldmatrix", "swizzled", "staged", "square_warps")
-STAGED = RUNGS[3:]
-"""Those whose copies cp.async makes."""
+SWIZZLED, STAGED = RUNGS[2:], RUNGS[3:]
+"""Those whose chunks change places, and those whose copies cp.async makes."""
 
-SIDE = ROWS
+COLUMNS = ROWS
+"""Of the result that a block computes, on every rung."""
 
 CHUNK = 4
 """Words that move at once."""
 
 PADDED = WORDS + CHUNK
 
-TILE = 2 * ROWS
-"""Rows of a tile: those of a, and below them those of b."""
-
 WARP_ROWS = 64
 STAGES = 3
+
+
+class Block(NamedTuple):
+    """What a block computes and keeps: rows x COLUMNS of the result, by warps of WARP_ROWS x warp_columns.
+
+    rows: a multiple of ROWS; pitch: words from a row of a tile to the next
+    """
+
+    rows: int
+    warp_columns: int
+    pitch: int = WORDS
+
+    @property
+    def abreast(self) -> int:
+        """Warps side by side, a power of two."""
+        return COLUMNS // self.warp_columns
+
+    @property
+    def threads(self) -> int:
+        return 32 * (self.rows // WARP_ROWS) * self.abreast
+
+    @property
+    def tile(self) -> int:
+        """Words of a tile: the rows of a, and below them those of b."""
+        return (self.rows + COLUMNS) * self.pitch
+
+    @property
+    def further(self) -> int:
+        """Rows of a tile from one chunk that a thread copies to its next: as many as the block copies at once."""
+        return self.threads * CHUNK // WORDS
+
+    @property
+    def parts(self) -> int:
+        """Chunks of a tile that a thread copies."""
+        return (self.rows + COLUMNS) // self.further
+
+
+BLOCKS = {
+    "packed": Block(ROWS, 32, PADDED),
+    "ldmatrix": Block(ROWS, 32, PADDED),
+    "swizzled": Block(ROWS, 32),
+    "staged": Block(ROWS, 32),
+    "square_warps": Block(ROWS, 64),
+}
 
 MULTIPLY = {"tf32": mma_tf32, "bf16": mma_bf16, "f16": mma_f16}
 
 
-def warp_columns(rung: str) -> int:
-    """Columns of the result that a warp computes."""
-    return 64 if rung == "square_warps" else 32
-
-
-def threads(rung: str) -> int:
-    """Of a block."""
-    return 32 * (SIDE // WARP_ROWS) * (SIDE // warp_columns(rung))
-
-
 @cache
 def multiply(rung: str, precision: str) -> Any:
-    """The kernel (a, b, c) for blocks of threads(rung) threads, each SIDE x SIDE of the result.
+    """The kernel (a, b, c) for blocks of BLOCKS[rung].
 
     a, b: int32 (rows, words), as matmul_6_operands makes them; c: float32 (rows, columns), where a's rows and b's end
     """
@@ -85,24 +118,22 @@ def multiply(rung: str, precision: str) -> Any:
 
 def _through_registers(rung: str, precision: str) -> Any:
     """The rungs with two tiles, between which a thread holds four chunks in its registers."""
-    swizzled = rung == "swizzled"
-    pitch, rows = WORDS if swizzled else PADDED, 2 * TILE
-    multiply_tile, lanes, write = tile_product(rung, precision)
-    load, unload, _, parts = mover(rung)
+    block, swizzled = BLOCKS[rung], rung in SWIZZLED
+    tile, room, parts = block.tile, 2 * block.tile, block.parts
+    multiply_tile, lanes, write = tile_product(rung, precision), reader(block, rung), writer(block)
+    first, load, unload, _ = mover(block, swizzled)
 
     @cuda.jit
     def kernel(a, b, c):
-        tiles = cuda.shared.array((rows, pitch), np.int32, alignment=16)
+        tiles = cuda.shared.array(room, np.int32, alignment=16)
         chunks = cuda.local.array((parts, CHUNK), int32)
         right = cuda.local.array(8, int32)
         sums = cuda.local.array((16, 4), float32)
         clear(sums)
-        row, chunk, column = copied(swizzled)
-        from_a = int32((cuda.blockIdx.y * SIDE + row) * a.shape[1] + chunk * CHUNK)
-        from_b = int32((cuda.blockIdx.x * SIDE + row) * b.shape[1] + chunk * CHUNK)
+        to, from_a, from_b = first(a, b)
         y, x, column_a, column_b = lanes()
         load(chunks, a, b, from_a, from_b)
-        unload(tiles, row, column, chunks)
+        unload(tiles, to, chunks)
         cuda.syncthreads()
         base = int32(0)  # where the tile begins that is being multiplied
         k = int32(0)
@@ -111,9 +142,9 @@ def _through_registers(rung: str, precision: str) -> Any:
             if k < a.shape[1]:
                 load(chunks, a, b, int32(from_a + k), int32(from_b + k))
             multiply_tile(tiles, sums, right, int32(base + y), int32(base + x), column_a, column_b)
-            base = int32(TILE - base)
+            base = int32(tile - base)
             if k < a.shape[1]:
-                unload(tiles, int32(base + row), column, chunks)
+                unload(tiles, int32(base + to), chunks)
             cuda.syncthreads()
         write(c, sums)
 
@@ -123,28 +154,27 @@ def _through_registers(rung: str, precision: str) -> Any:
 def _staged(rung: str, precision: str) -> Any:
     """The rungs with three tiles: one is multiplied, two are on their way. Each turn orders the copy of one tile, which
     may be none at the end, and waits for all but the youngest."""
-    rows = STAGES * TILE
-    last = rows - TILE
-    multiply_tile, lanes, write = tile_product(rung, precision)
-    _, _, order, parts = mover(rung)
-    notes, words, products = STAGES * parts + 1, warp_columns(rung) // 4, warp_columns(rung) // 2
+    block = BLOCKS[rung]
+    tile, room = block.tile, STAGES * block.tile
+    last = room - tile
+    multiply_tile, lanes, write = tile_product(rung, precision), reader(block, rung), writer(block)
+    first, _, _, order = mover(block, swizzled=True)
+    notes, words, products = STAGES * block.parts + 1, block.warp_columns // 4, block.warp_columns // 2
 
     @cuda.jit
     def kernel(a, b, c):
-        tiles = cuda.shared.array((rows, WORDS), np.int32, alignment=16)
+        tiles = cuda.shared.array(room, np.int32, alignment=16)
         flight = cuda.local.array((notes, NOTES), int32)
         right = cuda.local.array(words, int32)
         sums = cuda.local.array((products, 4), float32)
         clear(sums)
-        row, chunk, column = copied(True)
-        from_a = int32((cuda.blockIdx.y * SIDE + row) * a.shape[1] + chunk * CHUNK)
-        from_b = int32((cuda.blockIdx.x * SIDE + row) * b.shape[1] + chunk * CHUNK)
+        to, from_a, from_b = first(a, b)
         y, x, column_a, column_b = lanes()
         nothing_on_its_way(flight)
-        order(tiles, row, column, a, b, from_a, from_b, flight)
+        order(tiles, to, a, b, from_a, from_b, flight)
         send(flight)
         if a.shape[1] > WORDS:
-            order(tiles, int32(TILE + row), column, a, b, int32(from_a + WORDS), int32(from_b + WORDS), flight)
+            order(tiles, int32(tile + to), a, b, int32(from_a + WORDS), int32(from_b + WORDS), flight)
         send(flight)
         base = int32(0)  # where the tile begins that is being multiplied
         free = int32(last)  # and the one that was multiplied before it
@@ -154,11 +184,11 @@ def _staged(rung: str, precision: str) -> Any:
             cuda.syncthreads()  # everybody's copies are there, and everybody has multiplied the tile before
             ahead = int32(k + 2 * WORDS)
             if ahead < a.shape[1]:
-                order(tiles, int32(free + row), column, a, b, int32(from_a + ahead), int32(from_b + ahead), flight)
+                order(tiles, int32(free + to), a, b, int32(from_a + ahead), int32(from_b + ahead), flight)
             send(flight)
             multiply_tile(tiles, sums, right, int32(base + y), int32(base + x), column_a, column_b)
-            base = int32(0 if base == last else base + TILE)
-            free = int32(0 if free == last else free + TILE)
+            base = int32(0 if base == last else base + tile)
+            free = int32(0 if free == last else free + tile)
             k = int32(k + WORDS)
         write(c, sums)
 
@@ -172,76 +202,69 @@ def clear(sums):
             sums[t, i] = float32(0)
 
 
-@cuda.jit(device=True)
-def copied(swizzled):
-    """What this thread copies of each operand's part of a tile: the row, the chunk, and the word where it goes. Its
-    next chunks are as many rows on as the block copies at once, where the places of chunks are the same."""
-    row = int32(cuda.threadIdx.x >> 2)
-    chunk = int32(cuda.threadIdx.x & 3)
-    place = (chunk ^ ((row >> 1) & 3)) if swizzled else chunk
-    return row, chunk, int32(place * CHUNK)
-
-
 @cache
-def mover(rung: str) -> tuple[Any, Any, Any, int]:
-    """The device functions (load, unload, order), and how many chunks of a tile a thread moves, half of them a's.
+def mover(block: Block, swizzled: bool) -> tuple[Any, Any, Any, Any]:
+    """The device functions (first, load, unload, order) that copy a tile.
 
-    from_a, from_b: the number of the first chunk's first word in each operand
+    first(a, b): the word of a tile where this thread's first chunk goes, and those of a and b where it comes from. The
+    thread's next chunks are `further` rows on each, where the places of chunks are the same.
+    load(chunks, a, b, from_a, from_b): the thread's chunks of both operands into registers
+    unload(tiles, to, chunks): and from there into the tile
+    order(tiles, to, a, b, from_a, from_b, flight): the same on its own, by cp.async
     """
-    further = threads(rung) * CHUNK // WORDS  # rows from one of a thread's chunks to its next
-    of_each = ROWS // further
+    rows, pitch, further = block.rows, block.pitch, block.further
+    of_a, of_b, step = block.rows // further, COLUMNS // further, further * pitch
+
+    @cuda.jit(device=True)
+    def first(a, b):
+        row = int32(cuda.threadIdx.x >> 2)
+        chunk = int32(cuda.threadIdx.x & 3)
+        place = (chunk ^ ((row >> 1) & 3)) if swizzled else chunk
+        from_a = int32((cuda.blockIdx.y * rows + row) * a.shape[1] + chunk * CHUNK)
+        from_b = int32((cuda.blockIdx.x * COLUMNS + row) * b.shape[1] + chunk * CHUNK)
+        return int32(row * pitch + place * CHUNK), from_a, from_b
 
     @cuda.jit(device=True)
     def load(chunks, a, b, from_a, from_b):
-        """Into registers."""
-        for i in range(of_each):
+        for i in range(of_a):
             at = int32(from_a + i * further * a.shape[1])
             chunks[i, 0], chunks[i, 1], chunks[i, 2], chunks[i, 3] = fetch4(a, at)
-        for i in range(of_each):
-            j, at = i + of_each, int32(from_b + i * further * b.shape[1])
+        for i in range(of_b):
+            j, at = i + of_a, int32(from_b + i * further * b.shape[1])
             chunks[j, 0], chunks[j, 1], chunks[j, 2], chunks[j, 3] = fetch4(b, at)
 
     @cuda.jit(device=True)
-    def unload(tiles, row, column, chunks):
-        """From registers into the tile."""
-        for i in range(2 * of_each):
-            store4(tiles, row + i * further, column, chunks[i, 0], chunks[i, 1], chunks[i, 2], chunks[i, 3])
+    def unload(tiles, to, chunks):
+        for i in range(of_a + of_b):
+            put4(tiles, int32(to + i * step), chunks[i, 0], chunks[i, 1], chunks[i, 2], chunks[i, 3])
 
     @cuda.jit(device=True)
-    def order(tiles, row, column, a, b, from_a, from_b, flight):
-        """Copies of the same chunks that load and unload would move."""
-        for i in range(of_each):
-            copy4(tiles, int32(row + i * further), column, a, int32(from_a + i * further * a.shape[1]), flight)
-        for i in range(of_each):
-            to = int32(row + ROWS + i * further)
-            copy4(tiles, to, column, b, int32(from_b + i * further * b.shape[1]), flight)
+    def order(tiles, to, a, b, from_a, from_b, flight):
+        for i in range(of_a):
+            copy4(tiles, int32(to + i * step), a, int32(from_a + i * further * a.shape[1]), flight)
+        for i in range(of_b):
+            copy4(tiles, int32(to + (of_a + i) * step), b, int32(from_b + i * further * b.shape[1]), flight)
 
-    return load, unload, order, 2 * of_each
+    return first, load, unload, order
 
 
 @cache
-def tile_product(rung: str, precision: str) -> tuple[Any, Any, Any]:
-    """The device functions (multiply_tile, lanes, write).
-
-    lanes(): the rows of the tile, for a and b, and the words in them from which on this lane reads
-    multiply_tile(tiles, sums, right, y, x, column_a, column_b): adds a tile's products to this lane's sums, as mma
-    leaves them; right: two int32 of this lane for every eight columns of the warp, for what it reads of b
-    write(c, sums): into the result; what is beyond it is dropped
-    """
-    columns = warp_columns(rung)
-    abreast, eights, sixteens = SIDE // columns, columns // 8, columns // 16
-    shift, mask = abreast.bit_length() - 1, abreast - 1  # for a quotient and a remainder in one instruction each
-    read_a, read_b = (by_words_of_a, by_words_of_b) if rung == "packed" else (matrices, matrices)
-    by_words, swizzled, product = rung == "packed", rung in RUNGS[2:], MULTIPLY[precision]
+def reader(block: Block, rung: str) -> Any:
+    """The device function lanes(): the words of a tile where this lane's rows begin, for a and for b, and the words in
+    these rows where it reads."""
+    rows, columns, pitch = block.rows, block.warp_columns, block.pitch
+    shift, mask = block.abreast.bit_length() - 1, block.abreast - 1  # quotient and remainder in one instruction each
+    by_words, swizzled = rung == "packed", pitch == WORDS
 
     @cuda.jit(device=True)
     def lanes():
         warp = cuda.threadIdx.x >> 5
         lane = cuda.threadIdx.x & 31
         y = (warp >> shift) * WARP_ROWS
-        x = ROWS + (warp & mask) * columns
+        x = rows + (warp & mask) * columns
         if by_words:
-            return int32(y + (lane >> 2)), int32(x + (lane >> 2)), int32(lane & 3), int32(lane & 3)
+            g = lane >> 2
+            return int32((y + g) * pitch), int32((x + g) * pitch), int32(lane & 3), int32(lane & 3)
         # Lanes 0 to 7 name the rows of the first matrix, 8 to 15 those of the second: of a the rows below, of b the
         # next chunk, for mma takes them in this order.
         row_a = lane & 15
@@ -251,16 +274,31 @@ def tile_product(rung: str, precision: str) -> tuple[Any, Any, Any]:
         if swizzled:
             chunk_a ^= (row_a >> 1) & 3
             chunk_b ^= (row_b >> 1) & 3
-        return int32(y + row_a), int32(x + row_b), int32(chunk_a * CHUNK), int32(chunk_b * CHUNK)
+        return int32((y + row_a) * pitch), int32((x + row_b) * pitch), int32(chunk_a * CHUNK), int32(chunk_b * CHUNK)
+
+    return lanes
+
+
+@cache
+def tile_product(rung: str, precision: str) -> Any:
+    """The device function multiply_tile(tiles, sums, right, y, x, column_a, column_b), which adds a tile's products to
+    this lane's sums, as mma leaves them.
+
+    y, x: the words where the lane's rows begin; right: two int32 of this lane for every eight columns of the warp, for
+    what it reads of b
+    """
+    block, product = BLOCKS[rung], MULTIPLY[precision]
+    eights, sixteens, down = block.warp_columns // 8, block.warp_columns // 16, 16 * block.pitch
+    read_a, read_b = (by_words_of_a, by_words_of_b) if rung == "packed" else (matrices, matrices)
 
     @cuda.jit(device=True)
-    def half(tiles, sums, right, y, x, column_a, column_b):
+    def half(tiles, sums, right, at_a, at_b):
         """Two of the tile's four chunks along k: the fragments of all columns, then those of 16 rows at a time."""
         for n in range(sixteens):
             i = n * 4
-            right[i], right[i + 1], right[i + 2], right[i + 3] = read_b(tiles, int32(x + n * 16), column_b)
+            right[i], right[i + 1], right[i + 2], right[i + 3] = read_b(tiles, int32(at_b + n * down))
         for m in range(4):
-            a0, a1, a2, a3 = read_a(tiles, int32(y + m * 16), column_a)
+            a0, a1, a2, a3 = read_a(tiles, int32(at_a + m * down))
             for n in range(eights):
                 t = m * eights + n
                 sums[t, 0], sums[t, 1], sums[t, 2], sums[t, 3] = product(
@@ -271,7 +309,16 @@ def tile_product(rung: str, precision: str) -> tuple[Any, Any, Any]:
     def multiply_tile(tiles, sums, right, y, x, column_a, column_b):
         for step in range(2):
             # Two chunks further on is the other half of the row, also where chunks have changed places.
-            half(tiles, sums, right, y, x, int32(column_a ^ (step * 8)), int32(column_b ^ (step * 8)))
+            half(tiles, sums, right, int32(y + (column_a ^ (step * 8))), int32(x + (column_b ^ (step * 8))))
+
+    return multiply_tile
+
+
+@cache
+def writer(block: Block) -> Any:
+    """The device function write(c, sums): a lane's sums into the result; what is beyond it is dropped."""
+    rows, columns, eights = block.rows, block.warp_columns, block.warp_columns // 8
+    shift, mask = block.abreast.bit_length() - 1, block.abreast - 1
 
     @cuda.jit(device=True)
     def write_rows(c, sums, m, row, column):
@@ -292,26 +339,30 @@ def tile_product(rung: str, precision: str) -> tuple[Any, Any, Any]:
     def write(c, sums):
         warp = cuda.threadIdx.x >> 5
         lane = cuda.threadIdx.x & 31
-        row = int32(cuda.blockIdx.y * SIDE + (warp >> shift) * WARP_ROWS + (lane >> 2))
-        column = int32(cuda.blockIdx.x * SIDE + (warp & mask) * columns + (lane & 3) * 2)
+        row = int32(cuda.blockIdx.y * rows + (warp >> shift) * WARP_ROWS + (lane >> 2))
+        column = int32(cuda.blockIdx.x * COLUMNS + (warp & mask) * columns + (lane & 3) * 2)
         # No loop: were one left, the sums would have to lie in memory, where a run-time number can choose among them.
         write_rows(c, sums, 0, row, column)
         write_rows(c, sums, 1, row, column)
         write_rows(c, sums, 2, row, column)
         write_rows(c, sums, 3, row, column)
 
-    return multiply_tile, lanes, write
+    return write
+
+
+NEXT, EIGHT = uint64(CHUNK), uint64(8 * PADDED)
+"""Words from a word to the same one of the next chunk, and of the eighth row below it."""
 
 
 @cuda.jit(device=True)
-def by_words_of_a(tiles, y, x):
+def by_words_of_a(tiles, at):
     """A lane's words of 16 rows and two chunks, one by one."""
-    y, x = uint32(y), uint32(x)  # what may be negative is tested, and counts from the end: more instructions
-    return tiles[y, x], tiles[uint32(y + 8), x], tiles[y, uint32(x + 4)], tiles[uint32(y + 8), uint32(x + 4)]
+    at = uint64(at)  # what may be negative is tested, and counts from the end: more instructions
+    return tiles[at], tiles[at + EIGHT], tiles[at + NEXT], tiles[at + EIGHT + NEXT]
 
 
 @cuda.jit(device=True)
-def by_words_of_b(tiles, y, x):
+def by_words_of_b(tiles, at):
     """A lane's words of 16 columns and two chunks: both chunks of the first 8 columns, then of the others."""
-    y, x = uint32(y), uint32(x)
-    return tiles[y, x], tiles[y, uint32(x + 4)], tiles[uint32(y + 8), x], tiles[uint32(y + 8), uint32(x + 4)]
+    at = uint64(at)
+    return tiles[at], tiles[at + NEXT], tiles[at + EIGHT], tiles[at + EIGHT + NEXT]

@@ -7,12 +7,13 @@ does together on tensor cores that definition is in fragments.py.
     load4(array, row, column)               four neighbours of a row in one 128-bit load (two of them in float64)
     fetch4(array, offset)                   the same, counted from the first of at most MOST_NUMBERS: in 32 bits
     store4(array, row, column, v0 … v3)     and back
+    put4(words, at, w0 … w3)                the same into an array of one dimension, as tiles for tensor cores are
     to_tf32(x), to_bf16(x)                  the nearest number that a tensor core can take, still as a float32
     meet(meetings, target)                  a barrier across the grid that gives up after PATIENCE
     multiply_tf32, multiply_bf16            a warp multiplies 16 x 8 (x 8) and 8 (16) x 8 numbers from shared memory
     word_tf32(x), word_bf16(x, y), word_f16(x, y)
                                             one or two rounded numbers as the 32 bits that a tensor core reads
-    matrices(tile, row, column)             a warp loads four matrices of 8 rows of 16 bytes (ldmatrix)
+    matrices(tile, at)                      a warp loads four matrices of 8 rows of 16 bytes (ldmatrix)
     mma_tf32, mma_bf16, mma_f16             a warp multiplies what `matrices` has loaded
     nothing_on_its_way, copy4, send, wait_for_all_but_one
                                             copies to shared memory that arrive later (cp.async)
@@ -74,6 +75,12 @@ if REAL:
         loaded.align = BYTES
         return cgutils.pack_array(builder, [builder.extract_element(loaded, INT(i)) for i in range(LANES)])
 
+    def _store(builder, pointer, numbers):
+        value = ir.Constant(_four(pointer), ir.Undefined)
+        for i, number in enumerate(numbers):
+            value = builder.insert_element(value, number, INT(i))
+        builder.store(value, builder.bitcast(pointer, _four(pointer).as_pointer())).align = BYTES
+
     @intrinsic
     def load4(typing, array, row, column):
         def emit(context, builder, signature, arguments):
@@ -92,14 +99,19 @@ if REAL:
     @intrinsic
     def store4(typing, array, row, column, v0, v1, v2, v3):
         def emit(context, builder, signature, arguments):
-            pointer = _element(context, builder, signature.args[0], *arguments[:3])
-            value = ir.Constant(_four(pointer), ir.Undefined)
-            for i, number in enumerate(arguments[3:]):
-                value = builder.insert_element(value, number, INT(i))
-            builder.store(value, builder.bitcast(pointer, _four(pointer).as_pointer())).align = BYTES
+            _store(builder, _element(context, builder, signature.args[0], *arguments[:3]), arguments[3:])
             return context.get_dummy_value()
 
         return types.void(array, types.intp, types.intp, *[array.dtype] * LANES), emit
+
+    @intrinsic
+    def put4(typing, words, at, w0, w1, w2, w3):
+        def emit(context, builder, signature, arguments):
+            view = context.make_array(signature.args[0])(context, builder, arguments[0])
+            _store(builder, builder.gep(view.data, [arguments[1]]), arguments[2:])
+            return context.get_dummy_value()
+
+        return types.void(words, types.int32, *[words.dtype] * LANES), emit
 
     def _rounding(instruction):
         """An intrinsic for a PTX instruction that makes 32 bits of a float32; they are read as a float32 again."""
@@ -210,15 +222,14 @@ if REAL:
     def word_tf32(x):
         return _word(to_tf32(x))
 
-    def _shared_address(context, builder, array_type, array, row, column):
-        """Where tile[row, column] is in shared memory, which instructions count from its own beginning, in 32 bits."""
+    def _shared_address(context, builder, array_type, array, at):
+        """Where tile[at] is in shared memory, which instructions count from its own beginning, in 32 bits."""
         view = context.make_array(array_type)(context, builder, array)
-        columns = builder.trunc(builder.extract_value(view.shape, 1), INT)
-        pointer = builder.gep(view.data, [builder.add(builder.mul(row, columns), column)])
+        pointer = builder.gep(view.data, [at])
         return builder.ptrtoint(builder.addrspacecast(pointer, pointer.type.pointee.as_pointer(addrspace=3)), INT)
 
     @intrinsic
-    def matrices(typing, tile, row, column):
+    def matrices(typing, tile, at):
         def emit(context, builder, signature, arguments):
             address = _shared_address(context, builder, signature.args[0], *arguments)
             function = ir.FunctionType(ir.LiteralStructType([INT] * 4), [INT])
@@ -227,20 +238,20 @@ if REAL:
             made = builder.call(assembly, [address])
             return cgutils.pack_array(builder, [builder.extract_value(made, i) for i in range(4)])
 
-        return types.UniTuple(types.int32, 4)(tile, types.int32, types.int32), emit
+        return types.UniTuple(types.int32, 4)(tile, types.int32), emit
 
     @intrinsic
-    def _copy16(typing, tile, row, column, source, offset):
+    def _copy16(typing, tile, at, source, offset):
         def emit(context, builder, signature, arguments):
-            to = _shared_address(context, builder, signature.args[0], *arguments[:3])
-            view = context.make_array(signature.args[3])(context, builder, arguments[3])
-            place = builder.ptrtoint(builder.gep(view.data, [arguments[4]]), ir.IntType(64))
+            to = _shared_address(context, builder, signature.args[0], *arguments[:2])
+            view = context.make_array(signature.args[2])(context, builder, arguments[2])
+            place = builder.ptrtoint(builder.gep(view.data, [arguments[3]]), ir.IntType(64))
             function = ir.FunctionType(ir.VoidType(), [INT, ir.IntType(64)])
             text = "{ .reg .u64 there; cvta.to.global.u64 there, $1; cp.async.cg.shared.global [$0], [there], 16; }"
             builder.call(ir.InlineAsm(function, text, "r,l,~{memory}", side_effect=True), [to, place])
             return context.get_dummy_value()
 
-        return types.void(tile, types.int32, types.int32, source, types.int32), emit
+        return types.void(tile, types.int32, source, types.int32), emit
 
     def _order(text):
         """An intrinsic without arguments, for an instruction without any."""
@@ -264,8 +275,8 @@ if REAL:
         pass
 
     @cuda.jit(device=True)
-    def copy4(tile, row, column, source, offset, flight):
-        _copy16(tile, row, column, source, offset)
+    def copy4(tile, at, source, offset, flight):
+        _copy16(tile, at, source, offset)
 
     @cuda.jit(device=True)
     def send(flight):
@@ -439,6 +450,7 @@ else:
         mma_f16,
         mma_tf32,
         nothing_on_its_way,
+        put4,
         send,
         store4,
         wait_for_all_but_one,
@@ -448,7 +460,7 @@ else:
     )
 
     if BACKEND.name == "emulator":  # for whoever traces memory: on a device, one access
-        for function in (load4, fetch4, store4, four_of):
+        for function in (load4, fetch4, store4, put4, four_of):
             function.moves = LANES
 
 if BACKEND.name == "simulator":

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 from cuda_emulator import KernelError, options
+from cuda_emulator.runtime.limits import MOST_SHARED_BYTES, SHARED_BYTES
+from groundup.compiling.occupancy import LIMITS, occupancy
+from groundup.kernels.catalogue import CATALOGUE
 from shared.checks.rungs import compare_rounded
 from stage4_numba_cuda import matmul as products
 from stage4_numba_cuda import tensor_cores
@@ -17,6 +20,7 @@ from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
 from stage4_numba_cuda.kernels import fragments, ptx
 from stage4_numba_cuda.kernels import matmul_6_operands as operands
+from stage4_numba_cuda.kernels import matmul_8_pipelined as pipelined
 from tests.stages import needs_precision
 from tests.wide import wide
 
@@ -28,8 +32,9 @@ FIRST = [("bf16", "staged")]
 """The others take the emulator several seconds each to compile, and are wide."""
 
 RUNGS = [each if each in FIRST else pytest.param(*each, marks=wide) for each in ALL]
-EXACT_SIZES = [(1, 1, 1), (70, 145, 139), (129, 64, 128)]
-"""(M, K, N): one number; several tiles along k, the last not full, and two along N; K of whole tiles, M one beyond."""
+EXACT_SIZES = [(1, 1, 1), (70, 145, 139), (129, 64, 128), (257, 40, 3)]
+"""(M, K, N): one number; several tiles along k, the last not full, and two along N; K of whole tiles, M one beyond; M
+one beyond the largest tile."""
 
 SIZES = [(1, 1, 1), (5, 97, 3), (31, 2, 29), (130, 33, 131), (13, 128, 11)]
 
@@ -91,6 +96,20 @@ def test_operands_fill_whole_tiles_with_zeros(precision: str, transposed: bool) 
     assert np.array_equal(numbers_in(words, precision), expected)
 
 
+@pytest.mark.parametrize("rung", pipelined.RUNGS)
+def test_every_architecture_with_these_rungs_has_the_shared_memory_for_them(rung: str) -> None:
+    """And the compile check counts what the launch gives."""
+    block, given = pipelined.BLOCKS[rung], pipelined.BYTES[rung]
+    used = pipelined.STAGES * block.tile * 4
+    assert used == given if given else used <= SHARED_BYTES
+    assert used <= MOST_SHARED_BYTES
+    for capability in LIMITS:
+        if capability >= tensor_cores.NEEDS["bf16"]:
+            assert occupancy(capability, block.threads, 255, used).blocks >= 1
+    lines = [line for line in CATALOGUE if line.kernel.startswith(f"matmul_8_pipelined.multiply('{rung}'")]
+    assert {(line.threads, line.launch_shared) for line in lines} == {(block.threads, given)}
+
+
 def numbers_in(words: np.ndarray, precision: str) -> np.ndarray:
     """The float32 numbers in words of 32 bits."""
     if precision == "f16":
@@ -126,8 +145,8 @@ def test_a_gpu_is_asked_for_what_its_tensor_cores_know(
     for precision in set(tensor_cores.LADDER) - set(known):
         with pytest.raises(BackendError, match=rf"{precision}: needs compute capability \d.\d; a GPU is older"):
             products.TENSOR_CORES[precision](asarray(np.ones((2, 2))), asarray(np.ones((2, 2))))
-    assert tensor_cores.in_use("bf16") == "square_warps"
-    assert tensor_cores.in_use("f16") == "swizzled"
+    assert [tensor_cores.in_use("bf16", size, size) for size in (1024, 4096)] == ["pipelined", "wide_tile"]
+    assert tensor_cores.in_use("f16", 4096, 4096) == "swizzled"
 
 
 # Rounding
@@ -232,25 +251,26 @@ def pipe(waits: bool = True, meets: bool = True, leaves: bool = True) -> Any:
 
     @cuda.jit
     def kernel(source, out):  # type: ignore[no-untyped-def]
-        tile = cuda.shared.array((2, 128), np.int32, alignment=16)
+        tile = cuda.shared.array(256, np.int32, alignment=16)
         flight = cuda.local.array((KEPT, NOTES), np.int32)
         lane = np.int32(cuda.threadIdx.x)
         column = np.int32(lane * 4)
         ptx.nothing_on_its_way(flight)
-        ptx.copy4(tile, np.int32(0), column, source, column, flight)
+        ptx.copy4(tile, column, source, column, flight)
         ptx.send(flight)
         row = np.int32(0)
         while row < source.shape[0]:
             ahead = np.int32(row + 1)
             if ahead < source.shape[0]:
-                ptx.copy4(tile, np.int32(ahead & 1), column, source, np.int32(ahead * 128 + column), flight)
+                to = np.int32((ahead & 1) * 128 + column)
+                ptx.copy4(tile, to, source, np.int32(ahead * 128 + column), flight)
             ptx.send(flight)
             if waits:
                 ptx.wait_for_all_but_one(tile, flight)
             if meets:
                 cuda.syncthreads()
             for i in range(4):
-                out[row, column + i] = tile[row & 1, 124 - column + i]
+                out[row, column + i] = tile[(row & 1) * 128 + 124 - column + i]
             if leaves:
                 cuda.syncthreads()
             row = ahead

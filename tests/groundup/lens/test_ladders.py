@@ -62,7 +62,11 @@ def test_the_advice_and_the_table_of_reuse_say_what_they_count() -> None:
 @wide
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("rung", "ways"), [("packed", 2), ("ldmatrix", 2), ("swizzled", 1), ("staged", 1), ("square_warps", 1)]
+    ("rung", "ways"),
+    [
+        *(("packed", 2), ("ldmatrix", 2), ("swizzled", 1), ("staged", 1), ("square_warps", 1)),
+        *(("pipelined", 1), ("wide_tile", 1)),
+    ],
 )
 def test_chunks_that_change_places_meet_no_bank_twice(rung: str, ways: int) -> None:
     """Rows of 20 words are read without conflicts and written with them; rows of 16 with swapped chunks have none."""
