@@ -59,7 +59,7 @@ def trace_launch(
     given = kernel._arguments(tuple(arguments))
     compiled = kernel.traced(given.types, accesses_only)
     if configured.sharedmem:
-        limits.shared_memory(compiled.shared_bytes, configured.sharedmem, kernel.__name__)
+        limits.shared_memory(compiled.shared_bytes, configured.sharedmem, kernel.__name__, kernel.most_shared)
     copies = Copies(arguments, given.values, kernel._names)
     chosen = chosen_blocks(blocks, grid)
     run: Run

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from numba import types
 
-from cuda_emulator import KernelError
+from cuda_emulator import KernelError, options
+from cuda_emulator.runtime.tracing import trace_launch
 from stage4_numba_cuda import shared_memory
 from stage4_numba_cuda.arrays import to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
@@ -45,6 +46,21 @@ def test_a_block_has_as_much_shared_memory_as_was_allowed() -> None:
     shared_memory.allow(kernel, (VECTOR, VECTOR), 4 * COUNT)
     kernel[1, THREADS, 0, 4 * COUNT](cuda.to_device(source), out)
     assert np.array_equal(to_host(out), source[::-1])
+
+
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="check mode, step mode and traces are the emulator's")
+@pytest.mark.parametrize("way", [{"check": True}, {"step": True}, {}])
+def test_the_emulators_other_ways_allow_it_too(way: dict[str, Any]) -> None:
+    kernel, source = turn(), np.arange(COUNT, dtype=np.int32)
+    out = np.zeros_like(source)
+    shared_memory.allow(kernel, (VECTOR, VECTOR), 4 * COUNT)
+    if way:
+        with options(**way):
+            kernel[1, THREADS, 0, 4 * COUNT](source, out)
+    else:
+        found = trace_launch(kernel, 1, THREADS, (source, out), 4 * COUNT)
+        assert (found.dynamic_bytes, found.fault) == (4 * COUNT, "")
+    assert np.array_equal(out, source[::-1]) or not way  # a trace works on copies
 
 
 @pytest.mark.skipif(BACKEND.name != "emulator", reason="an error of a GPU's driver would end the other tests' context")

@@ -15,7 +15,7 @@ from groundup.compiling.occupancy import LIMITS, occupancy
 from groundup.kernels.catalogue import CATALOGUE
 from shared.checks.rungs import compare_rounded
 from stage4_numba_cuda import matmul as products
-from stage4_numba_cuda import tensor_cores
+from stage4_numba_cuda import tensor_cores, tile_choice
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError, cuda
 from stage4_numba_cuda.kernels import fragments, ptx
@@ -141,6 +141,7 @@ def test_a_gpu_is_asked_for_what_its_tensor_cores_know(
     device = SimpleNamespace(compute_capability=capability)
     monkeypatch.setattr(tensor_cores, "BACKEND", SimpleNamespace(name="gpu", reason="a GPU"))
     monkeypatch.setattr(tensor_cores.cuda, "get_current_device", lambda: device)
+    monkeypatch.setattr(tile_choice, "multiprocessors", lambda: 132)
     assert products.tensor_precisions() == known
     for precision in set(tensor_cores.LADDER) - set(known):
         with pytest.raises(BackendError, match=rf"{precision}: needs compute capability \d.\d; a GPU is older"):
