@@ -26,6 +26,7 @@ from .backend import BACKEND, BackendError, cuda
 from .kernels import matmul_6_operands as operands
 from .kernels import matmul_7_fragments as fragments
 from .kernels import matmul_8_pipelined as pipelined
+from .kernels.fragment_tiles import COLUMNS
 from .kernels.ptx import MOST_NUMBERS
 
 ROUNDING_ON_THE_WAY = "mma"
@@ -108,7 +109,7 @@ def multiply(rung: str, a: Rounded, b: Rounded, out: Array) -> Array:
     a's words: whole blocks of that rung
     """
     block = BLOCKS[rung]
-    grid = launch.tiles(a.rows, b.rows, block.rows, fragments.COLUMNS)
+    grid = launch.tiles(a.rows, b.rows, block.rows, COLUMNS)
     kernel_of(rung, a.precision)[grid, block.threads, 0, pipelined.BYTES.get(rung, 0)](a.words, b.words, out)
     return out
 

@@ -8,6 +8,7 @@ name. docs/cuda.md goes through the kernels.
     matmul_6_operands, matmul_7_fragments, matmul_8_pipelined
                          the tensor cores' ladder: operands rounded in memory, and products of them
     matmul_tiles         how its upper rungs move a tile, and what they do with it
+    fragment_tiles       what the tensor cores' upper rungs share: copies of a tile, and who reads and writes what
     ptx                  128-bit loads and tensor cores: all that needs LLVM or PTX, with its meaning in Python
     fragments            what tensor cores and late copies do, in Python
     convolution_1_basic, convolution_2_im2col, convolution_3_implicit, convolution_4_blocked, convolution_5_winograd

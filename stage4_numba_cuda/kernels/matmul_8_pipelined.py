@@ -25,9 +25,10 @@ import numpy as np
 from numba import float32, int32
 
 from ..backend import cuda
+from .fragment_tiles import Block, clear, mover, reader, writer
 from .fragments import NOTES
 from .matmul_6_operands import ROWS, WORDS
-from .matmul_7_fragments import MULTIPLY, STAGES, Block, clear, mover, reader, writer
+from .matmul_7_fragments import MULTIPLY, STAGES
 from .ptx import matrices, nothing_on_its_way, send, wait_for_all_but_one
 
 BLOCKS = {"pipelined": Block(ROWS, 64), "wide_tile": Block(2 * ROWS, 64)}
@@ -52,7 +53,7 @@ def multiply(rung: str, precision: str) -> Any:
     room = 0 if BYTES[rung] else STAGES * tile
     fetch, add = halves(precision)
     first, _, _, order = mover(block, swizzled=True)
-    lanes, write = reader(block, rung), writer(block)
+    lanes, write = reader(block, by_words=False), writer(block)
     notes = STAGES * block.parts + 1
 
     @cuda.jit

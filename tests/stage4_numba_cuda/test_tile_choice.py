@@ -3,7 +3,7 @@
 import pytest
 
 from stage4_numba_cuda import launch
-from stage4_numba_cuda.kernels import matmul_7_fragments, matmul_8_pipelined
+from stage4_numba_cuda.kernels import fragment_tiles, matmul_8_pipelined
 from stage4_numba_cuda.tile_choice import CANDIDATES, FITTED, PRODUCTS, ROUNDED, busiest, fastest, fastest_rounded
 
 MEASURED = {
@@ -65,7 +65,7 @@ def test_the_wide_tile_of_tensor_cores_is_taken_where_no_multiprocessor_has_more
 def test_the_tiles_of_tensor_cores_are_those_of_the_kernels() -> None:
     blocks = matmul_8_pipelined.BLOCKS
     assert {name: (tile.rows, tile.columns) for name, tile in ROUNDED.items()} == {
-        name: (block.rows, matmul_7_fragments.COLUMNS) for name, block in blocks.items()
+        name: (block.rows, fragment_tiles.COLUMNS) for name, block in blocks.items()
     }
 
 
