@@ -81,7 +81,7 @@ MOST_WORKERS = 8
 
 MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 OURS = ("shared", "groundup", "cuda_emulator", "tests", *STAGES)
-STEPS = ("step", "network step", "resident")
+STEPS = ("step", "network step", "resident", "network resident")
 """Of the correctness part, what also a tiny or a quick one has in float64."""
 
 REPEATED = ("matmul", "convolution gradients")

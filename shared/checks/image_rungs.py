@@ -7,6 +7,7 @@
     pooling, batch norm       all their operations
     network step              every rung of LAYERED_STEP_LADDER: parameters and running statistics after a few steps
     network outputs           the same from the third call on, which a GPU replays from a graph, also after a step
+    network resident          a run with the data on the device: layered_resident.py
 
 What rungs.py is for dense networks. Every result is written into an array full of NaN, where an operation takes one.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from shared.checks import batch_norm_ops, convolution_ops, pooling_ops
 from shared.checks.convolution_ops import Form, backward_scales, forward_scale
 from shared.checks.images import has_images, takes_architectures
+from shared.checks.layered_resident import RUNS, resident_run
 from shared.checks.layered_problems import SMALL, LayeredSides, layered_problem
 from shared.checks.layered_steps import layered_trajectory
 from shared.checks.pair import Pair
@@ -72,6 +74,9 @@ def image_rung_checks(stage: Stage, reference: Stage, dtype: str, tiny: bool = F
         yield check("network step", rung, steps, step, TINY_PROBLEMS if tiny else PROBLEMS)
     if takes_architectures(stage):
         yield check("network outputs", "replayed", replays, TINY_PROBLEMS if tiny else PROBLEMS)
+    if hasattr(getattr(part_of(stage, "layered"), "LayeredNetwork", None), "resident"):
+        for run in RUNS:
+            yield check("network resident", run.name, resident_run, run)
 
 
 def forward(pair: Pair, rung: str, convolve: Any, forms: Sequence[Form]) -> Iterator[Comparison]:

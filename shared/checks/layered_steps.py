@@ -157,15 +157,21 @@ def layered_trajectory(
             note = f"raised {type(error).__name__} in step {step + 1}: {error}"
             return [failed("Network.train_step", note, **where)]
         sides.theirs.train_step(*sides.for_reference(*batch), theirs, masks[1])
+    k = steps * problem.longest_sum if share is None else max(1.0, (share / (C * eps(pair.dtype))) ** 2)
+    return compare_trained(sides, k, **where)
+
+
+def compare_trained(sides: LayeredSides, k: float, **where: Any) -> list[Comparison]:
+    """Both networks after their steps: a comparison for each parameter and running statistic. where: of Comparison"""
+    pair, architecture = sides.pair, sides.problem.architecture
     expected = [pair.from_reference(each) for each in (*sides.theirs.parameters, *sides.theirs.running_statistics)]
     if not all(np.isfinite(each).all() for each in expected):
         note = "the reference itself diverged, so there is nothing to compare; use another seed"
         return [failed("Network.train_step", note, **where)]
-    names = [each.name for each in problem.architecture.parameters()]
-    numbers = [each.number for each in problem.architecture.placed() if isinstance(each.layer, layers.BatchNorm)]
+    names = [each.name for each in architecture.parameters()]
+    numbers = [each.number for each in architecture.placed() if isinstance(each.layer, layers.BatchNorm)]
     names += [f"layer {number}, BatchNorm: {name}" for number in numbers for name in ("running_mean", "running_var")]
     got = [pair.from_stage(each) for each in (*sides.ours.parameters, *sides.ours.running_statistics)]
-    k = steps * problem.longest_sum if share is None else max(1.0, (share / (C * eps(pair.dtype))) ** 2)
     return [
         compare(f"trained {name.partition(': ')[2]}", g, e, pair.dtype, k, layer=_number(name), **where)
         for name, g, e in zip(names, got, expected, strict=True)

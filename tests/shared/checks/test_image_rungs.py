@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.checks import image_rungs
+from shared.checks import image_rungs, layered_resident
 from shared.checks.image_rungs import GRADIENTS, coarser, image_rung_checks
+from shared.checks.pair import Pair
 from shared.checks.tolerance import Comparison
+from stage4_numba_cuda.backend import BACKEND
 from tests.wide import wide
 
 REFERENCE, STAGE_4 = contract.load_stage("stage2_numpy"), contract.load_stage("stage4_numba_cuda")
@@ -46,6 +48,7 @@ def test_every_rung_of_stage_4_has_its_check() -> None:
         "batch norm": ["all operations"],
         "network step": list(layered.LAYERED_STEP_LADDER),
         "network outputs": ["replayed"],
+        "network resident": [run.name for run in layered_resident.RUNS],
     }
     in_float64 = {check.what for check in image_rung_checks(STAGE_4, REFERENCE, "float64")}
     assert in_float64 == {what for what in listed if "tensor cores" not in what}
@@ -113,6 +116,39 @@ def test_outputs_that_go_on_with_old_numbers_are_found(monkeypatch: pytest.Monke
     monkeypatch.setattr(layered, "forward", kept)
     (stale,) = found(REFERENCE, "network outputs").values()
     assert [each.op for each in stale if not each.ok] == ["Network.forward after a step"] * 2
+
+
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="notes the launches of the emulator")
+def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuda_emulator.runtime.dispatcher import Kernel
+
+    launched: set[str] = set()
+    run = Kernel.run
+
+    def noted(kernel: Any, *launch: Any) -> None:
+        launched.add(kernel.py_func.__name__)
+        run(kernel, *launch)
+
+    monkeypatch.setattr(Kernel, "run", noted)
+    for name, comparisons in found(STAGE_4, "network resident").items():
+        assert all(each.ok for each in comparisons), name
+        assert {each.op for each in comparisons} >= {"losses", "trained weights", "trained bias"}
+    assert {"begin_step", "gather_table", "gather_moved", "gather_rows", "gather_labels"} <= launched
+    assert {"gather_targets", "dropout_mask", "end_kept_step"} <= launched
+
+
+def test_a_resident_run_that_goes_wrong_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a step too few; with the next epoch's masks and changes."""
+    resident = contract.load_part(STAGE_4.name, "layered_resident").LayeredResident
+    take = resident.take
+    pair = Pair(STAGE_4, REFERENCE, "float64")
+    dropping = next(run for run in layered_resident.RUNS if run.problem == "strides, dropout")
+    monkeypatch.setattr(resident, "take", lambda run, first, rates, before: take(run, first, rates, before + 4))
+    assert not all(each.ok for each in layered_resident.resident_run(pair, dropping))
+    monkeypatch.setattr(resident, "take", lambda run, first, rates, before: take(run, first, rates[:-1], before))
+    for run in layered_resident.RUNS:
+        wrong = {each.op for each in layered_resident.resident_run(pair, run) if not each.ok}
+        assert wrong >= {"losses", "trained weights"}, run.name
 
 
 @wide
