@@ -8,8 +8,9 @@ The measuring is done by the same modules as `groundup bench --model`; what is n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from shared.bench.kinds.memory import MODEL_BATCH, memory_rows
 from shared.bench.kinds.steps import model_cases, step_rows
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.on_gpu import gpu
-from shared.bench.on_gpu.gpu_plan import NO_GPU, Found, GpuPlan, LeftOut, not_timed
+from shared.bench.on_gpu.gpu_plan import NO_GPU, Found, GpuPlan, LeftOut, attempted, not_timed
 from shared.contract import STAGES, Stage, load_stage
 from shared.data.datasets import DataError, Dataset, Split, limited
 from shared.numbers import duration, size_of, three_digits
@@ -49,26 +50,36 @@ def networks(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     elif gpu.cuda_torch() is None:
         yield LeftOut("PyTorch and cuDNN", "PyTorch is not installed, or sees no GPU")
     left = len(models) * (len(batches) + 2)
+
+    def kept(what: str, model: str, measure: Callable[[], Iterable[BenchRow]]) -> Iterator[Found | LeftOut]:
+        return attempted(what, lambda: beside_pytorch(list(measure()), model))
+
     for number, batch in enumerate(batches):
         for model in models:
-            cases = model_cases(model, [batch])
-            yield from beside_pytorch(list(step_rows([stage], cases=cases, effort=plan.effort(left, 11))), model)
+            (case,) = model_cases(model, [batch])
+            effort = plan.effort(left, 11)
+            yield from kept(case.name, model, partial(step_rows, [stage], cases=[case], effort=effort))
             left -= 1
         for model in models if number == 0 else ():
             sizes = (1, 2) if plan.tiny else MODEL_BATCHES
-            effort = plan.effort(left, 9)
-            yield from beside_pytorch(list(inference_rows([stage], model=model, batches=sizes, effort=effort)), model)
+            measure = partial(inference_rows, [stage], model=model, batches=sizes, effort=plan.effort(left, 9))
+            yield from kept(f"predictions of {model}", model, measure)
             left -= 1
     for model in models:
         forms = forms_of([model], 2)[1:] if plan.tiny else forms_of([model])
         effort = plan.effort(left * 2 * len(forms), 9)
         for form in forms:
-            yield from beside_pytorch(list(convolution_rows([stage], forms=[form], effort=effort)), model)
+            measure = partial(convolution_rows, [stage], forms=[form], effort=effort)
+            yield from kept(f"convolutions of {model}", model, measure)
         left -= 1
     for model in models if gpu.on_gpu(stage) else ():
-        # PyTorch is not asked for what it needs on the CPU; without that it has no row on the GPU.
-        rows = memory_rows([stage], cases=model_cases(model, [MODEL_BATCH]), threads=1, torch=gpu.cuda_torch())
-        yield from beside_pytorch([row for row in rows if row.variant], model)
+        yield from kept(f"memory of {model}", model, partial(_memory, stage, model))
+
+
+def _memory(stage: Stage, model: str) -> list[BenchRow]:
+    """PyTorch is not asked for what it needs on the CPU; without that it has no row on the GPU."""
+    rows = memory_rows([stage], cases=model_cases(model, [MODEL_BATCH]), threads=1, torch=gpu.cuda_torch())
+    return [row for row in rows if row.variant]
 
 
 def beside_pytorch(rows: Sequence[BenchRow], model: str) -> Iterator[Found | LeftOut]:
@@ -126,7 +137,7 @@ def network_training(plan: GpuPlan) -> Iterator[Found | LeftOut]:
         data = limited(data, TINY_IMAGES if plan.tiny else None)
         if normalisation is not None:
             training = replace(training, settings=with_background(training.settings, normalisation, data))
-        yield from _trained(stage, training, data, goal)
+        yield from attempted(f"{model} on {name}", partial(_trained, stage, training, data, goal))
 
 
 def _trained(stage: Stage, training: Training, data: Dataset, goal: float) -> Iterator[Found]:

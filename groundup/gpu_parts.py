@@ -6,8 +6,9 @@
                    stage 2
     ladder, launches, steps, training
                    measured by shared/bench; shared/bench/on_gpu/gpu_plan.py says at which sizes
-    sanitizer      compute-sanitizer over every kernel
     suite          the tests of stage 4
+    sanitizer      compute-sanitizer over every kernel
+    commands       how long somebody waits for a command: gpu_commands.py
     networks, network_training
                    convolutional networks: gpu_networks.py
 
@@ -26,12 +27,12 @@ import shutil
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from groundup import gpu_networks, suite_outcomes
+from groundup import gpu_commands, gpu_networks, suite_outcomes
 from groundup.doctor.survey import trial
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
@@ -43,9 +44,11 @@ from shared.checks.tolerance import describe_tolerances
 from shared.contract import STAGES, load_part, load_stage
 from shared.machine import processes
 from shared.machine.environment import environment, nvidia_gpus
+from shared.machine.gpu import free_memory
 from shared.machine.hardware import usable_cores
 
-BACKEND = load_part(STAGES[3], "backend").BACKEND
+_backend = load_part(STAGES[3], "backend")
+BACKEND, VARIABLE = _backend.BACKEND, _backend.VARIABLE
 DISTRIBUTIONS = (
     *("numba", "numba-cuda", "llvmlite", "cuda-bindings", "cuda-core", "nvidia-cublas", "nvidia-cuda-nvvm"),
     *("nvidia-nvvm", "nvidia-nvjitlink", "numpy", "torch", "cupy-cuda13x", "cupy-cuda12x", "matplotlib", "pytest"),
@@ -76,8 +79,8 @@ TESTS = (
 REHEARSED = ("tests/stage4_numba_cuda/test_arrays.py",)
 """The tests of a rehearsal on the emulator. A few are enough: `make test` runs all of them there."""
 
-MOST_WORKERS = 8
-"""Each has a context on the device of its own, of about half a gigabyte."""
+MOST_WORKERS, MIB_OF_A_WORKER = 8, 1024
+"""Each has a context on the device of its own, of about half a gigabyte, and arrays."""
 
 MISSING = re.compile(r"ModuleNotFoundError: No module named '(\w+)")
 OURS = ("shared", "groundup", "cuda_emulator", "tests", *STAGES)
@@ -126,9 +129,19 @@ class Part:
         self.write()
 
     def write(self) -> None:
-        """Bring the file up to date."""
-        if self.file is not None:
+        """Bring the file up to date. Where that fails the part goes on, since the disk may have room again for its next
+        row; what it has found stands on the screen."""
+        if self.file is None:
+            return
+        try:
             write_json(self.file, self.as_dict())
+        except OSError as error:
+            print(f"  {self.file} cannot be written: {error.strerror or error}", file=sys.stderr, flush=True)
+
+    @property
+    def folder(self) -> Path:
+        """For what a part writes beside its rows."""
+        return self.file.parent if self.file is not None else Path(tempfile.gettempdir())
 
     def as_dict(self) -> dict[str, Any]:
         """The part as the report has it."""
@@ -138,7 +151,15 @@ class Part:
 
 
 def device(part: Part) -> None:
-    """Try a kernel; then the device, its driver, versions, the machine, the revision, the day."""
+    """Try a kernel; then the device, its driver, versions, the machine, the revision, the day.
+
+    Fails where there is a GPU and nobody asked for the emulator: a rehearsal would take the time of the GPU.
+    """
+    cards = nvidia_gpus()
+    if BACKEND.emulated and cards and not os.environ.get(VARIABLE):
+        name = cards[0]["name"]
+        part.finish("error", f"this machine has a GPU ({name}), but {BACKEND.reason}; {VARIABLE}=emulator rehearses")
+        return
     tried = trial("emulator" if BACKEND.emulated else "gpu")
     if not tried.works:
         part.finish("error", f"a trial kernel does not run on {BACKEND.reason}: {tried.said}")
@@ -148,7 +169,7 @@ def device(part: Part) -> None:
     facts: dict[str, Any] = {"name": name, "compute_capability": ".".join(map(str, found.compute_capability))}
     if not BACKEND.emulated:
         facts |= {key: getattr(found, attribute, None) for key, attribute in ATTRIBUTES.items()}
-        facts["cards"] = nvidia_gpus()
+        facts["cards"] = cards
     part.facts = {"backend": BACKEND.name, "reason": BACKEND.reason, "device": facts, "versions": versions()}
     part.facts["environment"] = environment()
     part.add(BACKEND.line(), **facts)
@@ -247,19 +268,27 @@ def _compared(part: Part, check: RungCheck) -> None:
 
 def measured(name: str, parts: Mapping[str, Callable[[GpuPlan], Any]] = gpu_plan.PARTS) -> Callable[[Part], None]:
     """The part of that name, which yields what it finds."""
+    return lambda part: keep(part, parts[name](part.plan))
 
-    def run(part: Part) -> None:
-        wrong = []
-        for found in parts[name](part.plan):
-            if isinstance(found, gpu_plan.LeftOut):
-                part.skip(found.what, found.reason)
-            elif found.wrong:
-                wrong.append(found.wrong)
-            elif found.row is not None:
-                part.add(found.line, **found.row)
-        part.finish("failed" if wrong else "ok", "; ".join(wrong))
 
-    return run
+def commands(part: Part) -> None:
+    """A row for each command: the seconds that somebody waits for it."""
+    keep(part, gpu_commands.commands(part.plan, part.folder))
+
+
+def keep(part: Part, things: Iterable[gpu_plan.Found | gpu_plan.LeftOut]) -> None:
+    """Keep each thing as soon as it is found."""
+    wrong = []
+    for found in things:
+        if isinstance(found, gpu_plan.LeftOut):
+            part.skip(found.what, found.reason)
+            continue
+        if found.wrong:
+            wrong.append(found.wrong)
+            print(f"  WRONG: {found.wrong}", flush=True)
+        if found.row is not None:
+            part.add(found.line, **found.row)
+    part.finish("failed" if wrong else "ok", "; ".join(wrong))
 
 
 def find_sanitizer() -> str | None:
@@ -302,14 +331,30 @@ def sanitizer(part: Part) -> None:
     wrong = []
     with ThreadPoolExecutor(len(TOOLS)) as pool:
         for tool, done in zip(TOOLS, pool.map(watch, TOOLS), strict=True):
-            summary = next(iter(SUMMARY.findall(done.output)), "no summary")
-            clean, lines = done.code == 0, done.output.splitlines()
-            ending = summary if done.code is not None else f"stopped after {seconds:.0f} s"
-            kept = [] if clean else lines[:SHOWN] + lines[-SHOWN:]
-            said = f"{tool}: {'clean' if clean else ending}"
-            part.add(said, tool=tool, clean=clean, exit_code=done.code, summary=ending, output=kept)
-            wrong += [] if clean else [f"{tool}: {ending}"]
+            row = verdict_of(tool, done, seconds)
+            part.add(f"{tool}: {row['summary']}, after {row['checks']} checks", **row)
+            wrong += [] if row["clean"] else [f"{tool}: {row['summary']}"]
     part.finish("failed" if wrong else "ok", "; ".join(wrong))
+
+
+def verdict_of(tool: str, done: processes.Finished, seconds: float) -> dict[str, Any]:
+    """The row of a tool. found: whether it has found something, which is not the same as not clean: a tool that was
+    stopped, or that cannot watch this device, has found nothing, and cleared nothing."""
+    lines = done.output.splitlines()
+    checks = sum(": ok, " in line or ": WRONG, " in line for line in lines)
+    summary = next(iter(SUMMARY.findall(done.output)), "")
+    clean = done.code == 0 and bool(checks)
+    if done.code is None:
+        ending = done.failure if not lines else f"stopped after {seconds:.0f} s"
+    else:
+        said = next((line.strip("= ") for line in lines if line.startswith("=====") and "rror" in line), "")
+        ending = "clean" if clean else f"{(summary if checks else '') or said or 'no summary'}, exit code {done.code}"
+    kept = [] if clean else lines[:SHOWN] + lines[-SHOWN:]
+    found = done.code is not None and not clean and bool(checks)
+    return {
+        "tool": tool, "clean": clean, "found": found, "checks": checks, "exit_code": done.code,
+        "summary": ending, "output": kept,
+    }  # fmt: skip
 
 
 def suite(part: Part, tests: Sequence[str] | None = None) -> None:
@@ -329,7 +374,9 @@ def suite(part: Part, tests: Sequence[str] | None = None) -> None:
     variables = os.environ | {"GROUNDUP_CUDA": BACKEND.name}  # so that pytest's workers do not choose again
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "outcomes.jsonl"
-        workers = min(usable_cores() // 2, MOST_WORKERS)
+        room = free_memory()
+        most = MOST_WORKERS if room is None else min(MOST_WORKERS, room // MIB_OF_A_WORKER)
+        workers = min(usable_cores() // 2, most)
         parallel = ["-n", str(workers)] if workers > 1 and importlib.util.find_spec("xdist") else []
         options = ["-q", "-p", "no:cacheprovider", "--continue-on-collection-errors"]
         command = [sys.executable, "-m", "pytest", "-p", suite_outcomes.__name__, *tests, *options, *parallel]
@@ -369,7 +416,8 @@ PARTS: dict[str, Callable[[Part], None]] = {
     "compile": compile_kernels,
     "correctness": correctness,
     **{name: measured(name) for name in gpu_plan.PARTS},
-    "sanitizer": sanitizer,
     "suite": suite,
+    "sanitizer": sanitizer,
+    "commands": commands,
     **{name: measured(name, gpu_networks.PARTS) for name in gpu_networks.PARTS},
 }

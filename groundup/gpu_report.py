@@ -1,30 +1,34 @@
 """Everything that is to be known of stage 4 on a GPU, in one command and one file.
 
-    python3 -m groundup.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER]
+    python3 -m groundup.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER] [--add]
 
 From the repository root, with numba, numba-cuda and the packages that groundup depends on. PyTorch or CuPy and pytest
 add the parts that need them. The parts, most important first, so that a report that is stopped early has the numbers:
 
     device         a trial kernel; the GPU, driver, versions, revision, day
     compile        what the parts after it launch, compiled side by side; how long that took
-    correctness    every rung against float64
-    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096
-    launches       the cost of a launch, and of a CUDA graph's replay
     steps          the training step beside PyTorch, eager and captured
     training       MNIST and Fashion-MNIST, accuracy and time to 97 %
-    sanitizer      compute-sanitizer over every kernel
+    ladder         matmul beside cuBLAS at 1,024, 2,048 and 4,096, and the tensor cores
+    correctness    every rung against float64
+    launches       the cost of a launch, and of a CUDA graph's replay
     suite          the tests of stage 4
+    sanitizer      compute-sanitizer over every kernel
 
-Two more are about convolutional networks, for a second command (--only networks,network_training, another --out):
+Three more are for a second command, which --only asks for by name and --add puts into the same file:
 
+    commands             how long somebody waits for the first step, `groundup check 4` and `groundup bench --quick`
     networks             steps, predictions, convolutions and memory beside PyTorch and cuDNN, TF32 off and on
     network_training     Fashion CNN and residual CNN by their recipes, accuracy and time
 
+docs/cuda.md has a plan for a GPU that is lent for fifteen minutes.
+
 Each part is a process of its own with a share of the time; a part that fails, crashes or hangs costs only itself. The
-results are written after every part. Ctrl-C and SIGTERM end the report with all that it has started, and what was
-measured is kept. Where the trial kernel fails, the report ends with one sentence. Without a GPU (or with
-GROUNDUP_CUDA=emulator) everything is rehearsed on the emulator at tiny sizes, with an hour's time. Such results are
-marked as emulated, and no chart shows their times.
+results are written after every part, and a part's rows after every row, into a file beside them. Ctrl-C and SIGTERM end
+the report with all that it has started, and what was measured is kept. The last lines say which goals were met. Where
+the trial kernel fails, the report ends with one sentence. Without a GPU (or with GROUNDUP_CUDA=emulator) everything is
+rehearsed on the emulator at tiny sizes, with an hour's time. Such results are marked as emulated, and no chart shows
+their times.
 """
 
 from __future__ import annotations
@@ -32,44 +36,44 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import re
-import shutil
+import os
 import signal
 import sys
 import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from shared.bench.on_gpu import gpu_record
+from groundup.gpu_document import JSON_NAME, begun, end, fits, keep, record
 from shared.bench.records.results import results_folder, write_json
-from shared.machine import processes
+from shared.machine import caches, processes
 
 SHARES = {
     "device": 20,
     "compile": 75,
-    "correctness": 75,
-    "ladder": 65,
-    "launches": 15,
     "steps": 105,
     "training": 45,
-    "sanitizer": 100,
+    "ladder": 65,
+    "correctness": 75,
+    "launches": 15,
     "suite": 95,
+    "sanitizer": 100,
+    "commands": 150,
     "networks": 370,
     "network_training": 130,
 }
-"""Seconds for each part, of 10 minutes for one command. The parts after it get what a part leaves over. On an H100
-(2026-11-22) the steps wanted 93 s, most of them to compile, and each tool of the sanitizer about 60, side by side."""
+"""Seconds for each part, of 10 minutes for one command. What a part leaves over goes to the parts after it. So
+compute-sanitizer is the last of the usual ones: a tool that is stopped has cleared nothing. On an H100 (2026-11-22) the
+steps wanted 93 s, most of them to compile, and each tool of the sanitizer about 60, side by side."""
 
-COMPILED = ("correctness", "ladder", "steps", "training", "sanitizer", "networks", "network_training")
+COMPILED = ("steps", "training", "ladder", "correctness", "sanitizer", "networks", "network_training")
 """Parts whose kernels the part `compile` compiles."""
 
-ASKED_FOR = ("networks", "network_training")
+ASKED_FOR = ("commands", "networks", "network_training")
 """Parts that run only where --only names them: they and the others are too much for one command of ten minutes."""
 
 ON_A_GPU, REHEARSAL = 570.0, 3600.0
@@ -80,8 +84,9 @@ GRACE, PATIENCE = 3.0, 2.0
 """Seconds that a part may take to end by itself before it is asked to, and then to end its own programs before it is
 killed. Both are of its share."""
 
-JSON_NAME = gpu_record.REPORT
 INTERRUPTED = "interrupted"
+PART_NAME = "gpu_report.part.json"
+"""The rows of the part that runs. The file stays where somebody kills the report itself."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -97,54 +102,58 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(given: argparse.Namespace) -> int:
     """All parts, one after the other."""
     parts = _parts(given.only)
-    out = results_folder(given.out)
-    document: dict[str, Any] = {
-        "schema": gpu_record.SCHEMA,
-        "kind": gpu_record.KIND,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "complete": False,
-        "emulated": None,
-        "quick": given.quick,
-        "parts": {},
-        "charts": [],
-    }
-    begin, limit, shares = time.monotonic(), given.seconds or ON_A_GPU, dict(SHARES)
     try:
-        while parts:
-            name = parts.pop(0)
-            left = limit - (time.monotonic() - begin)
-            budget = left * shares[name] / sum(shares[each] for each in (name, *parts))
-            print(f"{name}: up to {budget:.0f} s", flush=True)
-            found = _in_process(name, budget, given, parts)
-            document["parts"][name] = found
-            document["emulated"] = found.get("emulated", document["emulated"])
-            if name == "device":
-                document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
-            write_json(out / JSON_NAME, document)
-            print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
-            if found["status"] == INTERRUPTED:
-                raise KeyboardInterrupt
-            if name == "device":
-                if found["status"] != "ok":
-                    return 2
-                if document["emulated"] and "compile" in parts:
-                    # The emulator compiles a kernel when it is launched, and most of them are in this part.
-                    parts.remove("compile")
-                    shares["correctness"] += shares["compile"]
-            if document["emulated"] and given.seconds is None:
-                limit = REHEARSAL
-        document["complete"] = True
-    except KeyboardInterrupt:
-        print("interrupted: what was measured until now is kept", file=sys.stderr)
+        out = results_folder(given.out)
+        document = begun(out, given.quick, given.add)
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
         return 2
-    finally:
-        document["seconds"] = round(time.monotonic() - begin, 1)
-        _charts(document, out)
-        write_json(out / JSON_NAME, document)
+    before, ran = {"seconds": document["seconds"], "complete": document["complete"]}, list[str]()
+    document["complete"] = False
+    begin, limit, shares = time.monotonic(), given.seconds or ON_A_GPU, dict(SHARES)
+    with _kept_kernels() as variables:
+        try:
+            while parts:
+                name = parts.pop(0)
+                left = limit - (time.monotonic() - begin)
+                budget = left * shares[name] / sum(shares[each] for each in (name, *parts))
+                print(f"{name}: up to {budget:.0f} s", flush=True)
+                found = _in_process(name, budget, given, parts, out, variables)
+                wrong = fits(document, found) if name == "device" and found["status"] == "ok" else ""
+                if wrong:  # what the folder has stays as it is
+                    print(f"error: {wrong}; choose another --out", file=sys.stderr)
+                    document["complete"] = before["complete"]
+                    return 2
+                document["parts"][name] = found
+                ran.append(name)
+                document["emulated"] = found.get("emulated", document["emulated"])
+                if name == "device":
+                    document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
+                keep(document, out)
+                print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
+                if found["status"] == INTERRUPTED:
+                    raise KeyboardInterrupt
+                if name == "device":
+                    if found["status"] != "ok":
+                        return 2
+                    if document["emulated"] and "compile" in parts:
+                        # The emulator compiles a kernel when it is launched, and most of them are in this part.
+                        parts.remove("compile")
+                        shares["correctness"] += shares["compile"]
+                if document["emulated"] and given.seconds is None:
+                    limit = REHEARSAL
+            document["complete"] = bool(before["complete"])
+        except KeyboardInterrupt:
+            print("interrupted: what was measured until now is kept", file=sys.stderr)
+            return 2
+        finally:
+            document["seconds"] = round(before["seconds"] + time.monotonic() - begin, 1)
+            if end(document, out):
+                _result_file(out)
     print(f"Written: {out / JSON_NAME}" + "".join(f", {chart['file']}" for chart in document["charts"]))
     if given.record:
         print(f"Recorded in {record(out, document)}")
-    return 0 if all(part["status"] in ("ok", "skipped") for part in document["parts"].values()) else 1
+    return 0 if all(document["parts"][name]["status"] in ("ok", "skipped") for name in ran) else 1
 
 
 def run_part(given: argparse.Namespace) -> int:
@@ -173,32 +182,73 @@ def run_part(given: argparse.Namespace) -> int:
     return 0 if part.status in ("ok", "skipped") else 1
 
 
-def _in_process(name: str, budget: float, given: argparse.Namespace, later: Sequence[str]) -> dict[str, Any]:
+def _in_process(
+    name: str,
+    budget: float,
+    given: argparse.Namespace,
+    later: Sequence[str],
+    out: Path,
+    variables: Mapping[str, str],
+) -> dict[str, Any]:
     """What a part found, in a process of its own, however that ends. later: the parts after it"""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Path(folder) / "part.json"
-        command = [sys.executable, "-m", "groundup.gpu_report", "--part", name, "--result", str(result)]
-        command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
-        command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
-        command += ["--only", ",".join(later)] if later else []
-        begin = time.monotonic()
-        code: int | None = None
-        interrupted = False
-        try:
-            limit = max(budget - PATIENCE, 1.0)
-            code = processes.run(command, limit, folder=processes.ROOT, shown=True, patience=PATIENCE).code
-        except KeyboardInterrupt:
-            interrupted = True
-        found: dict[str, Any] = {"status": "running", "error": "", "rows": []}
-        if result.is_file():
-            found = json.loads(result.read_text(encoding="utf-8"))
-        if interrupted:
-            found |= {"status": INTERRUPTED, "error": "the report was ended; what the part had is kept"}
-        elif code is None:
-            found |= {"status": "out of time", "error": f"stopped after {budget:.0f} s; what it had is kept"}
-        elif found["status"] == "running":
-            found |= {"status": "error", "error": f"its process ended with code {code}"}
-        return found | {"seconds_taken": round(time.monotonic() - begin, 1), "budget": round(budget, 1)}
+    result = _result_file(out)
+    command = [sys.executable, "-m", "groundup.gpu_report", "--part", name, "--result", str(result)]
+    command += ["--seconds", f"{max(budget - GRACE - PATIENCE, 1.0):.1f}", *(["--quick"] if given.quick else [])]
+    command += ["--data-dir", str(given.data_dir.resolve())] if given.data_dir else []
+    command += ["--only", ",".join(later)] if later else []
+    begin = time.monotonic()
+    done = processes.Finished(None)
+    interrupted = False
+    try:
+        limit = max(budget - PATIENCE, 1.0)
+        done = processes.run(command, limit, folder=processes.ROOT, variables=variables, shown=True, patience=PATIENCE)
+    except KeyboardInterrupt:
+        interrupted = True
+    found, unread = _found(result)
+    if interrupted:
+        found |= {"status": INTERRUPTED, "error": "the report was ended; what the part had is kept"}
+    elif done.code is None:
+        found |= {"status": "out of time", "error": f"stopped after {budget:.0f} s; what it had is kept"}
+    elif found["status"] == "running":
+        found |= {"status": "error", "error": f"its process ended with code {done.code}{unread}"}
+    return found | {"seconds_taken": round(time.monotonic() - begin, 1), "budget": round(budget, 1)}
+
+
+def _result_file(out: Path) -> Path:
+    """Where the next part writes; without what the part before it has written, which is in the document now."""
+    result = (out / PART_NAME).resolve()
+    try:
+        result.unlink(missing_ok=True)
+    except OSError:  # the folder cannot be written any more
+        result = Path(tempfile.mkdtemp(prefix="groundup-")) / PART_NAME
+    return result
+
+
+def _found(result: Path) -> tuple[dict[str, Any], str]:
+    """(what the part's file has, or an empty part; why it is empty: the end of a sentence, "" where it is not)."""
+    empty: dict[str, Any] = {"status": "running", "error": "", "rows": []}
+    try:
+        found = json.loads(result.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return empty, " before it had written anything"
+    except (OSError, ValueError) as error:
+        return empty, f", and what it wrote cannot be read: {error}"
+    if not isinstance(found, dict) or not isinstance(found.get("rows"), list):
+        return empty, ", and what it wrote is no part of a report"
+    return empty | found, ""
+
+
+@contextlib.contextmanager
+def _kept_kernels() -> Iterator[dict[str, str]]:
+    """The variables of the parts' processes: where compiled kernels cannot be kept in the usual folder, they are in one
+    that ends with the report. Else every part would compile the same kernels again."""
+    folder = caches.compiled()
+    if caches.may_be_written(folder / "gpu"):
+        yield dict(os.environ)
+        return
+    with tempfile.TemporaryDirectory(prefix="groundup-") as own:
+        print(f"{folder} cannot be written: compiled kernels are kept in {own} until the report ends", file=sys.stderr)
+        yield os.environ | {caches.CACHE_VARIABLE: own}
 
 
 @contextlib.contextmanager
@@ -226,34 +276,6 @@ def _end_part(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _charts(document: dict[str, Any], out: Path) -> None:
-    """Draw what there is to draw; without matplotlib, or where a chart fails, the numbers are there all the same."""
-    try:
-        from shared.charts.figures.gpu_report import draw
-
-        document["charts"] = draw(document, out)
-    except Exception as error:
-        document["charts_error"] = f"{type(error).__name__}: {error}"
-        print(f"charts: not drawn: {document['charts_error']}", flush=True)
-
-
-def record(out: Path, document: dict[str, Any], records: Path = gpu_record.RECORDS) -> Path:
-    """Copy the results and the charts to where the documentation keeps them, into a folder of this device and day.
-
-    `python -m shared.bench.on_gpu.gpu_record` then makes the numbers shown beside emulated results. Raises ValueError
-    for what no GPU measured.
-    """
-    if document["emulated"] is not False:
-        raise ValueError("record: these are not results of a GPU; docs/benchmarks keeps no others under that name")
-    device = re.sub(r"[^a-z0-9]+", "-", document["device"]["name"].lower()).strip("-")
-    which = "-networks" if set(ASKED_FOR) & set(document.get("parts", ())) else ""
-    folder = records / f"{device}-{document['date'][:10]}{which}"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in [JSON_NAME, *(chart["file"] for chart in document["charts"])]:
-        shutil.copy(out / name, folder / name)
-    return folder
-
-
 def _parts(only: str | None) -> list[str]:
     """The chosen parts in their order. The device is always among them, for no number means anything without it; and
     what they launch is compiled before."""
@@ -279,6 +301,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         help=f"for everything together; {ON_A_GPU:.0f} unless it is given, without a GPU {REHEARSAL:.0f}",
     )
     parser.add_argument("--data-dir", type=Path, help="folder with the IDX files of the full data sets")
+    parser.add_argument("--add", action="store_true", help="put the parts into the report that is in --out already")
     parser.add_argument("--record", action="store_true", help="copy JSON and charts to a folder in docs/benchmarks/gpu")
     parser.add_argument("--part", choices=SHARES, help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)

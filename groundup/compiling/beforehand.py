@@ -40,10 +40,10 @@ STAGE = STAGES[3]
 BACKEND = "gpu"
 
 REPORT: dict[str, tuple[str, ...]] = {
-    "correctness": CORRECTNESS,
-    "ladder": LADDER,
     "steps": STEPS,
     "training": TRAINING,
+    "ladder": LADDER,
+    "correctness": CORRECTNESS,
     "sanitizer": CORRECTNESS,
     **NETWORKS,
 }
@@ -57,8 +57,8 @@ OF_A_MODEL = {
 }
 """Part of `groundup bench --model` -> names of KNOWN."""
 
-MOST_PROCESSES, OF_ANY_DEVICE = 16, 8
-"""Each of them holds some hundred MB of the device's memory: so many where the device has a GiB for each."""
+MOST_PROCESSES, OF_ANY_DEVICE, MIB_OF_ONE = 16, 8, 1024
+"""The most, and as many where the free memory of the device is not known. Each of them holds some hundred MB of it."""
 
 
 @dataclass(frozen=True)
@@ -112,8 +112,11 @@ def kernels_of(plan: Plan) -> list[Kernel]:
 
 
 def of_report(parts: Iterable[str]) -> list[Kernel]:
-    """What these parts of the GPU report launch; nothing for one that is not in REPORT."""
-    return _kernels(name for part in parts for name in REPORT.get(part, ()))
+    """What these parts of the GPU report launch; nothing for one that is not in REPORT.
+
+    Part by part, in the order of the report: if the time is short, the kernels of the last ones are left.
+    """
+    return list(dict.fromkeys(kernel for part in parts for kernel in _kernels(REPORT.get(part, ()))))
 
 
 def of_check(stages: Iterable[str], dtype: str | None) -> list[Kernel]:
@@ -136,9 +139,9 @@ def _size(name: str) -> tuple[bool, int]:
 
 
 def most_processes() -> int:
-    """How many the memory of this machine's smallest GPU has room for."""
-    memory = [int(each.memory.split()[0]) for each in gpu.nvidia_gpus() if each.memory.endswith(" MiB")]
-    return min(MOST_PROCESSES, max(OF_ANY_DEVICE, min(memory) // 1024)) if memory else OF_ANY_DEVICE
+    """How many the free memory of this machine's GPUs has room for."""
+    free = gpu.free_memory()
+    return OF_ANY_DEVICE if free is None else max(1, min(MOST_PROCESSES, free // MIB_OF_ONE))
 
 
 def prepare(

@@ -14,5 +14,7 @@ layered_walk   a step of the reference through any architecture, and how far rou
 layered_gradients
                their gradients against slopes
 image_rungs    every rung of the convolution ladder and of the step alone, for a device
+layered_resident
+               runs whose data stay on the device
 winograd       Winograd's transforms in fractions, proven exact, and what rounding they cost
 """

@@ -23,8 +23,8 @@ import numpy as np
 from shared.checks import batch_norm_ops, convolution_ops, pooling_ops
 from shared.checks.convolution_ops import Form, backward_scales, forward_scale
 from shared.checks.images import has_images, takes_architectures
-from shared.checks.layered_resident import RUNS, resident_run
 from shared.checks.layered_problems import SMALL, LayeredSides, layered_problem
+from shared.checks.layered_resident import RUNS, resident_run
 from shared.checks.layered_steps import layered_trajectory
 from shared.checks.pair import Pair
 from shared.checks.rungs import ROUNDING, RungCheck, part_of, written

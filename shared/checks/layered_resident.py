@@ -96,9 +96,7 @@ def resident_run(pair: Pair, run: Run) -> list[Comparison]:
     for step, chosen in enumerate(batches):
         masks = step_masks(len(chosen), architecture.dropouts(), SEED, STEPS_BEFORE + step, "float64")
         given = None if masks is None else [pair.to_reference(pair.rounded(mask)) for mask in masks]
-        expected.append(
-            sides.theirs.train_step(*sides.for_reference(seen[chosen], targets[chosen]), theirs, given)
-        )
+        expected.append(sides.theirs.train_step(*sides.for_reference(seen[chosen], targets[chosen]), theirs, given))
     k = len(batches) * problem.longest_sum
     where: dict[str, Any] = {"level": "trajectory", "case": f"{problem.name}, {len(batches)} steps"}
     return [

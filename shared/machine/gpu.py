@@ -73,6 +73,14 @@ def _gpus(program: str) -> tuple[tuple[Gpu, ...], str]:
     return (), " ".join(said.split())
 
 
+def free_memory() -> int | None:
+    """MiB that the GPU with the least room has free; None where nvidia-smi does not tell."""
+    program = _program()
+    code, said = _ask([program, "--query-gpu=memory.free", "--format=csv,noheader"]) if program else (None, "")
+    found = [int(line.split()[0]) for line in said.splitlines() if re.fullmatch(r"\d+ MiB", line.strip())]
+    return min(found) if code == 0 and found else None
+
+
 def gpus_of(table: str) -> tuple[Gpu, ...]:
     """The rows of nvidia-smi's answer: 'NVIDIA L4, 550.54.15, 23034 MiB, 8.9'."""
     found = []

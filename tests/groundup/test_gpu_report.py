@@ -1,6 +1,6 @@
 """The GPU report without a GPU: every part on the emulator at tiny sizes, and what happens when one of them fails."""
 
-import argparse
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup import gpu_networks, gpu_parts, gpu_report
+from groundup import gpu_document, gpu_networks, gpu_parts, gpu_report
 from groundup.compiling import beforehand
 from groundup.gpu_parts import BACKEND, Part
 from shared.bench.measuring.rows import BenchRow
@@ -66,6 +66,37 @@ def test_a_trial_kernel_that_fails_ends_the_report_with_one_sentence(monkeypatch
         "a trial kernel does not run on NVIDIA T4, compute capability 7.5: "
         "AttributeError: numpy has no attribute row_stack"
     )
+
+
+def test_a_gpu_that_is_not_found_is_no_reason_to_rehearse(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rehearsal would take all the time for which the GPU is lent."""
+    monkeypatch.setattr(gpu_parts, "nvidia_gpus", lambda: [{"name": "NVIDIA H100"}])
+    monkeypatch.delenv("GROUNDUP_CUDA", raising=False)
+    found = part()
+    gpu_parts.device(found)
+    assert found.status == "error"
+    assert found.error.startswith("this machine has a GPU (NVIDIA H100), but ")
+    assert found.error.endswith("GROUNDUP_CUDA=emulator rehearses")
+
+
+def test_a_part_goes_on_where_its_file_cannot_be_written(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full = [True]
+    write = gpu_parts.write_json
+
+    def on_a_full_disk(path: Path, document: dict[str, Any]) -> None:
+        if full[0]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, document)
+
+    monkeypatch.setattr(gpu_parts, "write_json", on_a_full_disk)
+    found = part(tmp_path / "part.json")
+    found.add("first", a=1)
+    assert "part.json cannot be written: No space left on device" in capsys.readouterr().err
+    full[0] = False
+    found.add("second", a=2)
+    assert [row["a"] for row in json.loads((tmp_path / "part.json").read_text())["rows"]] == [1, 2]
 
 
 def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,6 +214,17 @@ def test_a_wrong_result_fails_a_measuring_part(monkeypatch: pytest.MonkeyPatch) 
     assert kept.rows == [{"a": 1, "emulated": True}]
 
 
+def test_a_group_that_raises_is_wrong_and_the_next_one_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    def step_rows(stages: Any, cases: Any, effort: Any) -> Any:
+        raise RuntimeError("CUDA out of memory")
+
+    monkeypatch.setattr(gpu_plan, "step_rows", step_rows)
+    kept = part()
+    gpu_parts.PARTS["steps"](kept)
+    assert (kept.status, kept.error) == ("failed", "12-8-4, batch 8: raised RuntimeError: CUDA out of memory")
+    assert [row["who"] for row in kept.rows] == ["resident"]
+
+
 def ladder_row(**more: Any) -> BenchRow:
     values: dict[str, Any] = {"measurement": summarise([0.002]), "ratio": 2.0, "flops": 2 * 10**9}
     values |= {"reference": "cuBLAS through PyTorch 2.11.0, tf32"}
@@ -275,7 +317,8 @@ def test_a_recipe_is_trained_and_summed_up() -> None:
 
 def test_parts_that_are_too_much_for_one_command_run_where_they_are_named() -> None:
     assert not set(gpu_report._parts(None)) & set(gpu_report.ASKED_FOR)
-    assert gpu_report._parts("networks,network_training") == ["device", "compile", *gpu_report.ASKED_FOR]
+    assert gpu_report._parts(",".join(gpu_report.ASKED_FOR)) == ["device", "compile", *gpu_report.ASKED_FOR]
+    assert gpu_report._parts("commands") == ["device", "commands"]  # they compile what they launch
     assert set(gpu_report.SHARES) == set(gpu_parts.PARTS)
 
 
@@ -300,11 +343,12 @@ def test_without_a_gpu_the_sanitizer_is_skipped() -> None:
 
 
 def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    checks = "  matmul, naive, float32: ok, 2 comparisons, 0.1 tolerances apart\n" * 3
     said = {
-        "memcheck": (86, "Invalid __global__ write of size 4 bytes\n========= ERROR SUMMARY: 1 error\n"),
-        "racecheck": (0, "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"),
-        "initcheck": (0, "========= ERROR SUMMARY: 0 errors\n"),
-        "synccheck": (None, "still at it\n"),
+        "memcheck": (86, f"{checks}Invalid __global__ write of size 4 bytes\n========= ERROR SUMMARY: 1 error\n"),
+        "racecheck": (0, f"{checks}========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"),
+        "initcheck": (0, "========= Error: Device not supported\n========= ERROR SUMMARY: 0 errors\n"),
+        "synccheck": (None, f"{checks}still at it\n"),
     }
 
     def run(command: list[str], seconds: float, **settings: Any) -> Finished:
@@ -319,13 +363,14 @@ def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     found = part()
     gpu_parts.sanitizer(found)
     assert found.status == "failed"
-    assert "memcheck: ERROR SUMMARY: 1 error; synccheck: stopped after" in found.error
-    assert {row["tool"]: row["clean"] for row in found.rows} == {
-        "memcheck": False,
-        "racecheck": True,
-        "initcheck": True,
-        "synccheck": False,
+    assert "memcheck: ERROR SUMMARY: 1 error, exit code 86; initcheck: Error: Device not supported" in found.error
+    assert {row["tool"]: (row["clean"], row["found"], row["checks"]) for row in found.rows} == {
+        "memcheck": (False, True, 3),
+        "racecheck": (True, False, 3),
+        "initcheck": (False, False, 0),  # the program ran, but nothing was watched
+        "synccheck": (False, False, 3),
     }
+    assert found.rows[3]["summary"].startswith("stopped after")
     assert "Invalid __global__ write of size 4 bytes" in found.rows[0]["output"]
     monkeypatch.setattr(gpu_parts, "find_sanitizer", lambda: None)
     missing = part()
@@ -341,7 +386,7 @@ def command(*arguments: str, out: Path) -> int:
 
 
 def written(out: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((out / gpu_report.JSON_NAME).read_text())
+    document: dict[str, Any] = json.loads((out / gpu_document.JSON_NAME).read_text())
     return document
 
 
@@ -411,9 +456,9 @@ def test_the_document_is_written_after_every_part(
     endings: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     seen: list[list[str]] = []
-    write = gpu_report.write_json
+    write = gpu_document.write_json
     monkeypatch.setattr(
-        gpu_report, "write_json", lambda path, document: seen.append(list(document["parts"])) or write(path, document)
+        gpu_document, "write_json", lambda path, document: seen.append(list(document["parts"])) or write(path, document)
     )
     endings(device=(0, FINE), ladder=(0, FINE))
     command("--only", "ladder", out=tmp_path)
@@ -427,10 +472,10 @@ def test_an_interrupt_keeps_the_parts_that_were_done(
     endings(device=(0, FINE))
     inside = gpu_report._in_process
 
-    def interrupted(name: str, budget: float, given: argparse.Namespace, later: list[str]) -> dict[str, Any]:
+    def interrupted(name: str, *more: Any) -> dict[str, Any]:
         if name == "ladder":
             raise KeyboardInterrupt
-        return inside(name, budget, given, later)
+        return inside(name, *more)
 
     monkeypatch.setattr(gpu_report, "_in_process", interrupted)
     assert command("--only", "ladder", out=tmp_path) == 2
@@ -438,7 +483,7 @@ def test_an_interrupt_keeps_the_parts_that_were_done(
 
 
 def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path: Path) -> None:
-    for only in (None, ",".join(gpu_report.ASKED_FOR)):
+    for only in (None, "networks,network_training", "commands,network_training"):
         assert sum(gpu_report.SHARES[name] for name in gpu_report._parts(only)) < 600
     endings(**dict.fromkeys(gpu_report.SHARES, (0, FINE)))
     assert command("--seconds", "100", out=tmp_path) == 0
@@ -460,32 +505,32 @@ def test_in_a_rehearsal_the_time_to_compile_goes_to_the_part_that_compiles(
     endings: Callable[..., None], tmp_path: Path
 ) -> None:
     found = FINE | {"emulated": True}
-    endings(device=(0, found), correctness=(0, found), ladder=(0, found))
+    endings(device=(0, found), ladder=(0, found), correctness=(0, found))
     assert command("--only", "correctness,ladder", "--seconds", "1000", out=tmp_path) == 0
     parts = written(tmp_path)["parts"]
-    assert list(parts) == ["device", "correctness", "ladder"]
+    assert list(parts) == ["device", "ladder", "correctness"]
     shares = gpu_report.SHARES
     own = shares["correctness"] + shares["compile"]
-    assert parts["correctness"]["budget"] == pytest.approx(1000 * own / (own + shares["ladder"]), abs=1)
+    assert parts["ladder"]["budget"] == pytest.approx(1000 * shares["ladder"] / (own + shares["ladder"]), abs=1)
 
 
 def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as left:
         command("--only", "ladders", out=tmp_path)
     assert left.value.code == 2
-    assert capsys.readouterr().err.startswith("error: only: expected some of device, compile, correctness")
+    assert capsys.readouterr().err.startswith("error: only: expected some of device, compile, steps")
 
 
 def test_only_a_gpus_results_are_recorded(tmp_path: Path) -> None:
-    (tmp_path / gpu_report.JSON_NAME).write_text("{}")
+    (tmp_path / gpu_document.JSON_NAME).write_text("{}")
     (tmp_path / "a.png").write_text("")
     document: dict[str, Any] = {"emulated": False, "charts": [{"file": "a.png"}], "date": "2026-01-31T12:00:00+00:00"}
     document["device"] = {"name": "NVIDIA T4 (16 GB)"}
-    folder = gpu_report.record(tmp_path, document, tmp_path / "kept")
+    folder = gpu_document.record(tmp_path, document, tmp_path / "kept")
     assert folder == tmp_path / "kept" / "nvidia-t4-16-gb-2026-01-31"
-    assert {path.name for path in folder.iterdir()} == {gpu_report.JSON_NAME, "a.png"}
-    of_networks = gpu_report.record(tmp_path, document | {"parts": {"networks": FINE}}, tmp_path / "kept")
+    assert {path.name for path in folder.iterdir()} == {gpu_document.JSON_NAME, "a.png"}
+    of_networks = gpu_document.record(tmp_path, document | {"parts": {"networks": FINE}}, tmp_path / "kept")
     assert of_networks == folder.with_name(f"{folder.name}-networks")  # the same day's other report stays
     for emulated in (True, None):
         with pytest.raises(ValueError, match="not results of a GPU"):
-            gpu_report.record(tmp_path, document | {"emulated": emulated}, tmp_path / "kept")
+            gpu_document.record(tmp_path, document | {"emulated": emulated}, tmp_path / "kept")

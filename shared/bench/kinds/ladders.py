@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes
+from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes, raised
 from shared.bench.measuring.timing import DTYPES, Sampler, aligned, random_arrays, stage_dtypes
 from shared.bench.measuring.turns import CallLimit, Effort, take_turns
 from shared.bench.on_gpu import gpu
@@ -108,10 +108,14 @@ def _ladder_at(
                 continue
             out.fill(np.nan)  # so that a number which a rung does not write is not one that another rung has written
             into = {} if stage.number == 1 else {"out": stage.arrays.asarray(out, stored)}
-            # A rung on tensor cores rounds its operands first, and then has a call for the product alone.
-            ready = getattr(multiply, "ready", None)
-            call = ready(own_a, own_b, **into) if ready else partial(multiply, own_a, own_b, **into)
-            if reason := wrong(rung, np.asarray(stage.arrays.to_host(call()))):
+            try:
+                # A rung on tensor cores rounds its operands first, and then has a call for the product alone.
+                ready = getattr(multiply, "ready", None)
+                call = ready(own_a, own_b, **into) if ready else partial(multiply, own_a, own_b, **into)
+                reason = wrong(rung, np.asarray(stage.arrays.to_host(call())))
+            except Exception as error:  # a rung that cannot run costs only itself
+                reason = f"{rung}: {raised(error)}"
+            if reason:
                 skipped[key] = reason
                 continue
             calls[key] = call

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shared.architectures import Architecture, named
-from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes
+from shared.bench.measuring.rows import NOT_TIMED, BenchRow, product_bytes, raised
 from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.on_gpu import gpu
@@ -134,8 +134,7 @@ def step_rows(
         if not steps:
             continue
         expected = expected_losses(case.network, [(x, y)] * CHECKED_STEPS)
-        losses = {key: [float(step()) for _ in range(CHECKED_STEPS)] for key, step in steps.items()}
-        wrong = {key: reason for key, got in losses.items() if (reason := _wrong(key, got, expected))}
+        wrong = {key: reason for key, step in steps.items() if (reason := _wrong(key, step, expected))}
         calls: dict[Key, Callable[[], object]] = {} if case.model else {REFERENCE: _bare_products(case)}
         calls |= {key: step for key, step in steps.items() if key not in wrong}
         devices = {stage.name for stage in able if gpu.on_gpu(stage)}
@@ -203,8 +202,20 @@ def expected_losses(
     return [float(own.train_step(x.astype(np.float64), y, optimizer)) for x, y in batches]
 
 
-def _wrong(key: Key, got: Sequence[float], expected: Sequence[float]) -> str | None:
-    return wrong_losses(got, expected, TF32_LOSS_TOLERANCE if gpu.TF32 in key[1] else LOSS_TOLERANCE)
+def _wrong(key: Key, step: Callable[[], float], expected: Sequence[float]) -> str | None:
+    """The contender's first steps, and why it is not timed after them; None where all is well."""
+    tolerance = TF32_LOSS_TOLERANCE if gpu.TF32 in key[1] else LOSS_TOLERANCE
+    return first_fault(lambda: [float(step()) for _ in range(CHECKED_STEPS)], expected, tolerance)
+
+
+def first_fault(
+    losses: Callable[[], Sequence[float]], expected: Sequence[float], tolerance: float = LOSS_TOLERANCE
+) -> str | None:
+    """Why a contender that takes its first steps in this call is not timed: what it raised, or `wrong_losses`."""
+    try:
+        return wrong_losses(losses(), expected, tolerance)
+    except Exception as error:  # a contender that cannot run costs only itself
+        return raised(error)
 
 
 def wrong_losses(got: Sequence[float], expected: Sequence[float], tolerance: float = LOSS_TOLERANCE) -> str | None:

@@ -17,6 +17,12 @@ from shared.contract import short_title
 NOT_TIMED = "; not timed"
 """The end of a row's `skipped` where the result was wrong."""
 
+
+def raised(error: Exception) -> str:
+    """Why a contender that raised this is not timed. The others of its group are."""
+    return f"raised {type(error).__name__}: {error}{NOT_TIMED}"
+
+
 LIBRARIES = {"numpy": "NumPy", "pytorch": "PyTorch", "cublas": "cuBLAS"}
 """What is measured beside the stages."""
 

@@ -12,8 +12,10 @@ everything that cannot be measured here. The measuring itself is done by the sam
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +87,17 @@ class LeftOut(NamedTuple):
     reason: str
 
 
+def attempted(what: str, measure: Callable[[], Iterable[Found | LeftOut]]) -> Iterator[Found | LeftOut]:
+    """What a group of measurements finds. If it raises, that is what was wrong with it, and the next group goes on."""
+    try:
+        yield from measure()
+    except ModuleNotFoundError:  # the part is left out, and its document says what it needs
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        yield Found(wrong=f"{what}: raised {type(error).__name__}: {error}")
+
+
 def ladder(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     """A row for each size, precision and rung."""
     stage = load_stage(STAGES[3])
@@ -99,16 +112,20 @@ def ladder(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     for precision in precisions:
         mine = [size for each, size in groups if each == precision]
         left = len(groups) - groups.index((precision, mine[0]))
-        beside, seen = False, set[int]()
-        effort = plan.effort(left)
-        for row in ladder_rows([stage], sizes=mine, dtypes=[precision], effort=effort, call_limit=CALL_LIMIT):
-            if row.shape[0] not in seen and (cublas := _cublas_row(row)):
-                seen.add(row.shape[0])
-                yield Found(row=cublas)
-            beside = beside or row.reference.startswith(REFERENCE)
-            yield _ladder_row(row)
-        if gpu.on_gpu(stage) and not beside:
-            yield LeftOut(f"cuBLAS in {precision}", "neither PyTorch nor CuPy is here to call it")
+        yield from attempted(precision, partial(_ladder_in, stage, precision, mine, plan.effort(left)))
+
+
+def _ladder_in(stage: Stage, precision: str, sizes: Sequence[int], effort: Effort) -> Iterator[Found | LeftOut]:
+    """The rows of a precision, and cuBLAS's own beside them."""
+    beside, seen = False, set[int]()
+    for row in ladder_rows([stage], sizes=sizes, dtypes=[precision], effort=effort, call_limit=CALL_LIMIT):
+        if row.shape[0] not in seen and (cublas := _cublas_row(row)):
+            seen.add(row.shape[0])
+            yield Found(row=cublas)
+        beside = beside or row.reference.startswith(REFERENCE)
+        yield _ladder_row(row)
+    if gpu.on_gpu(stage) and not beside:
+        yield LeftOut(f"cuBLAS in {precision}", "neither PyTorch nor CuPy is here to call it")
 
 
 def _ladder_row(row: BenchRow) -> Found | LeftOut:
@@ -159,10 +176,17 @@ def steps(plan: GpuPlan) -> Iterator[Found | LeftOut]:
         yield LeftOut("PyTorch", "it is not installed, or sees no GPU")
     for i, case in enumerate(cases):
         left = 2 * (len(cases) - i)
-        yield from _beside_pytorch(list(step_rows([stage], cases=[case], effort=plan.effort(left, 11))))
-        effort = replace(plan.effort(left - 1, 11), minimum_sample=0.0 if plan.tiny else 0.02)
-        count = TINY_STEPS if plan.tiny else None
-        yield from _beside_pytorch(list(resident_rows([stage], cases=[case], effort=effort, steps=count)))
+
+        def given(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
+            yield from _beside_pytorch(list(step_rows([stage], cases=[case], effort=plan.effort(left, 11))))
+
+        def resident(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
+            effort = replace(plan.effort(left - 1, 11), minimum_sample=0.0 if plan.tiny else 0.02)
+            count = TINY_STEPS if plan.tiny else None
+            yield from _beside_pytorch(list(resident_rows([stage], cases=[case], effort=effort, steps=count)))
+
+        yield from attempted(case.name, given)
+        yield from attempted(f"{case.name}, {RESIDENT}", resident)
 
 
 def _beside_pytorch(rows: list[BenchRow]) -> Iterator[Found | LeftOut]:
@@ -205,7 +229,7 @@ def training(plan: GpuPlan) -> Iterator[Found | LeftOut]:
     epochs = 1 if plan.tiny else 2 if plan.quick else RECIPE.epochs
     stage = load_stage(STAGES[3])
     for data in sets:
-        yield from _trained(stage, data, replace(RECIPE, epochs=epochs))
+        yield from attempted(data.name, partial(_trained, stage, data, replace(RECIPE, epochs=epochs)))
 
 
 def _trained(stage: Stage, data: Dataset, recipe: Recipe) -> Iterator[Found]:

@@ -20,9 +20,9 @@ from shared.bench.kinds.steps import (
     LEARNING_RATE,
     Case,
     expected_losses,
+    first_fault,
     start_parameters,
     step_row,
-    wrong_losses,
 )
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.turns import Effort, take_turns
@@ -68,9 +68,10 @@ def resident_rows(
         x = images.astype(np.float32) / np.float32(255)
         first = [slice(i * case.batch, (i + 1) * case.batch) for i in range(CHECKED_STEPS)]
         expected = [fmean(expected_losses(case.layer_sizes, [(x[part], labels[part]) for part in first]))]
-        wrong = {
-            key: reason for key, take in contenders.items() if (reason := wrong_losses([take(CHECKED_STEPS)], expected))
-        }
+        wrong: dict[Key, str] = {}
+        for key, take in contenders.items():
+            if reason := first_fault(partial(_first_loss, take), expected):
+                wrong[key] = reason
         taken = {key: min(many, FEWEST) if key[1].startswith(EAGER) else many for key in contenders}
         calls = {key: partial(take, taken[key]) for key, take in contenders.items() if key not in wrong}
         threads = dict.fromkeys(contenders, 1)
@@ -80,6 +81,10 @@ def resident_rows(
             if columns["measurement"] is not None:
                 columns["measurement"] = columns["measurement"].of_one(taken[key])
             yield step_row(case, key, wrong.get(key), columns)
+
+
+def _first_loss(take: Steps) -> list[float]:
+    return [take(CHECKED_STEPS)]
 
 
 def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels: np.ndarray) -> dict[Key, Steps]:

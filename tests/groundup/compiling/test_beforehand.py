@@ -19,7 +19,6 @@ from shared.bench.running import plan as planning
 from shared.bench.running.plan import PASSES, QUICK_PASSES_ON_GPU, Bench, Plan, jobs
 from shared.contract import STAGES
 from shared.machine import processes
-from shared.machine.gpu import Gpu
 from stage4_numba_cuda.backend import BACKEND
 from tests.wide import WIDE, wide
 
@@ -107,6 +106,8 @@ def test_every_kernel_that_the_report_launches_is_compiled_once() -> None:
     found = beforehand.of_report([*beforehand.REPORT, "launches"])
     assert len(found) == len(set(found)) == len({name for names in beforehand.REPORT.values() for name in names})
     assert found[0].kernel.startswith("persistent.")  # which takes longest
+    steps = set(beforehand.of_report(["steps"]))
+    assert set(found[: len(steps)]) == steps  # if the time is short, those of the last parts are left
     assert beforehand.of_report(["device", "launches", "suite"]) == []
     assert {kernel.needs for kernel in found} >= {(7, 5), (8, 0)}
 
@@ -188,18 +189,19 @@ def test_every_kernel_is_given_to_one_process() -> None:
 @pytest.mark.parametrize(
     ("count", "cores", "memory", "made"),
     [
-        (2, 16, "81559 MiB", 2),
-        (30, 64, "81559 MiB", 16),
-        (30, 12, "81559 MiB", 12),
-        (30, 64, "12282 MiB", 11),
-        (30, 64, "6144 MiB", 8),
-        (30, 64, "[N/A]", 8),
+        (2, 16, 81559, 2),
+        (30, 64, 81559, 16),
+        (30, 12, 81559, 12),
+        (30, 64, 12282, 11),
+        (30, 64, 4096, 4),
+        (30, 64, 100, 1),
+        (30, 64, None, 8),
     ],
 )
 def test_there_are_no_more_processes_than_work_cores_or_memory(
-    count: int, cores: int, memory: str, made: int, monkeypatch: pytest.MonkeyPatch
+    count: int, cores: int, memory: int | None, made: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(beforehand.gpu, "nvidia_gpus", lambda: (Gpu("a", "580"), Gpu("b", "580", memory)))
+    monkeypatch.setattr(beforehand.gpu, "free_memory", lambda: memory)
     crew = Asked()
     prepare(some(count), crew, processes=cores)
     assert crew.made == made

@@ -33,6 +33,16 @@ def test_gpus_are_read_from_nvidia_smi(monkeypatch: pytest.MonkeyPatch, label: s
     assert gpu.nvidia_gpus() == gpus
 
 
+def test_the_gpu_with_the_least_free_memory_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    fake_smi(monkeypatch, "81037 MiB\n4096 MiB")
+    assert gpu.free_memory() == 4096
+    fake_smi(monkeypatch, "[N/A]")
+    assert gpu.free_memory() is None
+    monkeypatch.setattr(gpu.shutil, "which", lambda name: None)
+    monkeypatch.setattr(gpu, "WSL_SMI", "/no/such/program")
+    assert gpu.free_memory() is None
+
+
 def test_an_nvidia_smi_that_does_not_know_compute_capabilities_is_asked_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -53,6 +53,18 @@ def test_a_rung_too_slow_for_the_next_size_is_skipped_with_the_reason() -> None:
     assert set(calls) == {2}
 
 
+def test_a_rung_that_raises_costs_only_itself() -> None:
+    def broken(a: Any, b: Any, out: Any = None) -> Any:
+        raise RuntimeError("CUDA_ERROR_INVALID_VALUE")
+
+    stage = fake_stage({"broken": broken, "fast": product})
+    rows = list(ladders.ladder_rows([stage], sizes=[2], dtypes=["float32"], effort=Effort(repeats=1, threads=1)))
+    assert [(row.name, row.skipped) for row in rows] == [
+        ("broken", "broken: raised RuntimeError: CUDA_ERROR_INVALID_VALUE; not timed"),
+        ("fast", None),
+    ]
+
+
 def test_the_first_floor_stands_only_among_the_float64_rows_and_is_given_no_out() -> None:
     stage = fake_stage({"fast": lambda a, b: np.matmul(a, b)}, name="stage1_pure_python")
     rows = list(ladders.ladder_rows([stage], sizes=[2], effort=Effort(repeats=1, threads=1)))

@@ -1,0 +1,192 @@
+"""The document of a GPU report: parts are added to it, and neither a full disk nor a broken row takes what it has."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groundup import gpu_document, gpu_report
+from groundup.gpu_commands import BENCH
+from groundup.gpu_document import JSON_NAME
+from shared.machine.processes import Finished
+
+GPU = {"name": "NVIDIA H100", "cards": []}
+FINE: dict[str, Any] = {"status": "ok", "error": "", "rows": [], "emulated": False, "skipped": []}
+DEVICE = FINE | {"backend": "gpu", "device": GPU, "versions": {}, "environment": {"revision": "abc"}}
+STEP = {
+    "network": [784, 128, 10], "batch": 64, "who": "resident", "resident": True, "against": {"graph": 10.0},
+    "median": 1e-5,
+}  # fmt: skip
+STEPS = FINE | {"rows": [STEP]}
+
+
+class Parts:
+    """In place of the parts' processes: each writes its text and ends with code 0."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self.variables: list[Mapping[str, str]] = []
+        self.give(device=DEVICE, compile=FINE)
+
+    def give(self, **documents: Any) -> None:
+        self.texts |= {name: each if isinstance(each, str) else json.dumps(each) for name, each in documents.items()}
+
+    def run(self, command: list[str], seconds: float, *, variables: Mapping[str, str], **settings: Any) -> Finished:
+        self.variables.append(variables)
+        text = self.texts[command[command.index("--part") + 1]]
+        if text:
+            Path(command[command.index("--result") + 1]).write_text(text)
+        return Finished(0)
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
+    made = Parts()
+    monkeypatch.setattr(gpu_report.processes, "run", made.run)
+    return made
+
+
+def command(out: Path, *arguments: str) -> int:
+    return gpu_report.main(["--out", str(out), *arguments])
+
+
+def written(out: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((out / JSON_NAME).read_text())
+    return document
+
+
+def test_a_second_command_adds_its_parts(parts: Parts, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    waited = {"what": "groundup check 4", "ok": True, "seconds": 30.0, "said": ""}
+    parts.give(steps=STEPS, commands=FINE | {"rows": [waited]})
+    assert command(tmp_path, "--only", "steps") == 0
+    first = written(tmp_path)
+    assert command(tmp_path, "--only", "commands", "--add") == 0
+    both = written(tmp_path)
+    assert list(both["parts"]) == ["device", "compile", "steps", "commands"]
+    assert (both["date"], both["complete"]) == (first["date"], True)
+    assert both["seconds"] >= first["seconds"]
+    verdicts = {goal["what"]: goal["met"] for goal in both["goals"]}
+    assert verdicts["step of 784-128-10, data on the GPU, batch 64"] is True
+    assert verdicts["groundup check 4"] is False
+    assert "NOT MET  groundup check 4: 30 s (goal: 20 s)" in capsys.readouterr().out
+    assert [chart["file"] for chart in both["charts"]] == ["gpu_steps.png", "gpu_steps.svg"]
+    assert not (tmp_path / gpu_report.PART_NAME).exists()
+    assert command(tmp_path, "--only", "commands") == 0  # without --add a report begins anew
+    assert list(written(tmp_path)["parts"]) == ["device", "commands"]
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        ({"device": GPU | {"name": "NVIDIA H200"}}, "of NVIDIA H100, and this device is NVIDIA H200"),
+        ({"environment": {"revision": "def"}}, "of revision abc, and this is def"),
+    ],
+)
+def test_parts_of_another_gpu_or_revision_are_not_added(
+    other: dict[str, Any], said: str, parts: Parts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts.give(steps=STEPS)
+    command(tmp_path, "--only", "steps")
+    before = written(tmp_path)
+    parts.give(device=DEVICE | other)
+    assert command(tmp_path, "--only", "steps", "--add") == 2
+    assert said in capsys.readouterr().err
+    assert written(tmp_path)["parts"] == before["parts"]
+
+
+def test_nothing_is_added_to_a_quick_report_or_to_what_is_none(
+    parts: Parts, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts.give(steps=STEPS)
+    command(tmp_path, "--only", "steps", "--quick")
+    assert command(tmp_path, "--only", "steps", "--add") == 2
+    (tmp_path / JSON_NAME).write_text("{}")
+    assert command(tmp_path, "--only", "steps", "--add") == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first.endswith("was measured with --quick")
+    assert second.startswith("error: ")
+    assert "is no GPU report" in second
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "before it had written anything"),
+        ('{"status": "ok", "rows": [', "and what it wrote cannot be read: "),
+        ('["garbage"]', "and what it wrote is no part of a report"),
+    ],
+)
+def test_a_part_that_writes_garbage_costs_only_itself(text: str, said: str, parts: Parts, tmp_path: Path) -> None:
+    parts.give(steps=text, launches=FINE)
+    assert command(tmp_path, "--only", "steps,launches") == 1
+    found = written(tmp_path)["parts"]
+    assert (found["steps"]["status"], found["steps"]["rows"], found["launches"]["status"]) == ("error", [], "ok")
+    assert said in found["steps"]["error"]
+
+
+def test_a_folder_that_cannot_be_written_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert command(tmp_path / "file" / "out") == 2
+    assert capsys.readouterr().err.startswith("error: cannot write results into ")
+
+
+def test_a_full_disk_does_not_end_the_report_and_the_screen_has_the_results(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(path: Path, document: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(gpu_document, "write_json", full)
+    parts.give(launches=FINE)
+    command(tmp_path, "--only", "launches")
+    said = capsys.readouterr()
+    assert f"{JSON_NAME} cannot be written: No space left on device" in said.err
+    document = json.loads(said.out[said.out.index("{") : said.out.rindex("}") + 1])
+    assert list(document["parts"]) == ["device", "launches"]
+
+
+def test_a_row_that_is_not_as_it_should_be_costs_only_charts_and_verdicts(parts: Parts, tmp_path: Path) -> None:
+    parts.give(steps=FINE | {"rows": [STEP | {"median": "nan"}]})
+    command(tmp_path, "--only", "steps")
+    document = written(tmp_path)
+    assert document["parts"]["steps"]["rows"][0]["median"] == "nan"
+    assert document["goals"] == []
+    assert "TypeError" in document["goals_error"]
+
+
+def test_where_kernels_cannot_be_kept_the_parts_share_a_folder_of_their_own(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts.give(launches=FINE)
+    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
+    command(tmp_path, "--only", "launches")
+    monkeypatch.setattr(gpu_report.caches, "may_be_written", lambda folder: False)
+    command(tmp_path, "--only", "launches")
+    usual, other, own, same = (Path(each["GROUNDUP_CACHE"]) for each in parts.variables)
+    assert usual == other == tmp_path / "cache"
+    assert own == same != usual
+    assert not own.exists()  # it has ended with the report
+    assert f"compiled kernels are kept in {own}" in capsys.readouterr().err
+
+
+def test_a_record_has_the_quick_bench_and_the_name_of_what_was_asked_for(tmp_path: Path) -> None:
+    (tmp_path / JSON_NAME).write_text("{}")
+    (tmp_path / BENCH).mkdir()
+    (tmp_path / BENCH / "results.json").write_text("{}")
+    document: dict[str, Any] = {"emulated": False, "charts": [], "date": "2026-01-31T12:00:00+00:00", "device": GPU}
+    named = {
+        ("steps", "networks", "commands"): "nvidia-h100-2026-01-31",
+        ("device", "compile", "network_training"): "nvidia-h100-2026-01-31-network",
+        ("device", "commands"): "nvidia-h100-2026-01-31-commands",
+    }
+    for some, name in named.items():
+        folder = gpu_document.record(tmp_path, document | {"parts": dict.fromkeys(some, FINE)}, tmp_path / "kept")
+        assert folder.name == name
+        assert {path.name for path in folder.iterdir()} == {JSON_NAME, "bench-quick.json"}
