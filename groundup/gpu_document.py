@@ -111,10 +111,11 @@ def record(out: Path, document: Document, records: Path = gpu_record.RECORDS) ->
     """Copy the results and the charts to where the documentation keeps them, into a folder of this device and day.
 
     `python -m shared.bench.on_gpu.gpu_record` then makes the numbers shown beside emulated results. Raises ValueError
-    for what no GPU measured.
+    for what no GPU measured, and for a report that cannot be read again.
     """
     if document["emulated"] is not False:
         raise ValueError("record: these are not results of a GPU; docs/benchmarks keeps no others under that name")
+    gpu_record.load(out / JSON_NAME)
     device = re.sub(r"[^a-z0-9]+", "-", document["device"]["name"].lower()).strip("-")
     folder = records / f"{device}-{document['date'][:10]}{_which(tuple(document.get('parts', ())))}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -131,3 +132,23 @@ def _which(parts: Sequence[str]) -> str:
         return ""
     named = [name for name in parts if name not in ("device", "compile")]
     return f"-{named[0].partition('_')[0]}" if named else ""
+
+
+def main() -> int:
+    """Draw a report anew, and record it."""
+    if len(sys.argv) != 2:
+        print("usage: python3 -m groundup.gpu_document FOLDER", file=sys.stderr)
+        return 2
+    out = Path(sys.argv[1])
+    try:
+        document = gpu_record.load(out / JSON_NAME)
+        end(document, out)
+        print(f"Recorded in {record(out, document)}")
+    except (OSError, ValueError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -85,6 +85,7 @@ GRACE, PATIENCE = 3.0, 2.0
 killed. Both are of its share."""
 
 INTERRUPTED = "interrupted"
+BACKEND_VARIABLE = "GROUNDUP_CUDA"
 PART_NAME = "gpu_report.part.json"
 """The rows of the part that runs. The file stays where somebody kills the report itself."""
 
@@ -126,9 +127,11 @@ def report(given: argparse.Namespace) -> int:
                     return 2
                 document["parts"][name] = found
                 ran.append(name)
-                document["emulated"] = found.get("emulated", document["emulated"])
                 if name == "device":
+                    document["emulated"] = found.get("emulated", document["emulated"])
                     document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
+                    if found.get("backend"):  # if the GPU is lost later on, no part goes on with the emulator
+                        variables[BACKEND_VARIABLE] = found["backend"]
                 keep(document, out)
                 print(f"{name}: {found['status']}{': ' + found['error'] if found['error'] else ''}", flush=True)
                 if found["status"] == INTERRUPTED:
@@ -152,7 +155,11 @@ def report(given: argparse.Namespace) -> int:
                 _result_file(out)
     print(f"Written: {out / JSON_NAME}" + "".join(f", {chart['file']}" for chart in document["charts"]))
     if given.record:
-        print(f"Recorded in {record(out, document)}")
+        try:
+            print(f"Recorded in {record(out, document)}")
+        except (OSError, ValueError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 1
     return 0 if all(document["parts"][name]["status"] in ("ok", "skipped") for name in ran) else 1
 
 

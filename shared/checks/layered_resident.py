@@ -79,7 +79,7 @@ def resident_run(pair: Pair, run: Run) -> list[Comparison]:
     problem = layered_problem(pair, random, run.problem, *SMALL[run.problem], batch=BATCH, batches=1)
     architecture, sides = problem.architecture, LayeredSides(pair, problem)
     shape, classes = (COUNT, *architecture.input_shape), architecture.output_shape[0]
-    x: np.ndarray = random.standard_normal(shape).astype(pair.dtype)
+    x: np.ndarray = random.standard_normal(shape).astype(np.float32)
     if run.as_bytes:
         x = random.integers(0, 256, shape).astype(pair.dtype) / np.dtype(pair.dtype).type(255)
     labels, order = random.integers(0, classes, COUNT), random.permutation(COUNT)

@@ -153,12 +153,13 @@ def test_a_full_disk_does_not_end_the_report_and_the_screen_has_the_results(
 
 
 def test_a_row_that_is_not_as_it_should_be_costs_only_charts_and_verdicts(parts: Parts, tmp_path: Path) -> None:
-    parts.give(steps=FINE | {"rows": [STEP | {"median": "nan"}]})
-    command(tmp_path, "--only", "steps")
+    parts.give(steps=FINE | {"rows": [STEP, {"who": "nobody"}]}, launches=FINE | {"rows": [STEP]})
+    assert command(tmp_path, "--only", "steps,launches") == 0
     document = written(tmp_path)
-    assert document["parts"]["steps"]["rows"][0]["median"] == "nan"
-    assert document["goals"] == []
-    assert "TypeError" in document["goals_error"]
+    assert [row["who"] for row in document["parts"]["steps"]["rows"]] == ["resident", "nobody"]
+    assert (document["goals"], document["charts"]) == ([], [])
+    assert "KeyError" in document["goals_error"]
+    assert "KeyError" in document["charts_error"]
 
 
 def test_where_kernels_cannot_be_kept_the_parts_share_a_folder_of_their_own(
@@ -176,17 +177,58 @@ def test_where_kernels_cannot_be_kept_the_parts_share_a_folder_of_their_own(
     assert f"compiled kernels are kept in {own}" in capsys.readouterr().err
 
 
-def test_a_record_has_the_quick_bench_and_the_name_of_what_was_asked_for(tmp_path: Path) -> None:
-    (tmp_path / JSON_NAME).write_text("{}")
-    (tmp_path / BENCH).mkdir()
-    (tmp_path / BENCH / "results.json").write_text("{}")
-    document: dict[str, Any] = {"emulated": False, "charts": [], "date": "2026-01-31T12:00:00+00:00", "device": GPU}
-    named = {
-        ("steps", "networks", "commands"): "nvidia-h100-2026-01-31",
-        ("device", "compile", "network_training"): "nvidia-h100-2026-01-31-network",
-        ("device", "commands"): "nvidia-h100-2026-01-31-commands",
-    }
-    for some, name in named.items():
-        folder = gpu_document.record(tmp_path, document | {"parts": dict.fromkeys(some, FINE)}, tmp_path / "kept")
-        assert folder.name == name
-        assert {path.name for path in folder.iterdir()} == {JSON_NAME, "bench-quick.json"}
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Where records go, in place of the documentation's folder."""
+    kept = tmp_path / "kept"
+    record = gpu_document.record
+    for module in (gpu_report, gpu_document):
+        monkeypatch.setattr(module, "record", lambda out, document: record(out, document, kept))
+    return kept
+
+
+def test_no_part_goes_on_with_another_backend_than_the_device_part_has_found(
+    parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("GROUNDUP_CUDA", raising=False)
+    parts.give(launches=FINE | {"emulated": True})
+    command(tmp_path, "--only", "launches")
+    assert [each.get("GROUNDUP_CUDA") for each in parts.variables] == [None, "gpu"]
+    assert written(tmp_path)["emulated"] is False
+
+
+def test_a_record_has_the_quick_bench_and_the_name_of_what_was_asked_for(
+    parts: Parts, records: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    parts.give(steps=STEPS, **dict.fromkeys(("networks", "network_training", "commands"), FINE))
+    (out / BENCH).mkdir(parents=True)
+    (out / BENCH / "results.json").write_text("{}")
+    charts = {"gpu_steps.png", "gpu_steps.svg"}
+    for only, name, drawn in (
+        *(("steps,networks,commands", "nvidia-h100-", charts), ("network_training", "nvidia-h100-", set())),
+        ("commands", "nvidia-h100-", set()),
+    ):
+        assert command(out, "--only", only, "--record") == 0
+        suffix = {"network_training": "-network", "commands": "-commands"}.get(only, "")
+        folder = records / f"{name}{written(out)['date'][:10]}{suffix}"
+        assert {path.name for path in folder.iterdir()} == {JSON_NAME, f"{BENCH}.json", *drawn}
+
+
+def test_a_report_of_another_machine_is_drawn_and_recorded(
+    parts: Parts, records: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    parts.give(steps=STEPS)
+    command(tmp_path, "--only", "steps")
+    for path in tmp_path.glob("*.png"):
+        path.unlink()  # only the numbers came back
+    monkeypatch.setattr(gpu_document.sys, "argv", ["gpu_document", str(tmp_path)])
+    assert gpu_document.main() == 0
+    assert len(list(records.glob("*/gpu_steps.png"))) == 1
+    parts.give(device=DEVICE | {"emulated": True})
+    command(tmp_path, "--only", "steps")
+    capsys.readouterr()
+    assert gpu_document.main() == 2
+    assert capsys.readouterr().err.startswith("error: record: these are not results of a GPU")
+    assert command(tmp_path, "--only", "steps", "--record") == 1
+    assert "error: record: these are not results of a GPU" in capsys.readouterr().err

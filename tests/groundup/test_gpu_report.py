@@ -519,18 +519,3 @@ def test_an_unknown_part_is_refused(capsys: pytest.CaptureFixture[str], tmp_path
         command("--only", "ladders", out=tmp_path)
     assert left.value.code == 2
     assert capsys.readouterr().err.startswith("error: only: expected some of device, compile, steps")
-
-
-def test_only_a_gpus_results_are_recorded(tmp_path: Path) -> None:
-    (tmp_path / gpu_document.JSON_NAME).write_text("{}")
-    (tmp_path / "a.png").write_text("")
-    document: dict[str, Any] = {"emulated": False, "charts": [{"file": "a.png"}], "date": "2026-01-31T12:00:00+00:00"}
-    document["device"] = {"name": "NVIDIA T4 (16 GB)"}
-    folder = gpu_document.record(tmp_path, document, tmp_path / "kept")
-    assert folder == tmp_path / "kept" / "nvidia-t4-16-gb-2026-01-31"
-    assert {path.name for path in folder.iterdir()} == {gpu_document.JSON_NAME, "a.png"}
-    of_networks = gpu_document.record(tmp_path, document | {"parts": {"networks": FINE}}, tmp_path / "kept")
-    assert of_networks == folder.with_name(f"{folder.name}-networks")  # the same day's other report stays
-    for emulated in (True, None):
-        with pytest.raises(ValueError, match="not results of a GPU"):
-            gpu_document.record(tmp_path, document | {"emulated": emulated}, tmp_path / "kept")

@@ -60,7 +60,7 @@ def goals(document: Mapping[str, Any]) -> list[Goal]:
     if document["emulated"] is not False:
         return []
     parts: Mapping[str, Any] = document["parts"]
-    rows = {name: part["rows"] for name, part in parts.items()}
+    rows = {name: [row for row in part["rows"] if _is_finite(row)] for name, part in parts.items()}
     found = [_product(rows.get("ladder", ()), *wanted) for wanted in PRODUCTS]
     found += [_step(rows.get("steps", ()), *wanted) for wanted in STEPS]
     found.append(_training(rows.get("training", ())))
@@ -76,6 +76,11 @@ def lines(found: Iterable[Goal]) -> Iterator[str]:
         yield f"{verdict:<9}{each.what}: {each.measured}{goal}"
 
 
+def _is_finite(row: Row) -> bool:
+    """Whether the row has no number that JSON has no form for: results.as_json makes words of them."""
+    return not any(value in ("nan", "inf", "-inf") for value in row.values() if isinstance(value, str))
+
+
 def _product(rows: Sequence[Row], precision: str, size: int, least: float) -> Goal:
     what, goal = f"product in {precision} at {size:,}", f"{least:.2f} of cuBLAS"
     mine = [row for row in rows if (row["size"], row["precision"]) == (size, precision) and row["rung"] != "cuBLAS"]
@@ -86,7 +91,7 @@ def _product(rows: Sequence[Row], precision: str, size: int, least: float) -> Go
     share = best["share_of_cublas"]
     if share is None:
         return Goal(what, goal, f"{said}; cuBLAS was not measured")
-    return Goal(what, goal, f"{share:.2f} of cuBLAS, {said}", share, share >= least)
+    return Goal(what, goal, f"{share:.3f} of cuBLAS, {said}", share, share >= least)
 
 
 def _step(rows: Sequence[Row], network: tuple[int, ...], batch: int, resident: bool, least: float | None) -> Goal:

@@ -146,10 +146,14 @@ def beside(found: Reference, rows: Sequence[BenchRow]) -> list[tuple[str, ...]]:
 
 
 def newest(folder: Path = RECORDS) -> Path | None:
-    """The record of all the usual parts with the latest date; None where there is none. A report that was asked for
-    convolutional networks only has a folder of its own, and lacks what `extract` reads."""
+    """The record with the latest date of those with rows of all the usual parts; None where there is none. A report of
+    other parts alone, and one of which a part failed, lacks what `extract` reads."""
     found = {path.parent: load(path) for path in folder.glob(f"*/{REPORT}")}
-    whole = [record for record, document in found.items() if {"ladder", "steps", "training"} <= set(document["parts"])]
+    whole = [
+        record
+        for record, document in found.items()
+        if all(document["parts"].get(name, {}).get("rows") for name in ("ladder", "steps", "training"))
+    ]
     return max(whole, key=lambda record: str(found[record]["date"]), default=None)
 
 

@@ -42,19 +42,17 @@ class Chart(NamedTuple):
 
 def draw(document: Row, out: Path) -> list[dict[str, str]]:
     """Draw all that was measured into the folder; for each chart its PNG's name, title and alternative text."""
-    rows = {name: part["rows"] for name, part in document["parts"].items()}
+    rows = {name: [row for row in part["rows"] if _has_numbers(name, row)] for name, part in document["parts"].items()}
     footer = footer_of(document)
     charts = []
     if not document["emulated"]:
-        ladder_rows = [row for row in rows.get("ladder", []) if row["share_of_cublas"] is not None]
-        if ladder_rows:
-            charts.append(ladder(ladder_rows, footer))
+        if any(row["rung"] != REFERENCE for row in rows.get("ladder", [])):
+            charts.append(ladder(rows["ladder"], footer))
         if rows.get("steps"):
             charts.append(steps(rows["steps"], footer))
         if rows.get("launches"):
             charts.append(launches(rows["launches"], footer))
-    epochs = [row for row in rows.get("training", []) if row["kind"] == "epoch"]
-    if epochs:
+    if epochs := rows.get("training"):
         charts.append(training(epochs, footer, emulated=bool(document["emulated"])))
     listed = []
     for chart in charts:
@@ -63,6 +61,20 @@ def draw(document: Row, out: Path) -> list[dict[str, str]]:
                 {"file": path.name, "title": chart.figure.get_suptitle().replace("\n", " "), "alt": chart.alt}
             )
     return listed
+
+
+def _has_numbers(part: str, row: Row) -> bool:
+    """Whether a row has the numbers that its figure draws: JSON has "nan" and "inf" for others, and null for none."""
+    if part == "launches":
+        return isinstance(row["host"]["median"], int | float)
+    if part == "training" and row["kind"] != "epoch":
+        return False
+    drawn = {
+        "ladder": ("share_of_cublas", "tflops"),
+        "steps": ("median",),
+        "training": ("test_accuracy", "training_seconds"),
+    }
+    return all(isinstance(row[name], int | float) for name in drawn.get(part, ()))
 
 
 def footer_of(document: Row) -> str:
@@ -80,17 +92,22 @@ def ladder(rows: Sequence[Row], footer: str) -> Chart:
     """Each rung's share of cuBLAS's speed at each size; the tensor-core rungs below, each beside its own precision."""
     sizes = sorted({row["size"] for row in rows})
     rungs = list(dict.fromkeys((row["precision"], row["rung"]) for row in rows if row["rung"] != REFERENCE))
+    precisions = list(dict.fromkeys(precision for precision, _ in rungs))
+    rungs.sort(key=lambda rung: precisions.index(rung[0]))
     largest = {(row["precision"], row["rung"]): row for row in rows if row["size"] == sizes[-1]}
-    plain = [largest[rung] for rung in rungs if rung in largest and rung[0] == "float32"]
-    best = max(plain or rows, key=lambda row: row["share_of_cublas"])
-    title = f"The rung {best['rung']} reaches {best['share_of_cublas']:.0%} of cuBLAS at {sizes[-1]:,}"
+    drawn = [largest[rung] for rung in rungs if rung in largest] or [row for row in rows if row["rung"] != REFERENCE]
+    plain = [row for row in drawn if row["precision"] == "float32"]
+    best = max(plain or drawn, key=lambda row: row["share_of_cublas"])
+    where = f"{best['size']:,}" if plain else f"{best['size']:,} in {best['precision']}"
+    title = f"The rung {best['rung']} reaches {best['share_of_cublas']:.0%} of cuBLAS at {where}"
     with house_style():
         figure = new_figure(title, footer, height=1.7 + 0.33 * (len(rungs) + 1))
         axes = figure.subplots()
-        names, place, before = [], 0.0, "float32"
+        names: list[tuple[float, str]] = []
+        place, before = 0.0, "float32"
         most = max(1.0, *(row["share_of_cublas"] for row in rows))  # the speeds stand to the right of all lines
         for precision, rung in rungs:
-            if precision != before and before == "float32":
+            if names and precision != before and before == "float32":
                 axes.axhline(place - 0.35, color=RULE, linewidth=0.8)
                 place += 0.3
             before = precision
@@ -129,7 +146,8 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
     batches = sorted({row["batch"] for row in rows})
     who = [name for resident in (False, True) for name in _contenders(rows, resident)]
     best = _best(rows)
-    title = "A training step"
+    fastest = min(rows, key=lambda row: row["median"])
+    title = f"A training step takes {three_digits(fastest['median'] * 1e6)} µs at its fastest, by {fastest['who']}"
     if best:
         speeds = {"eager": "PyTorch's speed", "graph": "its graph's"}
         said = ", ".join(f"{three_digits(ratio)} times {speeds[way]}" for way, ratio in best["against"].items())

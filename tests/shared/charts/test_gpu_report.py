@@ -80,3 +80,32 @@ def test_no_time_of_the_emulator_is_drawn(tmp_path: Path) -> None:
     assert png["title"] == "mnist: 94.7% after 3 epochs"
     assert png["alt"].startswith("Test accuracy against epochs, emulated on the CPU: ")
     assert "emulated on the CPU" in (tmp_path / "gpu_training.svg").read_text()
+
+
+def test_rows_without_numbers_are_left_out_and_the_others_drawn(tmp_path: Path) -> None:
+    """JSON has "nan" for what is no number, and null for a rung that had no cuBLAS beside it."""
+    document = made_up()
+    for part, place, value in (
+        ("ladder", "share_of_cublas", None),
+        ("ladder", "tflops", "inf"),
+        ("steps", "median", "nan"),
+    ):
+        document["parts"][part]["rows"].append(document["parts"][part]["rows"][-1] | {place: value})
+    document["parts"]["launches"]["rows"][0]["host"]["median"] = "nan"
+    document["parts"]["training"]["rows"].append({"kind": "summary"})
+    assert len(report_charts.draw(document, tmp_path)) == 8
+    document["parts"]["steps"]["rows"] = [step("graph", "nan", 64)]  # type: ignore[arg-type]
+    assert {chart["file"] for chart in report_charts.draw(document, tmp_path) if "steps" in chart["file"]} == set()
+
+
+def test_a_title_never_says_how_fast_cublas_is_beside_itself(tmp_path: Path) -> None:
+    document = made_up()
+    rows = document["parts"]["ladder"]["rows"]
+    document["parts"]["ladder"]["rows"] = [row for row in rows if row["rung"] in ("cuBLAS", "mma")]
+    titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
+    assert titles["gpu_ladder.png"] == "The rung mma reaches 50% of cuBLAS at 4,096 in bf16"
+    document["parts"]["ladder"]["rows"] = [row for row in rows if row["rung"] == "cuBLAS"]
+    document["parts"]["steps"]["rows"] = [step("graph", 7e-5, 64), step("resident", 1.3e-5, 64)]
+    titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
+    assert "gpu_ladder.png" not in titles
+    assert titles["gpu_steps.png"] == "A training step takes 13 µs at its fastest, by resident"

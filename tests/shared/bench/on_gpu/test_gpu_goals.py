@@ -42,7 +42,7 @@ def test_the_best_rung_is_judged_beside_cublas_in_its_precision() -> None:
     )
     found = judged(ladder=ladder)
     best, bf16 = found["product in float32 at 4,096"], found["product in bf16 at 4,096"]
-    assert (best.measured, best.met) == ("0.92 of cuBLAS, 46 TFLOP/s by fitted_tile", True)
+    assert (best.measured, best.met) == ("0.920 of cuBLAS, 46 TFLOP/s by fitted_tile", True)
     assert (bf16.ratio, bf16.met) == (0.25, False)
     tf32 = found["product in tf32 at 4,096"]
     assert (tf32.measured, tf32.met) == ("150 TFLOP/s by mma; cuBLAS was not measured", None)
@@ -59,6 +59,8 @@ def test_a_step_is_judged_beside_pytorchs_graph_with_data_of_the_same_kind() -> 
     assert (ours.measured, ours.met) == ("10 times as fast as PyTorch's graph, 8 µs by resident", True)
     given = found["step of 784-128-10, x and y given, batch 64"]
     assert (given.goal, given.ratio, given.met) == ("as fast as PyTorch's graph", 0.2, False)
+    odd = rows | {"rows": [*rows["rows"], step("resident", 1e-6) | {"median": "nan"}]}
+    assert judged(steps=odd)["step of 784-128-10, data on the GPU, batch 64"] == ours
     alone = judged(steps=part(step("resident", 8e-6)))["step of 784-128-10, data on the GPU, batch 64"]
     assert (alone.measured, alone.met) == ("8 µs by resident; PyTorch's graph was not measured", None)
 

@@ -43,10 +43,17 @@ def test_without_a_record_there_is_no_reference(tmp_path: Path) -> None:
     assert gpu_record.newest(tmp_path) is None
 
 
-def test_a_report_of_convolutional_networks_alone_is_no_reference(tmp_path: Path) -> None:
-    none: dict[str, Any] = {"rows": []}
-    usual = {"ladder": none, "steps": none, "training": none}
-    for name, date, parts in (("usual", "2026-01-01", usual), ("networks", "2026-02-01", {"networks": none})):
+def test_a_report_of_other_parts_and_one_that_lacks_rows_are_no_reference(tmp_path: Path) -> None:
+    epoch = {"kind": "summary"}
+    ladder = {"size": 1024, "precision": "float32", "rung": "naive", "share_of_cublas": 0.1}
+    step = {"network": [4, 2], "batch": 1, "who": "graph", "resident": False, "against": None, "median": 1.0}
+    rows = {"ladder": ladder, "steps": step, "training": epoch}
+    usual = {name: {"rows": [row]} for name, row in rows.items()}
+    for name, date, parts in (
+        ("usual", "2026-01-01", usual),
+        ("networks", "2026-02-01", {"networks": {"rows": []}}),
+        ("a part failed", "2026-03-01", usual | {"ladder": {"rows": []}}),
+    ):
         (tmp_path / name).mkdir()
         document = {"kind": gpu_record.KIND, "schema": gpu_record.SCHEMA, "date": date, "parts": parts}
         document["emulated"] = False
