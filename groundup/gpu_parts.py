@@ -68,6 +68,9 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FOUND = 86
 """The exit code that compute-sanitizer is asked for where it finds something."""
 
+TO_SUM_UP = 12.0
+"""Seconds for a tool to end with its summary after its last check, which takes up to half of them."""
+
 SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: .*")
 TESTS = (
     *("tests/stage4_numba_cuda", "tests/floors", "tests/shared/checks", "tests/shared/training"),
@@ -89,6 +92,8 @@ STEPS = ("step", "network step", "resident", "network resident")
 
 REPEATED = ("matmul", "convolution gradients")
 """Of the correctness part, those whose rung in use is one of the others: a tiny one leaves it out."""
+
+NO_TIME = "there was no time left"
 
 TO_END = 4.0
 """Seconds in which the processes that compile begin and end."""
@@ -212,19 +217,24 @@ def correctness(part: Part) -> None:
     """A row for each rung and dtype: how many comparisons, and the worst in units of the tolerance.
 
     A kernel that reads where it must not leaves a device on which nothing works any more. The part ends there: what it
-    would compare next has not run, which is not the same as wrong.
+    would compare next has not run, which is not the same as wrong. It also ends by itself when its time is over, so
+    that a tool which watches it can say what it has seen.
     """
-    broken = ""
+    broken, over = "", False
     for check in _checks(part.plan):
+        if over := part.plan.left <= 0:
+            part.skip("the other checks", NO_TIME)
+            break
         _compared(part, check)
         if not part.rows[-1]["ok"] and (said := device_error()):
             broken = f"after that the device does not work any more ({said}): what comes next in this part has not run"
             part.skip("the other checks", broken)
             break
-    if part.plan.tiny and not broken:
+    if part.plan.tiny and not broken and not over:
         part.skip("equivalence", "`groundup check 4` makes these comparisons, on the emulator, too")
     wrong = [f"{row['what']} {row['rung']}: {row['worst']}" for row in part.rows if not row["ok"]]
-    part.finish("failed" if wrong else "ok", "; ".join([*wrong, broken] if broken else wrong))
+    ending = [*wrong, *filter(None, [broken, NO_TIME if over else ""])]
+    part.finish("failed" if wrong else "out of time" if over else "ok", "; ".join(ending))
 
 
 def _checks(plan: GpuPlan) -> Iterator[RungCheck]:
@@ -321,7 +331,7 @@ def sanitizer(part: Part) -> None:
         "correctness",
         "--tiny",
         "--seconds",
-        f"{seconds:.0f}",
+        f"{max(seconds - TO_SUM_UP, seconds / 2):.0f}",
     ]
 
     def watch(tool: str) -> processes.Finished:
@@ -338,22 +348,25 @@ def sanitizer(part: Part) -> None:
 
 
 def verdict_of(tool: str, done: processes.Finished, seconds: float) -> dict[str, Any]:
-    """The row of a tool. found: whether it has found something, which is not the same as not clean: a tool that was
-    stopped, or that cannot watch this device, has found nothing, and cleared nothing."""
+    """The row of a tool. found: whether it has found something, or a check was wrong, which is not the same as not
+    clean: a tool that was stopped, or that cannot watch this device, has found nothing, and cleared nothing."""
     lines = done.output.splitlines()
-    checks = sum(": ok, " in line or ": WRONG, " in line for line in lines)
-    summary = next(iter(SUMMARY.findall(done.output)), "")
+    wrong = sum(": WRONG, " in line for line in lines)
+    checks = wrong + sum(": ok, " in line for line in lines)
     clean = done.code == 0 and bool(checks)
+    summary = next(iter(SUMMARY.findall(done.output)), "")
+    trouble = next((line.strip("= ") for line in lines if line.startswith("=====") and "rror" in line), "")
     if done.code is None:
-        ending = done.failure if not lines else f"stopped after {seconds:.0f} s"
+        ending = f"stopped after {seconds:.0f} s"
+    elif clean:
+        ending = "clean"
+    elif NO_TIME in done.output and done.code != FOUND:
+        ending = f"{summary or 'no summary'}, {NO_TIME} for the other checks"
     else:
-        said = next((line.strip("= ") for line in lines if line.startswith("=====") and "rror" in line), "")
-        ending = "clean" if clean else f"{(summary if checks else '') or said or 'no summary'}, exit code {done.code}"
-    kept = [] if clean else lines[:SHOWN] + lines[-SHOWN:]
-    found = done.code is not None and not clean and bool(checks)
+        ending = f"{(summary if checks else '') or trouble or 'no summary'}, exit code {done.code}"
     return {
-        "tool": tool, "clean": clean, "found": found, "checks": checks, "exit_code": done.code,
-        "summary": ending, "output": kept,
+        "tool": tool, "clean": clean, "found": done.code == FOUND or bool(wrong), "checks": checks,
+        "exit_code": done.code, "summary": ending, "output": [] if clean else lines[:SHOWN] + lines[-SHOWN:],
     }  # fmt: skip
 
 

@@ -84,6 +84,9 @@ GRACE, PATIENCE = 3.0, 2.0
 """Seconds that a part may take to end by itself before it is asked to, and then to end its own programs before it is
 killed. Both are of its share."""
 
+WATCH = 0.5
+"""Seconds after which a part looks again whether its report still runs."""
+
 INTERRUPTED = "interrupted"
 BACKEND_VARIABLE = "GROUNDUP_CUDA"
 PART_NAME = "gpu_report.part.json"
@@ -94,6 +97,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the parts; 0 where all went well, 1 where one did not, 2 where there was nothing to run on."""
     given = _arguments(argv)
     if given.part:
+        if given.result:
+            threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
         with _on_sigterm(_end_part):
             return run_part(given)
     with _on_sigterm(_interrupt):
@@ -125,7 +130,7 @@ def report(given: argparse.Namespace) -> int:
                     print(f"error: {wrong}; choose another --out", file=sys.stderr)
                     document["complete"] = before["complete"]
                     return 2
-                document["parts"][name] = found
+                document["parts"][name] = _of_both(document["parts"].get(name), found)
                 ran.append(name)
                 if name == "device":
                     document["emulated"] = found.get("emulated", document["emulated"])
@@ -231,6 +236,13 @@ def _result_file(out: Path) -> Path:
     return result
 
 
+def _of_both(before: dict[str, Any] | None, now: dict[str, Any]) -> dict[str, Any]:
+    """A part that is measured again: the rows of the time before where there are none now."""
+    if before is None or now["rows"] or not before["rows"]:
+        return now
+    return before | {"status": now["status"], "error": f"again: {now['error']}; the rows are those of the time before"}
+
+
 def _found(result: Path) -> tuple[dict[str, Any], str]:
     """(what the part's file has, or an empty part; why it is empty: the end of a sentence, "" where it is not)."""
     empty: dict[str, Any] = {"status": "running", "error": "", "rows": []}
@@ -270,6 +282,15 @@ def _on_sigterm(handler: Callable[[int, FrameType | None], None]) -> Iterator[No
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _end_with(report: int) -> None:
+    """End this part, and what it has started, where the report's own process is gone: somebody has killed it, and it
+    could not end its part. report: the number of that process"""
+    while os.getppid() == report:
+        time.sleep(WATCH)
+    processes.kill_started()
+    processes.end_own_group()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,14 +46,32 @@ with float32's exponent that gap does not matter."""
 
 STEPS, LAYERS, BATCH = 5, (17, 13, 7), 9
 
-RESIDENT: dict[str, tuple[str | None, bool]] = {
-    "in use": (None, True),
-    "graph": ("graph", True),
-    "graph, float32 data": ("graph", False),
-    "fused": ("fused", True),
+
+class Run(NamedTuple):
+    """A run with the data on the device. rung: the one to take, None for the run's own choice; as_bytes: whether the
+    data are bytes"""
+
+    rung: str | None = None
+    as_bytes: bool = True
+    layers: tuple[int, ...] = LAYERS
+    batch: int = BATCH
+    steps: int = STEPS
+
+
+RESIDENT = {
+    "in use": Run(),
+    "graph": Run("graph"),
+    "graph, float32 data": Run("graph", as_bytes=False),
+    "fused": Run("fused"),
 }
-"""Name of a check of a resident run -> (the rung to take, None for the run's own choice; whether the data are bytes).
-A run on a GPU chooses the persistent kernel, so that only the others launch the kernels that pick a batch."""
+"""A run on a GPU chooses the persistent kernel, so that only the others launch the kernels that pick a batch."""
+
+LARGE = {
+    "graph, 256 rows": Run("graph", layers=(784, 128, 10), batch=256, steps=2),
+    "in use, 1024 rows": Run(layers=(32, 512, 64, 10), batch=1024, steps=2),
+}
+"""Runs for a GPU alone, which takes kernels with register tiles for batches of this size, with tiles of 32 by 32 and of
+64 by 64. Two steps: what a step computes is in the parameters after it."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +126,9 @@ def rung_checks(
             yield RungCheck("tensor cores", rung, dtype, compare)
     yield from checks("step", _ladder(network, "STEP_LADDER"), lambda run: steps(pair, run))
     if getattr(network.Network, "resident", None) is not None:
-        for name, (taken, as_bytes) in RESIDENT.items():
-            yield RungCheck("resident", name, dtype, partial(resident_steps, pair, taken, as_bytes))
+        large = LARGE if dtype == "float32" and stage_facts(stage.name).get("backend") == "gpu" else {}
+        for name, made in {**RESIDENT, **large}.items():
+            yield RungCheck("resident", name, dtype, partial(resident_steps, pair, made))
 
 
 def part_of(stage: Stage, name: str) -> Any:
@@ -241,29 +260,30 @@ def steps(pair: Pair, step: Any) -> Iterator[Comparison]:
     yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
 
 
-def resident_steps(pair: Pair, rung: str | None = None, as_bytes: bool = True) -> Iterator[Comparison]:
+def resident_steps(pair: Pair, made: Run) -> Iterator[Comparison]:
     """The parameters after an epoch of a run that keeps its data on its device, taken in one go.
 
-    rung: None for the one that the run chooses; as_bytes: whether the data are images of bytes, or any float32 numbers
     The reference takes the same steps one by one. The last batch is smaller than the others.
     """
-    ours: Any = pair.stage.network.Network(list(LAYERS), seed=1, dtype=pair.dtype)
+    ours: Any = pair.stage.network.Network(list(made.layers), seed=1, dtype=pair.dtype)
     start = [pair.to_reference(pair.from_stage(p)) for p in ours.parameters]
     theirs = pair.reference.network.Network.from_parameters(start, dtype="float64")
     optimizer, other = (each.optimizers.SGD(0.1, momentum=0.9) for each in (pair.stage, pair.reference))
     random = np.random.default_rng(3)
-    count = STEPS * BATCH - 4
-    x = random.integers(0, 256, (count, LAYERS[0])).astype(np.float32) / np.float32(255 if as_bytes else 256)
-    labels, order = random.integers(0, LAYERS[-1], count), random.permutation(count)
-    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 0)
-    run.rung = rung or run.rung
+    count = made.steps * made.batch - 4
+    values = random.integers(0, 256, (count, made.layers[0])).astype(np.float32)
+    x = values / np.float32(255 if made.as_bytes else 256)
+    labels, order = random.integers(0, made.layers[-1], count), random.permutation(count)
+    run = ours.resident(x, labels, optimizer, made.batch, 0.0, 0)
+    run.rung = made.rung or run.rung
     run.begin_epoch(order)
-    run.take(0, [0.1] * STEPS, 0)
-    for first in range(0, count, BATCH):
-        chosen = order[first : first + BATCH]
+    run.take(0, [0.1] * made.steps, 0)
+    for first in range(0, count, made.batch):
+        chosen = order[first : first + made.batch]
         theirs.train_step(pair.to_reference(x[chosen].astype(np.float64)), labels[chosen], other)
     got, expected = [pair.from_stage(p) for p in ours.parameters], [pair.from_reference(p) for p in theirs.parameters]
-    yield from compare_parameters(got, expected, pair.dtype, steps=STEPS, longest_sum=max(LAYERS))
+    longest = max(*made.layers, made.batch)
+    yield from compare_parameters(got, expected, pair.dtype, steps=made.steps, longest_sum=longest)
 
 
 def normal(pair: Pair, shape: tuple[int, ...]) -> np.ndarray:

@@ -37,7 +37,7 @@ class Parts:
         self.texts |= {name: each if isinstance(each, str) else json.dumps(each) for name, each in documents.items()}
 
     def run(self, command: list[str], seconds: float, *, variables: Mapping[str, str], **settings: Any) -> Finished:
-        self.variables.append(variables)
+        self.variables.append(dict(variables))
         text = self.texts[command[command.index("--part") + 1]]
         if text:
             Path(command[command.index("--result") + 1]).write_text(text)
@@ -78,6 +78,16 @@ def test_a_second_command_adds_its_parts(parts: Parts, tmp_path: Path, capsys: p
     assert not (tmp_path / gpu_report.PART_NAME).exists()
     assert command(tmp_path, "--only", "commands") == 0  # without --add a report begins anew
     assert list(written(tmp_path)["parts"]) == ["device", "commands"]
+
+
+def test_a_part_that_finds_nothing_the_second_time_keeps_its_rows(parts: Parts, tmp_path: Path) -> None:
+    parts.give(steps=STEPS)
+    command(tmp_path, "--only", "steps")
+    parts.give(steps=FINE | {"status": "error", "error": "no GPU"})
+    assert command(tmp_path, "--only", "steps", "--add") == 1
+    found = written(tmp_path)["parts"]["steps"]
+    assert (found["status"], found["rows"]) == ("error", [STEP])
+    assert found["error"] == "again: no GPU; the rows are those of the time before"
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,23 @@ def test_a_part_ends_where_the_device_is_broken(monkeypatch: pytest.MonkeyPatch)
     assert found.error.endswith(f"matmul illegal: matmul: raised RuntimeError: no; no rounding explains that; {said}")
 
 
+def test_a_part_without_time_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def right() -> list[Any]:
+        clock[0] += 20.0
+        return [compare("matmul", [1.0], [1.0], "float32", 1)]
+
+    clock = [0.0]
+    monkeypatch.setattr(gpu_plan.time, "monotonic", lambda: clock[0])
+    checks = [RungCheck("matmul", name, "float32", right) for name in ("first", "second", "third")]
+    monkeypatch.setattr(gpu_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    found = Part(GpuPlan(30.0, tiny=True, begin=0.0))
+    gpu_parts.correctness(found)
+    assert [row["rung"] for row in found.rows] == ["first", "second"]
+    assert (found.status, found.error) == ("out of time", "there was no time left")
+    assert found.skipped == ["the other checks: skipped: there was no time left"]
+
+
 def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_resident_data(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -350,9 +367,14 @@ def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
         "initcheck": (0, "========= Error: Device not supported\n========= ERROR SUMMARY: 0 errors\n"),
         "synccheck": (None, f"{checks}still at it\n"),
     }
+    ended = f"{checks}  the other checks: skipped: there was no time left\n========= ERROR SUMMARY: 0 errors\n"
+    early = gpu_parts.verdict_of("memcheck", Finished(1, ended), 90.0)
+    assert (early["clean"], early["found"], early["checks"]) == (False, False, 3)
+    assert early["summary"] == "ERROR SUMMARY: 0 errors, there was no time left for the other checks"
 
     def run(command: list[str], seconds: float, **settings: Any) -> Finished:
         assert command[-4:-1] == ["correctness", "--tiny", "--seconds"]
+        assert float(command[-1]) < seconds - 10  # the tool has time to sum up
         assert seconds > 25  # side by side: each tool has all of the part's time
         code, text = said[command[command.index("--tool") + 1]]
         return Finished(code, text)

@@ -43,10 +43,10 @@ def runs(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize(("part", "sent", "depth"), [("suite", signal.SIGTERM, 2), ("correctness", signal.SIGINT, 1)])
-def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int, tmp_path: Path) -> None:
-    """depth: how many processes there are below the report's: its part, and what the part has started."""
-    command = [sys.executable, "-m", "groundup.gpu_report", "--only", part, "--out", str(tmp_path)]
+def ended_by(sent: int, part: str, depth: int, out: Path) -> int:
+    """Start a report of this part, send it the signal when the part is at work, and wait until all that was started has
+    ended. Returns its exit code."""
+    command = [sys.executable, "-m", "groundup.gpu_report", "--only", part, "--out", str(out)]
     variables = os.environ | {"GROUNDUP_CUDA": "emulator"}
     with subprocess.Popen(
         command, cwd=processes.ROOT, env=variables, stdout=subprocess.PIPE, text=True, preexec_fn=hear
@@ -61,15 +61,28 @@ def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int,
                 time.sleep(0.05)
             assert len(started) >= depth
             report.send_signal(sent)
-            assert report.wait(PATIENCE) == 2
+            code = report.wait(PATIENCE)
         finally:
             report.kill()
     last = time.monotonic() + PATIENCE
     while any(map(runs, started)) and time.monotonic() < last:
         time.sleep(0.05)
     assert not any(map(runs, started))
+    return code
+
+
+@pytest.mark.parametrize(("part", "sent", "depth"), [("suite", signal.SIGTERM, 2), ("correctness", signal.SIGINT, 1)])
+def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int, tmp_path: Path) -> None:
+    """depth: how many processes there are below the report's: its part, and what the part has started."""
+    assert ended_by(sent, part, depth, tmp_path) == 2
     document: dict[str, Any] = json.loads((tmp_path / gpu_report.JSON_NAME).read_text())
     assert document["complete"] is False
     assert {name: found["status"] for name, found in document["parts"].items()} == {"device": "ok", part: "interrupted"}
     if part == "correctness":
         assert document["parts"][part]["rows"][0]["rung"] == "naive"
+
+
+def test_a_report_that_is_killed_leaves_no_part_behind_and_the_rows_of_the_part(tmp_path: Path) -> None:
+    assert ended_by(signal.SIGKILL, "correctness", 1, tmp_path) == -signal.SIGKILL
+    assert list(json.loads((tmp_path / gpu_report.JSON_NAME).read_text())["parts"]) == ["device"]
+    assert json.loads((tmp_path / gpu_report.PART_NAME).read_text())["rows"][0]["rung"] == "naive"

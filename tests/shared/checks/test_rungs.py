@@ -11,7 +11,7 @@ import pytest
 from shared import contract
 from shared.checks import rungs
 from shared.checks.pair import Pair
-from shared.checks.rungs import RESIDENT, SIZES, SMALL_SIZES, normal, rung_checks, written
+from shared.checks.rungs import LARGE, RESIDENT, SIZES, SMALL_SIZES, normal, resident_steps, rung_checks, written
 from stage4_numba_cuda.backend import BACKEND
 from tests.wide import wide
 
@@ -103,6 +103,24 @@ def test_every_rung_on_tensor_cores_is_checked_on_a_gpu(monkeypatch: pytest.Monk
     assert list(worst_of(stage, "tensor cores")) == ["bf16 mma", "bf16 staged"]
 
 
+@wide  # the emulator takes seconds to compile the kernels with register tiles
+@pytest.mark.skipif(BACKEND.name != "emulator", reason="a GPU launches them anyway")
+def test_large_batches_are_checked_with_the_kernels_that_a_gpu_takes_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    from cuda_emulator.runtime.dispatcher import Kernel
+    from stage4_numba_cuda import tile_choice
+
+    launched: list[Any] = []
+    run = Kernel.run
+    monkeypatch.setattr(Kernel, "run", lambda kernel, *launch: (launched.append(kernel), run(kernel, *launch)))
+    monkeypatch.setattr(tile_choice, "multiprocessors", lambda: 132)
+    stage = contract.load_stage("stage4_numba_cuda")
+    for made in LARGE.values():
+        assert all(each.ok for each in resident_steps(Pair(stage, REFERENCE, "float32"), made))
+    blocked = contract.load_part(stage.name, "kernels.blocked")
+    kernels = {"FORWARD_BYTES": (32, 64), "FORWARD_PARTIAL": (32,), "BACKWARD": (64,), "UPDATE": (32,)}
+    assert {getattr(blocked, name)[side] for name, sides in kernels.items() for side in sides} <= set(launched)
+
+
 def test_every_ladder_of_stage_4_has_its_checks() -> None:
     stage = contract.load_stage("stage4_numba_cuda")
     found: dict[str, list[str]] = {}
@@ -121,7 +139,7 @@ def test_every_ladder_of_stage_4_has_its_checks() -> None:
         "total": list(reductions.TOTAL_LADDER),
         "tensor cores": rounded,
         "step": list(stage.network.STEP_LADDER),
-        "resident": list(RESIDENT),
+        "resident": list(RESIDENT) + (list(LARGE) if contract.stage_facts(stage.name)["backend"] == "gpu" else []),
     }
     in_float64 = {check.what for check in rung_checks(stage, REFERENCE, "float64", SMALL_SIZES)}
     assert in_float64 == set(found) - {"tensor cores"}
