@@ -261,12 +261,17 @@ def _found(result: Path) -> tuple[dict[str, Any], str]:
 def _kept_kernels() -> Iterator[dict[str, str]]:
     """The variables of the parts' processes: where compiled kernels cannot be kept in the usual folder, they are in one
     that ends with the report. Else every part would compile the same kernels again."""
-    folder = caches.compiled()
-    if caches.may_be_written(folder / "gpu"):
+    folder = caches.compiled() / "gpu"
+    try:
+        usable = caches.private(folder) == folder and caches.may_be_written(folder)
+    except OSError:
+        usable = False
+    if usable:
         yield dict(os.environ)
         return
     with tempfile.TemporaryDirectory(prefix="groundup-") as own:
-        print(f"{folder} cannot be written: compiled kernels are kept in {own} until the report ends", file=sys.stderr)
+        said = "cannot be used for compiled kernels: they are kept in"
+        print(f"{folder} {said} {own} until the report ends", file=sys.stderr)
         yield os.environ | {caches.CACHE_VARIABLE: own}
 
 

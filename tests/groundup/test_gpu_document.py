@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from groundup import gpu_document, gpu_report
 from groundup.gpu_commands import BENCH
 from groundup.gpu_document import JSON_NAME
+from shared.machine import private_folder
 from shared.machine.processes import Finished
 
 GPU = {"name": "NVIDIA H100", "cards": []}
@@ -172,19 +174,29 @@ def test_a_row_that_is_not_as_it_should_be_costs_only_charts_and_verdicts(parts:
     assert "KeyError" in document["charts_error"]
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="about the permissions of folders")
+@pytest.mark.filterwarnings("ignore:the cache folder")
+@pytest.mark.parametrize("wrong", ["a file", "others may write"])
 def test_where_kernels_cannot_be_kept_the_parts_share_a_folder_of_their_own(
-    parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wrong: str, parts: Parts, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     parts.give(launches=FINE)
-    monkeypatch.setenv("GROUNDUP_CACHE", str(tmp_path / "cache"))
+    cache = tmp_path / "cache"
+    monkeypatch.setenv("GROUNDUP_CACHE", str(cache))
     command(tmp_path, "--only", "launches")
-    monkeypatch.setattr(gpu_report.caches, "may_be_written", lambda folder: False)
+    (cache / "gpu").rmdir()
+    if wrong == "a file":
+        (cache / "gpu").write_text("")
+    else:
+        (cache / "gpu").mkdir()
+        (cache / "gpu").chmod(0o777)
+    private_folder._is_private.cache_clear()  # the second command is another process
     command(tmp_path, "--only", "launches")
     usual, other, own, same = (Path(each["GROUNDUP_CACHE"]) for each in parts.variables)
-    assert usual == other == tmp_path / "cache"
+    assert usual == other == cache
     assert own == same != usual
     assert not own.exists()  # it has ended with the report
-    assert f"compiled kernels are kept in {own}" in capsys.readouterr().err
+    assert f"they are kept in {own}" in capsys.readouterr().err
 
 
 @pytest.fixture

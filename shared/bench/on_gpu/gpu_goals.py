@@ -65,7 +65,12 @@ def goals(document: Mapping[str, Any]) -> list[Goal]:
     found += [_step(rows.get("steps", ()), *wanted) for wanted in STEPS]
     found.append(_training(rows.get("training", ())))
     found += [_wait(rows.get("commands", ()), name, most) for name, most in WAITS.items()]
-    return [*found, _correctness(parts.get("correctness")), *_sanitizer(parts.get("sanitizer")), _suite(rows)]
+    return [
+        *found,
+        _correctness(parts.get("correctness")),
+        *_sanitizer(parts.get("sanitizer")),
+        _suite(parts.get("suite")),
+    ]
 
 
 def lines(found: Iterable[Goal]) -> Iterator[str]:
@@ -161,13 +166,14 @@ def _sanitizer(part: Row | None) -> list[Goal]:
     ]
 
 
-def _suite(rows: Mapping[str, Sequence[Row]]) -> Goal:
+def _suite(part: Row | None) -> Goal:
     what, goal = "the tests of stage 4", "none fails"
-    counts = next((row for row in rows.get("suite", ()) if "passed" in row), None)
-    if counts is None:
+    counts = next((row for row in part["rows"] if "passed" in row), None) if part else None
+    if part is None or counts is None:
         return Goal(what, goal, NOT_MEASURED)
     said = ", ".join(f"{counts[name]} {name}" for name in ("passed", "failed", "skipped"))
-    return Goal(what, goal, said, None, counts["failed"] == 0 and counts["passed"] > 0)
+    wrong = counts["failed"] > 0 or counts["passed"] == 0
+    return Goal(what, goal, f"{said}{_ended(part)}", None, _verdict(wrong, part))
 
 
 def _verdict(wrong: bool, part: Row) -> bool | None:
