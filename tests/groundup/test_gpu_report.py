@@ -350,56 +350,6 @@ def test_training_without_the_full_data_takes_the_subset_and_says_so(tmp_path: P
     assert summary["test_accuracy"] == epoch["test_accuracy"] > 0.2
 
 
-# ---- compute-sanitizer
-
-
-def test_without_a_gpu_the_sanitizer_is_skipped() -> None:
-    found = part()
-    gpu_parts.sanitizer(found)
-    assert (found.status, found.error) == ("skipped", "no GPU")
-
-
-def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    checks = "  matmul, naive, float32: ok, 2 comparisons, 0.1 tolerances apart\n" * 3
-    said = {
-        "memcheck": (86, f"{checks}Invalid __global__ write of size 4 bytes\n========= ERROR SUMMARY: 1 error\n"),
-        "racecheck": (0, f"{checks}========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)\n"),
-        "initcheck": (0, "========= Error: Device not supported\n========= ERROR SUMMARY: 0 errors\n"),
-        "synccheck": (None, f"{checks}still at it\n"),
-    }
-    ended = f"{checks}  the other checks: skipped: there was no time left\n========= ERROR SUMMARY: 0 errors\n"
-    early = gpu_parts.verdict_of("memcheck", Finished(1, ended), 90.0)
-    assert (early["clean"], early["found"], early["checks"]) == (False, False, 3)
-    assert early["summary"] == "ERROR SUMMARY: 0 errors, there was no time left for the other checks"
-
-    def run(command: list[str], seconds: float, **settings: Any) -> Finished:
-        assert command[-4:-1] == ["correctness", "--tiny", "--seconds"]
-        assert float(command[-1]) < seconds - 10  # the tool has time to sum up
-        assert seconds > 25  # side by side: each tool has all of the part's time
-        code, text = said[command[command.index("--tool") + 1]]
-        return Finished(code, text)
-
-    monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
-    monkeypatch.setattr(gpu_parts, "find_sanitizer", lambda: "/usr/bin/compute-sanitizer")
-    monkeypatch.setattr(gpu_parts.processes, "run", run)
-    found = part()
-    gpu_parts.sanitizer(found)
-    assert found.status == "failed"
-    assert "memcheck: ERROR SUMMARY: 1 error, exit code 86; initcheck: Error: Device not supported" in found.error
-    assert {row["tool"]: (row["clean"], row["found"], row["checks"]) for row in found.rows} == {
-        "memcheck": (False, True, 3),
-        "racecheck": (True, False, 3),
-        "initcheck": (False, False, 0),  # the program ran, but nothing was watched
-        "synccheck": (False, False, 3),
-    }
-    assert found.rows[3]["summary"].startswith("stopped after")
-    assert "Invalid __global__ write of size 4 bytes" in found.rows[0]["output"]
-    monkeypatch.setattr(gpu_parts, "find_sanitizer", lambda: None)
-    missing = part()
-    gpu_parts.sanitizer(missing)
-    assert missing.error == "compute-sanitizer is neither on the PATH nor in /usr/local/cuda*/bin"
-
-
 # ---- all of them together
 
 
