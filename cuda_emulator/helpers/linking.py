@@ -7,11 +7,14 @@
 By default Numba optimises each function together with all that it calls, and makes machine code of it. So `run_block`
 would be optimised alone, become machine code that nobody calls, and be optimised again as a part of `run`. An inner
 function is only tidied up instead; LLVM optimises it once, inside the function that the host calls.
+
+The functions of a kernel that checks its indices are `quick`: LLVM computes no loop with vectors that an index outside
+can end, so that less tidying up leaves the kernel as fast.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from numba import njit, types
@@ -44,13 +47,17 @@ class Tidied(JITCodeLibrary):
     """The code of a function, whose short passes run over what is defined there.
 
     Numba's own run over each function that is only declared, too: for nothing, with tables that are built each time.
+
+    level: what Numba gives to LLVM for these passes; empty for its own level, which is the highest
     """
+
+    level: Mapping[str, int] = {}
 
     def _optimize_functions(self, ll_module: Any) -> None:
         ll_module.data_layout = self._codegen._data_layout
         for function in ll_module.functions:
             if not function.is_declaration:
-                manager, builder = self._codegen._function_pass_manager()
+                manager, builder = self._codegen._function_pass_manager(**self.level)
                 manager.run(function, builder)
 
 
@@ -78,6 +85,22 @@ class Part(Tidied):
         """0: there is no machine code."""
         self._ensure_finalized()
         return 0
+
+
+QUICKLY = {"opt": 1}
+"""The level for a kernel that checks its indices."""
+
+
+class QuickPart(Part):
+    """The code of an inner function of a kernel that checks its indices."""
+
+    level = QUICKLY
+
+
+class QuickTidied(Tidied):
+    """The code of `run` of a kernel that checks its indices."""
+
+    level = QUICKLY
 
 
 class Called(Part):
@@ -116,17 +139,31 @@ class InnerCompiler(GeneratedCompiler):
 class OuterCompiler(GeneratedCompiler):
     """The compiler of the function that the host calls."""
 
+    library: type[Tidied] = Tidied
+
     def compile_extra(self, func: Any) -> Any:
         """Compile a function, and give the functions inside their environments, which hold the constants of print().
 
         Numba does the same when it reads code from its cache.
         """
-        self.state.library = Tidied(self.state.targetctx.codegen(), func.__qualname__)
+        self.state.library = self.library(self.state.targetctx.codegen(), func.__qualname__)
         self.state.library.enable_object_caching()
         result = super().compile_extra(func)
         for environment in result._find_referenced_environments():
             self.state.targetctx.codegen().set_env(environment.env_name, environment)
         return result
+
+
+class QuickInnerCompiler(InnerCompiler):
+    """The compiler of an inner function of a kernel that checks its indices."""
+
+    library = QuickPart
+
+
+class QuickOuterCompiler(OuterCompiler):
+    """The compiler of `run` of a kernel that checks its indices."""
+
+    library = QuickTidied
 
 
 class CalledCompiler(InnerCompiler):
@@ -135,18 +172,23 @@ class CalledCompiler(InnerCompiler):
     library = Called
 
 
-def inner(compiler_class: type = InnerCompiler, **options: Any) -> Callable[[Any], Any]:
-    """The decorator of a function that only compiled code calls. options: those of numba.njit.
+def inner(compiler_class: type = InnerCompiler, quick: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """The decorator of a function that only compiled code calls.
+
+    quick: whether it belongs to a kernel that checks its indices; options: those of numba.njit
 
     A function that may own memory says so, or it would be compiled as the first one that calls it.
     """
     options = {"_nrt": True, **options}
+    if quick:
+        compiler_class = QuickInnerCompiler
     return njit(**options, no_cpython_wrapper=True, no_cfunc_wrapper=True, pipeline_class=compiler_class)
 
 
-def outer(**options: Any) -> Callable[[Any], Any]:
-    """The decorator of the function that the host calls. options: those of numba.njit."""
-    return njit(**options, no_cfunc_wrapper=True, pipeline_class=OuterCompiler)
+def outer(quick: bool = False, **options: Any) -> Callable[[Any], Any]:
+    """The decorator of the function that the host calls. quick, options: as those of `inner`."""
+    compiler_class = QuickOuterCompiler if quick else OuterCompiler
+    return njit(**options, no_cfunc_wrapper=True, pipeline_class=compiler_class)
 
 
 def helper(inlined: bool) -> Callable[[Any], Any]:

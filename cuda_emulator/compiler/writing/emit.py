@@ -104,6 +104,8 @@ class Emitter:
         """The decorator of a function. It allows fused multiply-adds and the loss of a zero's sign, as on a device."""
         fast = "True" if self.variant.fastmath else "{'contract', 'nsz'}"
         options = f"fastmath={fast}, {FAST}" if self.owning else f"fastmath={fast}, {FAST}, {NO_OWNERS}"
+        if self.variant.bounds:
+            options += ", quick=True"
         return f"@_outer({options})" if of_run else f"@_inner({options})"
 
     def finished(self) -> str:
