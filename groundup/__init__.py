@@ -16,11 +16,9 @@ look, inside, inside_layers
                   a look inside a trained network; what it has learned
 trained           a trained network of a run, and its answers to the test images
 live, live_view   measures of a running training; the view that shows them
-gpu_report        everything that is to be known of stage 4 on a GPU; gpu_document is what it writes; gpu_parts are its
-                  parts, gpu_networks those about convolutional networks, gpu_commands the one about commands;
-                  suite_outcomes writes down how each test ended
 doctor/           what this machine has and lacks, and the command that mends it
 scripts           runs a learner's script with kernels on the emulator
+gpu_report/       everything that is to be known of stage 4 on a GPU, in one command and one file
 kernels/          the catalogue of the project's own CUDA kernels
 compiling/        every kernel through a GPU's compiler, without a GPU
 lens/             what a kernel does to memory

@@ -2,7 +2,7 @@
 
 import sys
 
-from groundup.gpu_report import main
+from groundup.gpu_report.report import main
 
 if __name__ == "__main__":
     sys.exit(main())

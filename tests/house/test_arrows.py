@@ -19,6 +19,7 @@ SHARED = (
 TOOLS = (
     "groundup",
     "groundup.doctor",
+    "groundup.gpu_report",
     "groundup.kernels",
     "groundup.compiling",
     "groundup.lens",
@@ -50,7 +51,7 @@ MAY_IMPORT = {
     # The former names of what moved, kept for scripts; nothing of ours imports them.
     "shared.doctor": ("groundup.doctor",),
     "stage4_numba_cuda.emulator": ("cuda_emulator",),
-    "stage4_numba_cuda.gpu_report": ("groundup",),
+    "stage4_numba_cuda.gpu_report": ("groundup.gpu_report",),
     **{room: (*SHARED, "cuda_emulator", *TOOLS[: TOOLS.index(room)]) for room in TOOLS},
     "groundup": (*SHARED, "cuda_emulator", "groundup.doctor"),
 }

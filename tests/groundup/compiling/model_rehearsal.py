@@ -47,8 +47,8 @@ def main() -> None:
 
 
 def networks() -> Iterator[Any]:
-    """What groundup/gpu_networks.py measures in its first part."""
-    from groundup.gpu_networks import STEP_BATCHES
+    """What groundup/gpu_report/networks.py measures in its first part."""
+    from groundup.gpu_report.networks import STEP_BATCHES
     from shared.bench.kinds.convolutions import forms_of
     from shared.bench.kinds.inference import MODEL_BATCHES
     from shared.bench.on_gpu import device_clock
@@ -77,7 +77,7 @@ def networks() -> Iterator[Any]:
 
 def network_training() -> Iterator[Any]:
     """And in its second."""
-    from groundup.gpu_networks import TRAININGS
+    from groundup.gpu_report.networks import TRAININGS
     from groundup.recipes import recipe
     from shared.contract import load_stage
     from shared.data.augmentation import Augmentation

@@ -59,14 +59,14 @@ def main() -> None:
 
 def correctness() -> Iterable[Any]:
     """The part of that name."""
-    from groundup import gpu_parts
+    from groundup.gpu_report import parts
     from shared.bench.on_gpu.gpu_plan import GpuPlan
     from shared.contract import load_stage
 
-    stages: Any = gpu_parts
+    stages: Any = parts
     stages.load_stage = lambda name: load_stage(name if name.startswith("stage4") else REFERENCE)
-    part = gpu_parts.Part(GpuPlan(ENOUGH))
-    gpu_parts.correctness(part)
+    part = parts.Part(GpuPlan(ENOUGH))
+    parts.correctness(part)
     return part.rows
 
 

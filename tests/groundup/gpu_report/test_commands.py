@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groundup import gpu_commands
+from groundup.gpu_report import commands
 from shared.bench.on_gpu import first_step
 from shared.bench.on_gpu.gpu_plan import Found, GpuPlan, LeftOut
 from shared.machine.processes import Finished
@@ -20,9 +20,9 @@ TIMES = {"import": 2.0, "first": 0.5, "second": 1e-4}
 def found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *answers: Finished, seconds: float = 60.0) -> list[Any]:
     """What the part finds where its commands answer this, one after the other."""
     waiting = iter(answers)
-    monkeypatch.setattr(gpu_commands.processes, "run", lambda command, limit, **more: next(waiting))
-    monkeypatch.setattr(gpu_commands, "stage_facts", lambda name: {"backend": "gpu"})
-    return list(gpu_commands.commands(GpuPlan(seconds), tmp_path))
+    monkeypatch.setattr(commands.processes, "run", lambda command, limit, **more: next(waiting))
+    monkeypatch.setattr(commands, "stage_facts", lambda name: {"backend": "gpu"})
+    return list(commands.commands(GpuPlan(seconds), tmp_path))
 
 
 def test_every_command_has_its_seconds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

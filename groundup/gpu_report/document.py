@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from groundup.gpu_commands import BENCH
+from groundup.gpu_report.commands import BENCH
 from shared.bench.on_gpu import gpu_goals, gpu_record
 from shared.bench.records.results import as_json, write_json
 
@@ -137,7 +137,7 @@ def _which(parts: Sequence[str]) -> str:
 def main() -> int:
     """Draw a report anew, and record it."""
     if len(sys.argv) != 2:
-        print("usage: python3 -m groundup.gpu_document FOLDER", file=sys.stderr)
+        print("usage: python3 -m groundup.gpu_report.document FOLDER", file=sys.stderr)
         return 2
     out = Path(sys.argv[1])
     try:

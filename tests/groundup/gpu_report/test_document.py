@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from groundup import gpu_document, gpu_report
-from groundup.gpu_commands import BENCH
-from groundup.gpu_document import JSON_NAME
+from groundup.gpu_report import document as gpu_document
+from groundup.gpu_report import report
+from groundup.gpu_report.commands import BENCH
+from groundup.gpu_report.document import JSON_NAME
 from shared.machine import private_folder
 from shared.machine.processes import Finished
 
@@ -49,12 +50,12 @@ class Parts:
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Parts:
     made = Parts()
-    monkeypatch.setattr(gpu_report.processes, "run", made.run)
+    monkeypatch.setattr(report.processes, "run", made.run)
     return made
 
 
 def command(out: Path, *arguments: str) -> int:
-    return gpu_report.main(["--out", str(out), *arguments])
+    return report.main(["--out", str(out), *arguments])
 
 
 def written(out: Path) -> dict[str, Any]:
@@ -77,7 +78,7 @@ def test_a_second_command_adds_its_parts(parts: Parts, tmp_path: Path, capsys: p
     assert verdicts["groundup check 4"] is False
     assert "NOT MET  groundup check 4: 30 s (goal: 20 s)" in capsys.readouterr().out
     assert [chart["file"] for chart in both["charts"]] == ["gpu_steps.png", "gpu_steps.svg"]
-    assert not (tmp_path / gpu_report.PART_NAME).exists()
+    assert not (tmp_path / report.PART_NAME).exists()
     assert command(tmp_path, "--only", "commands") == 0  # without --add a report begins anew
     assert list(written(tmp_path)["parts"]) == ["device", "commands"]
 
@@ -204,7 +205,7 @@ def records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Where records go, in place of the documentation's folder."""
     kept = tmp_path / "kept"
     record = gpu_document.record
-    for module in (gpu_report, gpu_document):
+    for module in (report, gpu_document):
         monkeypatch.setattr(module, "record", lambda out, document: record(out, document, kept))
     return kept
 
@@ -244,7 +245,7 @@ def test_a_report_of_another_machine_is_drawn_and_recorded(
     command(tmp_path, "--only", "steps")
     for path in tmp_path.glob("*.png"):
         path.unlink()  # only the numbers came back
-    monkeypatch.setattr(gpu_document.sys, "argv", ["gpu_document", str(tmp_path)])
+    monkeypatch.setattr(gpu_document.sys, "argv", ["document", str(tmp_path)])
     assert gpu_document.main() == 0
     assert len(list(records.glob("*/gpu_steps.png"))) == 1
     parts.give(device=DEVICE | {"emulated": True})

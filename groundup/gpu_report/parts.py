@@ -8,9 +8,9 @@
                    measured by shared/bench; shared/bench/on_gpu/gpu_plan.py says at which sizes
     suite          the tests of stage 4
     sanitizer      compute-sanitizer over every kernel
-    commands       how long somebody waits for a command: gpu_commands.py
+    commands       how long somebody waits for a command: commands.py
     networks, network_training
-                   convolutional networks: gpu_networks.py
+                   convolutional networks: networks.py
 
 A kernel that reads where it must not takes the whole process's device with it. A part that crashes or runs out of time
 loses only the row that it was at.
@@ -32,8 +32,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from groundup import gpu_commands, gpu_networks, suite_outcomes
 from groundup.doctor.survey import trial
+from groundup.gpu_report import commands, networks, suite_outcomes
 from shared.bench.on_gpu import gpu_plan
 from shared.bench.on_gpu.gpu_plan import NO_GPU, GpuPlan
 from shared.bench.records.results import write_json
@@ -281,9 +281,9 @@ def measured(name: str, parts: Mapping[str, Callable[[GpuPlan], Any]] = gpu_plan
     return lambda part: keep(part, parts[name](part.plan))
 
 
-def commands(part: Part) -> None:
+def timed_commands(part: Part) -> None:
     """A row for each command: the seconds that somebody waits for it."""
-    keep(part, gpu_commands.commands(part.plan, part.folder))
+    keep(part, commands.commands(part.plan, part.folder))
 
 
 def keep(part: Part, things: Iterable[gpu_plan.Found | gpu_plan.LeftOut]) -> None:
@@ -431,6 +431,6 @@ PARTS: dict[str, Callable[[Part], None]] = {
     **{name: measured(name) for name in gpu_plan.PARTS},
     "suite": suite,
     "sanitizer": sanitizer,
-    "commands": commands,
-    **{name: measured(name, gpu_networks.PARTS) for name in gpu_networks.PARTS},
+    "commands": timed_commands,
+    **{name: measured(name, networks.PARTS) for name in networks.PARTS},
 }

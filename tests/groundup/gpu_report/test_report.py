@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from groundup import gpu_document, gpu_networks, gpu_parts, gpu_report
 from groundup.compiling import beforehand
-from groundup.gpu_parts import BACKEND, Part
+from groundup.gpu_report import document as gpu_document
+from groundup.gpu_report import networks, parts, report
+from groundup.gpu_report.parts import BACKEND, Part
 from shared.bench.measuring.rows import BenchRow
 from shared.bench.measuring.timing import summarise
 from shared.bench.on_gpu import gpu_plan
@@ -36,7 +37,7 @@ def part(file: Path | None = None, **plan: Any) -> Part:
 
 def test_every_row_of_the_emulator_says_so(tmp_path: Path) -> None:
     found = part(tmp_path / "part.json")
-    gpu_parts.PARTS["launches"](found)
+    parts.PARTS["launches"](found)
     document = json.loads((tmp_path / "part.json").read_text())
     assert document["emulated"] is True
     assert [row["kind"] for row in document["rows"]] == ["empty", "six scalars", "six arrays", "looked up"]
@@ -48,7 +49,7 @@ def test_every_row_of_the_emulator_says_so(tmp_path: Path) -> None:
 
 def test_the_device_comes_with_versions_machine_and_reason() -> None:
     found = part()
-    gpu_parts.device(found)
+    parts.device(found)
     assert found.facts["backend"] == "emulator"
     assert found.facts["reason"] == BACKEND.reason
     assert found.facts["versions"]["numpy"] == np.__version__
@@ -57,10 +58,10 @@ def test_the_device_comes_with_versions_machine_and_reason() -> None:
 
 def test_a_trial_kernel_that_fails_ends_the_report_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     answer = SimpleNamespace(works=False, said="AttributeError: numpy has no attribute row_stack")
-    monkeypatch.setattr(gpu_parts, "trial", lambda what: answer)
-    monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
+    monkeypatch.setattr(parts, "trial", lambda what: answer)
+    monkeypatch.setattr(parts, "BACKEND", GPU)
     found = part()
-    gpu_parts.device(found)
+    parts.device(found)
     assert (found.status, found.rows) == ("error", [])
     assert found.error == (
         "a trial kernel does not run on NVIDIA T4, compute capability 7.5: "
@@ -70,10 +71,10 @@ def test_a_trial_kernel_that_fails_ends_the_report_with_one_sentence(monkeypatch
 
 def test_a_gpu_that_is_not_found_is_no_reason_to_rehearse(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rehearsal would take all the time for which the GPU is lent."""
-    monkeypatch.setattr(gpu_parts, "nvidia_gpus", lambda: [{"name": "NVIDIA H100"}])
+    monkeypatch.setattr(parts, "nvidia_gpus", lambda: [{"name": "NVIDIA H100"}])
     monkeypatch.delenv("GROUNDUP_CUDA", raising=False)
     found = part()
-    gpu_parts.device(found)
+    parts.device(found)
     assert found.status == "error"
     assert found.error.startswith("this machine has a GPU (NVIDIA H100), but ")
     assert found.error.endswith("GROUNDUP_CUDA=emulator rehearses")
@@ -83,14 +84,14 @@ def test_a_part_goes_on_where_its_file_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     full = [True]
-    write = gpu_parts.write_json
+    write = parts.write_json
 
     def on_a_full_disk(path: Path, document: dict[str, Any]) -> None:
         if full[0]:
             raise OSError(errno.ENOSPC, "No space left on device")
         write(path, document)
 
-    monkeypatch.setattr(gpu_parts, "write_json", on_a_full_disk)
+    monkeypatch.setattr(parts, "write_json", on_a_full_disk)
     found = part(tmp_path / "part.json")
     found.add("first", a=1)
     assert "part.json cannot be written: No space left on device" in capsys.readouterr().err
@@ -104,10 +105,10 @@ def test_a_wrong_rung_fails_the_part_and_the_others_go_on(monkeypatch: pytest.Mo
         RungCheck("matmul", "wrong", "float32", lambda: [failed("matmul", "raised RuntimeError: no")]),
         RungCheck("matmul", "right", "float32", lambda: [compare("matmul", [1.0], [1.0], "float32", 1)]),
     ]
-    monkeypatch.setattr(gpu_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = part()
-    gpu_parts.correctness(found)
+    parts.correctness(found)
     assert found.status == "failed"
     assert [(row["rung"], row["ok"]) for row in found.rows] == [("wrong", False), ("right", True)]
     assert found.error == "matmul wrong: matmul: raised RuntimeError: no; no rounding explains that"
@@ -126,13 +127,11 @@ def test_a_part_ends_where_the_device_is_broken(monkeypatch: pytest.MonkeyPatch)
         return [failed("matmul", "raised RuntimeError: no")]
 
     checks = [RungCheck("matmul", name, "float32", raising) for name in ("wrong", "illegal", "next")]
-    monkeypatch.setattr(gpu_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
-    monkeypatch.setattr(
-        gpu_parts, "BACKEND", SimpleNamespace(**vars(GPU), cuda=SimpleNamespace(synchronize=synchronize))
-    )
+    monkeypatch.setattr(parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(parts, "BACKEND", SimpleNamespace(**vars(GPU), cuda=SimpleNamespace(synchronize=synchronize)))
     found = part()
-    gpu_parts.correctness(found)
+    parts.correctness(found)
     assert [row["rung"] for row in found.rows] == ["wrong", "illegal"]
     said = (
         "after that the device does not work any more (RuntimeError: [700] CUDA_ERROR_ILLEGAL_ADDRESS): "
@@ -151,10 +150,10 @@ def test_a_part_without_time_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> 
     clock = [0.0]
     monkeypatch.setattr(gpu_plan.time, "monotonic", lambda: clock[0])
     checks = [RungCheck("matmul", name, "float32", right) for name in ("first", "second", "third")]
-    monkeypatch.setattr(gpu_parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
-    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(parts, "rung_checks", lambda stage, reference, dtype, sizes: iter(checks))
+    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = Part(GpuPlan(30.0, tiny=True, begin=0.0))
-    gpu_parts.correctness(found)
+    parts.correctness(found)
     assert [row["rung"] for row in found.rows] == ["first", "second"]
     assert (found.status, found.error) == ("out of time", "there was no time left")
     assert found.skipped == ["the other checks: skipped: there was no time left"]
@@ -170,10 +169,10 @@ def test_a_tiny_part_leaves_out_what_the_rungs_have_shown_and_no_run_with_reside
         names = ("matmul", "naive"), ("matmul", "in use, nn"), ("step", "graph"), ("resident", "in use")
         return (RungCheck(what, rung, dtype, right) for what, rung in names)
 
-    monkeypatch.setattr(gpu_parts, "rung_checks", checks)
-    monkeypatch.setattr(gpu_parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
+    monkeypatch.setattr(parts, "rung_checks", checks)
+    monkeypatch.setattr(parts, "image_rung_checks", lambda stage, reference, dtype, tiny: iter(()))
     found = part()
-    gpu_parts.correctness(found)
+    parts.correctness(found)
     assert [(row["what"], row["rung"], row["dtype"]) for row in found.rows] == [
         *(("matmul", "naive", "float32"), ("step", "graph", "float32"), ("resident", "in use", "float32")),
         *(("step", "graph", "float64"), ("resident", "in use", "float64")),
@@ -190,16 +189,16 @@ def test_kernels_are_compiled_side_by_side_before_they_are_launched(monkeypatch:
         asked.append(command[-3:-1])
         return answers.pop(0)
 
-    monkeypatch.setattr(gpu_parts.processes, "run", run)
+    monkeypatch.setattr(parts.processes, "run", run)
     found = part()
-    gpu_parts.compile_kernels(found)
+    parts.compile_kernels(found)
     assert (asked, found.status) == ([], "skipped")  # the emulator
-    monkeypatch.setattr(gpu_parts, "BACKEND", GPU)
+    monkeypatch.setattr(parts, "BACKEND", GPU)
     found, wrong = (Part(GpuPlan(30.0), report=["ladder", "training"]) for _ in range(2))
-    gpu_parts.compile_kernels(found)
+    parts.compile_kernels(found)
     assert asked == [["groundup.compiling.beforehand", "ladder,training"]]
     assert (found.status, found.rows) == ("ok", [{"compiled": 5, "seconds": 2.5}])
-    gpu_parts.compile_kernels(wrong)
+    parts.compile_kernels(wrong)
     assert (wrong.status, wrong.error) == ("error", "nothing was compiled: KeyError: no")
 
 
@@ -213,19 +212,19 @@ def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
         Path(command[command.index("--result") + 1]).write_text(json.dumps(FINE))
         return Finished(0)
 
-    monkeypatch.setattr(gpu_report.processes, "run", run)
+    monkeypatch.setattr(report.processes, "run", run)
     assert command("--only", "steps,suite,training", out=tmp_path) == 0
     assert [each[0] for each in asked] == ["device", "compile", "steps", "training", "suite"]
     assert asked[1][asked[1].index("--only") + 1] == "steps,training,suite"
-    assert gpu_report._parts("launches,suite") == ["device", "launches", "suite"]  # nothing of a catalogue
-    assert set(gpu_report.COMPILED) == set(beforehand.REPORT)
+    assert report._parts("launches,suite") == ["device", "launches", "suite"]  # nothing of a catalogue
+    assert set(report.COMPILED) == set(beforehand.REPORT)
 
 
 def test_a_wrong_result_fails_a_measuring_part(monkeypatch: pytest.MonkeyPatch) -> None:
     found = [gpu_plan.Found("fine", {"a": 1}), gpu_plan.Found(wrong="b: off; not timed"), gpu_plan.LeftOut("c", "why")]
     monkeypatch.setitem(gpu_plan.PARTS, "ladder", lambda plan: iter(found))
     kept = part()
-    gpu_parts.PARTS["ladder"](kept)
+    parts.PARTS["ladder"](kept)
     assert (kept.status, kept.error) == ("failed", "b: off; not timed")
     assert kept.skipped == ["c: skipped: why"]
     assert kept.rows == [{"a": 1, "emulated": True}]
@@ -237,7 +236,7 @@ def test_a_group_that_raises_is_wrong_and_the_next_one_is_measured(monkeypatch: 
 
     monkeypatch.setattr(gpu_plan, "step_rows", step_rows)
     kept = part()
-    gpu_parts.PARTS["steps"](kept)
+    parts.PARTS["steps"](kept)
     assert (kept.status, kept.error) == ("failed", "12-8-4, batch 8: raised RuntimeError: CUDA out of memory")
     assert [row["who"] for row in kept.rows] == ["resident"]
 
@@ -295,7 +294,7 @@ def test_contenders_of_a_network_have_their_ratio_to_pytorchs_best_layout() -> N
         row("pytorch", "graph on the GPU", 9e-4, "lenet5, batch 128"),
         row("stage4_numba_cuda", "graph", 1e-4),
     ]
-    found = [each.row for each in gpu_networks.beside_pytorch(rows, "lenet5") if isinstance(each, gpu_plan.Found)]
+    found = [each.row for each in networks.beside_pytorch(rows, "lenet5") if isinstance(each, gpu_plan.Found)]
     theirs, last, rounded, _, ours = (each for each in found if each is not None)
     assert [each["who"] for each in (theirs, last, rounded, ours)] == [
         *("PyTorch graph", "PyTorch graph channels-last", "PyTorch graph TF32", "graph"),
@@ -304,7 +303,7 @@ def test_contenders_of_a_network_have_their_ratio_to_pytorchs_best_layout() -> N
     assert (ours["samples_per_second"], ours["precision"]) == (pytest.approx(64e4), "float32")
     assert (rounded["against"], rounded["precision"]) == ({}, "tf32")
     memory = BenchRow("memory", "pytorch", "lenet5, batch 32", "float32", (784, 10), variant="on the GPU", memory=7)
-    (held,) = gpu_networks.beside_pytorch([memory], "lenet5")
+    (held,) = networks.beside_pytorch([memory], "lenet5")
     assert isinstance(held, gpu_plan.Found)
     assert held.row is not None
     assert (held.row["who"], held.row["memory"]) == ("PyTorch", 7)
@@ -313,7 +312,7 @@ def test_contenders_of_a_network_have_their_ratio_to_pytorchs_best_layout() -> N
 @wide
 def test_networks_run_on_the_emulator_at_tiny_sizes_and_say_so() -> None:
     found = part()
-    gpu_parts.PARTS["networks"](found)
+    parts.PARTS["networks"](found)
     assert (found.status, found.error) == ("ok", "")
     assert found.skipped == ["PyTorch and cuDNN: skipped: no GPU"]
     assert {row["emulated"] for row in found.rows} == {True}
@@ -324,25 +323,25 @@ def test_networks_run_on_the_emulator_at_tiny_sizes_and_say_so() -> None:
 @wide
 def test_a_recipe_is_trained_and_summed_up() -> None:
     found = part()
-    gpu_parts.PARTS["network_training"](found)
+    parts.PARTS["network_training"](found)
     assert (found.status, found.error) == ("ok", "")
     epoch, summary = found.rows
     assert (epoch["kind"], epoch["model"], epoch["dataset"], epoch["epoch"]) == ("epoch", "lenet5", "mnist-subset", 1)
-    assert summary["samples"] == gpu_networks.TINY_IMAGES
+    assert summary["samples"] == networks.TINY_IMAGES
     assert (summary["seconds"], summary["seconds_to_goal"]) == (epoch["training_seconds"], None)
 
 
 def test_parts_that_are_too_much_for_one_command_run_where_they_are_named() -> None:
-    assert not set(gpu_report._parts(None)) & set(gpu_report.ASKED_FOR)
-    assert gpu_report._parts(",".join(gpu_report.ASKED_FOR)) == ["device", "compile", *gpu_report.ASKED_FOR]
-    assert gpu_report._parts("commands") == ["device", "commands"]  # they compile what they launch
-    assert set(gpu_report.SHARES) == set(gpu_parts.PARTS)
+    assert not set(report._parts(None)) & set(report.ASKED_FOR)
+    assert report._parts(",".join(report.ASKED_FOR)) == ["device", "compile", *report.ASKED_FOR]
+    assert report._parts("commands") == ["device", "commands"]  # they compile what they launch
+    assert set(report.SHARES) == set(parts.PARTS)
 
 
 @wide
 def test_training_without_the_full_data_takes_the_subset_and_says_so(tmp_path: Path) -> None:
     found = part(data_dir=tmp_path / "nowhere")
-    gpu_parts.PARTS["training"](found)
+    parts.PARTS["training"](found)
     assert found.skipped[0].startswith("mnist: skipped: mnist: missing train-images")
     epoch, summary = found.rows
     assert (epoch["kind"], epoch["dataset"], epoch["epoch"]) == ("epoch", "mnist-subset", 1)
@@ -354,7 +353,7 @@ def test_training_without_the_full_data_takes_the_subset_and_says_so(tmp_path: P
 
 
 def command(*arguments: str, out: Path) -> int:
-    return gpu_report.main(["--out", str(out), *arguments])
+    return report.main(["--out", str(out), *arguments])
 
 
 def written(out: Path) -> dict[str, Any]:
@@ -394,7 +393,7 @@ def endings(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
                 Path(command[command.index("--result") + 1]).write_text(json.dumps(document))
             return Finished(code)
 
-        monkeypatch.setattr(gpu_report.processes, "run", run)
+        monkeypatch.setattr(report.processes, "run", run)
 
     return give
 
@@ -442,22 +441,22 @@ def test_an_interrupt_keeps_the_parts_that_were_done(
     endings: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     endings(device=(0, FINE))
-    inside = gpu_report._in_process
+    inside = report._in_process
 
     def interrupted(name: str, *more: Any) -> dict[str, Any]:
         if name == "ladder":
             raise KeyboardInterrupt
         return inside(name, *more)
 
-    monkeypatch.setattr(gpu_report, "_in_process", interrupted)
+    monkeypatch.setattr(report, "_in_process", interrupted)
     assert command("--only", "ladder", out=tmp_path) == 2
     assert (written(tmp_path)["complete"], list(written(tmp_path)["parts"])) == (False, ["device", "compile"])
 
 
 def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path: Path) -> None:
     for only in (None, "networks,network_training", "commands,network_training"):
-        assert sum(gpu_report.SHARES[name] for name in gpu_report._parts(only)) < 600
-    endings(**dict.fromkeys(gpu_report.SHARES, (0, FINE)))
+        assert sum(report.SHARES[name] for name in report._parts(only)) < 600
+    endings(**dict.fromkeys(report.SHARES, (0, FINE)))
     assert command("--seconds", "100", out=tmp_path) == 0
     budgets = [each["budget"] for each in written(tmp_path)["parts"].values()]
     assert budgets[0] < 5
@@ -468,7 +467,7 @@ def test_a_rehearsal_on_the_emulator_has_more_time_unless_it_is_told_otherwise(
     endings: Callable[..., None], tmp_path: Path
 ) -> None:
     endings(device=(0, FINE | {"emulated": True}), suite=(0, FINE | {"emulated": True}))
-    for arguments, budget in (((), gpu_report.REHEARSAL), (("--seconds", "100"), 100)):
+    for arguments, budget in (((), report.REHEARSAL), (("--seconds", "100"), 100)):
         assert command("--only", "suite", *arguments, out=tmp_path) == 0
         assert written(tmp_path)["parts"]["suite"]["budget"] == pytest.approx(budget, abs=1)
 
@@ -481,7 +480,7 @@ def test_in_a_rehearsal_the_time_to_compile_goes_to_the_part_that_compiles(
     assert command("--only", "correctness,ladder", "--seconds", "1000", out=tmp_path) == 0
     parts = written(tmp_path)["parts"]
     assert list(parts) == ["device", "ladder", "correctness"]
-    shares = gpu_report.SHARES
+    shares = report.SHARES
     own = shares["correctness"] + shares["compile"]
     assert parts["ladder"]["budget"] == pytest.approx(1000 * shares["ladder"] / (own + shares["ladder"]), abs=1)
 

@@ -48,7 +48,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from groundup.gpu_document import JSON_NAME, begun, end, fits, keep, record
+from groundup.gpu_report.document import JSON_NAME, begun, end, fits, keep, record
 from shared.bench.records.results import results_folder, write_json
 from shared.machine import caches, processes
 
@@ -171,7 +171,11 @@ def report(given: argparse.Namespace) -> int:
 def run_part(given: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
     try:
-        from groundup.gpu_parts import BACKEND, PARTS, Part  # chooses the backend, which the process above need not
+        from groundup.gpu_report.parts import (  # chooses the backend, which the process above need not
+            BACKEND,
+            PARTS,
+            Part,
+        )
         from shared.bench.on_gpu.gpu_plan import GpuPlan
     except RuntimeError as error:
         print(f"{given.part}: {error}", file=sys.stderr)
@@ -340,7 +344,3 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,9 +1,11 @@
 """A plugin of pytest that writes the outcome of each test to a file as soon as the test has ended.
 
-So the outcomes are known also if the run is stopped before its end: `pytest -p groundup.suite_outcomes`, with the name
-of the file in GROUNDUP_SUITE_OUTCOMES. A line is one JSON object: the test, its outcome (passed, failed or skipped) and
-the reason for a failure or a skip. A test that has not ended has no line. A test whose clean-up fails has two lines;
-`read` counts it as failed.
+So the outcomes are known also if the run is stopped before its end:
+
+    GROUNDUP_SUITE_OUTCOMES=FILE pytest -p groundup.gpu_report.suite_outcomes
+
+A line is one JSON object: the test, its outcome (passed, failed or skipped) and the reason for a failure or a skip. A
+test that has not ended has no line. A test whose clean-up fails has two lines; `read` counts it as failed.
 """
 
 from __future__ import annotations

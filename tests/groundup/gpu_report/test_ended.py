@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from groundup import gpu_report
+from groundup.gpu_report.report import JSON_NAME, PART_NAME
 from shared.machine import processes
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
@@ -75,7 +75,7 @@ def ended_by(sent: int, part: str, depth: int, out: Path) -> int:
 def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int, tmp_path: Path) -> None:
     """depth: how many processes there are below the report's: its part, and what the part has started."""
     assert ended_by(sent, part, depth, tmp_path) == 2
-    document: dict[str, Any] = json.loads((tmp_path / gpu_report.JSON_NAME).read_text())
+    document: dict[str, Any] = json.loads((tmp_path / JSON_NAME).read_text())
     assert document["complete"] is False
     assert {name: found["status"] for name, found in document["parts"].items()} == {"device": "ok", part: "interrupted"}
     if part == "correctness":
@@ -84,6 +84,6 @@ def test_what_was_started_ends_with_the_report(part: str, sent: int, depth: int,
 
 def test_a_report_that_is_killed_leaves_no_part_behind_and_the_rows_of_the_part(tmp_path: Path) -> None:
     assert ended_by(signal.SIGKILL, "correctness", 1, tmp_path) == -signal.SIGKILL
-    assert list(json.loads((tmp_path / gpu_report.JSON_NAME).read_text())["parts"]) == ["device"]
-    part = json.loads((tmp_path / gpu_report.PART_NAME).read_text())
+    assert list(json.loads((tmp_path / JSON_NAME).read_text())["parts"]) == ["device"]
+    part = json.loads((tmp_path / PART_NAME).read_text())
     assert (part["status"], part["rows"][0]["rung"]) == ("running", "naive")  # it has not gone on to its end
