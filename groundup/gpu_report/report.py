@@ -1,4 +1,4 @@
-"""Everything that is to be known of stage 4 on a GPU, in one command and one file.
+"""The command of the GPU report: its parts, one after the other, and the file that has what they found.
 
     python3 -m groundup.gpu_report [--only ladder,steps] [--quick] [--data-dir FOLDER] [--out FOLDER] [--add]
 
@@ -171,11 +171,8 @@ def report(given: argparse.Namespace) -> int:
 def run_part(given: argparse.Namespace) -> int:
     """One part, in this process. The document of what it found goes to --result."""
     try:
-        from groundup.gpu_report.parts import (  # chooses the backend, which the process above need not
-            BACKEND,
-            PARTS,
-            Part,
-        )
+        from groundup.gpu_report.part import BACKEND, Part  # chooses the backend, which the process above need not
+        from groundup.gpu_report.parts import PARTS
         from shared.bench.on_gpu.gpu_plan import GpuPlan
     except RuntimeError as error:
         print(f"{given.part}: {error}", file=sys.stderr)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from groundup.gpu_report import parts
-from groundup.gpu_report.parts import Part
+from groundup.gpu_report import sanitizer
+from groundup.gpu_report.part import Part
 from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.machine.processes import Finished
 
@@ -17,10 +17,10 @@ def part() -> Part:
     return Part(GpuPlan(30.0, tiny=True))
 
 
-@pytest.mark.skipif(parts.BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
+@pytest.mark.skipif(sanitizer.BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
 def test_without_a_gpu_the_sanitizer_is_skipped() -> None:
     found = part()
-    parts.sanitizer(found)
+    sanitizer.sanitizer(found)
     assert (found.status, found.error) == ("skipped", "no GPU")
 
 
@@ -33,7 +33,7 @@ def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
         "synccheck": (None, f"{checks}still at it\n"),
     }
     ended = f"{checks}  the other checks: skipped: there was no time left\n========= ERROR SUMMARY: 0 errors\n"
-    early = parts.verdict_of("memcheck", Finished(1, ended), 90.0)
+    early = sanitizer.verdict_of("memcheck", Finished(1, ended), 90.0)
     assert (early["clean"], early["found"], early["checks"]) == (False, False, 3)
     assert early["summary"] == "ERROR SUMMARY: 0 errors, there was no time left for the other checks"
 
@@ -44,11 +44,11 @@ def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
         code, text = said[command[command.index("--tool") + 1]]
         return Finished(code, text)
 
-    monkeypatch.setattr(parts, "BACKEND", GPU)
-    monkeypatch.setattr(parts, "find_sanitizer", lambda: "/usr/bin/compute-sanitizer")
-    monkeypatch.setattr(parts.processes, "run", run)
+    monkeypatch.setattr(sanitizer, "BACKEND", GPU)
+    monkeypatch.setattr(sanitizer, "find_sanitizer", lambda: "/usr/bin/compute-sanitizer")
+    monkeypatch.setattr(sanitizer.processes, "run", run)
     found = part()
-    parts.sanitizer(found)
+    sanitizer.sanitizer(found)
     assert found.status == "failed"
     assert "memcheck: ERROR SUMMARY: 1 error, exit code 86; initcheck: Error: Device not supported" in found.error
     assert {row["tool"]: (row["clean"], row["found"], row["checks"]) for row in found.rows} == {
@@ -59,7 +59,7 @@ def test_what_the_sanitizer_finds_is_kept(monkeypatch: pytest.MonkeyPatch) -> No
     }
     assert found.rows[3]["summary"].startswith("stopped after")
     assert "Invalid __global__ write of size 4 bytes" in found.rows[0]["output"]
-    monkeypatch.setattr(parts, "find_sanitizer", lambda: None)
+    monkeypatch.setattr(sanitizer, "find_sanitizer", lambda: None)
     missing = part()
-    parts.sanitizer(missing)
+    sanitizer.sanitizer(missing)
     assert missing.error == "compute-sanitizer is neither on the PATH nor in /usr/local/cuda*/bin"

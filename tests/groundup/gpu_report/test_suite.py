@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from groundup.gpu_report import parts, suite_outcomes
-from groundup.gpu_report.parts import Part
+from groundup.gpu_report import suite, suite_outcomes
+from groundup.gpu_report.part import Part
 from shared.bench.on_gpu.gpu_plan import GpuPlan
 from shared.machine import processes
 from tests.wide import wide
@@ -27,7 +27,7 @@ def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Pat
         "def test_elsewhere():\n    pytest.skip('needs two GPUs')\n"
     )
     found = part()
-    parts.suite(found, [str(file), f"--rootdir={tmp_path}"])
+    suite.suite(found, [str(file), f"--rootdir={tmp_path}"])
     assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
     (row,) = found.rows
     assert row["failures"] == ["test_three.py::test_wrong"]
@@ -86,21 +86,21 @@ def test_outcomes_of_a_suite_that_was_killed_are_those_of_the_whole_lines(tmp_pa
 def test_a_suite_that_is_stopped_says_what_has_passed_and_failed_until_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: int
 ) -> None:
-    monkeypatch.setattr(parts, "usable_cores", lambda: 2 * workers)
+    monkeypatch.setattr(suite, "usable_cores", lambda: 2 * workers)
     (tmp_path / "test_slow.py").write_text(
         "import time\ndef test_right(): pass\ndef test_wrong(): assert 0\ndef test_endless(): time.sleep(600)\n"
     )
     found = part(12.0)
-    parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
+    suite.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
     assert found.status == "out of time"
     assert found.error == "stopped after 12 s: 1 passed, 1 failed, 0 skipped until then"
     assert found.rows[0]["failures"] == ["test_slow.py::test_wrong"]
 
 
 def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:
-    begin = parts.TESTS.index("-k")
-    folders, options = parts.TESTS[:begin], parts.TESTS[begin:]
-    assert all((processes.ROOT / place).exists() for place in (*folders, *parts.REHEARSED))
+    begin = suite.TESTS.index("-k")
+    folders, options = suite.TESTS[:begin], suite.TESTS[begin:]
+    assert all((processes.ROOT / place).exists() for place in (*folders, *suite.REHEARSED))
     files = ["tests/stage4_numba_cuda/test_gather.py", "tests/floors/test_pooling.py"]
     assert all(any(file.startswith(f"{folder}/") for folder in folders) for file in files)
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-p", "no:cacheprovider", *files, *options]
@@ -114,10 +114,10 @@ def test_a_file_of_tests_that_needs_a_missing_package_is_skipped_and_one_that_is
     (tmp_path / "test_needs.py").write_text("import no_such_package\ndef test_it(): pass\n")
     (tmp_path / "test_fine.py").write_text("def test_it(): pass\n")
     found = part()
-    parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
+    suite.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
     assert (found.status, found.rows[0]["passed"]) == ("ok", 1)
     assert found.rows[0]["skips"] == {"needs the package no_such_package": 1}
     (tmp_path / "test_broken.py").write_text("import shared.no_such_module\n")
     found = part()
-    parts.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
+    suite.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
     assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
