@@ -173,11 +173,16 @@ def test_rounded_factors_are_allowed_more_and_not_anything(monkeypatch: pytest.M
 
 
 def test_tf32_may_be_off_by_more_than_float32_and_not_by_much() -> None:
-    expected = [2.0, 1.0]
-    near, far = [2.0, 1.005], [2.0, 1.02]
-    for key, got, good in ((("pytorch", "eager TF32 on the GPU"), near, True), (("pytorch", "eager"), near, False)):
-        assert (steps._wrong(key, got, expected) is None) == good
-    assert steps._wrong(("pytorch", "eager TF32 on the GPU"), far, expected) is not None
+    expected = [2.0] * (steps.CHECKED_STEPS - 1) + [1.0]
+
+    def is_right(way: str, last: float) -> bool:
+        losses = iter([*expected[:-1], last])
+        return steps._wrong(("pytorch", way), lambda: next(losses), expected) is None
+
+    assert is_right("eager TF32 on the GPU", 1.005)
+    assert not is_right("eager TF32 on the GPU", 1.02)
+    assert not is_right("eager", 1.005)
+    assert is_right("eager", 1.0)
 
 
 def test_the_memory_of_a_known_network_is_that_of_its_own_steps(torch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
