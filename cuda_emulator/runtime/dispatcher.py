@@ -189,7 +189,15 @@ class Kernel(Facts):
 
         with _compiling:
             self._freeze_globals(arguments.types)
-        step.run_kernel(self.source, arguments.values, grid, block, dynamic_bytes, divergence=settings.divergence)
+        step.run_kernel(
+            self.source,
+            arguments.values,
+            grid,
+            block,
+            dynamic_bytes,
+            most_shared=self.most_shared,
+            divergence=settings.divergence,
+        )
 
     def _arguments(self, given: tuple[Any, ...]) -> Arguments:
         name = self.py_func.__name__

@@ -22,6 +22,7 @@ import numpy as np
 from ..compiler.reading.source import FunctionSource
 from ..errors import KernelError
 from ..intrinsics import GRID_BARRIER
+from ..runtime.limits import SHARED_BYTES
 from ..runtime.together import unmet
 from . import step_numbers
 from .loading import loader
@@ -55,6 +56,7 @@ def run_kernel(
     block: tuple[int, int, int],
     dynamic_bytes: int,
     *,
+    most_shared: int = SHARED_BYTES,
     order: Order = "forward",
     divergence: str = "error",
     poison: bool = True,
@@ -66,6 +68,7 @@ def run_kernel(
     arguments: NumPy arrays (changed in place), numbers, tuples of them
     grid, block: blocks and threads along x, y, z
     dynamic_bytes: bytes of dynamic shared memory, for shared arrays of shape 0
+    most_shared: the most bytes of shared memory that a block may have, these and its shared arrays
     order: order of the threads between two collectives, and of the blocks: "forward", "reverse", or a seed to shuffle
     divergence: the reaction to a barrier that only some threads of a block reach: "error", or "warn" and go on
     poison: whether fresh shared and local memory holds poison values like NaN (poison.py); else zeros
@@ -79,7 +82,7 @@ def run_kernel(
         raise ValueError(f"order: expected 'forward', 'reverse' or a seed, got {order!r}")
     if divergence not in ("error", "warn"):
         raise ValueError(f"divergence: expected 'error' or 'warn', got {divergence!r}")
-    cuda = Namespace(Dim3(*grid), Dim3(*block), dynamic_bytes, poison, source.name)
+    cuda = Namespace(Dim3(*grid), Dim3(*block), dynamic_bytes, poison, source.name, most_shared)
     function = loader(cuda, numbers, _compiled)(source, True)
     arranged = _arranger(order)
     values = [plain(argument) for argument in arguments]

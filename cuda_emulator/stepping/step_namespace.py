@@ -21,7 +21,7 @@ import numpy as np
 from ..compiler.diagnoses import position, unassigned
 from ..compiler.reading.statics import as_dtype
 from ..errors import KernelError
-from ..runtime.limits import shared_memory
+from ..runtime.limits import SHARED_BYTES, shared_memory
 from .step_memory import Atomics, Checked, fresh_array
 from .step_numbers import convert, exact, plain, strong
 
@@ -79,16 +79,25 @@ class Namespace:
     """`cuda` inside a kernel.
 
     grid_dim, block_dim: gridDim and blockDim of the launch
-    dynamic_bytes: bytes of dynamic shared memory
+    dynamic_bytes: bytes of dynamic shared memory; most_shared: the most that a block may have, with its shared arrays
     kernel: its name, for messages
     """
 
     warpsize = 32
 
-    def __init__(self, grid_dim: Dim3, block_dim: Dim3, dynamic_bytes: int, poison: bool, kernel: str) -> None:
+    def __init__(
+        self,
+        grid_dim: Dim3,
+        block_dim: Dim3,
+        dynamic_bytes: int,
+        poison: bool,
+        kernel: str,
+        most_shared: int = SHARED_BYTES,
+    ) -> None:
         self.gridDim, self.blockDim = grid_dim, block_dim
         self.thread: Thread | None = None
         self._dynamic_bytes, self._poison, self._kernel = dynamic_bytes, poison, kernel
+        self._most_shared = most_shared
         self._constants: dict[Site, np.ndarray] = {}
         self.shared, self.local = Arrays(array=self._shared_array), Arrays(array=self._local_array)
         self.const, self.atomic = Arrays(array_like=self._constant_array), Atomics()
@@ -200,7 +209,7 @@ class Namespace:
         if site not in self._shared:
             self._shared[site] = fresh_array(shape, kind, self._poison)
             used = sum(array.nbytes for array in self._shared.values())
-            shared_memory(used, self._dynamic_bytes, self._kernel)
+            shared_memory(used, self._dynamic_bytes, self._kernel, self._most_shared)
         return self._shared[site]
 
     def _local_array(self, site: Site, shape: Any, dtype: Any) -> np.ndarray:

@@ -63,5 +63,6 @@ class Launched:
         """
         if not 0 <= number < self.blocks:
             raise ValueError(f"block: expected a number from 0 to {self.blocks - 1}, got {number}")
-        block = Block(self.kernel.source, self.kernel._names, self.grid, self.block, number, self.dynamic_bytes)
+        kernel, shape = self.kernel, (self.grid, self.block)
+        block = Block(kernel.source, kernel._names, *shape, number, self.dynamic_bytes, kernel.most_shared)
         return walk_block(block, self.fresh(), removed=removed, groups=groups, watched=watched, most=most)

@@ -21,6 +21,7 @@ import numpy as np
 from ..compiler.reading.source import FunctionSource
 from ..errors import KernelError
 from ..intrinsics import GRID_BARRIER
+from ..runtime.limits import SHARED_BYTES
 from ..stepping import step_numbers
 from ..stepping.loading import loader
 from ..stepping.meeting import collective, frames, meet_at_barrier, meet_in_warps
@@ -51,7 +52,7 @@ class Block:
 
     source: of the kernel; names: its parameters
     grid, block: blocks and threads along x, y, z; number: of the block, x fastest
-    dynamic_bytes: of shared memory
+    dynamic_bytes: of shared memory; most_shared: the most that it may have, with its shared arrays
     """
 
     source: FunctionSource
@@ -60,6 +61,7 @@ class Block:
     block: tuple[int, int, int]
     number: int = 0
     dynamic_bytes: int = 0
+    most_shared: int = SHARED_BYTES
 
     @property
     def threads(self) -> int:
@@ -149,7 +151,7 @@ class _Walker:
         source, place = block.source, dim3_at(block.number, block.grid)
         self.source, self.plan = source, Plan(removed)
         shape = Dim3(*block.grid), Dim3(*block.block), block.dynamic_bytes
-        self.cuda = WalkNamespace(self.plan, *shape, True, source.name)
+        self.cuda = WalkNamespace(self.plan, *shape, True, source.name, block.most_shared)
         self.memory = self.cuda.arrays = Memory(block.names, arguments, self.plan)
         self.left, self.phase = most, 0
         infos = self.memory.infos

@@ -5,7 +5,9 @@ import pytest
 
 from cuda_emulator import KernelError, cuda, current, options
 from cuda_emulator.runtime.limits import shared_memory
+from cuda_emulator.runtime.tracing import trace_launch
 from cuda_emulator.settings import Settings, from_environment
+from cuda_emulator.walking.launched import Launched
 
 
 @cuda.jit
@@ -79,6 +81,33 @@ def test_a_kernel_may_be_allowed_more_shared_memory() -> None:
         larger[1, 32, 0, 64 * 1024 + 1]
     with pytest.raises(KernelError, match="a block may use 101376 bytes of shared memory"):
         larger.allow_shared(99 * 1024 + 1)
+
+
+@cuda.jit
+def with_both(out):  # type: ignore[no-untyped-def]
+    own = cuda.shared.array(1024, np.int32)
+    given = cuda.shared.array(0, np.int32)
+    i = cuda.threadIdx.x
+    own[i] = given[i] = i
+    out[i] = own[i] + given[i]
+
+
+@pytest.mark.parametrize("way", ["fast", "check", "step", "trace", "walk"])
+def test_the_shared_arrays_of_a_kernel_that_is_allowed_more_count_alike_in_every_way_to_run_it(way: str) -> None:
+    larger, out = cuda.jit(with_both.py_func), np.zeros(32, np.int32)
+    larger.allow_shared(52 * 1024)
+    if way == "trace":
+        assert trace_launch(larger, 1, 32, (out,), 48 * 1024).fault == ""
+    elif way == "walk":
+        assert Launched(larger, 1, 32, (out,), 48 * 1024).walk().fault == ""
+    else:
+        with options(check=way == "check", step=way == "step"):
+            larger[1, 32, 0, 48 * 1024](out)
+            assert out.tolist() == list(range(0, 64, 2))
+            with pytest.raises(
+                KernelError, match="a block may use 53248 bytes of shared memory, this launch needs 53252"
+            ):
+                larger[1, 32, 0, 48 * 1024 + 4](out)
 
 
 def test_launch_bounds_hold() -> None:
