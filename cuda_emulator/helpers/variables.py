@@ -2,10 +2,12 @@
 
 assigned(has, value, status, site, block, thread)               the value; the run ends if there is none
 assigned_or_poison(has, value, status, site, block, thread)     the value; if there is none, that of fresh memory
+lent(has, value, status, site, block, thread)                   the same, and for an array one without elements
 """
 
 from __future__ import annotations
 
+from llvmlite.ir import Constant
 from numba import types
 from numba.core.imputils import impl_ret_borrowed
 from numba.extending import intrinsic
@@ -14,7 +16,7 @@ from numba.np.numpy_support import as_dtype
 from ..poison import poison_value
 from .status import UNASSIGNED, stop
 
-__all__ = ["assigned", "assigned_or_poison"]
+__all__ = ["assigned", "assigned_or_poison", "lent"]
 
 
 @intrinsic
@@ -32,6 +34,25 @@ def assigned_or_poison(typingctx, has, value, status, site, block, thread):  # t
 
     def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
         other = _poison(context, builder, signature.return_type)
+        if other is None:
+            return _or_stop(context, builder, signature, arguments)
+        return builder.select(arguments[0], arguments[1], other)
+
+    return value(types.boolean, value, status, site, block, thread), build
+
+
+@intrinsic
+def lent(typingctx, has, value, status, site, block, thread):  # type: ignore[no-untyped-def]
+    """The value of a variable that is passed on to a function which may leave it unread.
+
+    If this thread has not assigned it: the value that fills fresh memory of its type, or an array without elements, so
+    that an index into it is refused as any other index outside an array is.
+    """
+
+    def build(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        kind = signature.return_type
+        is_array = isinstance(kind, types.Array)
+        other = Constant(context.get_value_type(kind), None) if is_array else _poison(context, builder, kind)
         if other is None:
             return _or_stop(context, builder, signature, arguments)
         return builder.select(arguments[0], arguments[1], other)

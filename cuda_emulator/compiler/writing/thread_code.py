@@ -227,10 +227,11 @@ class ThreadCode(ast.NodeTransformer):
         """The generated call around a variable that may have no value yet."""
         has, variable = node.args
         assert isinstance(variable, ast.Name)
-        refuses = name == ASSIGNED and self.variant.refuses_unassigned
         site = self.sites.number(node, self.unit.learners_name(variable.id), self.unit.source.filename)
         at = (load("_status"), constant(site), load("_block"), load("_thread"))
-        return call(ASSIGNED if refuses else f"{ASSIGNED}_or_poison", has, variable, *at)
+        if name == ASSIGNED and not self.variant.refuses_unassigned:
+            name = f"{ASSIGNED}_or_poison"
+        return call(name, has, variable, *at)
 
     def atomic(self, name: str, node: ast.Call) -> ast.expr:
         """The generated call of an atomic, like `_atomic_add(array, index, value)`."""

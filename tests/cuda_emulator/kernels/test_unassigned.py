@@ -128,6 +128,27 @@ def test_a_view_that_a_thread_does_not_have_is_refused_in_the_fast_mode_too() ->
 
 
 @cuda.jit
+def lends_a_view(x, out, last):
+    i = cuda.threadIdx.x
+    if i < 4:
+        row = x[2:]
+
+    def of_row(k):
+        return row[k] if i <= last else x[k]
+
+    out[i] = of_row(i)
+
+
+def test_a_function_inside_may_leave_a_view_unread_that_a_thread_does_not_have() -> None:
+    x, out = np.arange(BLOCK, dtype=np.float32), np.zeros(BLOCK, np.float32)
+    lends_a_view[1, BLOCK](x, out, 3)
+    assert out.tolist() == [2, 3, 4, 5, 4, 5, 6, 7]
+    check(lends_a_view, x, out, 3)
+    with pytest.raises(KernelError, match=r"row\[4\] is out of bounds: row has shape \(0,\)"):
+        lends_a_view[1, BLOCK](x, out, 4)
+
+
+@cuda.jit
 def adds_to_nothing(x, out):
     for k in range(3):
         total += x[k]  # noqa: F821
