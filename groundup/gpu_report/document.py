@@ -116,7 +116,10 @@ def record(out: Path, document: Document, records: Path = gpu_record.RECORDS) ->
     if document["emulated"] is not False:
         raise ValueError("record: these are not results of a GPU; docs/benchmarks keeps no others under that name")
     gpu_record.load(out / JSON_NAME)
-    device = re.sub(r"[^a-z0-9]+", "-", document["device"]["name"].lower()).strip("-")
+    name = (document.get("device") or {}).get("name")
+    if not isinstance(name, str):
+        raise ValueError("record: the report does not say which GPU it is of: its part 'device' has found none")
+    device = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     folder = records / f"{device}-{document['date'][:10]}{_which(tuple(document.get('parts', ())))}"
     folder.mkdir(parents=True, exist_ok=True)
     for name in [JSON_NAME, *(chart["file"] for chart in document["charts"])]:

@@ -134,7 +134,10 @@ def report(given: argparse.Namespace) -> int:
                 ran.append(name)
                 if name == "device":
                     document["emulated"] = found.get("emulated", document["emulated"])
-                    document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
+                    if found["status"] == "ok" or not document.get(
+                        "device"
+                    ):  # else it says nothing of what was measured
+                        document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
                     if found.get("backend"):  # if the GPU is lost later on, no part goes on with the emulator
                         variables[BACKEND_VARIABLE] = found["backend"]
                 keep(document, out)
@@ -156,8 +159,11 @@ def report(given: argparse.Namespace) -> int:
             return 2
         finally:
             document["seconds"] = round(before["seconds"] + time.monotonic() - begin, 1)
-            if end(document, out):
+            written = end(document, out)
+            if written:
                 _result_file(out)
+    if not written:  # which was said, and the document is on the screen
+        return 1
     print(f"Written: {out / JSON_NAME}" + "".join(f", {chart['file']}" for chart in document["charts"]))
     if given.record:
         try:
@@ -340,4 +346,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--part", choices=SHARES, help=argparse.SUPPRESS)
     parser.add_argument("--result", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)
-    return parser.parse_args(argv)
+    given = parser.parse_args(argv)
+    if given.seconds is not None and not given.seconds > 0:
+        parser.error(f"--seconds: expected a number above 0, got {given.seconds:g}")
+    return given

@@ -93,6 +93,17 @@ def test_a_part_that_finds_nothing_the_second_time_keeps_its_rows(parts: Parts, 
     assert found["error"] == "again: no GPU; the rows are those of the time before"
 
 
+def test_a_device_that_is_not_found_the_second_time_leaves_the_report_its_device(parts: Parts, tmp_path: Path) -> None:
+    parts.give(steps=STEPS)
+    command(tmp_path, "--only", "steps")
+    before = written(tmp_path)
+    parts.give(device=FINE | {"status": "error", "error": "no GPU"})
+    assert command(tmp_path, "--only", "steps", "--add") == 2
+    after = written(tmp_path)
+    assert [after[key] for key in ("device", "environment", "backend")] == [GPU, {"revision": "abc"}, "gpu"]
+    assert after["parts"]["steps"] == before["parts"]["steps"]
+
+
 @pytest.mark.parametrize(
     ("other", "said"),
     [
@@ -158,8 +169,9 @@ def test_a_full_disk_does_not_end_the_report_and_the_screen_has_the_results(
 
     monkeypatch.setattr(gpu_document, "write_json", full)
     parts.give(launches=FINE)
-    command(tmp_path, "--only", "launches")
+    assert command(tmp_path, "--only", "launches") == 1
     said = capsys.readouterr()
+    assert "Written: " not in said.out
     assert f"{JSON_NAME} cannot be written: No space left on device" in said.err
     document = json.loads(said.out[said.out.index("{") : said.out.rindex("}") + 1])
     assert list(document["parts"]) == ["device", "launches"]
@@ -255,3 +267,6 @@ def test_a_report_of_another_machine_is_drawn_and_recorded(
     assert capsys.readouterr().err.startswith("error: record: these are not results of a GPU")
     assert command(tmp_path, "--only", "steps", "--record") == 1
     assert "error: record: these are not results of a GPU" in capsys.readouterr().err
+    (tmp_path / JSON_NAME).write_text(json.dumps(written(tmp_path) | {"emulated": False, "device": None}))
+    assert gpu_document.main() == 2
+    assert capsys.readouterr().err.startswith("error: record: the report does not say which GPU it is of")

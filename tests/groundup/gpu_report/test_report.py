@@ -85,6 +85,15 @@ def test_what_the_parts_launch_is_compiled_before_the_first_of_them(
     assert set(report.COMPILED) == set(beforehand.REPORT)
 
 
+@pytest.mark.parametrize("seconds", ["0", "-5", "nan"])
+def test_a_time_in_which_nothing_can_run_is_refused(
+    seconds: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        command("--seconds", seconds, "--only", "device", out=tmp_path / "out")
+    assert f"--seconds: expected a number above 0, got {seconds}" in capsys.readouterr().err
+
+
 def test_parts_that_are_too_much_for_one_command_run_where_they_are_named() -> None:
     assert not set(report._parts(None)) & set(report.ASKED_FOR)
     assert report._parts(",".join(report.ASKED_FOR)) == ["device", "compile", *report.ASKED_FOR]
