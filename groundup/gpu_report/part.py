@@ -39,15 +39,15 @@ class Part:
     def add(self, line: str = "", **row: Any) -> None:
         """Keep a row. line: the same for the screen."""
         self.rows.append(row | ({"emulated": True} if BACKEND.emulated else {}))
+        self.write()  # first: the part may be ended as soon as somebody reads the line
         if line:
             print(f"  {line}{'  (emulated on the CPU)' if BACKEND.emulated else ''}", flush=True)
-        self.write()
 
     def skip(self, what: str, reason: str) -> None:
         """Keep that something was left out, and why."""
         self.skipped.append(f"{what}: skipped: {reason}")
-        print(f"  {self.skipped[-1]}", flush=True)
         self.write()
+        print(f"  {self.skipped[-1]}", flush=True)
 
     def finish(self, status: str, error: str = "") -> None:
         """How it ended: ok, failed (something was computed wrongly), skipped or error, with its text."""

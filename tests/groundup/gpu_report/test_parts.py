@@ -75,6 +75,18 @@ def test_a_gpu_that_is_not_found_is_no_reason_to_rehearse(monkeypatch: pytest.Mo
     assert found.error.endswith("GROUNDUP_CUDA=emulator rehearses")
 
 
+def test_what_the_screen_shows_is_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody who has read a line may end the report at once."""
+    file = tmp_path / "part.json"
+    kept = []
+    monkeypatch.setattr("builtins.print", lambda *_, **__: kept.append(json.loads(file.read_text())))
+    found = part(file)
+    found.add("a row", what="this")
+    found.skip("that", "no reason")
+    assert kept[0]["rows"][0]["what"] == "this"
+    assert kept[1]["skipped"] == ["that: skipped: no reason"]
+
+
 def test_a_part_goes_on_where_its_file_cannot_be_written(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
