@@ -11,6 +11,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -313,6 +314,15 @@ def test_a_grid_that_the_device_cannot_hold_at_once_does_not_fit(monkeypatch: py
     run = run_of([70, 20, 3])
     assert run.rung == PLAIN
     assert run.reason == "it needs 4 blocks at the same time, and this device holds 3"
+
+
+def test_a_device_without_cooperative_launches_does_not_take_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = run_of([6, 5, 3]).network
+    device = SimpleNamespace(COOPERATIVE_LAUNCH=0)  # numba-cuda's name for the driver's attribute
+    monkeypatch.setattr(persistent, "cuda", SimpleNamespace(get_current_device=lambda: device))
+    monkeypatch.setattr(persistent, "BACKEND", SimpleNamespace(name="gpu"))
+    reason = "this device and its driver have no cooperative launches, as on Windows in WDDM mode"
+    assert persistent.misfit(network, 8, "float64") == reason
 
 
 def test_where_a_file_is_missing_that_numba_cuda_links_the_graph_takes_the_steps(
