@@ -73,7 +73,7 @@ def misfit(network: Trainable, rows: int, values: str) -> str | None:
     if BACKEND.name == "simulator":
         return "Numba's simulator runs one block that waits at barriers across the grid"
     if BACKEND.name == "gpu" and not cuda.get_current_device().COOPERATIVE_LAUNCH:
-        return "this device and its driver have no cooperative launches, as on Windows in WDDM mode"
+        return "this device and its driver have no cooperative launches, as may be on Windows in WDDM mode"
     if len(layers) != 2:
         return f"the network has {len(layers) - 1} hidden layers, and the kernel takes one"
     if network.activation == "softmax":

@@ -321,7 +321,7 @@ def test_a_device_without_cooperative_launches_does_not_take_it(monkeypatch: pyt
     device = SimpleNamespace(COOPERATIVE_LAUNCH=0)  # numba-cuda's name for the driver's attribute
     monkeypatch.setattr(persistent, "cuda", SimpleNamespace(get_current_device=lambda: device))
     monkeypatch.setattr(persistent, "BACKEND", SimpleNamespace(name="gpu"))
-    reason = "this device and its driver have no cooperative launches, as on Windows in WDDM mode"
+    reason = "this device and its driver have no cooperative launches, as may be on Windows in WDDM mode"
     assert persistent.misfit(network, 8, "float64") == reason
 
 
