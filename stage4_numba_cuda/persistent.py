@@ -161,7 +161,8 @@ def plan_of(network: Trainable, buffers: Buffers, values: str) -> Plan:
 class Plan:
     """Launches of the kernel for one network, samples of one dtype, and batches of up to `capacity` rows.
 
-    The network must fit, by `misfit`.
+    The network must fit, by `misfit`. Launches of a plan share `parts`, and count on in `meetings`. So one must end
+    before the next begins: all are on the default stream or on that of `buffers.graphs`, which wait for each other.
     """
 
     def __init__(self, network: Trainable, buffers: Buffers, values: str) -> None:

@@ -201,7 +201,7 @@ def make_persistent(chunk, as_bytes):
         k, column = first_of_row()
         patch_row, patch_column = first_of_patch()
         is_staged = columns * classes <= room
-        target = int32(meetings[BEFORE])
+        target = int32(meetings[BEFORE])  # the launch before has written it, and ended before this one began
 
         for i in range(WIDE):
             own[i] = zero

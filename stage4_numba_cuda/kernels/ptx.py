@@ -301,7 +301,7 @@ if REAL:
         def emit(context, builder, signature, arguments):
             context.active_code_library.use_cooperative = True
             function = ir.FunctionType(ir.VoidType(), [ir.IntType(64)])
-            text = "red.release.gpu.global.add.u32 [$0], 1;"
+            text = "{ .reg .u64 there; cvta.to.global.u64 there, $0; red.release.gpu.global.add.u32 [there], 1; }"
             address = _first(context, builder, signature, arguments)
             builder.call(ir.InlineAsm(function, text, "l,~{memory}", side_effect=True), [address])
             return context.get_dummy_value()
@@ -314,7 +314,7 @@ if REAL:
 
         def emit(context, builder, signature, arguments):
             function = ir.FunctionType(INT, [ir.IntType(64)])
-            text = "ld.acquire.gpu.global.u32 $0, [$1];"
+            text = "{ .reg .u64 there; cvta.to.global.u64 there, $1; ld.acquire.gpu.global.u32 $0, [there]; }"
             address = _first(context, builder, signature, arguments)
             return builder.call(ir.InlineAsm(function, text, "=r,l,~{memory}", side_effect=True), [address])
 
