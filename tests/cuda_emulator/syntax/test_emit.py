@@ -432,10 +432,16 @@ def test_a_row_of_a_local_array_is_the_threads_own() -> None:
 def test_nothing_in_a_run_holds_a_share_in_an_array() -> None:
     plain = generated(REVERSED, Variant())
     assert "np.empty" not in plain
-    assert "nogil=True, _nrt=False)\ndef run(" in plain  # nobody counts
+    assert "nogil=True, _nrt=False, quick=True)\ndef run(" in plain  # nobody counts
     views = generated("part = A[1:]\nout[0] = part[0]", Variant())
-    assert "nogil=True)\ndef run(" in views
+    assert "nogil=True, quick=True)\ndef run(" in views
     assert "A = _borrowed(A)" in body_of("run", views)
+
+
+def test_only_a_kernel_that_checks_its_indices_is_compiled_quickly() -> None:
+    """Without checks LLVM computes loops with vectors, and needs all of its passes for it."""
+    assert "quick=True" in generated(REVERSED, Variant(bounds=True))
+    assert "quick" not in generated(REVERSED, Variant(bounds=False))
 
 
 OWNING = {
