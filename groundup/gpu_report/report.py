@@ -51,6 +51,7 @@ from typing import Any
 from groundup.gpu_report.document import JSON_NAME, begun, end, fits, keep, record
 from shared.bench.records.results import results_folder, write_json
 from shared.machine import caches, processes
+from shared.training.run_lock import RunLock
 
 SHARES = {
     "device": 20,
@@ -108,12 +109,19 @@ def main(argv: Sequence[str] | None = None) -> int:
 def report(given: argparse.Namespace) -> int:
     """All parts, one after the other."""
     parts = _parts(given.only)
-    try:
-        out = results_folder(given.out)
-        document = begun(out, given.quick, given.add)
-    except (OSError, ValueError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    with contextlib.ExitStack() as held:
+        try:
+            out = results_folder(given.out)
+            held.enter_context(RunLock(out))  # a second report would remove the rows of this one's parts
+            document = begun(out, given.quick, given.add)
+        except (OSError, ValueError) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 2
+        return _measured(given, parts, document, out)
+
+
+def _measured(given: argparse.Namespace, parts: list[str], document: dict[str, Any], out: Path) -> int:
+    """`report`, in a folder that is its own."""
     before, ran = {"seconds": document["seconds"], "complete": document["complete"]}, list[str]()
     document["complete"] = False
     begin, limit, shares = time.monotonic(), given.seconds or ON_A_GPU, dict(SHARES)
@@ -134,9 +142,8 @@ def report(given: argparse.Namespace) -> int:
                 ran.append(name)
                 if name == "device":
                     document["emulated"] = found.get("emulated", document["emulated"])
-                    if found["status"] == "ok" or not document.get(
-                        "device"
-                    ):  # else it says nothing of what was measured
+                    # a device that was not found says nothing of what was measured before
+                    if found["status"] == "ok" or not document.get("device"):
                         document |= {key: found.get(key) for key in ("backend", "device", "versions", "environment")}
                     if found.get("backend"):  # if the GPU is lost later on, no part goes on with the emulator
                         variables[BACKEND_VARIABLE] = found["backend"]

@@ -133,7 +133,7 @@ def in_use(path: Path) -> str:
         except (OSError, ValueError, TypeError, KeyError, OverflowError):
             pass  # the text is not there yet, or the file may come from a stranger: the lock itself is certain
         time.sleep(PAUSE)
-    return f"{path.parent} is in use: {who} trains into it{since}; wait for its end, or choose another folder"
+    return f"{path.parent} is in use: {who} writes into it{since}; wait for its end, or choose another folder"
 
 
 def _opened(path: Path) -> int:

@@ -14,6 +14,7 @@ from groundup.gpu_report.document import JSON_NAME
 from groundup.gpu_report.part import BACKEND
 from groundup.gpu_report.parts import PARTS
 from shared.machine.processes import Finished
+from shared.training.run_lock import LOCK, RunLock
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="looks at what the report says without a GPU")
 
@@ -135,6 +136,19 @@ def test_the_document_is_written_after_every_part(
     command("--only", "ladder", out=tmp_path)
     every = ["device", "compile", "ladder"]
     assert seen == [every[:1], every[:2], every, every]
+
+
+def test_a_folder_takes_one_report_at_a_time(
+    endings: Callable[..., None], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """They would remove the rows of each other's parts."""
+    endings(device=(0, FINE))
+    with RunLock(tmp_path):
+        assert command("--only", "device", out=tmp_path) == 2
+    assert f"error: {tmp_path} is in use: process " in capsys.readouterr().err
+    assert not (tmp_path / JSON_NAME).exists()
+    assert command("--only", "device", out=tmp_path) == 0
+    assert not (tmp_path / LOCK).exists()
 
 
 def test_an_interrupt_keeps_the_parts_that_were_done(

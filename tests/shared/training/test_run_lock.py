@@ -78,7 +78,7 @@ def test_no_floor_trains_into_a_folder_that_is_in_use(
     stage: contract.Stage, tmp_path: Path, how: dict[str, Any]
 ) -> None:
     with RunLock(tmp_path):
-        with pytest.raises(RunInUse, match=f"process {os.getpid()} on .* trains into it since 20"):
+        with pytest.raises(RunInUse, match=f"process {os.getpid()} on .* writes into it since 20"):
             run(stage, make(stage), folder=tmp_path, **how)
         assert [path.name for path in tmp_path.iterdir()] == [LOCK]
 
