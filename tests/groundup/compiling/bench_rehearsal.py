@@ -49,6 +49,7 @@ def pretend_gpu(multiprocessors: int) -> None:
     backend.BACKEND = dataclasses.replace(backend.BACKEND, name="gpu", reason="a rehearsal")
     device = type(backend.cuda.get_current_device())
     device.MULTIPROCESSOR_COUNT = multiprocessors  # type: ignore[attr-defined]
+    device.COOPERATIVE_LAUNCH = 1  # type: ignore[attr-defined]
     children = importlib.import_module("shared.bench.measuring.children")
     children.ask = no_child
     turns = importlib.import_module("shared.bench.measuring.turns")
