@@ -178,7 +178,7 @@ class Plan:
         self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
         self.meetings = zeros((3,), np.int32)
         self.no_mask = zeros((1, 1), network.dtype)
-        self.schedule = zeros((1, 8), network.dtype)
+        self.schedule = zeros((1, 8), network.dtype)  # of an optimizer that takes its steps itself
         self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
 
     def launch(

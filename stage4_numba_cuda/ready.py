@@ -23,13 +23,14 @@ import numpy as np
 
 from .arrays import Array, on_device
 from .graphs import Graphs
+from .kernels.ptx import PATIENCE
 
 MOST = 16
 """Steps that are kept ready: one for each batch size and optimizer in use."""
 
-SLOW = 1.0
-"""Seconds, half of what a block of the persistent kernel waits for others before it gives up (kernels/ptx.PATIENCE). To
-ask the device after every step whether one has would be a copy and a wait more."""
+SLOW = PATIENCE / 2e9
+"""Seconds, half of what a block of the persistent kernel waits for others before it gives up. To ask the device after
+every step whether one has would be a copy and a wait more."""
 
 
 class Steppable(Protocol):

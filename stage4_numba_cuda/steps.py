@@ -114,10 +114,10 @@ def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequen
     Most of its gain is in the steps after the first, which a training run on the device takes with it (resident.py): a
     single step fetches the weights and brings them back. What is left of it is one launch in the place of three.
     """
-    if graphs.available():
-        if has_few_kernels(network):
-            return _replayed("persistent", network, x, y, optimizer, masks)
+    if not has_few_kernels(network):
         return fused(network, x, y, optimizer, masks)
+    if graphs.available():
+        return _replayed("persistent", network, x, y, optimizer, masks)
     x, y, masks, buffers, rows = _prepare(network, x, y, masks)
     if misfit(network, x.shape[0], network.dtype) is not None:
         return graph(network, x, y, optimizer, masks or None)

@@ -40,7 +40,7 @@ def house() -> Figure:
 
     storey(axes, 4.86 + UP, 1.14, SKY, "groundup", "the program, and the tools around the floors")
     row(axes, 5.3 + UP, ("commands", "course", "lens", "compiling", "kernels", "doctor"))
-    text(axes, LEFT + 0.12, 5.07 + UP, "cli    race    inside    live    gpu_report", QUIET, 9, ha="left")
+    text(axes, LEFT + 0.12, 5.07 + UP, "studio    gpu_report    cli    race    inside    live", QUIET, 9, ha="left")
 
     storey(axes, 2.86 + UP, 1.66, MINT, "shared", "feeds, trains, compares and times the floors")
     row(axes, 3.84 + UP, ("charts", "bench"))

@@ -25,7 +25,7 @@ typedef int64_t s64;
 #define WRITE(type, memory, i, value) ((void)(((type *)(memory))[i] = (value)))
 
 enum { RUNS, YIELDS, MEETS_WARP, MEETS_BLOCK, DONE };
-enum { REST = 40 };  // rounds: more than the persistent kernel has from one barrier across the grid to the next
+enum { REST = 40 };  // rounds that a block of a cooperative launch leaves out at a time: fewer than so many
 
 typedef struct { u8 *to; const u8 *from; } Copy;
 
