@@ -72,10 +72,9 @@ class Kernel(Facts):
         """Let a launch give each block up to `size` bytes of shared memory, where without it 48 KB are the most.
 
         On a device it is the kernel's attribute CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES.
-        Raises KernelError for more than limits.MOST_SHARED_BYTES.
+        Raises KernelError for more than limits.MOST_SHARED_BYTES, TypeError for a value that is no whole number.
         """
-        name = self.py_func.__name__
-        self.most_shared = max(self.most_shared, limits.dynamic_bytes(size, name, limits.MOST_SHARED_BYTES))
+        self.most_shared = max(self.most_shared, limits.allowed_bytes(size, self.py_func.__name__))
 
     @cached_property
     def source(self) -> FunctionSource:

@@ -97,6 +97,24 @@ def _trimmed(extent: Extent) -> tuple[int, ...]:
 
 def dynamic_bytes(value: Any, kernel: str, most: int = SHARED_BYTES) -> int:
     """Check the fourth number of a launch: bytes of dynamic shared memory, of which this kernel may have `most`."""
+    size = _bytes(value, kernel)
+    shared_memory(0, size, kernel, most)
+    return size
+
+
+def allowed_bytes(value: Any, kernel: str) -> int:
+    """Check the bytes of shared memory that a kernel's launches shall be allowed."""
+    size = _bytes(value, kernel)
+    if size > MOST_SHARED_BYTES:
+        raise launch_error(
+            f"{kernel}: its launches cannot be allowed {size} bytes of shared memory for a block; {MOST_SHARED_BYTES} "
+            "(99 KB) is what every device since compute capability 8.0 has: use smaller tiles, or a narrower type",
+            kernel,
+        )
+    return size
+
+
+def _bytes(value: Any, kernel: str) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool):
         raise TypeError(
             f"{kernel}: the dynamic shared memory must be a whole number of bytes, got {value!r}, "
@@ -104,7 +122,6 @@ def dynamic_bytes(value: Any, kernel: str, most: int = SHARED_BYTES) -> int:
         )
     if value < 0:
         raise launch_error(f"{kernel}: the dynamic shared memory must be at least 0 bytes, got {value}", kernel)
-    shared_memory(0, int(value), kernel, most)
     return int(value)
 
 
@@ -131,10 +148,15 @@ def together(grid: Extent, block: Extent, shared: int, kernel: str) -> None:
     blocks, threads = grid[0] * grid[1] * grid[2], block[0] * block[1] * block[2]
     most = most_together(threads, shared)
     if blocks > most:
+        way_out = (
+            "Use fewer blocks, and let each loop over several parts of the work: "
+            "kernel.overloads[types].max_cooperative_grid_blocks(threads, bytes) says how many fit"
+            if most
+            else f"Use smaller tiles, or a narrower type: each of its multiprocessors has {SHARED_EACH} bytes"
+        )
         raise launch_error(
             f"{kernel} calls cuda.cg.this_grid().sync(), so all blocks of its grid must run at the same time, and this "
             f"device holds {most} blocks of {threads} threads and {shared} bytes of shared memory; this launch has "
-            f"{blocks}. Use fewer blocks, and let each loop over several parts of the work: "
-            "kernel.overloads[types].max_cooperative_grid_blocks(threads, bytes) says how many fit",
+            f"{blocks}. {way_out}",
             kernel,
         )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cuda_emulator import KernelError, cuda, current, options
-from cuda_emulator.runtime.limits import shared_memory
+from cuda_emulator.runtime.limits import shared_memory, together
 from cuda_emulator.runtime.tracing import trace_launch
 from cuda_emulator.settings import Settings, from_environment
 from cuda_emulator.walking.launched import Launched
@@ -79,8 +79,15 @@ def test_a_kernel_may_be_allowed_more_shared_memory() -> None:
     assert larger[1, 32, 0, 64 * 1024].sharedmem == 64 * 1024
     with pytest.raises(KernelError, match="a block may use 65536 bytes of shared memory, this launch needs 65537"):
         larger[1, 32, 0, 64 * 1024 + 1]
-    with pytest.raises(KernelError, match="a block may use 101376 bytes of shared memory"):
+    with pytest.raises(KernelError, match="cannot be allowed 101377 bytes of shared memory for a block; 101376"):
         larger.allow_shared(99 * 1024 + 1)
+
+
+def test_a_block_that_no_multiprocessor_holds_is_not_told_to_use_fewer_blocks() -> None:
+    with pytest.raises(KernelError, match=r"holds 40 blocks of 32 threads and 65536 .* has 41\. Use fewer blocks"):
+        together((41, 1, 1), (32, 1, 1), 64 * 1024, "meeting")
+    with pytest.raises(KernelError, match=r"holds 0 blocks .* has 1\. Use smaller tiles, .* has 65536 bytes"):
+        together((1, 1, 1), (32, 1, 1), 64 * 1024 + 4, "meeting")
 
 
 @cuda.jit

@@ -71,5 +71,5 @@ def test_what_was_not_allowed_is_refused() -> None:
     shared_memory.allow(kernel, (VECTOR, VECTOR), 4 * COUNT)
     with pytest.raises(KernelError, match="a block may use 73728 bytes of shared memory, this launch needs 73732"):
         kernel[1, THREADS, 0, 4 * COUNT + 4]
-    with pytest.raises(KernelError, match="a block may use 101376 bytes of shared memory, this launch needs 102400"):
+    with pytest.raises(KernelError, match="cannot be allowed 102400 bytes of shared memory for a block; 101376"):
         shared_memory.allow(kernel, (VECTOR, VECTOR), 100 * 1024)
