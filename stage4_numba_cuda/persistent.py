@@ -163,6 +163,9 @@ class Plan:
 
     The network must fit, by `misfit`. Launches of a plan share `parts`, and count on in `meetings`. So one must end
     before the next begins: all are on the default stream or on that of `buffers.graphs`, which wait for each other.
+
+    unsettled: whether there was a launch since it was last known that no block had given up. It stays so where an
+        interruption came between a launch and the question; then the blocks of the next launch would count on wrongly
     """
 
     def __init__(self, network: Trainable, buffers: Buffers, values: str) -> None:
@@ -177,6 +180,7 @@ class Plan:
         most = launch.divided(min(buffers.capacity, MOST_ROWS), chunk) * chunk
         self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
         self.meetings = zeros((3,), np.int32)
+        self.unsettled = False
         self.no_mask = zeros((1, 1), network.dtype)
         self.schedule = zeros((1, 8), network.dtype)  # of an optimizer that takes its steps itself
         self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
@@ -207,6 +211,7 @@ class Plan:
         mask: dropout by this mask; dropout: by masks drawn on the device
         row_losses (steps, rows or more): where the losses go; None: the network's own memory, from its first line
         """
+        self.unsettled = True
         network, count = self.network, rows.x.shape[0]
         below, top = network.layers
         masked = kernels.GIVEN if mask is not None else kernels.DRAWN if dropout is not None else kernels.NO_MASK
@@ -225,10 +230,18 @@ class Plan:
             self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
         )  # fmt: skip
 
+    def settle(self) -> None:
+        """Before launches: the check that an interruption may have kept from being made."""
+        if self.unsettled:
+            self.check()
+
     def check(self) -> None:
-        """After launches and a wait for the device. Raises RuntimeError if blocks waited for others in vain."""
-        if self.meetings.copy_to_host()[ptx.GAVE_UP]:
+        """After launches, for which it waits. Raises RuntimeError if blocks waited for others in vain."""
+        gave_up = self.meetings.copy_to_host()[ptx.GAVE_UP]
+        if gave_up:
             self.meetings.copy_to_device(np.zeros(3, np.int32))
+        self.unsettled = False
+        if gave_up:
             raise RuntimeError(
                 "the persistent kernel gave up: a block waited for more than two seconds at a barrier across the grid, "
                 "because not all blocks were on the device at the same time (another program may hold a part of it); "

@@ -62,12 +62,22 @@ class WithLosses(Protocol):
     def losses(self) -> Array: ...
 
 
+class Meeting(Protocol):
+    """Launches of a kernel whose blocks wait for each other, and give up where that takes too long (persistent.py)."""
+
+    unsettled: bool
+
+    def settle(self) -> None: ...
+
+    def check(self) -> None: ...
+
+
 class ReadyStep:
     """One step that can be replayed: for a number of rows, an optimizer, with masks or without.
 
     own: the device arrays in which the graph looks for x, y and the masks
     key: of the graph; move: what the optimizer's step is to the kernels; launches(network, stream): all of a step's
-    check: raises an error if a step that took more than SLOW was not taken to its end; None: all are
+    plan: of a step whose blocks wait for each other; one that took more than SLOW is checked
 
     It holds on to memory and to its optimizer, but not to the network: the network holds on to it, and a circle would
     keep the device's memory until Python happens to look for circles.
@@ -82,10 +92,10 @@ class ReadyStep:
         move: Any,
         key: Any,
         launches: Callable[[Any, Any], None],
-        check: Callable[[], None] | None = None,
+        plan: Meeting | None = None,
     ) -> None:
         self.buffers, self.rows, self.own, self.move, self.key, self.launches = buffers, rows, own, move, key, launches
-        self.check = check
+        self.plan = plan
         self.stream: Any = buffers.graphs.stream
         self._depends = self._looked_up(network, move.optimizer)
         self._busy = False
@@ -103,6 +113,9 @@ class ReadyStep:
         """One step on x, y and the masks, all of which were checked; the loss before it."""
         if self._busy:  # an interruption came between sending and waiting: what was sent may still be read
             self._wait(begun=-inf)
+        if self.plan is not None:
+            self.plan.settle()
+            self.plan.unsettled = True
         begun, self._busy = perf_counter(), True
         self.move.refresh(self.stream)
         # Asked for in every step: two steps may have one key and one graph, and its memory may have been given up.
@@ -131,8 +144,10 @@ class ReadyStep:
         if self.stream:  # 0 is the stream of a backend without graphs, whose calls end before they return
             self.stream.synchronize()
         self._busy = False
-        if self.check is not None and perf_counter() - begun > SLOW:
-            self.check()
+        if self.plan is not None:
+            if perf_counter() - begun > SLOW:
+                self.plan.check()
+            self.plan.unsettled = False
 
     @staticmethod
     def _looked_up(network: Steppable, optimizer: Any) -> list[Any]:

@@ -122,9 +122,11 @@ def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequen
     if misfit(network, x.shape[0], network.dtype) is not None:
         return graph(network, x, y, optimizer, masks or None)
     move = Move(network, buffers, optimizer)
+    plan = plan_of(network, buffers, network.dtype)
+    plan.settle()
     launch_persistent(network, buffers, rows, x, y, masks, move)
     loss = read_loss(rows)
-    plan_of(network, buffers, network.dtype).check()
+    plan.check()
     move.done()
     return loss
 
@@ -157,8 +159,8 @@ def _made_ready(
     def launches(network: Trainable, stream: Any) -> None:
         launch_step(network, buffers, rows, rows.x, own_y, own_masks, move, stream=stream)
 
-    check = plan_of(network, buffers, network.dtype).check if rung == "persistent" else None
-    return ReadyStep(network, buffers, rows, [rows.x, own_y, *own_masks], move, key, launches, check)
+    plan = plan_of(network, buffers, network.dtype) if rung == "persistent" else None
+    return ReadyStep(network, buffers, rows, [rows.x, own_y, *own_masks], move, key, launches, plan)
 
 
 STEP_LADDER: dict[str, Callable[..., float]] = {

@@ -447,6 +447,27 @@ def test_a_launch_that_gave_up_is_told_though_another_follows_it(monkeypatch: py
     assert len(launches) == 2
 
 
+def test_a_run_that_was_interrupted_is_asked_before_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, labels = samples(12, 6, 3)
+    network = STAGE.network.Network([6, 5, 3], dtype="float64")
+    run = network.resident(x, labels, STAGE.optimizers.SGD(0.1), 8, 0.0, 0)
+    run.begin_epoch(np.arange(12))
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run.take(0, [0.1], 0, meanwhile=interrupt)
+    (plan,) = network.buffers(8).plans.values()
+    plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
+    before = [p.copy_to_host() for p in network.parameters]
+    with pytest.raises(RuntimeError, match="the persistent kernel gave up"):
+        run.take(0, [0.1], 1)
+    for was, now in zip(before, network.parameters, strict=True):
+        np.testing.assert_array_equal(was, now.copy_to_host())
+    assert np.isfinite(run.take(0, [0.1], 1)).all()
+
+
 @wide
 @on_the_emulator
 def test_the_bench_times_it_beside_the_rung_below() -> None:

@@ -218,18 +218,39 @@ def test_after_an_interruption_the_next_step_waits_before_it_sends(
 ) -> None:
     optimizer = STAGE.optimizers.SGD(0.1)
     network, x, y = warm(optimizer)
-    launch = graphs.Graphs.launch
-
-    def interrupted(*arguments: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(graphs.Graphs, "launch", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        network.train_step(x, y, optimizer)
-    monkeypatch.setattr(graphs.Graphs, "launch", launch)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(graphs.Graphs, "launch", raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            network.train_step(x, y, optimizer)
     counted.clear()
     network.train_step(x, y, optimizer)
     assert counted["waits"] == 2
+
+
+def test_a_step_that_was_interrupted_is_asked_by_the_next_though_that_has_another_batch_size(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that gave up have counted to no end, from which the next launch would go on."""
+    monkeypatch.setenv(persistent.VARIABLE, "1")
+    optimizer = STAGE.optimizers.SGD(0.1)
+    network, x, y = warm(optimizer)
+    network.train_step(x[:5], y[:5], optimizer)
+    (plan,) = network.buffers(8).plans.values()
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(ready.ReadyStep, "_wait", raise_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            network.train_step(x, y, optimizer)
+    plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
+    before = network.loss(x, y)
+    with pytest.raises(RuntimeError, match="the persistent kernel gave up"):
+        network.train_step(x[:5], y[:5], optimizer)
+    assert network.loss(x, y) == before
+    assert network.train_step(x, y, optimizer) == pytest.approx(before, rel=1e-12)
+
+
+def raise_interrupt(*_: Any, **__: Any) -> None:
+    """What Ctrl-C does while the host waits."""
+    raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("rung", widely(["graph", "persistent"]))
