@@ -21,7 +21,7 @@ Three more are for a second command, which --only asks for by name and --add put
     networks             steps, predictions, convolutions and memory beside PyTorch and cuDNN, TF32 off and on
     network_training     Fashion CNN and residual CNN by their recipes, accuracy and time
 
-docs/cuda.md has a plan for a GPU that is lent for fifteen minutes.
+docs/gpu-report.md has a plan for a GPU that is lent for fifteen minutes.
 
 Each part is a process of its own with a share of the time; a part that fails, crashes or hangs costs only itself. The
 results are written after every part, and a part's rows after every row, into a file beside them. Ctrl-C and SIGTERM end
