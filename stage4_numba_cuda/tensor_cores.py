@@ -1,7 +1,7 @@
 """Products on tensor cores: their ladder, their precisions, and the launches. matmul.py checks the arguments.
 
     mma         tiles are rounded on their way into shared memory                   matmul_5_tensor.py
-    packed      operands rounded once, in memory: half the bytes, no rounding       matmul_6_operands.py, and
+    packed      operands rounded once, in memory; in bf16 half the bytes            matmul_6_operands.py, and
     ldmatrix    a warp loads four matrices at once                                  matmul_7_fragments.py
     swizzled    no padding: chunks of a row change places
     staged      three tiles, filled by cp.async
