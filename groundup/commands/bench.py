@@ -37,7 +37,9 @@ def bench(
             "training curves, unless it is named here."
         ),
     ] = None,
-    only: Annotated[str | None, typer.Option(help=f"Some parts of {','.join(PARTS)}. Default: all of them.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help=f"Some of {', '.join(PARTS)}, with commas between. Default: all of them.")
+    ] = None,
     threads: Annotated[
         str | None,
         typer.Option(

@@ -47,7 +47,7 @@ from shared.bench.records.results import as_json
 from shared.terminal import say
 
 TaskName = Annotated[
-    str | None, typer.Argument(metavar="[TASK]", help="Such as 1.2, or a function's name.", show_default="the current")
+    str | None, typer.Argument(metavar="TASK", help="Such as 1.2, or a function's name.", show_default="the current")
 ]
 
 app = typer.Typer(

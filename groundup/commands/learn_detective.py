@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Annotated
 
 import typer
@@ -17,7 +18,9 @@ from groundup.course.rules.states import state
 from shared.bench.records.results import as_json
 from shared.terminal import say
 
-KINDS_HELP = "\n".join(f"  {name:<18} {meaning}" for name, meaning in KINDS.items())
+KINDS_HELP = "\n".join(
+    textwrap.fill(f"  {name:<18} {meaning}", 78, subsequent_indent=" " * 21) for name, meaning in KINDS.items()
+)
 
 
 def add_commands(app: typer.Typer) -> None:

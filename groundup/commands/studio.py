@@ -24,7 +24,7 @@ def studio(
     ] = "",
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE]...", help="Results files, run folders or scripts that the page may open."),
+        typer.Argument(metavar="FILE", help="Results files, run folders or scripts that the page may open."),
     ] = None,
     port: Annotated[
         int | None, typer.Option(help="The port on 127.0.0.1.", show_default="8484 or the next free")

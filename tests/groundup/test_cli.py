@@ -9,6 +9,7 @@ import pytest
 
 from groundup import __version__, cli
 from groundup.doctor import DEPENDENCIES
+from shared.bench.running.plan import PARTS
 
 
 def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -132,6 +133,28 @@ def test_version_and_help_exit_with_0(capsys: pytest.CaptureFixture[str]) -> Non
 def test_help_has_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     _, out, _ = run([name, "--help"], capsys)
     assert f"  groundup {name}" in out
+
+
+@pytest.mark.parametrize("command", [["studio"], ["look"], ["learn", "hint"], ["learn", "check"]])
+def test_help_puts_one_pair_of_brackets_around_an_argument_that_may_be_left_out(
+    command: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, out, _ = run([*command, "--help"], capsys)  # some versions of Typer add brackets to those of a metavar
+    usage, rest = out.split("\n", 1)
+    assert "[OPTIONS] [" in usage
+    assert "[[" not in usage
+    assert "\n  [" not in rest
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_help_breaks_no_word_of_a_list(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    words = run(["bench", "--help"], capsys)[1].replace(",", " ").split()
+    assert set(PARTS) <= set(words)
+    kinds = run(["learn", "answer", "--help"], capsys)[1].partition("The kinds of fault:")[2]
+    assert max(map(len, kinds.splitlines())) <= 80
 
 
 def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
