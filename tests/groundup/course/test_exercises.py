@@ -101,6 +101,7 @@ def test_a_stub_fails_and_says_which_task_it_is(learner: Workspace, task: Task) 
 def test_the_projects_own_function_passes_every_check(learner: Workspace, task: Task) -> None:
     verdict = graded(learner, task, solution(task))
     assert verdict.passed, verdict
+    assert verdict.printed == ""  # what a learner reads there has to be their own, and no warning of the grader's
     assert len(verdict.passed_checks) >= 3
     assert all(count > 0 for _, count in verdict.passed_checks)
 
