@@ -19,7 +19,7 @@ from typing import Any
 
 from shared.contract import STAGES, short_title
 from shared.machine.processes import ROOT
-from shared.numbers import duration, quantity, times
+from shared.numbers import as_fast, duration, quantity
 
 PATH = Path(__file__).with_name("recorded.json")
 DOCS = ROOT / "docs" / "benchmarks"
@@ -82,8 +82,7 @@ def _told(each: Time, record: Record) -> str:
         return text
     first = min((other for other in alike if other.stage == alike[0].stage), key=lambda other: other.seconds)
     factor = first.seconds / each.seconds
-    compared = f"{times(factor)} as fast as" if factor >= 1 else f"{times(1 / factor)} as slow as"
-    return f"{text}: {compared} {short_title(first.stage, False)}"
+    return f"{text}: {as_fast(factor)} as {short_title(first.stage, False)}"
 
 
 def _same(one: Time, other: Time) -> bool:

@@ -9,6 +9,7 @@ from shared.numbers import NO_BREAK, in_words, listed, three_digits, two_digits
 
 __all__ = [
     "NO_BREAK",
+    "as_fast",
     "capital",
     "duration",
     "in_words",
@@ -24,6 +25,7 @@ __all__ = [
     "two_digits",
 ]
 
+as_fast = partial(numbers.as_fast, gap=NO_BREAK)
 duration = partial(numbers.duration, gap=NO_BREAK)
 many = partial(numbers.many, gap=NO_BREAK)
 noise_text = partial(numbers.noise_text, gap=NO_BREAK)

@@ -12,7 +12,7 @@ from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import log_axis
 from shared.charts.drawing.colours import INK, PAPER
 from shared.charts.drawing.style import SMALL, Chart, house_style, new_figure, patch
-from shared.charts.drawing.words import capital, duration, listed, percent, share, times
+from shared.charts.drawing.words import as_fast, capital, duration, listed, percent, share
 
 TARGETS = {"mnist": 0.97, "mnist-subset": 0.9}
 """Data set -> target accuracy, which this network reaches in a few epochs."""
@@ -135,7 +135,7 @@ def _headline(curves: Sequence[Curve], target: float, reached: dict[str, float])
     title = f"{who.name(first)} is at {share(target)} after {duration(reached[first])}"
     last = max(reached, key=lambda stage: reached[stage])
     if last != first:
-        title += f", {times(reached[last] / reached[first])} as fast as {who.name(last)}"
+        title += f", {as_fast(reached[last] / reached[first])} as {who.name(last)}"
     return title
 
 

@@ -13,7 +13,7 @@ from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import Label, label_column, log_axis, size_axis
 from shared.charts.drawing.colours import BAND
 from shared.charts.drawing.style import Chart, house_style, new_figure
-from shared.charts.drawing.words import times
+from shared.charts.drawing.words import as_fast
 from shared.charts.figures.sizes import Speeds, end_of, of_main_dtype, range_of
 
 _RUNG_DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
@@ -37,7 +37,7 @@ def ladder_sizes(results: Results, *, emulated: bool = False) -> Chart | None:
         key=lambda found: found[0][0],
     )
     (factor, small, large), stage, rung = steepest
-    title = f"Larger matrices: {rung} ({who.name(stage)}) is {times(factor)} as fast at {large:,} as at {small:,}"
+    title = f"Larger matrices: {rung} ({who.name(stage)}) is {as_fast(factor)} at {large:,} as at {small:,}"
     across = min(2, len(panels))
     down = math.ceil(len(panels) / across)
     speeds = [row.gflops or 0.0 for mine in panels.values() for row in mine]

@@ -13,7 +13,7 @@ from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import log_axis
 from shared.charts.drawing.colours import INK, PAPER, QUIET, readable
 from shared.charts.drawing.style import Chart, house_style, new_figure, patch
-from shared.charts.drawing.words import capital, duration, listed, times
+from shared.charts.drawing.words import as_fast, capital, duration, listed
 
 HALF = 0.4
 """Half the width of a tread, where neighbours are 1 apart."""
@@ -76,7 +76,7 @@ def _headline(rows: Mapping[str, BenchRow]) -> str:
     if best == first or not (steady(rows[first]) and steady(rows[best])):
         return f"{capital(who.name(best))} trains an epoch in {duration(rows[best].seconds or 0.0)}"
     factor = who.times_as_fast(rows[best], rows[first])
-    return f"{capital(who.name(best))} trains {times(factor)} as fast as {who.name(first)}"
+    return f"{capital(who.name(best))} trains {as_fast(factor)} as {who.name(first)}"
 
 
 def _trained(row: BenchRow) -> str:
@@ -113,7 +113,7 @@ def _riser(axes: Axes, place: int, upper: BenchRow, row: BenchRow) -> None:
         arrowprops={"arrowstyle": "-|>", "color": QUIET, "linewidth": 1.2, "shrinkA": 0, "shrinkB": 0},
     )  # fmt: skip
     faster = who.times_as_fast(row, upper)
-    text = f"{times(faster)}\nas fast" if faster >= 1 else f"{times(1 / faster)}\nas slow"
+    text = as_fast(faster).replace(" as ", "\nas ")
     # Under the higher of the two treads, where no other one is.
     anchor, side = ((at, before), -1) if faster >= 1 else ((at, here), 1)
     axes.annotate(

@@ -9,7 +9,7 @@ from shared.bench.measuring.rows import BenchRow, drawable
 from shared.bench.measuring.trust import spoilt, steady
 from shared.bench.records.document import Results
 from shared.charts.drawing import contenders as who
-from shared.charts.drawing.words import duration, share, three_digits, times
+from shared.charts.drawing.words import as_fast, duration, share, three_digits
 
 PYTHON_STAGE = who.ORDER[0]
 
@@ -109,8 +109,9 @@ def _opponent(rows: list[BenchRow], kinds: Sequence[str], stage: str, opponent: 
 
 def _beside(one: str, other: str, factor: float, noise: float | None, row: BenchRow) -> Headline:
     what = {"epoch": "one epoch", "step": "one training step", "product": "one product"}[row.kind]
-    value = f"{times(factor)} as fast" if factor >= 1 else f"{times(1 / factor)} as slow"
-    return Headline(f"{who.name(one)} beside {who.name(other)}", value, f"{what}, {row.name}, {row.dtype}", noise)
+    return Headline(
+        f"{who.name(one)} beside {who.name(other)}", as_fast(factor), f"{what}, {row.name}, {row.dtype}", noise
+    )
 
 
 def _fastest(rows: Iterable[BenchRow]) -> BenchRow | None:

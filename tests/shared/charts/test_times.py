@@ -72,6 +72,8 @@ def test_a_stage_that_is_slower_than_the_last_says_so() -> None:
     chart = shown(staircase(replace(full, rows=swapped)))
     assert "2.5 times\nas slow" in texts(chart.figure.axes[0])
     assert said(chart.title) == "NumPy trains an epoch in 214 ms"
+    level = [replace(row, against={}, measurement=full.rows[0].measurement) for row in swapped]
+    assert "as fast" in texts(shown(staircase(replace(full, rows=level))).figure.axes[0])  # and not "1 times as slow"
 
 
 def test_the_pieces_of_a_step_are_shares_of_its_measured_whole() -> None:
