@@ -22,7 +22,7 @@ from shared.bench.running.progress import Bar, Guessing
 from shared.bench.running.session import Session
 from shared.machine.environment import describe, emulation
 from shared.numbers import plural
-from shared.terminal import TextConsole, say
+from shared.terminal import TextConsole, Whole, say
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
 
@@ -153,12 +153,12 @@ def _show(results: Results) -> None:
 
     for title, table in tables(results.rows):
         console.print(title, style="bold", highlight=False)
-        console.print(table)
+        console.print(Whole(table), crop=False)
         console.print()
     facts = results.environment
     found = gpu_record.reference()
     if found is not None and emulation(facts):
-        console.print(recorded(results.rows, found))
+        console.print(Whole(recorded(results.rows, found)), crop=False)
         say(f"there: {found.title}; {found.page} has the rest\n")
     say("±: how far another run on this machine may find the ratio; none after a single pass")
     for doubt in doubts(results):

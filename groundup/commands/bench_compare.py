@@ -29,7 +29,7 @@ from shared.bench.records.compare import (
 from shared.bench.records.document import Results, load
 from shared.bench.records.results import as_json
 from shared.machine.environment import describe
-from shared.terminal import TextConsole, say
+from shared.terminal import TextConsole, Whole, say
 
 LISTED = 12
 """The largest number of rows of only one file that are named."""
@@ -52,13 +52,13 @@ def bench_compare_command(old: Path, new: Path, all_: bool, as_json: bool) -> No
         tell(f"warning: {warning}")
     if differing := machines(before, after):
         tell("\nWhat else differs", style="bold")
-        console.print(_facts(differing))
+        console.print(Whole(_facts(differing)), crop=False)
     groups = by_verdict(compare(before, after))
     for (verdict, basis), heading in HEADINGS.items():
         mine = [each for each in groups[verdict] if basis in ("", each.basis)]
         if mine and (all_ or verdict != SAME):
             tell(f"\n{heading}", style="bold")
-            console.print(_table(mine))
+            console.print(Whole(_table(mine)), crop=False)
     tell("")
     for text in _summary(groups, all_):
         tell(text)

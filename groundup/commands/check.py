@@ -19,7 +19,7 @@ from shared.bench.records.results import as_json
 from shared.checks.gradients import LIMIT
 from shared.contract import STAGES, load_stage
 from shared.numbers import two_digits
-from shared.terminal import TextConsole, say
+from shared.terminal import TextConsole, Whole, say
 
 
 def check(
@@ -108,7 +108,7 @@ def _show(found: Findings) -> None:
                 two_digits(level.worst.tolerances),
                 Text(f"{level.worst.op}{layer}"),
             )
-    console.print(table)
+    console.print(Whole(table), crop=False)
     console.print("worst: the largest difference, in units of what rounding may do; 1 is the limit.\n", highlight=False)
     if found.gradients:
         table = _table(
@@ -125,7 +125,7 @@ def _show(found: Findings) -> None:
                 f"{worst.worst:.1e}",
                 Text(worst.what),
             )
-        console.print(table)
+        console.print(Whole(table), crop=False)
         console.print(
             f"worst: the largest relative error; {LIMIT:.1e} is the limit. kinks: skipped, two slopes.\n",
             highlight=False,

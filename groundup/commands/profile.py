@@ -17,7 +17,7 @@ from shared.machine.environment import describe
 from shared.numbers import plural
 from shared.profile.document import Results, as_document
 from shared.profile.table import NARROW, sentences, table, title
-from shared.terminal import TextConsole, say
+from shared.terminal import TextConsole, Whole, say
 
 WIDE = 180
 """Columns of a table that is written into a file or a pipe."""
@@ -90,7 +90,7 @@ def _show(results: Results) -> None:
 
     for each in results.profiles:
         console.print(title(each), style="bold", highlight=False, markup=False)
-        console.print(table(each, console.width))
+        console.print(Whole(table(each, console.width)), crop=False)
         for sentence in sentences(each):
             tell(sentence)
         tell("")

@@ -15,7 +15,7 @@ from groundup.commands.studio import INSTALL, missing
 from shared.contract import short_title
 from shared.machine.environment import busy, describe, emulation, slowed
 from shared.numbers import digits, plural, three_digits
-from shared.terminal import TextConsole
+from shared.terminal import TextConsole, Whole
 
 WORTH_SAYING = 1.0
 """Seconds of warm-up above which the summary tells them."""
@@ -30,7 +30,7 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
         f"{settings['model'] or '-'.join(map(str, document['network']))} on {_images(settings)}, {epochs}, "
         f"batches of {settings['batch_size']}, {settings['dtype']}, seed {settings['seed']}"
     )
-    table.add_column("stage", no_wrap=True)
+    table.add_column("stage")
     for heading in ("accuracy", "s/epoch", "samples/s", "speed", "differ", "worst"):
         table.add_column(heading, justify="right", no_wrap=True)
     for stage in document["stages"]:
@@ -45,10 +45,10 @@ def show(document: Mapping[str, Any], seconds: float, out: Path) -> None:
             digits(stage["worst"]["tolerances"], 1) if compared else "-",
         )
     console = TextConsole()
-    console.print(table)
+    console.print(Whole(table), crop=False)
     console.print(
-        f"Compared with {document['stages'][0]['title']}. speed: of training, 1x is that stage's.\n"
-        "differ: test images that get another class. worst: the parameter furthest off,\n"
+        f"Compared with {document['stages'][0]['title']}. speed: of training, 1x is that stage's. "
+        "differ: test images that get another class. worst: the parameter furthest off, "
         "in units of what rounding may do; 1 is the limit.",
         highlight=False,
     )

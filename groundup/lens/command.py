@@ -92,10 +92,10 @@ def _show(profiles: Sequence[Profile]) -> None:
     for number, each in enumerate(profiles):
         if number:
             console.rule()
-        console.print(terminal.report(each))
+        console.print(terminal.report(each), crop=False)
     if len(profiles) == 2:
         console.rule()
-        console.print(terminal.comparison(*profiles))
+        console.print(terminal.comparison(*profiles), crop=False)
 
 
 def _document(found: Profile) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from groundup.lens.profile import Access, Profile
 from groundup.lens.summary import figures, ratio, roofline_text, static_text, unlike, verdict
 from groundup.lens.wording import caveats, file_name, launch, traced_text
 from shared.numbers import count, counted_share, plural
-from shared.terminal import TextConsole
+from shared.terminal import TextConsole, Whole
 
 WIDTH = 100
 """Columns of the plain text."""
@@ -42,7 +42,7 @@ def plain(renderable: RenderableType, width: int = WIDTH) -> str:
     """The text that rich prints, without colours and without spaces at the ends of lines."""
     written = io.StringIO()
     console = TextConsole(file=written, width=width, no_color=True, force_terminal=False, highlight=False)
-    console.print(renderable)
+    console.print(renderable, crop=False)
     return "\n".join(line.rstrip() for line in written.getvalue().rstrip().splitlines()) + "\n"
 
 
@@ -85,7 +85,7 @@ def comparison(first: Profile, second: Profile) -> RenderableType:
     return Group(
         *names,
         _title("Main figures of the whole launch"),
-        _indented(table),
+        Whole(table, indent=2),
         *_sentences("What these numbers do not say", remarks),
     )
 
@@ -155,7 +155,7 @@ def _totals(profile: Profile) -> RenderableType:
     for each in figures(profile):
         if each.value is not None:
             table.add_row(each.name, each.text)
-    return _indented(table)
+    return Whole(table, indent=2)
 
 
 def _accesses(profile: Profile) -> RenderableType:
@@ -165,7 +165,7 @@ def _accesses(profile: Profile) -> RenderableType:
         table.add_row(
             f"{each.site.line}", *map(Text, access_row(each, profile.accesses))
         )  # a Text: an index is no markup
-    return _indented(table)
+    return Whole(table, indent=2)
 
 
 def access_row(each: Access, accesses: Sequence[Access]) -> tuple[str, ...]:
@@ -186,7 +186,7 @@ def _reuse(profile: Profile) -> RenderableType:
         touched = f"{count(each.touched)} of {blocks}{count(each.elements)}"  # each block has its own shared memory
         numbers = (count(each.loads), count(each.stores), count(each.atomics))
         table.add_row(each.array, each.space, touched, *numbers, most if each.most_loads else "")
-    return _indented(table)
+    return Whole(table, indent=2)
 
 
 def _table(*columns: tuple[str, str]) -> Table:

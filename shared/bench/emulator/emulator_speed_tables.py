@@ -13,7 +13,7 @@ from rich.table import Table
 from shared.bench.measuring.timing import Measurement
 from shared.machine.environment import busy, describe
 from shared.numbers import duration, quantity, three_digits
-from shared.terminal import TextConsole
+from shared.terminal import TextConsole, Whole
 
 LABEL = "CPU times of an emulator; they say nothing about a GPU"
 
@@ -109,7 +109,7 @@ def show(rows: Sequence[Row], sizes: Sizes, facts: dict[str, Any]) -> None:
     console = TextConsole()
     for title, table in tables(rows, sizes):
         console.print(title, style="bold", highlight=False)
-        console.print(table)
+        console.print(Whole(table), crop=False)
         console.print()
     notes = [
         f"{LABEL}.",

@@ -48,6 +48,15 @@ def test_the_report_fits_a_hundred_columns_and_shows_every_line_of_the_source(na
 
 
 @every_profile
+def test_a_terminal_of_sixty_columns_gets_every_number_whole(name):
+    profile = made.EVERY[name]()
+    for shown in (terminal.report(profile), terminal.comparison(profile, profile)):
+        lines = terminal.plain(shown, 60).splitlines()
+        assert max(map(len, lines)) <= 60
+        assert not [line for line in lines if "…" in line]
+
+
+@every_profile
 def test_report_and_page_show_the_numbers_of_every_access(name):
     profile = made.EVERY[name]()
     report, shown = squeezed(terminal.text(profile)), squeezed(page.html([profile]))
