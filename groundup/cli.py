@@ -106,7 +106,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         if isinstance(error, FileNotFoundError) and _folder_is_gone():
             fail("the folder that you stand in was deleted; go to another one (cd) and try again")
         notes = getattr(error, "__notes__", ())
-        fail(told_once(str(error), notes), notes)
+        fail(told_once(_sentence(error), notes), notes)
     except Exception as error:
         # Typer's usage errors have this method. Their class belongs to click or to Typer, depending on the version.
         if not hasattr(error, "format_message"):
@@ -116,6 +116,13 @@ def main(argv: Sequence[str] | None = None) -> None:
     if code == INTERRUPTED:
         fail("interrupted")
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _sentence(error: Exception) -> str:
+    """The text of an error. The system's own, "[Errno 13] Permission denied: 'a/b'", gets its path in front."""
+    if isinstance(error, OSError) and error.strerror and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def _write_in_any_encoding() -> None:

@@ -18,6 +18,7 @@ from shared import contract
 from shared.bench.records.results import as_json
 from shared.data.datasets import Dataset
 from shared.machine.environment import environment
+from shared.numbers import plural
 from shared.terminal import say
 from shared.training.loop import TrainingInterrupted, TrainingResult
 from shared.training.metrics import EpochRecord
@@ -177,7 +178,7 @@ def _summary(stage: str, settings: Mapping[str, Any], folder: Path, result: Trai
 def _last_line(summary: Mapping[str, Any], result: TrainingResult, settings: Mapping[str, Any]) -> str:
     done = len(result.epochs)
     if result.steps == 0:
-        state = f"finished already: {done} epochs are done, {settings['epochs']} were asked for"
+        state = f"finished already: {plural(done, 'epoch')} of {settings['epochs']}"
         if result.stopped_early:
             state += ", patience ended it"
         elif settings["schedule"] == "cosine":
@@ -185,9 +186,9 @@ def _last_line(summary: Mapping[str, Any], result: TrainingResult, settings: Map
         else:
             state += "; a larger --epochs goes on"
     elif result.stopped_early:
-        state = f"stopped early after {done} epochs"
+        state = f"stopped early after {plural(done, 'epoch')}"
     else:
-        state = f"{done} epochs done"
+        state = f"{plural(done, 'epoch')} done"
     return (
         f"{state}. Test accuracy {summary['test_accuracy']:.2%}; best by {result.monitor} is epoch "
         f"{result.best_epoch} with {summary['best_epoch_test_accuracy']:.2%}. Saved in {summary['run_dir']}"

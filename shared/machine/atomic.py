@@ -55,7 +55,16 @@ def write_together(contents: Mapping[Path, bytes], mode: int = 0o666, to_disk: b
         if to_disk:
             _sync_folder(path.parent)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+        raise OSError(f"cannot write {path}: {why_not(path, error)}") from error
+
+
+def why_not(path: Path, error: OSError) -> str:
+    """The reason for an error of writing to a path, for people: the system's, or which part of the path is a file.
+
+    For a file in the place of a folder the system says "File exists", which sounds as if the path were meant.
+    """
+    in_the_way = next((str(each) for each in path.parents if os.path.isfile(each)), None)
+    return f"{in_the_way} is a file, and no folder" if in_the_way else error.strerror or str(error)
 
 
 def _replace(temporary: Path, path: Path) -> None:

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.machine import regular, strict_json
+from shared.machine.atomic import why_not
 from shared.machine.own_process import is_running, mark_of
 from shared.text import one_line
 
@@ -148,7 +149,7 @@ def _opened(path: Path) -> int:
         except PermissionError:  # left behind by another user: it can be locked, but not written to
             file = os.open(path, os.O_RDONLY | flags & ~os.O_CREAT)
     except OSError as error:
-        raise OSError(f"cannot write {path}: {error.strerror or error}") from error
+        raise OSError(f"cannot write {path}: {why_not(path, error)}") from error
     about = os.fstat(file)
     if not stat.S_ISREG(about.st_mode) or about.st_nlink > 1:  # the text would be written into another name's file
         os.close(file)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from shared.machine import regular
-from shared.machine.atomic import write_atomically
+from shared.machine.atomic import why_not, write_atomically
 
 LEAST_SECONDS = 1 / 20
 """The least time between two lines, before the file is thinned for the first time."""
@@ -194,7 +194,7 @@ class StepFile:
         try:
             self._file = open(self.path, "a", encoding="utf-8", newline="\n")  # noqa: SIM115 - closed by `close`
         except OSError as error:
-            raise OSError(f"cannot write {self.path}: {error.strerror or error}") from error
+            raise OSError(f"cannot write {self.path}: {why_not(self.path, error)}") from error
 
 
 def _short(value: Any) -> Any:

@@ -69,8 +69,10 @@ def test_an_unwritable_output_folder_is_named(
     for command in (["train", "numpy", "--run-dir", "file/run"], ["race", "--limit", "20", "--out", "file/race"]):
         code, _, err = run(command, capsys)
         assert code == 2
-        assert "file" in err
+        assert "file is a file, and no folder" in err
         assert len(err.splitlines()) == 1
+    code, _, err = run(["learn", "start", "file/course"], capsys)
+    assert (code, err.startswith(f"error: {tmp_path / 'file' / 'course'}: ")) == (2, True)  # then the system's words
     assert Path("file").read_text() == "not a folder"
 
 

@@ -216,7 +216,7 @@ def test_live_without_a_terminal_prints_what_training_prints(
     heading, columns, epoch, last = capsys.readouterr().out.splitlines()
     assert heading.startswith("stage 2: NumPy, 784-4-10 relu")
     assert (columns.split()[0], epoch.split()[0]) == ("epoch", "1")
-    assert last.startswith("1 epochs done. Test accuracy ")
+    assert last.startswith("1 epoch done. Test accuracy ")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal, which Windows has not")

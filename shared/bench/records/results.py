@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from shared.machine.atomic import write_atomically
+from shared.machine.atomic import why_not, write_atomically
 
 
 def results_folder(path: Path) -> Path:
@@ -25,7 +25,7 @@ def results_folder(path: Path) -> Path:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise OSError(f"cannot write results into {path}: {error.strerror or error}; choose another --out") from error
+        raise OSError(f"cannot write results into {path}: {why_not(probe, error)}; choose another --out") from error
     return path
 
 

@@ -128,7 +128,7 @@ def test_resume_takes_its_settings_from_the_run_and_says_when_it_is_finished(
 ) -> None:
     assert run("numpy", *QUICK, "--seed", "5", "--run-dir", "a") == 0
     assert run("numpy", "--resume", "a") == 0
-    assert "finished already: 2 epochs are done, 2 were asked for; a larger --epochs" in capsys.readouterr().out
+    assert "finished already: 2 epochs of 2; a larger --epochs" in capsys.readouterr().out
     assert run("numpy", "--resume", "a", "--epochs", "4") == 0
     assert run("numpy", *QUICK, "--seed", "5", "--epochs", "4", "--run-dir", "b") == 0
     a, b = load_checkpoint("a/last.safetensors"), load_checkpoint("b/last.safetensors")
