@@ -64,7 +64,7 @@ def studio(
     if walk is not None:
         raise ValueError("studio: --walk goes with --export")
     if missing():
-        raise ValueError(f"studio: {', '.join(missing())} is not installed; install the extra web: {INSTALL}")
+        raise ValueError(f"studio: not installed: {', '.join(missing())}; install the extra web: {INSTALL}")
     for path in paths or []:
         if not path.exists():
             raise FileNotFoundError(f"studio: there is no {path}")

@@ -227,7 +227,7 @@ def test_without_the_extra_one_sentence_gives_the_command(tmp_path):
     done = subprocess.run([sys.executable, "-c", blocked], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
-    assert "uvicorn is not installed; install the extra web: python -m pip install" in done.stderr
+    assert "not installed: uvicorn; install the extra web: python -m pip install" in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
 
 
