@@ -1,17 +1,19 @@
 """The convolution ladder of each floor: how fast each rung computes convolutions of the known networks.
 
-A figure for each floor. A group of bars for each convolution, a bar for each rung, and PyTorch below them.
+A figure for each floor. A group for each convolution, a point for each rung, and PyTorch below them. The speeds spread
+over two orders of magnitude, so the axis is logarithmic, where the length of a bar would mean nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from matplotlib.axes import Axes
+
 from shared.bench.measuring.rows import LIBRARIES, BenchRow
 from shared.bench.records.document import Results
 from shared.charts.drawing import contenders as who
-from shared.charts.drawing.axes import beside, heading, log_axis, rows_axis
-from shared.charts.drawing.colours import INK
+from shared.charts.drawing.axes import beside, guide, heading, log_axis, rows_axis
 from shared.charts.drawing.style import Chart, house_style, new_figure
 from shared.charts.drawing.words import listed, share, three_digits, times
 from shared.contract import STAGES
@@ -60,7 +62,7 @@ def _ladder(results: Results, stage: str) -> Chart | None:
             heading(axes, place, f"{name}, {dtype}")
             for row in group:
                 place += 1.0
-                _bar(axes, place, row, low)
+                _point(axes, place, row)
                 ticks.append((place, row.variant or LIBRARIES.get(row.stage, row.contender)))
         rows_axis(axes, ticks, place)
         log_axis(axes, "x", low, high)
@@ -72,23 +74,20 @@ def _ladder(results: Results, stage: str) -> Chart | None:
         f"GFLOP/s of each rung of {who.name(stage)}'s convolution ladder. "
         + "; ".join(f"{name}: {listed([_told(row) for row in group])}" for name, group in groups.items())
         + ".",
-        "Each bar is one rung, the slowest first, and below them PyTorch where it was measured. Behind the number is "
+        "Each point is one rung, the slowest first, and below them PyTorch where it was measured. Behind the number is "
         "the share of the machine's peak. The operations counted are the definition's: Winograd needs fewer, so that "
         "its share may exceed 100 %.",
     )
 
 
-def _bar(axes: object, place: float, row: BenchRow, low: float) -> None:
-    library = row.stage in LIBRARIES
+def _point(axes: Axes, place: float, row: BenchRow) -> None:
+    guide(axes, place)
     speed = row.gflops or 0.0
-    axes.barh(  # type: ignore[attr-defined]
-        place, speed - low, left=low, height=0.76, color=who.colour(row.stage), hatch="//" if library else None,
-        edgecolor=INK, linewidth=0.4, zorder=2,
-    )  # fmt: skip
+    axes.plot(speed, place, **who.dot(row.stage))
     text = three_digits(speed)
     if row.share_of_peak:
         text += f" ({share(row.share_of_peak)})"
-    beside(axes, speed, place, text)  # type: ignore[arg-type]
+    beside(axes, speed, place, text, distance=8.0)
 
 
 def _chosen(rows: Sequence[BenchRow]) -> list[str]:

@@ -71,6 +71,18 @@ def test_every_figure_is_whole_and_readable() -> None:
         assert "nan" not in f"{chart.title} {chart.alt}"
 
 
+def test_no_bar_lies_along_a_logarithmic_axis() -> None:
+    """Its length would mean nothing: where it begins is anybody's choice."""
+    along = {
+        chart.name
+        for chart in drawn("gpu")
+        for axes in chart.figure.axes
+        for bars in axes.containers
+        if (axes.get_yscale() if getattr(bars, "orientation", "") == "vertical" else axes.get_xscale()) == "log"
+    }
+    assert along == {"time_per_stage"}  # its bars are treads, all of one height
+
+
 def test_figures_with_the_emulator_in_them_are_whole_too() -> None:
     assert_sound([chart for chart in drawn("full", emulated=True) if chart.name in WITH_EMULATOR])
 
