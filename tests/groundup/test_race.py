@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 from groundup import race, race_results
 from groundup.commands import race as command
 from shared import contract
+from shared.bench.running.session import start_process
 from shared.data.datasets import Dataset, Split, load_dataset
+from shared.machine.environment import busy
 from shared.machine.environment import environment as command_environment
 from tests.stages import USABLE_STAGES
 from tests.wide import wide
@@ -153,6 +155,9 @@ def draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]
 def _invoking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     monkeypatch.setattr(command, "load_dataset", lambda *_: small_data())
     monkeypatch.setattr(command, "LADDER_SIZE", 4)
+    monkeypatch.setattr(
+        command, "busy", lambda facts: None
+    )  # the other tests that run now; a process more for each race
     app = typer.Typer()
     app.command()(command.race)
     settings = ["--hidden", "5", "--epochs", "2", "--batch-size", "7", "--stages", "1,2"]
@@ -185,6 +190,28 @@ def test_the_summary_fits_on_one_screen(run: Callable[..., Any]) -> None:
         assert wanted in text
     table = [line for line in lines if line.startswith("stage ")]
     assert all(len(line) <= 80 for line in table)
+
+
+def test_where_another_program_computes_the_ladders_are_measured_on_one_thread(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    facts = command.environment() | {"load_average": 3.0, "cores": 8}
+    monkeypatch.setattr(command, "environment", lambda: dict(facts))
+    monkeypatch.setattr(command, "busy", busy)
+    asked: list[tuple[Any, ...]] = []
+
+    def started(plan: Any, *numbers: Any) -> Any:
+        asked.append((plan.threads, plan.parts, plan.sizes))
+        return start_process(plan, *numbers)
+
+    monkeypatch.setattr(command, "start_process", started)
+    out = run("--stages", "2").stdout
+    assert asked == [(1, ("ladders",), (4,))]
+    assert "measured on one thread" in out
+    document = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert {row["stage"] for row in document["ladders"]} == {"stage2_numpy"}
+    assert {row["threads"] for row in document["ladders"]} == {1}  # at_operator has all cores on an idle machine
+    assert document["environment"]["ladder_threads"] == 1
 
 
 @wide

@@ -108,7 +108,7 @@ def footer(results: Results, *, shown: Sequence[BenchRow] = (), kind: str = "") 
     about; if rows of this kind were emulated and are not shown, the note says that.
     """
     facts = results.environment
-    threads = facts.get("threads")
+    threads = facts.get("threads") or (kind == "ladder" and facts.get("ladder_threads"))
     parts = [describe(facts)]
     parts += [plural(threads, "thread")] if threads else []
     parts += ["quick run"] if results.quick else []
