@@ -136,7 +136,7 @@ def _print_heading(
     )
     if told := getattr(network, "told", ""):  # a stage with a choice between ways to take a step
         say(told)
-    say("epoch      loss   train %   valid %    test %   seconds   samples/s")
+    say("epoch     loss  train %  valid %   test %  seconds samples/s")  # fits 60 columns
 
 
 def _named(network: contract.NetworkLike, settings: Mapping[str, Any]) -> str:
@@ -149,10 +149,10 @@ def _named(network: contract.NetworkLike, settings: Mapping[str, Any]) -> str:
 
 def _print_epoch(record: EpochRecord) -> None:
     accuracies = (record.train_accuracy, record.validation_accuracy, record.test_accuracy)
-    columns = "".join(f"{'-' if value is None else f'{100 * value:.2f}':>10}" for value in accuracies)
+    columns = "".join(f"{'-' if value is None else f'{100 * value:.2f}':>9}" for value in accuracies)
     # typer.echo would bypass the sys.stdout that rich puts in place while a bar or the live view is shown.
     print(
-        f"{record.epoch:5}{record.train_loss:10.4f}{columns}{record.seconds:10.2f}{record.samples_per_second:12,.0f}",
+        f"{record.epoch:5}{record.train_loss:9.4f}{columns}{record.seconds:9.2f}{record.samples_per_second:10,.0f}",
         flush=True,
     )
 

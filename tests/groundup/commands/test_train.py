@@ -57,6 +57,7 @@ def test_training_prints_a_line_an_epoch_and_writes_its_run(
     heading, columns, first, second, last = capsys.readouterr().out.splitlines()
     assert f"{stage.title}, 5-4-3 relu, softmax_cross_entropy, sgd" in heading
     assert "60 training and 20 test samples" in heading
+    assert len(columns) == len(first) == len(second) <= 60
     assert columns.split()[:2] == ["epoch", "loss"]
     assert (first.split()[0], second.split()[0]) == ("1", "2")
     assert last.startswith("2 epochs done. Test accuracy ")
