@@ -46,9 +46,7 @@ from groundup.course.rules.watching import watch as watch_files
 from shared.bench.records.results import as_json
 from shared.terminal import say
 
-TaskName = Annotated[
-    str | None, typer.Argument(metavar="TASK", help="Such as 1.2, or a function's name.", show_default="the current")
-]
+TaskName = Annotated[str | None, typer.Argument(help="Such as 1.2, or a function's name.", show_default="the current")]
 
 app = typer.Typer(
     name="learn",

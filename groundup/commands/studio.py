@@ -22,9 +22,9 @@ def studio(
         str,
         typer.Argument(help="playground, digits, runs, floors, kernel, course or benchmarks.", show_default="overview"),
     ] = "",
-    paths: Annotated[
+    files: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FILE", help="Results files, run folders or scripts that the page may open."),
+        typer.Argument(help="Results files, run folders or scripts that the page may open."),
     ] = None,
     port: Annotated[
         int | None, typer.Option(help="The port on 127.0.0.1.", show_default="8484 or the next free")
@@ -59,13 +59,13 @@ def studio(
     if page:
         page_named(page)
     if export is not None:
-        _export(page, paths or [], export, walk)
+        _export(page, files or [], export, walk)
         return
     if walk is not None:
         raise ValueError("studio: --walk goes with --export")
     if missing():
         raise ValueError(f"studio: not installed: {', '.join(missing())}; install the extra web: {INSTALL}")
-    for path in paths or []:
+    for path in files or []:
         if not path.exists():
             raise FileNotFoundError(f"studio: there is no {path}")
     if port is not None and not 0 <= port <= 65535:
@@ -73,7 +73,7 @@ def studio(
     from groundup.studio.server import serve  # here, as groundup/cli.py says
     from shared.machine.regular import real
 
-    serve(page, Path.cwd(), [real(path) for path in paths or []], port, not no_browser, typer.echo)
+    serve(page, Path.cwd(), [real(path) for path in files or []], port, not no_browser, typer.echo)
 
 
 def _export(page: str, paths: list[Path], target: Path, walk: str | None) -> None:
