@@ -155,9 +155,8 @@ def draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]
 def _invoking(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     monkeypatch.setattr(command, "load_dataset", lambda *_: small_data())
     monkeypatch.setattr(command, "LADDER_SIZE", 4)
-    monkeypatch.setattr(
-        command, "busy", lambda facts: None
-    )  # the other tests that run now; a process more for each race
+    # The other tests that run now would keep the machine busy, and each race would start a process more.
+    monkeypatch.setattr(command, "busy", lambda facts: None)
     app = typer.Typer()
     app.command()(command.race)
     settings = ["--hidden", "5", "--epochs", "2", "--batch-size", "7", "--stages", "1,2"]
