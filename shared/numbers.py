@@ -4,7 +4,7 @@
     count                               65,536, and an average as 4.5
     duration, size_of, quantity         in the unit that suits: 34.5 ms, 48 KiB, 19.5 TFLOP/s
     times, many                         2.2 times, 1.06 million
-    as_fast                             7.4 times as fast, 2 times as slow, as fast
+    as_fast, up_to                      7.4 times as fast, 2 times as slow, as fast; up to 7.4 times as fast
     share, counted_share                percentages, each as precise as it deserves
     percent, noise_text
     in_words, plural, listed            three; 2 requests; a, b and c
@@ -88,6 +88,12 @@ def as_fast(factor: float, gap: str = " ") -> str:
     """How fast one is beside another: '7.4 times as fast', '2 times as slow'; 'as fast' where that would be 1 times."""
     larger, word = (factor, "fast") if factor >= 1 else (1 / factor, "slow")
     return "as fast" if two_digits(larger) == "1" else f"{times(larger, gap)} as {word}"
+
+
+def up_to(factor: float, gap: str = " ") -> str:
+    """The same of the best case of many, a factor of at least 1: 'up to 7.4 times as fast'."""
+    fast = as_fast(factor, gap)
+    return fast if fast == "as fast" else f"up to {fast}"
 
 
 def many(value: float, gap: str = " ") -> str:

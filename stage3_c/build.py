@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from shared.machine import caches
+from shared.machine.atomic import why_not
 from shared.machine.hardware import cpu_name, usable_cores
 
 from .compiler import (
@@ -133,8 +134,8 @@ def _root() -> Path:
 
 def _no_room(root: Path, error: OSError) -> OSError:
     return OSError(
-        f"stage 3 cannot be built in the cache folder {root}: {error}. Make that folder writable, or set "
-        "GROUNDUP_CACHE to one on a local disk that is"
+        f"stage 3 cannot be built in the cache folder {root}: {why_not(root / 'lock', error)}. Make that folder "
+        "writable, or set GROUNDUP_CACHE to one on a local disk that is"
     )
 
 

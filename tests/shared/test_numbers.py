@@ -52,6 +52,8 @@ EVERYDAY = st.floats(1e-12, 9e14)
         (numbers.as_fast(0.25), "4 times as slow"),
         (numbers.as_fast(1.04), "as fast"),
         (numbers.as_fast(0.96), "as fast"),
+        (numbers.up_to(7.43), "up to 7.4 times as fast"),
+        (numbers.up_to(1.02), "as fast"),
         (numbers.many(1_064_000), "1.06 million"),
         (numbers.many(12_400), "12,400"),
         (numbers.share(1.184), "118 %"),

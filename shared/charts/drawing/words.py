@@ -23,6 +23,7 @@ __all__ = [
     "three_digits",
     "times",
     "two_digits",
+    "up_to",
 ]
 
 as_fast = partial(numbers.as_fast, gap=NO_BREAK)
@@ -34,6 +35,7 @@ plural = partial(numbers.plural, gap=NO_BREAK)
 share = partial(numbers.share, gap=NO_BREAK)
 size_of = partial(numbers.size_of, gap=NO_BREAK)
 times = partial(numbers.times, gap=NO_BREAK)
+up_to = partial(numbers.up_to, gap=NO_BREAK)
 
 
 def capital(text: str) -> str:

@@ -15,7 +15,7 @@ from shared.bench.records.document import Results
 from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import beside, guide, heading, log_axis, rows_axis
 from shared.charts.drawing.style import Chart, house_style, new_figure
-from shared.charts.drawing.words import listed, share, three_digits, times
+from shared.charts.drawing.words import listed, share, three_digits, up_to
 from shared.contract import STAGES
 
 SHOWN = 4
@@ -110,7 +110,7 @@ def _headline(stage: str, rows: Sequence[BenchRow]) -> str:
         factors.append(((best.gflops or 0.0) / (mine[0].gflops or 1.0), best.variant, mine[0].variant, name))
     factor, best_rung, first, name = max(factors)
     return (
-        f"{who.name(stage)[:1].upper()}{who.name(stage)[1:]}: {best_rung} is up to {times(factor)} as fast as {first} "
+        f"{who.name(stage)[:1].upper()}{who.name(stage)[1:]}: {best_rung} is {up_to(factor)} as {first} "
         f"({name.partition(',')[0]})"
     )
 

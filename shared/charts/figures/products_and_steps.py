@@ -18,7 +18,7 @@ from shared.charts.drawing import contenders as who
 from shared.charts.drawing.axes import beside, heading, rows_axis
 from shared.charts.drawing.colours import INK
 from shared.charts.drawing.style import Chart, house_style, new_figure
-from shared.charts.drawing.words import capital, duration, listed, share, times
+from shared.charts.drawing.words import capital, duration, listed, share, up_to
 
 SHOWN_NOISE = 0.5
 """The largest noise, as a share, that is drawn; a larger one is written. After two passes it may be any number."""
@@ -156,8 +156,8 @@ def _headline(groups: dict[str, list[Bar]], reference: str, what: str) -> str:
     best, name = min(bars, key=lambda found: found[0].value)
     if best.value > 0.98:
         return f"{capital(what)} beside {reference}: {best.row.contender} takes {best.value:.2f} of its time"
-    faster = f"{times(1 / best.value)} as fast as {reference}"
-    return f"{capital(who.name(best.row.stage))} is up to {faster} ({name.partition(':')[0]})"
+    faster = f"{up_to(1 / best.value)} as {reference}"
+    return f"{capital(who.name(best.row.stage))} is {faster} ({name.partition(':')[0]})"
 
 
 def _listed(groups: dict[str, list[Bar]]) -> str:

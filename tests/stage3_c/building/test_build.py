@@ -348,7 +348,8 @@ def test_a_cache_that_cannot_be_made_is_named_with_the_variable_that_moves_it(cs
     (tmp_path / "cache").write_text("a file, not a folder")
     with pytest.raises(OSError, match="GROUNDUP_CACHE") as error:
         build.build(csrc)
-    assert f"stage 3 cannot be built in the cache folder {tmp_path / 'cache' / 'stage3'}: " in str(error.value)
+    said = f"{tmp_path / 'cache' / 'stage3'}: {tmp_path / 'cache'} is a file, and no folder. Make that folder writable"
+    assert f"stage 3 cannot be built in the cache folder {said}" in str(error.value)
 
 
 def test_without_groundup_cache_the_library_lies_in_the_users_cache(monkeypatch: pytest.MonkeyPatch) -> None:
