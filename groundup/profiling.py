@@ -38,7 +38,7 @@ CLASSES = 10
 C_FLOOR = "stage3_c"
 BATCH, MOST_BATCH = 64, 65_536
 FIRST_FLOOR_BATCH = 1
-"""Images of a step of a known network on stage 1, which needs seconds for each of them."""
+"""Images of a step of a known network on stage 1, which may need seconds for each of them."""
 
 FIRST_FLOOR_SPEED = 4e7
 """Operations a second of pure Python, about."""

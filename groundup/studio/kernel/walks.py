@@ -1,6 +1,6 @@
 """The walks that the book shows, each small enough to stand in a page: `groundup studio kernel --export FILE.html`.
 
-guard               week 9: 24 threads for 22 numbers
+guard               week 9: 256 threads for 22 numbers
 rows_down           week 10: a product whose warps go down the rows, 16 sectors a request
 columns_along       week 10: the same with the warps along the columns, 2 sectors a request
 tiles               week 11: tiles in shared memory, filled and used up, with two barriers
