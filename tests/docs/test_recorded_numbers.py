@@ -70,6 +70,9 @@ def test_the_page_on_c_has_the_recorded_ladder_and_steps() -> None:
         assert same(speed, ladder[rung]["gflops"])
         assert same(share, 100 * ladder[rung]["share_of_peak"])
         assert same(beside, ladder[rung]["against"]["numpy"])
+    noises = [row["against_noise"]["numpy"] for row in ladder.values()]
+    told = [int(number) / 100 for number in re.findall(r"up to (\d+) %", page("docs/c.md"))]
+    assert told == [round(max(noises[3:]), 2), round(max(noises[:3]), 2)]
     contenders = ["stage2_numpy", "op_by_op", "fused", "one_call", "pytorch"]
     rows = table("docs/c.md", "| a step of 784-128-10, batch 64, float32")
     for column, name in ((1, "bench-quick"), (2, "bench-2-threads")):
