@@ -58,17 +58,6 @@ def test_start_does_not_say_that_nothing_was_missing_when_it_makes_the_progress_
     assert "nothing was missing" not in shown
 
 
-def test_the_course_page_shows_a_verdict_as_it_is_printed(
-    learner: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(learner.folder)
-    write(learner, FIRST, "range(k_size)", "range(k_size - 1)")
-    assert run("check", "1.1") == 1
-    page = (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
-    shown = capsys.readouterr().out.replace("\\", "/")
-    assert f"```text\n{shown}```" in page
-
-
 def test_the_first_exercise_from_stub_to_pass(learner: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("check") == 1
     assert "not written yet; groundup learn hint 1.1 helps" in capsys.readouterr().out

@@ -1,11 +1,14 @@
 """The book and the manifest say the same of the course."""
 
 import re
+from pathlib import Path
 
 import pytest
 
+from groundup.cli import main
 from groundup.course.faults import KINDS
 from groundup.course.manifest import ROOT, Task, Week, course
+from tests.groundup.course.course_helpers import new_folder, write
 from tests.groundup.course.course_pages import hours, page, rows, with_rows
 
 PARTS = [
@@ -52,6 +55,18 @@ def test_the_course_page_lists_all_weeks_with_their_hours() -> None:
     for week in course().weeks:
         assert f"[{week.title}](weeks/week{week.number:02}.md)" in text
         assert f"| {week.hours[0]} to {week.hours[1]} |" in text
+
+
+def test_the_course_page_shows_a_verdict_as_it_is_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    learner = new_folder(tmp_path / "groundup-course")
+    monkeypatch.chdir(learner.folder)
+    write(learner, course().task("1.1"), "range(k_size)", "range(k_size - 1)")
+    with pytest.raises(SystemExit, match="1"):
+        main(["learn", "check", "1.1"])
+    shown = capsys.readouterr().out.replace("\\", "/")
+    assert f"```text\n{shown}```" in (ROOT / "docs" / "course.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("case", course().cases, ids=lambda case: case.id)
