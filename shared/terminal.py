@@ -51,7 +51,7 @@ class Whole:
         endless = console.options.update(width=ENDLESS)
         if Measurement.get(console, endless, table).maximum > width:
             table.padding = (0, 0) if table.box else (0, 1, 0, 0)
-            needs = [_needs(console, endless, column) for column in table.columns]
+            needs = [_needs(console, endless, column, table.show_header) for column in table.columns]
             between = Measurement.get(console, endless, table).maximum - sum(most for _, most in needs)
             widths = _widths(needs, width - between)
             for column, each in zip(table.columns, widths, strict=True):
@@ -62,13 +62,17 @@ class Whole:
         )
 
 
-def _needs(console: Console, endless: ConsoleOptions, column: Column) -> tuple[int, int]:
-    """(least, most): the width of a column that cuts nothing off, and the one that breaks no line."""
-    cells = [Measurement.get(console, endless, each) for each in (column.header, *column.cells)]
-    most = max(each.maximum for each in cells)
+def _needs(console: Console, endless: ConsoleOptions, column: Column, headed: bool) -> tuple[int, int]:
+    """(least, most): the width of a column that cuts nothing off, and the one that breaks no line.
+
+    headed: whether the table shows the columns' headings
+    """
+    shown = (*([column.header] if headed else []), *column.cells)
+    cells = [Measurement.get(console, endless, each) for each in shown]
+    most = max((each.maximum for each in cells), default=0)
     if column.no_wrap:
         return most, most
-    word = max(each.minimum for each in cells)
+    word = max((each.minimum for each in cells), default=0)
     return (min(word, FOLDED) if column.overflow == "fold" else word), most
 
 

@@ -3,8 +3,8 @@
 import io
 
 import pytest
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from rich.box import SIMPLE_HEAD, Box
+from rich.table import Column, Table
 
 from shared.terminal import TextConsole, Whole
 
@@ -38,6 +38,21 @@ def test_a_narrow_terminal_gets_every_number_whole(width: int) -> None:
     for row in ROWS:
         for number in row[1:3]:
             assert f" {number} " in text
+
+
+@pytest.mark.parametrize("box", [SIMPLE_HEAD, None])
+@pytest.mark.parametrize("width", [1, 7, 15])
+def test_headings_that_are_not_shown_take_no_room(box: Box | None, width: int) -> None:
+    table = Table("a heading of many words", Column("another one", no_wrap=True), box=box, show_header=False)
+    table.add_row("ab cd", "1,234,567")
+    text = printed(Whole(table), width)
+    assert "1,234,567" in text
+    assert max(map(len, text.splitlines())) < 20
+
+
+def test_a_table_without_rows_or_columns_can_be_printed() -> None:
+    for table in (Table(), Table("a b"), Table("a b", show_header=False)):
+        printed(Whole(table), 1)
 
 
 def test_rich_alone_would_cut_a_number_off() -> None:
