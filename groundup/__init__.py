@@ -5,6 +5,7 @@ cli, commands/    the program: one command a file
 crash             the net under it: a mistake of groundup's own
 stages            which stages a command works on
 race              the main job: every stage trains, and all are compared
+race_ladders      the ladders of its third chart
 race_results      its results document and charts; race_bar is its progress bar; race_file reads the document again
 train, recipes    a training with the settings of `groundup train`; those of the known networks
 run_notes         the settings that a checkpoint holds, checked

@@ -10,18 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from groundup import race as racing
-from groundup import race_results
+from groundup import race_ladders, race_results
 from groundup.commands.race_summary import disagreements, show
 from groundup.race_bar import RaceBar
 from groundup.stages import stages_for
 from shared.architectures import NAMED
-from shared.bench.kinds.ladders import ladder_rows
-from shared.bench.measuring.rows import BenchRow
-from shared.bench.measuring.turns import Effort
 from shared.bench.records.results import as_json, results_folder, write_json
-from shared.bench.running.plan import Plan, jobs
-from shared.bench.running.session import start_process
-from shared.bench.running.worker import read
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import Dataset, limited, load_dataset
 from shared.machine.environment import busy, environment
@@ -155,30 +149,16 @@ def _run(
         laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
         found = racing.agreements(laps, settings, bar.steps)
         bar.say("charts" if settings.model else "matmul ladders, charts", "a few seconds")
-        # One product and few rounds are enough for a chart; `groundup bench` measures the ladders properly. Times of
-        # emulated kernels are not comparable, so their ladders are not measured. A model's time goes into convolutions.
+        # Times of emulated kernels are not comparable, so their ladders are not measured. A model's time goes into
+        # convolutions.
         compared = [stage for stage in stages if not is_emulated(stage.name) and not settings.model]
-        if busy(facts):
+        if compared and busy(facts):
             facts["ladder_threads"] = 1
-            rows = _on_one_thread(compared)
+            rows = race_ladders.on_one_thread(compared, LADDER_SIZE)
         else:
-            rows = list(ladder_rows(compared, sizes=[LADDER_SIZE], effort=Effort(repeats=5, group_limit=2.0)))
+            rows = race_ladders.measured(compared, LADDER_SIZE)
         document = race_results.results(settings, laps, found, unavailable, rows, facts)
         drawn = race_results.draw(out, settings, laps, document["agree"], rows, facts)
     document["charts"] = [path.name for path in drawn]
     write_json(out / "results.json", document)
     return document
-
-
-def _on_one_thread(stages: Sequence[Stage]) -> list[BenchRow]:
-    """The ladders where another program computes, too: on one thread, in a process that was started with one.
-
-    A library with a thread on every core then waits for whole time slices of the scheduler: beside a library that takes
-    a hundred times as long as on an idle machine, every rung of the chart would be faster than the library.
-    """
-    if not stages:
-        return []
-    plan = Plan(tuple(stage.name for stage in stages), ("ladders",), threads=1, quick=True, sizes=(LADDER_SIZE,))
-    numbers = [number for number, job in enumerate(jobs(plan)) if job.part == "ladders"]
-    found = map(read, start_process(plan, 1, numbers))
-    return [row for row in found if isinstance(row, BenchRow) and row.stage in plan.stages]

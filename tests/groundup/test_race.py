@@ -12,10 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from groundup import race, race_results
+from groundup import race, race_ladders, race_results
 from groundup.commands import race as command
 from shared import contract
-from shared.bench.running.session import start_process
 from shared.data.datasets import Dataset, Split, load_dataset
 from shared.machine.environment import busy
 from shared.machine.environment import environment as command_environment
@@ -197,20 +196,25 @@ def test_where_another_program_computes_the_ladders_are_measured_on_one_thread(
     facts = command.environment() | {"load_average": 3.0, "cores": 8}
     monkeypatch.setattr(command, "environment", lambda: dict(facts))
     monkeypatch.setattr(command, "busy", busy)
-    asked: list[tuple[Any, ...]] = []
-
-    def started(plan: Any, *numbers: Any) -> Any:
-        asked.append((plan.threads, plan.parts, plan.sizes))
-        return start_process(plan, *numbers)
-
-    monkeypatch.setattr(command, "start_process", started)
     out = run("--stages", "2").stdout
-    assert asked == [(1, ("ladders",), (4,))]
     assert "measured on one thread" in out
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     assert {row["stage"] for row in document["ladders"]} == {"stage2_numpy"}
     assert {row["threads"] for row in document["ladders"]} == {1}  # at_operator has all cores on an idle machine
+    assert {row["shape"][0] for row in document["ladders"]} == {4}
+    assert {library for row in document["ladders"] for library in row["against"]} == {"numpy"}  # as on an idle machine
     assert document["environment"]["ladder_threads"] == 1
+
+
+def test_where_the_ladders_cannot_be_measured_the_error_says_that_nothing_was_written(
+    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(command, "busy", lambda facts: "busy")
+    monkeypatch.setattr(race_ladders, "CODE", "raise SystemExit('no room')")
+    error = run("--stages", "2").exception
+    assert str(error).startswith("race: the ladders were not measured, and nothing was written")
+    assert str(error).endswith("its process ended with exit code 1: no room")
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 @wide
