@@ -119,9 +119,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _sentence(error: Exception) -> str:
-    """The text of an error. The system's own, "[Errno 13] Permission denied: 'a/b'", gets its path in front."""
-    if isinstance(error, OSError) and error.strerror and error.filename:
-        return f"{error.filename}: {error.strerror}"
+    """The text of an error. The system's own, "[Errno 13] Permission denied: 'a/b'", gets its paths in front."""
+    paths = (error.filename, error.filename2) if isinstance(error, OSError) else ()
+    names = [os.fsdecode(path) for path in paths if path and isinstance(path, str | bytes | os.PathLike)]
+    if names and isinstance(error, OSError) and error.strerror:
+        return f"{' -> '.join(names)}: {error.strerror}"
     return str(error)
 
 

@@ -76,6 +76,27 @@ def test_an_unwritable_output_folder_is_named(
     assert Path("file").read_text() == "not a folder"
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(13, "Permission denied", "a/b"), "a/b: Permission denied"),
+        (OSError(18, "Invalid cross-device link", "a/b", None, "c/d"), "a/b -> c/d: Invalid cross-device link"),
+        (OSError(2, "No such file or directory", b"a/b"), "a/b: No such file or directory"),
+        (OSError(9, "Bad file descriptor", 7), "[Errno 9] Bad file descriptor: 7"),
+        (OSError(28, "No space left on device"), "[Errno 28] No space left on device"),
+        (OSError("cannot write a/b: it is full"), "cannot write a/b: it is full"),
+    ],
+)
+def test_an_error_of_the_system_begins_with_its_paths(
+    error: OSError, told: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **kwargs: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cli, "program", lambda arguments: broken)
+    assert run(["check"], capsys) == (2, "", f"error: {told}\n")
+
+
 def test_the_notes_of_an_error_follow_below_it_line_by_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
