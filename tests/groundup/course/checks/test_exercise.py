@@ -1,5 +1,6 @@
 """The checks of an exercise: what each compares, and what it reports."""
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -81,6 +82,23 @@ def test_wrong_numbers_computed_by_hand_are_shown_with_their_arguments_and_both_
     large = np.zeros((100, 100))
     many = Exercise(lambda: large, lambda: large, lambda: "f()", [((), large + 1)], lambda rng, size: (), 1, [1])
     assert raised_by("values", many).by_hand == ""
+
+
+@pytest.mark.parametrize(("value", "warned"), [(1e308, True), (np.inf, False), (np.nan, False)])
+def test_only_of_finite_numbers_a_warning_by_the_learners_code_is_shown(value: float, warned: bool) -> None:
+    x = np.array([value, 0.0])
+
+    def call(x: np.ndarray) -> np.ndarray:
+        return 10 * x - 10 * x[0] + 0 * x  # too large for a float64, or inf - inf
+
+    with np.errstate(all="ignore"):
+        expected = call(x)
+    graded = Exercise(call, call, lambda x: "f(x)", [((x,), expected)], lambda rng, size: (x,), 1, [1])
+    (values,) = (check for check in checks_of(graded) if check.name == "values")
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        values.run(Tally())
+    assert bool(shown) == warned
 
 
 def test_the_first_floor_takes_whole_numbers_for_floats() -> None:
