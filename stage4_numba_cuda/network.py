@@ -258,6 +258,8 @@ class Network:
         layers, buffers = self.layers, self._buffers
         if buffers is None or buffers.capacity < rows or buffers.shape != network_shape(layers, self.dtype):
             check_shape(layers, self.dtype)
+            for plan in buffers.plans.values() if buffers else ():
+                plan.settle()  # nobody could ask it later
             buffers = self._buffers = Buffers(layers, self.dtype, rows)
         arrays = [*self.parameters, *self.layer_gradients]
         if len(arrays) != len(self._checked) or any(a is not b for a, b in zip(arrays, self._checked, strict=True)):

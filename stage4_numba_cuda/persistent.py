@@ -231,9 +231,11 @@ class Plan:
         )  # fmt: skip
 
     def settle(self) -> None:
-        """Before launches: the check that an interruption may have kept from being made."""
-        if self.unsettled:
-            self.check()
+        """Before launches: the checks that an interruption may have kept from being made, those of the network's plans
+        for samples of other dtypes, too: they move the same parameters."""
+        for plan in self.buffers.plans.values():
+            if plan.unsettled:
+                plan.check()
 
     def check(self) -> None:
         """After launches, for which it waits. Raises RuntimeError if blocks waited for others in vain."""

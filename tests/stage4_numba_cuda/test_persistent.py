@@ -468,6 +468,29 @@ def test_a_run_that_was_interrupted_is_asked_before_it_goes_on(monkeypatch: pyte
     assert np.isfinite(run.take(0, [0.1], 1)).all()
 
 
+def test_a_step_without_a_graph_is_asked_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graphs, "available", lambda: False)
+    x, labels = samples(8, 6, 3)
+    network, optimizer = STAGE.network.Network([6, 5, 3], dtype="float64"), STAGE.optimizers.SGD(0.1)
+
+    def step() -> float:
+        return float(STAGE.network.STEP_LADDER["persistent"](network, x, labels, optimizer))
+
+    step()
+    (plan,) = network.buffers(8).plans.values()
+    assert not plan.unsettled
+    for interrupted in (True, False):
+        plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
+        plan.unsettled = interrupted
+        steps, before = optimizer._state.steps, network.loss(x, labels)
+        with pytest.raises(RuntimeError, match="the persistent kernel gave up"):
+            step()
+        assert not plan.unsettled
+        assert optimizer._state.steps == steps
+        assert (network.loss(x, labels) == before) == interrupted  # nothing was launched
+    assert np.isfinite(step())
+
+
 @wide
 @on_the_emulator
 def test_the_bench_times_it_beside_the_rung_below() -> None:
