@@ -177,6 +177,8 @@ def test_the_command_leaves_charts_and_results(draws: Callable[..., Any], tmp_pa
     assert second["speed"] == pytest.approx(first["seconds_per_epoch"] / second["seconds_per_epoch"])
     assert len(second["epochs"]) == 2
     assert {row["stage"] for row in document["ladders"]} == {"stage1_pure_python", "stage2_numpy"}
+    assert "one thread" not in result.stdout
+    assert "ladder_threads" not in document["environment"]
 
 
 @wide
@@ -389,13 +391,15 @@ def model_race(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
 
 
 def test_the_summary_names_the_model_and_how_many_images_all_stages_got(
-    model_race: Callable[..., Any], tmp_path: Path
+    model_race: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    monkeypatch.setattr(command, "busy", lambda facts: "the machine was not idle")
     result = model_race("--stages", "2")
     assert result.exit_code == 0, result.output
     assert "lenet5 on the first 800 images of mnist-subset" in result.stdout.replace("\n", " ")
     document = json.loads((tmp_path / "out" / "results.json").read_text())
     assert (document["settings"]["model"], document["network"]) == ("lenet5", [784, 10])
+    assert (document["ladders"], document["environment"].get("ladder_threads")) == ([], None)
 
 
 def test_a_stage_without_convolutions_is_left_out_and_named(

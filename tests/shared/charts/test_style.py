@@ -1,6 +1,7 @@
 """shared.charts: colours, words and axes that all figures share."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -49,6 +50,9 @@ def test_the_small_print_tells_machine_day_threads_and_what_was_not_whole() -> N
     for wanted in ("AMD EPYC 9B14", "2026-01-31", "2 threads", "quick run", "interrupted"):
         assert wanted in foot
     assert "quick" not in contenders.footer(full_results())
+    race = replace(full_results(), environment={**full_results().environment, "threads": None, "ladder_threads": 1})
+    assert "1 thread" in contenders.footer(race, kind="ladder")
+    assert "thread" not in contenders.footer(race)
 
 
 def test_long_headlines_are_broken_into_lines_that_fit() -> None:
