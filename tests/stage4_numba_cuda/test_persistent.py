@@ -487,7 +487,7 @@ def test_a_step_without_a_graph_is_asked_before_and_after(monkeypatch: pytest.Mo
             step()
         assert not plan.unsettled
         assert optimizer._state.steps == steps
-        assert (network.loss(x, labels) == before) == interrupted  # nothing was launched
+        assert not interrupted or network.loss(x, labels) == before  # nothing was launched
     assert np.isfinite(step())
 
 
