@@ -19,7 +19,7 @@ DEPENDENCIES = {
     "numpy": "2.0",
     "numba": "0.62",
     "matplotlib": "3.9",
-    "typer": "0.15",
+    "typer": "0.21",
     "rich": "13.7",
     "pooch": "1.8",
     "safetensors": "0.4.3",

@@ -19,6 +19,7 @@ WORK = [
     ["-m", "groundup", "doctor"],
     ["-m", "groundup", "check"],
     ["-m", "pytest", "-q", "tests/cuda_emulator/kernels/test_diagnoses.py", "tests/shared/charts"],
+    ["-m", "pytest", "-q", "tests/groundup/test_cli.py", "tests/shared/test_terminal_tables.py"],
 ]
 
 
