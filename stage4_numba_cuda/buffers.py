@@ -73,6 +73,12 @@ class Buffers:
         self._rows: dict[int, Rows] = {}
         self._flat: dict[int, tuple[Array, Array]] = {}
 
+    def settle(self) -> None:
+        """Check the launches of the persistent kernel that an interruption kept from being checked (Plan.check)."""
+        for plan in self.plans.values():
+            if plan.unsettled:
+                plan.check()
+
     def rows(self, count: int) -> Rows:
         """The memory of a batch of `count` rows."""
         if count not in self._rows:

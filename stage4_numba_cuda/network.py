@@ -254,12 +254,16 @@ class Network:
 
     def buffers(self, rows: int) -> Buffers:
         """The network's memory for a batch of this many rows, pointing to its arrays as they are now: the same as the
-        last time if it is large enough and the layers have not changed."""
+        last time if it is large enough and the layers have not changed.
+
+        All that computes with the network begins here. So this raises RuntimeError where a launch of the persistent
+        kernel was interrupted, and its blocks had given up (Buffers.settle).
+        """
         layers, buffers = self.layers, self._buffers
+        if buffers is not None:
+            buffers.settle()
         if buffers is None or buffers.capacity < rows or buffers.shape != network_shape(layers, self.dtype):
             check_shape(layers, self.dtype)
-            for plan in buffers.plans.values() if buffers else ():
-                plan.settle()  # nobody could ask it later
             buffers = self._buffers = Buffers(layers, self.dtype, rows)
         arrays = [*self.parameters, *self.layer_gradients]
         if len(arrays) != len(self._checked) or any(a is not b for a, b in zip(arrays, self._checked, strict=True)):

@@ -230,13 +230,6 @@ class Plan:
             self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
         )  # fmt: skip
 
-    def settle(self) -> None:
-        """Before launches: the checks that an interruption may have kept from being made, those of the network's plans
-        for samples of other dtypes, too: they move the same parameters."""
-        for plan in self.buffers.plans.values():
-            if plan.unsettled:
-                plan.check()
-
     def check(self) -> None:
         """After launches, for which it waits. Raises RuntimeError if blocks waited for others in vain."""
         gave_up = self.meetings.copy_to_host()[ptx.GAVE_UP]

@@ -67,8 +67,6 @@ class Meeting(Protocol):
 
     unsettled: bool
 
-    def settle(self) -> None: ...
-
     def check(self) -> None: ...
 
 
@@ -114,7 +112,6 @@ class ReadyStep:
         if self._busy:  # an interruption came between sending and waiting: what was sent may still be read
             self._wait(begun=-inf)
         if self.plan is not None:
-            self.plan.settle()
             self.plan.unsettled = True
         begun, self._busy = perf_counter(), True
         self.move.refresh(self.stream)

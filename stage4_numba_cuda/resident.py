@@ -166,7 +166,6 @@ class Resident:
         move = Move(network, buffers, self.optimizer, self.numbers)
         threshold_scale = threshold_and_scale(self.dropout, network.dtype)
         done = 0
-        plan.settle()
         for count, steps in sizes:
             rows = buffers.rows(count)
             plan.launch(

@@ -123,7 +123,6 @@ def persistent(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequen
         return graph(network, x, y, optimizer, masks or None)
     move = Move(network, buffers, optimizer)
     plan = plan_of(network, buffers, network.dtype)
-    plan.settle()
     launch_persistent(network, buffers, rows, x, y, masks, move)
     loss = read_loss(rows)
     plan.check()

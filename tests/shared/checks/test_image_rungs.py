@@ -13,7 +13,6 @@ from shared.checks import image_rungs, layered_resident
 from shared.checks.image_rungs import GRADIENTS, coarser, image_rung_checks
 from shared.checks.pair import Pair
 from shared.checks.tolerance import Comparison
-from stage4_numba_cuda.backend import BACKEND
 from tests.wide import wide
 
 REFERENCE, STAGE_4 = contract.load_stage("stage2_numpy"), contract.load_stage("stage4_numba_cuda")
@@ -118,18 +117,7 @@ def test_outputs_that_go_on_with_old_numbers_are_found(monkeypatch: pytest.Monke
     assert [each.op for each in stale if not each.ok] == ["Network.forward after a step"] * 2
 
 
-@pytest.mark.skipif(BACKEND.name != "emulator", reason="notes the launches of the emulator")
-def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuda_emulator.runtime.dispatcher import Kernel
-
-    launched: set[str] = set()
-    run = Kernel.run
-
-    def noted(kernel: Any, *launch: Any) -> None:
-        launched.add(kernel.py_func.__name__)
-        run(kernel, *launch)
-
-    monkeypatch.setattr(Kernel, "run", noted)
+def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(launched: set[str]) -> None:
     for name, comparisons in found(STAGE_4, "network resident").items():
         assert all(each.ok for each in comparisons), name
         assert {each.op for each in comparisons} >= {"losses", "trained weights", "trained bias"}

@@ -172,18 +172,9 @@ def test_a_run_with_resident_data_agrees_with_stage_2(monkeypatch: pytest.Monkey
 
 
 @wide  # the emulator compiles the persistent kernel for it
-@pytest.mark.skipif(BACKEND.name != "emulator", reason="notes the launches of the emulator")
-def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuda_emulator.runtime.dispatcher import Kernel
-
-    launched: set[str] = set()
-    run = Kernel.run
-
-    def noted(kernel: Any, *launch: Any) -> None:
-        launched.add(kernel.py_func.__name__)
-        run(kernel, *launch)
-
-    monkeypatch.setattr(Kernel, "run", noted)
+def test_resident_runs_are_checked_with_every_kernel_that_picks_a_batch(
+    launched: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GROUNDUP_PERSISTENT", "1")  # the choice of a run on a GPU
     for check in rung_checks(contract.load_stage("stage4_numba_cuda"), REFERENCE, "float32", SMALL_SIZES):
         if check.what == "resident":

@@ -18,7 +18,7 @@ pytestmark = needs_numba_cuda
 
 HERE = "tests/stage4_numba_cuda"
 FILES = (
-    *("test_ptx", "test_tensor_cores", "test_persistent"),  # those with inline PTX
+    *("test_ptx", "test_tensor_cores", "test_persistent", "test_meetings"),  # those with inline PTX
     *("test_resident", "test_steps", "test_matmul", "test_blocked", "test_gather", "test_losses", "test_optimizers"),
     *("test_reductions", "test_dropout", "test_convolution", "test_pooling", "test_batch_norm", "test_layered"),
     "test_shared_memory",
@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("machine")
 
 
-@pytest.mark.parametrize("file", widely(FILES, first=3))
+@pytest.mark.parametrize("file", widely(FILES, first=4))
 def test_stage_4_is_right_as_it_is_compiled(file: str, folder: Path) -> None:
     done = run([*PYTEST, *ALL, f"{HERE}/{file}.py"], folder)
     assert done.returncode == 0, done.stdout[-4000:]
