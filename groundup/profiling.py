@@ -15,7 +15,6 @@ from typing import Any
 
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from groundup.race import without_convolutions
 from groundup.stages import stages_for
 from groundup.train import hidden_sizes
 from shared.architectures import named
@@ -112,11 +111,6 @@ def choices(stages: str | None, settings: Settings) -> tuple[list[tuple[Stage, C
     Raises ValueError for an unknown name or a chosen stage that cannot do it, StageUnavailable for one that cannot run.
     """
     found, unavailable = stages_for(stages)
-    if settings.model is not None:
-        lacking = without_convolutions(found)
-        if lacking and stages is not None:
-            raise ValueError(f"--model: {next(iter(lacking.values()))}")
-        unavailable |= lacking
     if stages is None:
         for stage in found:
             if stage.name in unavailable:
