@@ -125,6 +125,11 @@ def copied(array: Array) -> Array:
     return [copied(row) for row in array] if isinstance(array[0], list) else list(array)
 
 
+def zeros(shape: tuple[int, ...]) -> Array:
+    """Lists of this shape, filled with 0."""
+    return [0.0] * shape[0] if len(shape) == 1 else [zeros(shape[1:]) for _ in range(shape[0])]
+
+
 def as_rows(x: Array) -> Matrix:
     """Each image as one row of its numbers, channel by channel and row by row; a matrix as it is."""
     if not isinstance(x[0][0], list):

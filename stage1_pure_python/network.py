@@ -112,22 +112,12 @@ class Network(NetworkBase):
             return [int(row[0] > threshold) for row in outputs]
         return [_largest(row) for row in outputs]
 
-    # ---- what the checks in shared/network_base.py have to know about lists
-
-    def _asarray(self, values: Any, dtype: str) -> Array:
-        return asarray(values, dtype)
-
-    def _as_input(self, values: Any) -> Array:
-        return as_list(values)
-
-    def _shape(self, array: Array) -> tuple[int, ...]:
-        return shape_of(array)
-
-    def _reshaped(self, array: Matrix, shape: tuple[int, ...]) -> Array:
-        return from_rows(array, shape)
-
-    def _own_copy(self, array: Array) -> Array:
-        return copied(array)
+    # What the checks in shared/network_base.py have to know about lists:
+    _asarray = staticmethod(asarray)
+    _as_input = staticmethod(as_list)
+    _shape = staticmethod(shape_of)
+    _reshaped = staticmethod(from_rows)
+    _own_copy = staticmethod(copied)
 
     def _put_back(self, array: Array, values: Array) -> None:
         array[:] = values

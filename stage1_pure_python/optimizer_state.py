@@ -5,7 +5,7 @@ from typing import Any
 
 from shared.optimizer_base import StateBase
 
-from .arrays import Array, as_images, asarray, copied, matrix_shape
+from .arrays import Array, as_images, asarray, copied, matrix_shape, shape_of, zeros
 
 
 class OptimizerState(StateBase):
@@ -19,9 +19,8 @@ class OptimizerState(StateBase):
             _each_row(update, p, g, [self.buffers[name][i] for name in self.names])
 
     def zeros_like(self, parameter: Array) -> Array:
-        """Nested lists of zeros."""
-        is_vector = not isinstance(parameter[0], list)
-        return [0.0] * len(parameter) if is_vector else [self.zeros_like(row) for row in parameter]
+        """Zeros of the same shape."""
+        return zeros(shape_of(parameter))
 
     def own_copy(self, array: Array) -> Array:
         """The same numbers in new lists."""
