@@ -94,13 +94,14 @@ class _WholeStep:
         ]
         calls: list[tuple[str, Call, list[tuple[str, str | None, float]]]] = [
             ("Network.outputs", lambda n, x, y, m: n.outputs(x, m, training=True), outputs),
+            ("Network.forward", lambda n, x, y, m: [n.forward(x, m, training=True)], outputs[-1:]),
             ("Network.loss", lambda n, x, y, m: [n.loss(x, y, m, training=True)], loss),
             ("Network.gradients", lambda n, x, y, m: n.gradients(x, y, m), slopes),
         ]
         for op, call, rules in calls:
             sides = Sides(self.pair, self.problem)
             yield from self.compared(f"{op}{dropout}", sides, call, masks, rules)
-            if call is not calls[0][1]:  # the outputs in training change the running statistics
+            if rules in (loss, slopes):  # the outputs in training change the running statistics
                 yield from self.unchanged(f"{op}{dropout}", sides)
         for name, rung in step_ladder(self.pair.stage, self.problem).items() if rungs else ():
             sides = Sides(self.pair, self.problem)
@@ -114,7 +115,9 @@ class _WholeStep:
         yield from self.compared(
             "Network.outputs in evaluation", sides, lambda n, x, y, m: n.outputs(x), False, outputs
         )
-        yield from self.compared("Network.forward", sides, lambda n, x, y, m: [n.forward(x)], False, outputs[-1:])
+        yield from self.compared(
+            "Network.forward in evaluation", sides, lambda n, x, y, m: [n.forward(x)], False, outputs[-1:]
+        )
         # Classes are whole numbers: any tolerance below 1 tells whether they are equal.
         yield from self.compared("Network.predict", sides, lambda n, x, y, m: [n.predict(x)], False, [("", None, 1.0)])
 

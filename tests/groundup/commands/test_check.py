@@ -118,7 +118,7 @@ def test_an_injected_bug_ends_in_exit_code_1_and_a_report_that_names_it(wrong_re
     assert "All agree." not in result.stdout
     report = result.stderr.splitlines()
     assert report[0] == "stage2_numpy disagrees with stage1_pure_python in float64. First divergence:"
-    assert report[1].startswith("  relu_backward, layer 5, index (")
+    assert report[1].startswith("  relu_backward, layer 2, index (")
     assert ": got " in report[1]
     assert ", expected " in report[1]
     assert "tolerances apart" in report[1]
@@ -134,7 +134,7 @@ def test_a_bug_in_json_keeps_exit_code_and_names(wrong_relu: None) -> None:
     document = json.loads(result.stdout)
     found = document["equivalence"][0]["first_divergence"]
     assert document["ok"] is False
-    assert (found["op"], found["layer"]) == ("relu_backward", "5")
+    assert (found["op"], found["layer"]) == ("relu_backward", "2")
     assert document["gradients"] == {}  # measured in float64 only
 
 

@@ -256,33 +256,33 @@ def test_a_layer_that_goes_wrong_in_a_network_is_named_with_its_number(monkeypat
 
 
 def shortcut_gradient_forgotten(monkeypatch: pytest.MonkeyPatch) -> str:
-    parts = contract.load_part(NUMPY.name, "parts")
-    right = parts.ResidualBlock.backward
+    block = NUMPY.network.ResidualBlock
+    right = block.backward
 
     def wrong(self: Any, grad: Any, way: Any) -> Any:
         given = grad.copy()
         return right(self, grad, way) - given
 
-    monkeypatch.setattr(parts.ResidualBlock, "backward", wrong)
+    monkeypatch.setattr(block, "backward", wrong)
     return "Network.gradients: weights"
 
 
 def statistics_changed(monkeypatch: pytest.MonkeyPatch) -> str:
-    layered = contract.load_part(NUMPY.name, "layered").LayeredNetwork
-    right = layered.gradients
+    network = NUMPY.network.Network
+    right = network.gradients
 
     def wrong(self: Any, *args: Any) -> Any:
         self.running_statistics[0][0] += 1e-3
         return right(self, *args)
 
-    monkeypatch.setattr(layered, "gradients", wrong)
+    monkeypatch.setattr(network, "gradients", wrong)
     return "running_statistics[0] after Network.gradients"
 
 
 def evaluation_by_the_batch(monkeypatch: pytest.MonkeyPatch) -> str:
-    layered = contract.load_part(NUMPY.name, "layered").LayeredNetwork
-    right = layered.outputs
-    monkeypatch.setattr(layered, "outputs", lambda self, x, masks=None, training=False: right(self, x, masks, True))
+    network = NUMPY.network.Network
+    right = network.outputs
+    monkeypatch.setattr(network, "outputs", lambda self, x, masks=None, training=False: right(self, x, masks, True))
     return "Network.outputs in evaluation"
 
 
