@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -27,17 +28,21 @@ from groundup.course.grading.problems.dense import (
 )
 from groundup.course.grading.problems.matrices import SIZES
 from groundup.course.grading.problems.networks import (
-    BACKPROPAGATION_HAND,
-    BACKPROPAGATION_MISTAKES,
     FORWARD_PROBLEM,
     NETWORKS,
+    SLOPES,
+    SMALL,
     Problem,
-    gradients_by_name,
+    backward_exercise,
+    backward_of_first,
+    by_name,
+    column,
+    loss_slopes,
     network_case,
     network_gradients,
-    network_slopes,
+    network_loss,
     network_trace,
-    remark_on_first_layer,
+    parameters_by_name,
 )
 from groundup.course.grading.problems.optimizer_steps import (
     SGD_ALL,
@@ -49,6 +54,9 @@ from groundup.course.grading.problems.optimizer_steps import (
     state_name,
     steps_case,
 )
+from shared.architectures import Architecture
+from shared.contract import load_stage
+from shared.layers import Activate, BatchNorm, Dense, Dropout, Residual
 
 FORWARD_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
     (
@@ -57,62 +65,43 @@ FORWARD_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
     ),
     (
         (replace(FORWARD_PROBLEM, masks=[np.array([[2.0, 2.0], [2.0, 0.0]])]),),
-        {"z1": [[5.0, -2.0], [-1.0, 1.0]], "output1": [[5.0, 0.0], [0.0, 1.0]], "z2": [[21.0], [1.0]]},
+        {
+            "z1": [[5.0, -2.0], [-1.0, 1.0]],
+            "output1": [[5.0, 0.0], [0.0, 1.0]],
+            "dropped1": [[10.0, 0.0], [0.0, 0.0]],
+            "z2": [[21.0], [1.0]],
+        },
     ),
 ]
 
 
-def traced(trace: Any, given: Problem) -> dict[str, Any]:
-    """The trace that `_forward` returned, by name."""
-    wanted = [name for i in range(given.layers) for name in (f"z{i + 1}", f"output{i + 1}")][:-1]
+def traced(outputs: Any, given: Problem) -> dict[str, Any]:
+    """The outputs that `forward` returned, by name."""
+    wanted = list(network_trace(given))
     expected = f"a list of {len(wanted)}: {', '.join(wanted)}"
-    if not isinstance(trace, list):
-        raise Wrong(f"_forward of {given}: no list came back", expected=expected, got=type(trace).__name__)
-    if len(trace) != len(wanted):
-        cause = "z and its activation for every hidden layer, and of the last layer z alone"
-        raise Wrong(
-            f"_forward of {given}: the trace is not as long", expected=expected, got=str(len(trace)), cause=cause
-        )
-    return dict(zip(wanted, trace, strict=True))
+    if not isinstance(outputs, list):
+        raise Wrong(f"forward of {given}: no list came back", expected=expected, got=type(outputs).__name__)
+    if len(outputs) != len(wanted):
+        cause = "the output of every layer is wanted, those of the activations, too"
+        what = f"forward of {given}: the list is not as long"
+        raise Wrong(what, expected=expected, got=str(len(outputs)), cause=cause)
+    return dict(zip(wanted, outputs, strict=True))
 
+
+GOES_IN = "this is what goes into the layer: what comes out of it is wanted"
 
 FORWARD_MISTAKES = [
     Mistake(
-        "the activation is applied after the last layer, too: its raw outputs are wanted, the loss does the rest",
-        lambda p, name=name: network_trace(p, last=True).get(name),
-        name,
-    )
-    for name in ("z1", "z2", "z3")
-]
-FORWARD_MISTAKES += [
-    Mistake(
-        "the activation is left out between the layers: the next layer gets its output, not z",
-        lambda p, name=name: network_trace(p, activated=False).get(name),
-        name,
-    )
-    for name in ("output1", "z2", "z3")
-]
-FORWARD_MISTAKES += [
-    Mistake(
-        "the dropout masks are not used: what the next layer gets is output * mask",
-        lambda p, name=name: network_trace(p, masked=False).get(name) if p.masks else None,
-        name,
-    )
-    for name in ("z2", "z3")
-]
-FORWARD_MISTAKES += [
-    Mistake(
-        "the trace holds the output after dropout: backward needs it as the activation gave it",
-        lambda p: network_trace(p)["output1"] * p.masks[0] if p.masks else None,
-        "output1",
+        "the dropout masks are not used: a Dropping layer's forward takes the next of them",
+        lambda p: network_trace(p, masked=False)["dropped1"] if p.masks else None,
+        "dropped1",
     ),
-    Mistake("output1 is z1 once more: apply the activation", lambda p: network_trace(p)["z1"], "output1"),
+    Mistake(GOES_IN, lambda p: p.x, "z1"),
+    Mistake(GOES_IN, lambda p: network_trace(p).get("output1"), "z2"),
     Mistake(
         "every layer gets x: it has to get the output of the layer before",
-        lambda p: (
-            p.x @ p.parameters[2] + p.parameters[3] if p.layers > 1 and p.x.shape[1] == len(p.parameters[2]) else None
-        ),
-        "z2",
+        lambda p: SLOPES[p.activation][0](p.x),
+        "output1",
     ),
 ]
 
@@ -277,20 +266,52 @@ def softmax_backward() -> list[Check]:
     )
 
 
+OTHER_LAYERS = Architecture(
+    (3,),
+    (Dense(4), BatchNorm(), Dropout(0.5), Residual((Dense(4), BatchNorm(), Activate("tanh"), Dropout(0.5))), Dense(2)),
+)
+
+HANDED_ON = (
+    "BatchNorm's forward takes training, Dropping's a mask or None, and ResidualBlock's takes training and masks, "
+    "because it has layers inside"
+)
+
+
 def network_forward() -> list[Check]:
-    """Network._forward: the whole trace."""
-    network = stage().network.Network
+    """forward: the output of every layer."""
+    network = stage().network
 
     def call(given: Problem) -> dict[str, Any]:
-        made = network.from_parameters(given.parameters, given.activation, given.loss, "float64")
+        layers = given.network(stage()).layers
+
+        def forward(x: Any, masks: Any) -> Any:
+            return network.forward(layers, x, False, None if masks is None else iter(masks))
+
         masks = None if given.masks is None else [mask.tolist() for mask in given.masks]
-        return traced(on_lists(made._forward, "x", "dropout_masks")(given.x, masks), given)
+        try:
+            return traced(on_lists(forward, "x", "masks")(given.x, masks), given)
+        except StopIteration:
+            cause = "next(masks) is for a Dropping layer, and for no other"
+            raise Wrong(f"forward of {given}: there are no more masks", cause=cause) from None
+
+    def other_layers(tally: Tally) -> None:
+        rng = np.random.default_rng(10)
+        mine, right = (floor.network.Network(OTHER_LAYERS, dtype="float64") for floor in (stage(), load_stage("numpy")))
+        for masks in ([2.0 * rng.integers(0, 2, (5, 4)) for _ in range(2)], None):
+            x, training = rng.standard_normal((5, 3)), masks is not None
+            case = f"forward with training={training} and masks" if training else "forward without training and masks"
+            tally.trying(case)
+            given = iter([mask.tolist() for mask in masks]) if masks else None
+            found = network.forward(mine.layers, x.tolist(), training, given)
+            for layer, got, expected in zip(mine.layers, found, right.outputs(x, masks, training), strict=True):
+                what = f"{case}: the output of the {type(layer).__name__} is wrong"
+                tally.holds(np.allclose(got, expected), what, cause=HANDED_ON)
 
     return graded(
         Exercise(
             call=call,
             reference=network_trace,
-            show=lambda given: f"_forward of {given}",
+            show=lambda given: f"forward of {given}",
             hand=FORWARD_HAND,
             arguments=network_case,
             typical=((3, 3, 3, 2), 4, True),
@@ -298,42 +319,117 @@ def network_forward() -> list[Check]:
             terms=lambda given: 64,
             scale=lambda given: sum(float(np.abs(z).max()) for z in network_trace(given).values()) + 1,
             mistakes=FORWARD_MISTAKES,
+            way=other_layers,
         )
     )
 
 
-def network_forward_backward() -> list[Check]:
-    """Network._forward_backward: the loss and all gradients."""
-    network = stage().network.Network
+def network_backward() -> list[Check]:
+    """backward: dL/dx and all gradients."""
+
+    def call(given: Problem) -> dict[str, Any]:
+        made = given.network(stage())
+        outputs = made._forward(given.x.tolist(), given.masks and [mask.tolist() for mask in given.masks], True)[-1]
+        grad = loss_slopes(given, np.array(outputs))
+        of_x = on_lists(lambda grad: stage().network.backward(made.layers, grad), "grad")(grad)
+        unmoved("backward", made.parameters, given)
+        return by_name(made.layer_gradients, of_x)
+
+    return graded(backward_exercise(call))
+
+
+def unmoved(function: str, parameters: Any, given: Problem) -> None:
+    """Raise Wrong if the network's parameters are not the given ones any more."""
+    if any(np.any(np.asarray(new) != old) for new, old in zip(parameters, given.parameters, strict=True)):
+        cause = "this only finds the gradients; moving the weights is the optimizer's task"
+        raise Wrong(f"the network's parameters were changed by {function}", cause=cause)
+
+
+class Moving:
+    """In the place of an optimizer: it notes the gradients that it gets, and adds 1 to every bias of the last layer."""
+
+    def __init__(self) -> None:
+        self.gradients: list[Any] = []
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        """As an optimizer's."""
+        self.gradients.append(copy.deepcopy(gradients))
+        parameters[-1][:] = [b + 1.0 for b in parameters[-1]]
+
+
+STEP_MISTAKES = [
+    Mistake(
+        "the dropout masks are not used on the way forward: hand them to _forward",
+        lambda given: network_loss(replace(given, masks=None)) if given.masks else None,
+        "the loss",
+    ),
+    Mistake(
+        "this is the loss after the step: it is computed before the optimizer moves the parameters",
+        lambda given: network_loss(replace(given, parameters=[*given.parameters[:-1], given.parameters[-1] + 1.0])),
+        "the loss",
+    ),
+]
+
+STEP_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
+    ((SMALL,), {"the loss": 1.0, "dL/dW1": [[16.0]], "dL/db1": [8.0], "dL/dW2": [[10.0]], "dL/db2": [2.0]}),
+    (
+        (replace(SMALL, y=column(40.0), masks=[column(2.0)]),),
+        {"the loss": 1.0, "dL/dW1": [[32.0]], "dL/db1": [16.0], "dL/dW2": [[20.0]], "dL/db2": [2.0]},
+    ),
+]
+
+
+def network_step() -> list[Check]:
+    """Network._step: the loss, and the gradients that the optimizer gets."""
+
+    def call(given: Problem) -> dict[str, Any]:
+        made, optimizer = given.network(stage()), Moving()
+        masks = given.masks and [mask.tolist() for mask in given.masks]
+        made._step(given.x.tolist(), given.y.tolist(), None, masks)
+        unmoved("_step without an optimizer", made.parameters, given)
+        step = on_lists(lambda x, y, masks: made._step(x, y, optimizer, masks), "x", "y", "masks")
+        loss = step(given.x, given.y, masks)
+        if loss is None:
+            raise Wrong("_step: no loss came back", got="None", cause="the loss of this batch is to be returned")
+        if len(optimizer.gradients) != 1:
+            cause = "optimizer.step(self.parameters, self.layer_gradients), once, after the way back"
+            raise Wrong(f"_step calls the optimizer's step {len(optimizer.gradients)} times, and not once", cause=cause)
+        return {"the loss": loss, **parameters_by_name(optimizer.gradients[0])}
+
+    def reference(given: Problem) -> dict[str, Any]:
+        found = network_gradients(given)
+        return {"the loss": network_loss(given), **{name: each for name, each in found.items() if name != "dL/dx"}}
 
     def way(tally: Tally) -> None:
         (given,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
-        made = network.from_parameters(given.parameters, given.activation, given.loss, "float64")
-        remark_on_first_layer(tally, made, lambda: made._forward_backward(given.x.tolist(), given.y.tolist(), None))
-
-    def call(given: Problem) -> dict[str, Any]:
-        made = network.from_parameters(given.parameters, given.activation, given.loss, "float64")
-        masks = None if given.masks is None else [mask.tolist() for mask in given.masks]
-        loss = on_lists(made._forward_backward, "x", "y", "dropout_masks")(given.x, given.y, masks)
-        if any(np.any(np.asarray(new) != old) for new, old in zip(made.parameters, given.parameters, strict=True)):
-            cause = "backpropagation only finds the gradients; moving the weights is the optimizer's task"
-            raise Wrong("the network's parameters were changed by _forward_backward", cause=cause)
-        return gradients_by_name(loss, made._gradients())
+        made = given.network(stage())
+        tally.trying("the first layer's way back")
+        returned = backward_of_first(made, lambda: made._step(given.x.tolist(), given.y.tolist(), None, None))
+        tally.holds(len(returned) == 1, "the first layer's backward is called once", got=f"{len(returned)} calls")
+        if returned[0] is not None:
+            tally.note(
+                "the first layer's dL/dx is computed, and nothing needs it: backward(grad, needs_grad_input=False)"
+            )
+        normalising = stage().network.Network(Architecture((3,), (BatchNorm(), Dense(2))))
+        tally.trying("a step of a network that begins with a batch normalisation")
+        normalising._step(given.x.tolist(), given.y.tolist(), None, None)
+        means = normalising.running_statistics[0]
+        cause = "this step is training: hand training=True to _forward"
+        tally.holds(any(means), "the batch normalisation was not in training: its running mean is still 0", cause=cause)
 
     return graded(
         Exercise(
             call=call,
-            reference=network_gradients,
-            show=lambda given: f"_forward_backward of {given}",
-            hand=BACKPROPAGATION_HAND,
+            reference=reference,
+            show=lambda given: f"_step of {given}",
+            hand=STEP_HAND,
             arguments=network_case,
             typical=((3, 3, 3, 3), 4, True),
             sizes=NETWORKS,
             terms=lambda given: 256,
             scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
-            gradient=network_slopes(call),
             way=way,
-            mistakes=BACKPROPAGATION_MISTAKES,
+            mistakes=STEP_MISTAKES,
         )
     )
 
@@ -380,6 +476,7 @@ GRADES: dict[str, Callable[[], list[Check]]] = {
     "3.2": dense_backward,
     "3.3": softmax_backward,
     "3.4": network_forward,
-    "3.5": network_forward_backward,
+    "3.5": network_backward,
     "3.6": sgd_step,
+    "3.7": network_step,
 }

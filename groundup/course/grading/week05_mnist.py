@@ -44,14 +44,13 @@ from groundup.course.grading.problems.cross_entropy import (
     slopes_scale,
 )
 from groundup.course.grading.problems.networks import (
-    BACKPROPAGATION_HAND,
-    BACKPROPAGATION_MISTAKES,
-    NETWORKS,
     Problem,
-    gradients_by_name,
+    backward_exercise,
+    backward_of_first,
+    by_name,
+    loss_slopes,
     network_case,
-    network_slopes,
-    remark_on_first_layer,
+    network_gradients,
 )
 from groundup.course.grading.problems.optimizer_steps import (
     ADAM_ALL,
@@ -195,55 +194,40 @@ def softmax_cross_entropy_backward() -> list[Check]:
     return graded(exercise, speed_check(exercise, function, cross_entropy_slopes, lambda rng: labelled(rng, (3000, 4))))
 
 
-def network_forward_backward() -> list[Check]:
-    """Network._forward_backward: the loss and all gradients, also on a second batch."""
+def network_backward() -> list[Check]:
+    """backward: dL/dx and all gradients, also of a second batch."""
 
-    def made(floor: Any, given: Problem) -> Any:
-        dtype = given.parameters[0].dtype.name
-        return floor.network.Network.from_parameters(given.parameters, given.activation, given.loss, dtype)
-
-    def call(given: Problem) -> dict[str, Any]:
-        network = made(stage(), given)
+    def walked(network: Any, given: Problem, needed: bool) -> Any:
         masks = None if given.masks is None else [mask.copy() for mask in given.masks]
-        network._forward_backward(-given.x, given.y, masks)  # the next batch must not see this one's numbers
-        loss = network._forward_backward(given.x.copy(), given.y, masks)
+        way = network._way(True, masks)
+        outputs = stage().network.forward(network.layers, given.x, way)[-1]
+        grad = loss_slopes(given, outputs).astype(outputs.dtype)
+        found = stage().network.backward(network.layers, grad, way, needs_grad_input=needed)
         unchanged(Tally(), given.masks or [], masks or [], ["a dropout mask"] * len(masks or []))
         unchanged(Tally(), given.parameters, network.parameters, ["a parameter"] * len(given.parameters))
-        return gradients_by_name(loss, [each.copy() for each in network._gradients()])
+        return found
 
-    def reference(given: Problem) -> dict[str, Any]:
-        network, y = made(floor_below(), given), given.y.tolist()
-        return gradients_by_name(network.loss(given.x, y, given.masks), network.gradients(given.x, y, given.masks))
+    def call(given: Problem) -> dict[str, Any]:
+        network = given.network(stage())
+        walked(network, replace(given, x=-given.x), True)  # the next batch must not see this one's numbers
+        of_x = walked(network, given, True)
+        return {name: np.copy(each) for name, each in by_name(network.layer_gradients, of_x).items()}
 
     def way(tally: Tally) -> None:
         (given,) = network_case(np.random.default_rng(9), ((3, 2, 2), 4, False))
-        network = made(stage(), given)
-        remark_on_first_layer(tally, network, lambda: network._forward_backward(given.x, given.y, None))
+        network = given.network(stage())
+        tally.trying("backward(…, needs_grad_input=False)")
+        returned = backward_of_first(network, lambda: walked(network, given, False))
+        what, cause = "dL/dx of the first layer is computed all the same", "Dense.backward takes needs_grad_input, too"
+        tally.holds(len(returned) == 1 and returned[0] is None, what, cause=cause)
+        tally.holds(walked(network, given, False) is None, "needs_grad_input=False: something came back", cause=cause)
 
     added = "the gradient of the batch before is still in it: gradients are replaced, not added up"
-
-    exercise = Exercise(
-        call=call,
-        reference=reference,
-        show=lambda given: f"_forward_backward of {given}",
-        hand=BACKPROPAGATION_HAND,
-        arguments=network_case,
-        typical=((3, 3, 3, 3), 4, True),
-        sizes=NETWORKS,
-        terms=lambda given: 256,
-        scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
-        gradient=network_slopes(call),
-        way=way,
-        mistakes=[*BACKPROPAGATION_MISTAKES, Mistake(added, _added, "dL/dW1")],
-        fresh=True,
-    )
-    return graded(exercise)
+    return graded(backward_exercise(call, [Mistake(added, _added, "dL/dW1")], way))
 
 
 def _added(given: Problem) -> Any:
-    network = floor_below().network.Network.from_parameters(given.parameters, given.activation, given.loss, "float64")
-    y = given.y.tolist()
-    first, second = (np.array(network.gradients(x, y, given.masks)[0]) for x in (-given.x, given.x))
+    first, second = (network_gradients(replace(given, x=x))["dL/dW1"] for x in (-given.x, given.x))
     return first + second
 
 
@@ -330,7 +314,7 @@ def adam_step() -> list[Check]:
 GRADES: dict[str, Callable[[], list[Check]]] = {
     "5.1": softmax_cross_entropy,
     "5.2": softmax_cross_entropy_backward,
-    "5.3": network_forward_backward,
+    "5.3": network_backward,
     "5.4": sgd_step,
     "5.5": adam_step,
 }

@@ -59,7 +59,8 @@ RIGHT_ANSWERS = [
         "    return [[(s - (j == y)) / rows for j, s in enumerate(row)] for row, y in zip(softmax(logits), labels)]",
     ),
     RightAnswer("3.3", "s * (g - weighted) for", "s * g - s * weighted for"),
-    RightAnswer("3.5", "self.layers[0].backward(grad, needs_grad_input=False)", "self.layers[0].backward(grad)"),
+    RightAnswer("3.5", "for layer in reversed(layers):", "for layer in layers[::-1]:"),
+    RightAnswer("3.7", "first.backward(grad, needs_grad_input=False)", "first.backward(grad)"),
     RightAnswer("4.1", "np.multiply(a[:, k, np.newaxis], b[k], out=product)", "product = np.outer(a[:, k], b[k])"),
     RightAnswer(
         "4.1",

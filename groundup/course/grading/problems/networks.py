@@ -11,13 +11,15 @@ import numpy as np
 
 from groundup.course.checks.check import Tally, Wrong
 from groundup.course.checks.derivatives import gradient_check
+from groundup.course.checks.exercise import Exercise
 from groundup.course.checks.mistakes import Mistake
 from groundup.course.grading.problems.cross_entropy import cross_entropy_of, cross_entropy_slopes
+from shared.architectures import mlp
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A network and a batch. parameters: [W1, b1, W2, b2, …]; masks: of the hidden layers, None without dropout."""
+    """A network and a batch. parameters: [W1, b1, W2, b2, …]; masks: of the Dropout layers, None without them."""
 
     parameters: list[np.ndarray]
     x: np.ndarray
@@ -27,14 +29,27 @@ class Problem:
     masks: list[np.ndarray] | None = None
 
     def __str__(self) -> str:
-        sizes = "-".join(str(size) for size in [len(self.parameters[0]), *map(len, self.parameters[1::2])])
         dropout = ", with dropout" if self.masks else ""
+        sizes = "-".join(map(str, self.sizes))
         return f"a {sizes} network ({self.activation}, {self.loss}), batch {len(self.x)}{dropout}"
 
     @property
+    def sizes(self) -> list[int]:
+        """The numbers of features: of x, and of every dense layer's output."""
+        return [len(self.parameters[0]), *map(len, self.parameters[1::2])]
+
+    @property
     def layers(self) -> int:
-        """The number of layers."""
+        """The number of dense layers."""
         return len(self.parameters) // 2
+
+    def network(self, floor: Any) -> Any:
+        """The network on a floor: Dense, activation, Dropout where there are masks, Dense, …"""
+        architecture = mlp(self.sizes, self.activation, 0.5 if self.masks else 0.0)
+        dtype = self.parameters[0].dtype.name
+        return floor.network.Network.from_parameters(
+            self.parameters, loss=self.loss, dtype=dtype, architecture=architecture
+        )
 
     @property
     def flat(self) -> np.ndarray:
@@ -78,26 +93,25 @@ SLOPES: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] =
 
 
 def network_trace(
-    given: Problem, *, activated: bool = True, masked: bool = True, last: bool = False, bias: bool = True
+    given: Problem, *, activated: bool = True, masked: bool = True, bias: bool = True
 ) -> dict[str, np.ndarray]:
-    """z and output of every layer, by name. The switches make known mistakes:
+    """The output of every layer, by name: z of a dense layer, output of its activation, dropped where there are masks.
+
+    The switches make known mistakes:
 
     activated=False     the activation is left out
     masked=False        the masks are not used
-    last=True           the last layer is activated, too
     bias=False          the bias is left out
     """
     trace: dict[str, np.ndarray] = {}
-    signal = given.x
+    signal = given.x.astype(np.float64)
     activate, _ = SLOPES[given.activation]
     for i in range(given.layers):
-        z = signal @ given.parameters[2 * i] + (given.parameters[2 * i + 1] if bias else 0)
-        final = i == given.layers - 1
-        trace[f"z{i + 1}"] = activate(z) if final and last else z
-        if not final:
+        z = trace[f"z{i + 1}"] = signal @ given.parameters[2 * i] + (given.parameters[2 * i + 1] if bias else 0)
+        if i < given.layers - 1:
             signal = trace[f"output{i + 1}"] = activate(z) if activated else z
-            if given.masks and masked:
-                signal = signal * given.masks[i]
+            if given.masks:
+                signal = trace[f"dropped{i + 1}"] = signal * (given.masks[i] if masked else 1)
     return trace
 
 
@@ -110,47 +124,38 @@ def network_loss(given: Problem) -> float:
 
 
 def network_gradients(
-    given: Problem,
-    *,
-    slope: bool = True,
-    masked: bool = True,
-    of_z: bool = True,
-    of_output: bool = True,
-    order: Sequence[int] | None = None,
-) -> dict[str, Any]:
-    """The loss and every parameter's gradient, by name. The switches make known mistakes:
+    given: Problem, *, slope: bool = True, masked: bool = True, handed_on: bool = True
+) -> dict[str, np.ndarray]:
+    """Every parameter's gradient and dL/dx, by name. The switches make known mistakes:
 
     slope=False         the activation's derivative is left out
     masked=False        the masks are not used on the way back
-    of_z=False          z and output are those of the layer itself, not of the one before
-    of_output=False     z stands in the place of the output
-    order               the layers in this order, not from the last to the second
+    handed_on=False     every layer gets the gradient of the loss
     """
-    trace = network_trace(given)
-    outputs = trace[f"z{given.layers}"]
-    activate, slope_of = SLOPES[given.activation]
+    trace = {"x": given.x, **network_trace(given)}
+    grad = of_loss = loss_slopes(given, trace[f"z{given.layers}"])
+    found: dict[str, np.ndarray] = {}
+    for came_in, name in reversed(list(pairwise(trace))):
+        i = int(name[-1]) - 1
+        if not handed_on:
+            grad = of_loss
+        if name.startswith("z"):
+            found[f"dL/dW{i + 1}"], found[f"dL/db{i + 1}"] = trace[came_in].T @ grad, grad.sum(axis=0)
+            grad = grad @ given.parameters[2 * i].T
+        elif name.startswith("output"):
+            activate, slope_of = SLOPES[given.activation]
+            grad = grad * slope_of(trace[came_in], activate(trace[came_in])) if slope else grad
+        elif given.masks and masked:
+            grad = grad * given.masks[i]
+    ordered = [found[f"dL/d{p}{k + 1}"] for k in range(given.layers) for p in "Wb"]
+    return by_name(ordered, grad)
+
+
+def loss_slopes(given: Problem, outputs: np.ndarray) -> np.ndarray:
+    """The gradient of the loss by the network's outputs."""
     if given.loss == "mean_squared_error":
-        grad = 2 * (outputs - given.y) / outputs.size
-    else:
-        grad = cross_entropy_slopes(outputs, given.y)
-    found: dict[int, np.ndarray] = {}
-
-    def layer_back(i: int, grad: np.ndarray) -> np.ndarray:
-        signal = given.x if i == 0 else trace[f"output{i}"] * (given.masks[i - 1] if given.masks else 1)
-        found[2 * i], found[2 * i + 1] = signal.T @ grad, grad.sum(axis=0)
-        back: np.ndarray = grad @ given.parameters[2 * i].T
-        return back
-
-    for i in reversed(range(1, given.layers)) if order is None else order:
-        grad = layer_back(i, grad)
-        if given.masks and masked:
-            grad = grad * given.masks[i - 1]
-        if slope:
-            z = trace[f"z{i}" if of_z else f"z{i + 1}"]
-            grad = grad * slope_of(z, activate(z) if of_output else z)
-    layer_back(0, grad)
-    named = {f"dL/d{'Wb'[k % 2]}{k // 2 + 1}": found[k] for k in range(2 * given.layers)}
-    return {"the loss": network_loss(given), **named}
+        return 2 * (outputs - given.y) / outputs.size
+    return cross_entropy_slopes(outputs, given.y)
 
 
 def network_case(rng: np.random.Generator, size: tuple[tuple[int, ...], int, bool]) -> tuple[Problem]:
@@ -183,55 +188,37 @@ SMALL = Problem(
 
 
 BACKPROPAGATION_HAND: list[tuple[tuple[Problem], dict[str, Any]]] = [
-    # z1 = 5, output 21, off by 1: dL/dz2 = 2, which W2 = 4 takes back to 8.
-    ((SMALL,), {"the loss": 1.0, "dL/dW1": [[16.0]], "dL/db1": [8.0], "dL/dW2": [[10.0]], "dL/db2": [2.0]}),
+    # z1 = 5, output 21, off by 1: dL/dz2 = 2, which W2 = 4 takes back to 8, and W1 = 3 to 24.
+    ((SMALL,), {"dL/dW1": [[16.0]], "dL/db1": [8.0], "dL/dW2": [[10.0]], "dL/db2": [2.0], "dL/dx": [[24.0]]}),
     # z1 = -7: ReLU is closed, output 1, off by -2.
     (
         (replace(SMALL, parameters=[column(-3.0), *SMALL.parameters[1:]], y=column(3.0)),),
-        {"the loss": 4.0, "dL/dW1": [[0.0]], "dL/db1": [0.0], "dL/dW2": [[0.0]], "dL/db2": [-4.0]},
+        {"dL/dW1": [[0.0]], "dL/db1": [0.0], "dL/dW2": [[0.0]], "dL/db2": [-4.0], "dL/dx": [[0.0]]},
     ),
     # Twice the output of z1 = 5 goes on: output 41, off by 1, and the way back is doubled, too.
     (
         (replace(SMALL, y=column(40.0), masks=[column(2.0)]),),
-        {"the loss": 1.0, "dL/dW1": [[32.0]], "dL/db1": [16.0], "dL/dW2": [[20.0]], "dL/db2": [2.0]},
+        {"dL/dW1": [[32.0]], "dL/db1": [16.0], "dL/dW2": [[20.0]], "dL/db2": [2.0], "dL/dx": [[48.0]]},
     ),
 ]
+"""The loss is the square of what the output is off by: 1, 4 and 1."""
 
 
-def _forwards(given: Problem) -> dict[str, Any] | None:
-    """The gradients if the layers are walked from the second to the last; None if their sizes do not allow it."""
-    sizes = {each.shape for each in given.parameters[::2]}
-    if given.layers < 3 or len(sizes) > 1 or len(next(iter(sizes))) == 0:
-        return None
-    rows, columns = next(iter(sizes))
-    return network_gradients(given, order=range(1, given.layers)) if rows == columns else None
-
-
-MISTAKES: list[tuple[str, Callable[[Problem], dict[str, Any] | None]]] = [
+MISTAKES: list[tuple[str, Callable[[Problem], dict[str, np.ndarray] | None]]] = [
     (
-        "the activation's derivative is left out: between two layers the gradient is multiplied by f'(z)",
+        "the activation's derivative is left out: every layer has a backward, those without weights, too",
         lambda given: network_gradients(given, slope=False) if given.layers > 1 else None,
-    ),
-    (
-        "the layers are walked forwards: backpropagation begins at the last layer and ends at the first",
-        _forwards,
     ),
     (
         "the dropout mask is ignored on the way back: what was multiplied by it forwards is multiplied by it backwards",
         lambda given: network_gradients(given, masked=False) if given.masks else None,
     ),
     (
-        "the derivative is taken at the wrong layer's z: on the way back, layer i is followed by the activation of "
-        "layer i - 1",
+        "the first layer gets the gradient of the loss itself: begin at the last layer, and hand to each layer what the "
+        "one after it has returned",
         lambda given: (
-            network_gradients(given, of_z=False)
-            if given.layers > 1 and len({each.shape for each in given.parameters[1::2]}) == 1
-            else None
+            network_gradients(given, handed_on=False) if given.layers > 1 and len(set(given.sizes)) == 1 else None
         ),
-    ),
-    (
-        "the activation's backward gets z where the output belongs: the trace is z1, output1, z2, output2, …",
-        lambda given: network_gradients(given, of_output=False) if given.layers > 1 else None,
     ),
 ]
 
@@ -239,15 +226,8 @@ MISTAKES: list[tuple[str, Callable[[Problem], dict[str, Any] | None]]] = [
 BACKPROPAGATION_MISTAKES = [
     Mistake(text, lambda given, wrong=wrong, name=name: (wrong(given) or {}).get(name), name)
     for text, wrong in MISTAKES
-    for name in ("dL/dW1", "dL/dW2", "dL/dW3")
+    for name in ("dL/dx", "dL/dW1", "dL/dW2", "dL/dW3")
 ]
-BACKPROPAGATION_MISTAKES.append(
-    Mistake(
-        "the dropout masks are not used on the way forward: hand them to _forward",
-        lambda given: network_loss(replace(given, masks=None)) if given.masks else None,
-        "the loss",
-    )
-)
 
 
 def network_slopes(call: Callable[[Problem], Mapping[str, Any]]) -> Callable[[Tally], None]:
@@ -266,7 +246,7 @@ def _network_slopes(call: Callable[[Problem], Mapping[str, Any]], given: Problem
     def flat(found: Mapping[str, Any] | None) -> np.ndarray | None:
         if found is None:
             return None
-        return np.concatenate([np.ravel(value) for name, value in found.items() if name != "the loss"])
+        return np.concatenate([np.ravel(found[f"dL/d{p}{k + 1}"]) for k in range(given.layers) for p in "Wb"])
 
     return gradient_check(
         lambda theta: network_loss(given.at(theta)),
@@ -277,8 +257,44 @@ def _network_slopes(call: Callable[[Problem], Mapping[str, Any]], given: Problem
     )
 
 
-def remark_on_first_layer(tally: Tally, network: Any, run: Callable[[], Any]) -> None:
-    """Note that backpropagation computes dL/dx of the first layer, which nothing uses, if it does."""
+def backward_exercise(
+    call: Callable[[Problem], dict[str, Any]],
+    mistakes: Sequence[Mistake] = (),
+    way: Callable[[Tally], None] | None = None,
+) -> Exercise:
+    """How a floor's `backward` is graded. call: all gradients and dL/dx, as `by_name` has them."""
+    return Exercise(
+        call=call,
+        reference=network_gradients,
+        show=lambda given: f"backward of {given}",
+        hand=BACKPROPAGATION_HAND,
+        arguments=network_case,
+        typical=((3, 3, 3, 3), 4, True),
+        sizes=NETWORKS,
+        terms=lambda given: 256,
+        scale=lambda given: 10.0 + float(np.abs(given.flat).max()) ** 2,
+        gradient=network_slopes(call),
+        way=way,
+        mistakes=[*BACKPROPAGATION_MISTAKES, *mistakes],
+        fresh=True,
+    )
+
+
+def by_name(gradients: Sequence[Any], of_x: Any) -> dict[str, Any]:
+    """The gradients of all parameters, and dL/dx as `backward` returned it."""
+    if of_x is None:
+        cause = "what the first layer's backward gives is dL/dx: return it"
+        raise Wrong("backward: no dL/dx came back", got="None", cause=cause)
+    return {**parameters_by_name(gradients), "dL/dx": of_x}
+
+
+def parameters_by_name(gradients: Sequence[Any]) -> dict[str, Any]:
+    """The gradients of all parameters."""
+    return {f"dL/d{'Wb'[k % 2]}{k // 2 + 1}": each for k, each in enumerate(gradients)}
+
+
+def backward_of_first(network: Any, run: Callable[[], Any]) -> list[Any]:
+    """What the backward of the network's first layer returns, each time that `run` calls it."""
     first, returned = network.layers[0], []
     backward = first.backward
 
@@ -287,18 +303,5 @@ def remark_on_first_layer(tally: Tally, network: Any, run: Callable[[], Any]) ->
         return returned[-1]
 
     first.backward = noted
-    tally.trying("the first layer's way back")
     run()
-    tally.holds(len(returned) == 1, "the first layer's backward is called once", got=f"{len(returned)} calls")
-    if returned[0] is not None:
-        tally.note("the first layer's dL/dx is computed, and nothing needs it: backward(grad, needs_grad_input=False)")
-
-
-NO_LOSS = "the loss of this batch is to be returned, as a number"
-
-
-def gradients_by_name(loss: Any, gradients: Sequence[Any]) -> dict[str, Any]:
-    """The loss and the gradients of all parameters."""
-    if loss is None:
-        raise Wrong("_forward_backward: no loss came back", got="None", cause=NO_LOSS)
-    return {"the loss": loss, **{f"dL/d{'Wb'[k % 2]}{k // 2 + 1}": each for k, each in enumerate(gradients)}}
+    return returned
