@@ -214,8 +214,8 @@ MISTAKES: list[tuple[str, Callable[[Problem], dict[str, np.ndarray] | None]]] = 
         lambda given: network_gradients(given, masked=False) if given.masks else None,
     ),
     (
-        "the first layer gets the gradient of the loss itself: begin at the last layer, and hand to each layer what the "
-        "one after it has returned",
+        "the first layer gets the gradient of the loss itself: begin at the last layer, and hand to each layer what "
+        "the one after it has returned",
         lambda given: (
             network_gradients(given, handed_on=False) if given.layers > 1 and len(set(given.sizes)) == 1 else None
         ),
