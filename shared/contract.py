@@ -107,10 +107,10 @@ class Optimizer(Protocol):
 
 
 class NetworkLike(Protocol):
-    """A stack of dense layers, or a network of any architecture, which has convolutions and other layers, too.
+    """A network of any architecture.
 
-    layers: the dense layers; or one object for each layer of the architecture
-    activation: between the dense layers; an architecture names its own, and then this is ""
+    layers: one object for each layer of the architecture
+    activation: of a stack of dense layers; "" for any other architecture, whose layers name their own
     layer_sizes: [in_features, hidden, …, classes]; of any other architecture [numbers of one input, classes]
     """
 
@@ -129,6 +129,11 @@ class NetworkLike(Protocol):
         """[W1, b1, W2, b2, …], in the order of `architecture.parameters()`: the network's own arrays, not copies."""
 
     @property
+    def layer_gradients(self) -> list[Array]:
+        """dL/d(each parameter) of the last `gradients` or `train_step`, as the layers hold them, where a step keeps
+        them."""
+
+    @property
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
 
@@ -137,6 +142,9 @@ class NetworkLike(Protocol):
 
         training: whether batch normalisation uses the batch's own statistics, and changes the running ones
         """
+
+    def outputs(self, x: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> list[Array]:
+        """The output of each layer of the architecture; training: as in `forward`."""
 
     def loss(self, x: Array, y: Array, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
         """The loss of forward(x) against y. training: the same, but for the running statistics, which stay."""
@@ -206,12 +214,6 @@ class ResidentNetwork(NetworkLike, Protocol):
 
         augmentation: how the images are changed in each epoch. None comes back if the device cannot do that.
         """
-
-
-def layered_architecture(network: NetworkLike) -> Architecture | None:
-    """The architecture of a network that is more than a stack of dense layers with one activation; None for a stack."""
-    architecture: Architecture | None = getattr(network, "architecture", None)
-    return None if architecture is None or architecture.as_layer_sizes() is not None else architecture
 
 
 def can_be_resident(network: NetworkLike) -> TypeGuard[ResidentNetwork]:
