@@ -22,6 +22,7 @@ from shared.architectures import mlp, named
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import SIDE, Dataset, load_dataset
 from shared.data.normalisation import NOTE, Normalisation
+from shared.names import ACTIVATIONS, check_name
 from shared.training import loop
 from shared.training.checkpoints import CheckpointError, load_checkpoint
 from shared.training.runs import LAST
@@ -115,6 +116,7 @@ class NetworkChoice:
     dtype: str
 
     def __post_init__(self) -> None:
+        check_name("unknown activation", self.activation or "relu", ACTIVATIONS)
         if not 0.0 <= self.dropout < 1.0:
             raise ValueError(f"dropout: expected a rate of at least 0 and below 1, got {self.dropout}")
         if self.model is not None and self.dropout:

@@ -121,7 +121,7 @@ def _replaced(network: Any, stage: Stage, clocked: Clocked) -> Iterator[None]:
     try:
         for name, keys in _functions_of(network, stage):
             put(network, name, keys)
-        for number, part in _numbered(network):
+        for number, part in _numbered(network.layers, ""):
             for direction in (FORWARD, BACKWARD):
                 put(part, direction, repeat((number, direction)))
         yield
@@ -146,15 +146,11 @@ def _functions_of(network: Any, stage: Stage) -> list[tuple[str, Iterator[Key]]]
     return found
 
 
-def _numbered(network: Any) -> Iterator[tuple[str, Any]]:
+def _numbered(parts: Sequence[Any], block: str) -> Iterator[tuple[str, Any]]:
     """The layers with their numbers in the architecture, those of residual blocks, too."""
-    yield from _of_parts(network.layers, "")
-
-
-def _of_parts(parts: Sequence[Any], block: str) -> Iterator[tuple[str, Any]]:
     for i, part in enumerate(parts, start=1):
         yield f"{block}{i}", part
-        yield from _of_parts(getattr(part, "parts", ()), f"{block}{i}.")
+        yield from _numbered(getattr(part, "parts", ()), f"{block}{i}.")
 
 
 def _nothing() -> None:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from shared.architectures import MOST_LAYERS, Architecture, mlp
-from shared.contract import ACTIVATIONS, LOSSES, STAGES
+from shared.contract import STAGES
 from shared.layers import Shape, shortened
 from shared.machine import strict_json
+from shared.names import ACTIVATIONS, DTYPES, LOSSES
 from shared.training.checkpoint_file import Form
 from shared.training.metrics import is_count
 
@@ -28,8 +29,6 @@ FORMAT = 3
 EARLIER = (1, 2)
 """Formats that are read as well. 1 names a stack of dense layers by its sizes and activation, 2 has both beside the
 architecture."""
-
-DTYPES = ("float32", "float64")
 
 MOST_BUFFERS = 8
 """Of an optimizer, and of the arguments of its constructor."""
