@@ -57,6 +57,11 @@ class Stack(NamedTuple):
     activation: str
     dropout: float
 
+    @property
+    def title(self) -> str:
+        """'784-128-10 relu'."""
+        return f"{'-'.join(map(str, self.sizes))} {self.activation}"
+
 
 @dataclass(frozen=True)
 class Architecture:
@@ -94,6 +99,11 @@ class Architecture:
     def output_shape(self) -> Shape:
         """The shape of the last layer's output."""
         return self.shapes()[-1]
+
+    @property
+    def ends(self) -> tuple[int, int]:
+        """(numbers of one input, numbers of one output)."""
+        return math.prod(self.input_shape), math.prod(self.output_shape)
 
     def parameters(self) -> list[Parameter]:
         """Layer by layer in order: weights, bias; gamma, beta; those of a residual block's layers likewise."""

@@ -27,7 +27,8 @@ from shared.checks.problems import Problem, dense_problem, known_problem, small_
 from shared.checks.steps import trace_step, whole_step
 from shared.checks.tolerance import Comparison, compare, describe_tolerances, tolerance
 from shared.checks.trajectory import compare_parameters, longest_sum, trajectory
-from shared.contract import ACTIVATIONS, LOSSES, OPTIMIZERS, STAGES, Stage, load_stage
+from shared.contract import STAGES, Stage, load_stage
+from shared.names import ACTIVATIONS, LOSSES, OPTIMIZERS
 
 __all__ = [
     "LEVELS",

@@ -28,8 +28,9 @@ import numpy as np
 from shared.architectures import Architecture, mlp
 from shared.checks.pair import Pair, host
 from shared.checks.problems import random_problem
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage
+from shared.contract import Stage
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
 
 EPS = float(np.finfo(np.float64).eps)
 STEP = EPS ** (1 / 3)

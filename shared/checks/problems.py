@@ -19,9 +19,9 @@ import numpy as np
 
 from shared.architectures import Architecture, mlp, named
 from shared.checks.pair import Pair, random_targets
-from shared.contract import LABEL_LOSSES
 from shared.dropout import dropout_mask
 from shared.layers import Activate, AveragePool, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
+from shared.names import LABEL_LOSSES
 
 RELU, TANH = Activate("relu"), Activate("tanh")
 NORMAL = (Conv(3, 3, padding=1), BatchNorm())

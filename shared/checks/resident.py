@@ -21,8 +21,8 @@ from shared.checks.pair import Pair
 from shared.checks.problems import SMALL, Sides, random_problem
 from shared.checks.tolerance import Comparison, compare
 from shared.checks.trajectory import LEARNING_RATE, compare_trained, longest_sum, trajectory_optimizer
-from shared.contract import LABEL_LOSSES
 from shared.dropout import step_masks
+from shared.names import LABEL_LOSSES
 
 SEED, STEPS_BEFORE = 5, 8
 """Of the dropout masks: the run's seed, and the steps of the training before those that are taken."""

@@ -26,6 +26,9 @@ from shared.checks.tolerance import C, Comparison, compare, failed
 from shared.checks.walk import Op, as_rows, noise_of, walk
 from shared.windows import as_pair
 
+Rule = tuple[str, str | None, float]
+"""(what is added to the op's name, layer, how far apart in eps)"""
+
 Call = Callable[[Any, Any, Any, Any], Sequence[Any]]
 """(network, x, y, masks) -> the results to compare."""
 
@@ -86,13 +89,13 @@ class _WholeStep:
     def training(self, masks: bool, rungs: bool) -> Iterator[Comparison]:
         dropout = " with dropout" if masks else ""
         noise = noise_of(self.pair, self.problem, masks, training=True)
-        outputs = [("", number, noise[f"outputs {number}"]) for number in self.numbers]
-        loss = [("", None, noise["loss"])]
-        slopes = [
+        outputs: list[Rule] = [("", number, noise[f"outputs {number}"]) for number in self.numbers]
+        loss: list[Rule] = [("", None, noise["loss"])]
+        slopes: list[Rule] = [
             (f": {name.partition(': ')[2]}", layer_number(name), noise[f"gradient {i}"])
             for i, name in enumerate(self.names)
         ]
-        calls: list[tuple[str, Call, list[tuple[str, str | None, float]]]] = [
+        calls: list[tuple[str, Call, list[Rule]]] = [
             ("Network.outputs", lambda n, x, y, m: n.outputs(x, m, training=True), outputs),
             ("Network.forward", lambda n, x, y, m: [n.forward(x, m, training=True)], outputs[-1:]),
             ("Network.loss", lambda n, x, y, m: [n.loss(x, y, m, training=True)], loss),
@@ -121,10 +124,8 @@ class _WholeStep:
         # Classes are whole numbers: any tolerance below 1 tells whether they are equal.
         yield from self.compared("Network.predict", sides, lambda n, x, y, m: [n.predict(x)], False, [("", None, 1.0)])
 
-    def compared(
-        self, op: str, sides: Sides, call: Call, masks: bool, rules: Sequence[tuple[str, str | None, float]]
-    ) -> Iterator[Comparison]:
-        """The results of a call on both sides. rules: (what is added to the op's name, layer, how far apart in eps)"""
+    def compared(self, op: str, sides: Sides, call: Call, masks: bool, rules: Sequence[Rule]) -> Iterator[Comparison]:
+        """The results of a call on both sides."""
         x, y = self.problem.batches[0]
         for_ours, for_theirs = sides.masks(masks)
         expected = call(sides.theirs, *sides.for_reference(x, y), for_theirs)

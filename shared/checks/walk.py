@@ -23,7 +23,7 @@ from shared.checks.pair import Pair
 from shared.checks.pooling_ops import max_pool_back_scale
 from shared.checks.problems import Problem
 from shared.checks.scales import activation_scale, loss_scales, slope_scale
-from shared.contract import LABEL_LOSSES
+from shared.names import LABEL_LOSSES
 from shared.windows import as_pair
 
 Rule = tuple[float, Any]

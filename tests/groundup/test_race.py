@@ -120,7 +120,7 @@ def test_a_parameter_that_is_off_fails_with_its_place(laps: list[race.Lap]) -> N
     network = lap.stage.network.Network.from_parameters(parameters, dtype="float64")
     found = race.agreements([laps[0], changed(lap, network=network)], SETTINGS, STEPS)[lap.stage.name]
     assert not found.ok
-    assert (found.worst.layer, found.worst.index) == (2, (3, 1))
+    assert (found.worst.layer, found.worst.index) == ("3", (3, 1))
 
 
 def test_a_parameter_that_is_not_a_number_is_the_worst(laps: list[race.Lap]) -> None:
