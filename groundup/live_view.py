@@ -26,7 +26,6 @@ from rich.text import Text
 
 from groundup.inside import dead_units, hidden_activations, host_parameters
 from groundup.live import dead_shares, gradient_ratios, sparkline
-from shared.architectures import mlp
 from shared.contract import NetworkLike, Stage, layered_architecture
 from shared.data.batches import BatchFeeder
 from shared.data.datasets import Split
@@ -111,7 +110,7 @@ class LiveView:
         self._now = now
         self._architecture = layered_architecture(network)
         # The parameters come in pairs, weights and bias or gamma and beta; those of batch normalisation are not shown.
-        first_of_pairs = (self._architecture or mlp(network.layer_sizes)).parameters()[::2]
+        first_of_pairs = network.architecture.parameters()[::2]
         self._shown = {i: each for i, each in enumerate(first_of_pairs) if each.fan_in}
         # The view is drawn between two steps: a thread that draws it would take time from the training.
         self._live = Live(console=console, auto_refresh=False, redirect_stderr=sys.stderr.isatty())
@@ -170,7 +169,7 @@ class LiveView:
         ratios = gradient_ratios(parameters, [np.asarray(each) for each in gradients])
         self._ratios.append([ratios[i] for i in self._shown])
         if self._architecture is not None:
-            layers = self._network.outputs(self._x)  # type: ignore[attr-defined]
+            layers = self._network.outputs(self._x)
             outputs = [np.asarray(self._stage.arrays.to_host(each)) for each in layers]
             self._dead = dead_shares(self._architecture, outputs)
         elif self._network.activation == "relu":  # no other activation gives exactly 0 for other inputs than 0

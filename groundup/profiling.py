@@ -26,6 +26,7 @@ from shared.bench.records.results import write_json
 from shared.contract import Stage, is_emulated
 from shared.data.datasets import SIDE
 from shared.machine.hardware import usable_cores
+from shared.names import DTYPES
 from shared.profile import worker
 from shared.profile.document import Results, as_document
 from shared.profile.found import Profile
@@ -46,7 +47,6 @@ FIRST_FLOOR_SPEED = 4e7
 PATIENCE = 10.0
 """Seconds of a step of stage 1 from which on it takes part only where it is named."""
 
-DTYPES = ("float32", "float64")
 A_DAY = 86_400.0
 """Seconds: no limit."""
 

@@ -18,7 +18,7 @@ from groundup.live_view import watching
 from groundup.recipes import recipe
 from groundup.run_notes import train_notes
 from shared import contract
-from shared.architectures import named
+from shared.architectures import mlp, named
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import SIDE, Dataset, load_dataset
 from shared.data.normalisation import NOTE, Normalisation
@@ -101,6 +101,7 @@ class NetworkChoice:
     """The network to train: a known one, or a stack of dense layers.
 
     model: the name of an architecture, or None; hidden: the sizes of the hidden layers of a stack
+    dropout: the rate after each hidden layer of a stack
     """
 
     model: str | None
@@ -110,16 +111,29 @@ class NetworkChoice:
     initializer: str
     seed: int
     dtype: str
+    dropout: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.dropout < 1.0:
+            raise ValueError(f"dropout: expected a rate of at least 0 and below 1, got {self.dropout}")
+        if self.dropout and self.model is not None:
+            raise ValueError(
+                f"dropout: a rate of {self.dropout:g} is for the hidden layers of a stack of dense layers; "
+                f"the Dropout layers of --model {self.model} have their own. Leave dropout out"
+            )
 
     def build(self, stage: contract.Stage, data: Dataset) -> contract.NetworkLike:
         """A new network of this stage for the features and classes of the data."""
         options = {"loss": self.loss, "initializer": self.initializer, "seed": self.seed, "dtype": self.dtype}
-        layers: Any = [data.train.x.shape[1], *self.hidden, data.classes]
-        if self.model is None:
-            options["activation"] = self.activation
+        if self.model is not None:
+            form: Any = named(self.model, (1, SIDE, SIDE), data.classes)
         else:
-            layers = named(self.model, (1, SIDE, SIDE), data.classes)
-        network: contract.NetworkLike = stage.network.Network(layers, **options)
+            form = [data.train.x.shape[1], *self.hidden, data.classes]
+            if self.dropout and self.hidden:
+                form = mlp(form, self.activation or "relu", self.dropout)
+            else:
+                options["activation"] = self.activation
+        network: contract.NetworkLike = stage.network.Network(form, **options)
         return network
 
 
@@ -177,13 +191,14 @@ class Training:
             settings["optimizer"], **chosen("learning_rate", "momentum", "nesterov", "weight_decay")
         )
         hidden = [] if settings["model"] else hidden_sizes(settings["hidden"])
-        network = NetworkChoice(hidden=hidden, **chosen("model", "activation", "loss", "initializer", "seed", "dtype"))
+        names = ("model", "activation", "loss", "initializer", "seed", "dtype", "dropout")
+        network = NetworkChoice(hidden=hidden, **chosen(*names))
         augmentation = Augmentation(settings["augment_shift"], settings["augment_rotation"])
         schedule = Schedule(settings["schedule"], **chosen("warmup_epochs", "step_epochs", "gamma"))
         training = TrainingSettings(
             schedule=schedule,
             augmentation=augmentation if augmentation.shift or augmentation.rotation else None,
-            **chosen("epochs", "batch_size", "seed", "dropout", "validation", "patience", "monitor"),
+            **chosen("epochs", "batch_size", "seed", "validation", "patience", "monitor"),
         )
         # A run without the later settings is one that earlier versions can resume.
         notes = {name: settings[name] for name in DEFAULTS}

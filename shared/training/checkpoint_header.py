@@ -17,16 +17,15 @@ from typing import Any
 import numpy as np
 
 from shared.architectures import MOST_LAYERS, Architecture, mlp
-from shared.contract import ACTIVATIONS, LOSSES, STAGES
+from shared.contract import STAGES
 from shared.layers import Shape, shortened
 from shared.machine import strict_json
+from shared.names import ACTIVATIONS, DTYPES, LOSSES
 from shared.training.checkpoint_file import Form
 from shared.training.metrics import is_count
 
 FORMATS = (1, 2)
 """1: a stack of dense layers, given by layer_sizes and activation. 2: any architecture, with running statistics."""
-
-DTYPES = ("float32", "float64")
 
 MOST_BUFFERS = 8
 """Of an optimizer, and of the arguments of its constructor."""
@@ -54,6 +53,7 @@ class Header:
     architecture: Architecture
     layered: bool
     activation: str
+    dropout: float
     loss: str
     dtype: str
     optimizer: SavedOptimizer | None
@@ -79,20 +79,23 @@ def read_header(text: str, forms: Mapping[str, Form]) -> Header:
         raise ValueError(f"layer_sizes: expected two or more sizes of at least 1, got {shortened(sizes)}")
     if len(sizes) > MOST_LAYERS:
         raise ValueError(f"layer_sizes: expected at most {MOST_LAYERS:,} sizes, got {len(sizes):,}")
-    architecture = Architecture.from_json(about.get("architecture")) if layered else mlp(sizes, activation)
+    _check_progress(about.get("progress"))
+    # Before there were mlps with dropout, its rate was a setting of the run.
+    dropout = 0.0 if layered else about.get("dropout", about["progress"].get("settings", {}).get("dropout", 0.0))
+    architecture = Architecture.from_json(about.get("architecture")) if layered else mlp(sizes, activation, dropout)
     ends = [math.prod(architecture.input_shape), *architecture.output_shape]
     if layered and sizes != ends:
         raise ValueError(f"layer_sizes: expected {ends}, as the architecture has it, got {shortened(sizes)}")
     largest = max(math.prod(each.output_shape) for each in architecture.placed())
     if layered and largest > LARGEST_OUTPUT:
         raise ValueError(f"architecture: a layer's output has {largest:,} numbers, more than {LARGEST_OUTPUT:,}")
-    _check_progress(about.get("progress"))
     header = Header(
         stage=_one_of(about, "stage", STAGES),
         layer_sizes=sizes,
         architecture=architecture,
         layered=layered,
         activation=activation,
+        dropout=dropout,
         loss=_one_of(about, "loss", LOSSES),
         dtype=_one_of(about, "dtype", DTYPES),
         optimizer=_optimizer(about.get("optimizer")),

@@ -6,8 +6,8 @@ is a mean, `running.1` its variance, …) and the optimizer's buffers (`optimize
 stage computes in, so no number is rounded. The header holds two texts: `groundup`, a JSON document with everything
 else, and `sha256`, the checksum of that document and of every tensor, which detects a flipped bit.
 
-A stack of dense layers is written in format 1, which every version reads; any other architecture in format 2, which
-adds the architecture as JSON and the running statistics.
+An `mlp` is written in format 1, which every version reads; any other architecture in format 2, which adds the
+architecture as JSON and the running statistics.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from shared.architectures import Architecture
-from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage, layered_architecture
+from shared.architectures import Architecture, mlp
+from shared.contract import OPTIMIZERS, NetworkLike, Optimizer, Stage
 from shared.machine import regular
 from shared.machine.atomic import write_atomically
 from shared.training.checkpoint_file import Stored, digest
@@ -42,7 +42,7 @@ class Checkpoint:
     stage: name of the stage that wrote it
     parameters: [W1, b1, W2, b2, …] in the dtype that this stage computed in: float32 or float64 (stage 1: float64)
     layer_sizes: of a stack of dense layers; of any other architecture [numbers of one input, outputs]
-    activation: between the layers of a stack; "relu", without a meaning, for any other architecture
+    activation, dropout: between the layers of a stack; "relu" and 0, without a meaning, for any other architecture
     dtype: the name that its Network was given
     optimizer: the class name of the optimizer, or None if none was saved
     hyperparameters: the arguments of its constructor; optimizer_state: as `Optimizer.state()` returns it
@@ -64,6 +64,12 @@ class Checkpoint:
     about_run: dict[str, Any]
     architecture: Architecture | None = None
     running_statistics: list[np.ndarray] = field(default_factory=list)
+    dropout: float = 0.0
+
+    @property
+    def form(self) -> Architecture:
+        """What the network is made of, be it a stack or not."""
+        return self.architecture or mlp(self.layer_sizes, self.activation, self.dropout)
 
 
 def save_checkpoint(
@@ -79,21 +85,23 @@ def save_checkpoint(
     Raises OSError if the file cannot be written, ValueError if JSON cannot hold about_run.
     """
     tensors = {f"parameters.{i}": _host(stage, array) for i, array in enumerate(network.parameters)}
-    architecture = layered_architecture(network)
+    stack = network.architecture.as_mlp()
     about: dict[str, Any] = {
         "format": 1,
         "stage": stage.name,
         "layer_sizes": list(network.layer_sizes),
-        "activation": network.activation if architecture is None else "relu",
+        "activation": "relu",
         "loss": network.loss_name,
         "dtype": network.dtype,
         "optimizer": None,
         "progress": dict(about_run or {}),
     }
-    if architecture is not None:
-        about |= {"format": 2, "architecture": architecture.to_json()}
-        statistics = getattr(network, "running_statistics", [])
-        tensors |= {f"running.{i}": _host(stage, array) for i, array in enumerate(statistics)}
+    if stack is not None:
+        about |= {"layer_sizes": stack.sizes, "activation": network.activation or stack.activation}
+        about |= {"dropout": stack.dropout} if stack.dropout else {}
+    else:
+        about |= {"format": 2, "architecture": network.architecture.to_json()}
+        tensors |= {f"running.{i}": _host(stage, array) for i, array in enumerate(network.running_statistics)}
     if optimizer is not None:
         state = optimizer.state()
         about["optimizer"] = {
@@ -131,6 +139,7 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Checkpoint:
         parameters=numbered("parameters", shapes),
         layer_sizes=header.layer_sizes,
         activation=header.activation,
+        dropout=header.dropout,
         loss=header.loss,
         dtype=header.dtype,
         optimizer=saved.name if saved else None,
@@ -152,9 +161,9 @@ def build_network(stage: Stage, checkpoint: Checkpoint) -> NetworkLike:
         return [stage.arrays.asarray(array, checkpoint.dtype) for array in arrays]
 
     options: dict[str, Any] = {"activation": checkpoint.activation}
-    if checkpoint.architecture is not None:
+    if checkpoint.architecture is not None or checkpoint.dropout:
         statistics = own(checkpoint.running_statistics)
-        options |= {"architecture": checkpoint.architecture, "running_statistics": statistics}
+        options |= {"architecture": checkpoint.form, "running_statistics": statistics}
     network: NetworkLike = stage.network.Network.from_parameters(
         own(checkpoint.parameters), loss=checkpoint.loss, dtype=checkpoint.dtype, **options
     )

@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from shared.contract import NetworkLike, Optimizer, Stage, layered_architecture
+from shared.architectures import Architecture
+from shared.contract import NetworkLike, Optimizer, Stage
 from shared.data.datasets import Split
 from shared.layers import describe, shortened
 from shared.machine.atomic import remove_stale
@@ -127,7 +128,6 @@ def remembered_settings(settings: TrainingSettings, data: Split) -> dict[str, An
         "seed": settings.seed,
         "validation": settings.validation,
         "monitor": settings.best_by,
-        "dropout": settings.dropout,
         "augmentation": None if settings.augmentation is None else asdict(settings.augmentation),
         "schedule": settings.schedule.name,
         "warmup_epochs": settings.schedule.warmup_epochs,
@@ -228,8 +228,7 @@ class Run:
         if not isinstance(saved, dict) or checkpoint.optimizer is None:
             raise CheckpointError(f"{checkpoint.path} holds a network but no training run to resume")
         pairs = [
-            ("layer sizes", checkpoint.layer_sizes, list(network.layer_sizes)),
-            *_network_pairs(checkpoint, network),
+            *_network_pairs(checkpoint.form, network.architecture),
             ("loss", checkpoint.loss, network.loss_name),
             ("dtype", checkpoint.dtype, network.dtype),
             ("optimizer", checkpoint.optimizer, type(self.optimizer).__name__),
@@ -260,14 +259,14 @@ def running_statistics(network: NetworkLike) -> Sequence[Any]:
     return statistics
 
 
-def _network_pairs(checkpoint: Checkpoint, network: NetworkLike) -> Iterator[tuple[str, Any, Any]]:
-    """(name, the checkpoint's, the network's) of what must be equal between two networks of equal layer sizes."""
-    saved, own = checkpoint.architecture, layered_architecture(network)
-    if saved is None and own is None:
-        yield "activation", checkpoint.activation, network.activation
+def _network_pairs(saved: Architecture, own: Architecture) -> Iterator[tuple[str, Any, Any]]:
+    """(name, the checkpoint's, the network's) of what must be equal between two networks."""
+    stacks = saved.as_mlp(), own.as_mlp()
+    if all(stacks):
+        yield from zip(("layer sizes", "activation", "dropout"), *stacks, strict=True)  # type: ignore[arg-type]
         return
-    if saved is None or own is None:
-        names = ("a stack of dense layers" if each is None else "one of other layers" for each in (saved, own))
+    if any(stacks):
+        names = ("one of other layers" if each is None else "a stack of dense layers" for each in stacks)
         yield ("architecture", *names)  # type: ignore[misc]
         return
     yield "input shape", saved.input_shape, own.input_shape

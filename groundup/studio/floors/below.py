@@ -49,7 +49,7 @@ def of_stage4(file: str, name: str) -> list[Found]:
     return [found for each in KERNELS.get(f"{file}.{name}", ()) if (found := source.kernel(each)) is not None]
 
 
-_ELEMENTWISE = ("identity", "relu", "leaky_relu", "sigmoid", "tanh")
+_ELEMENTWISE = ACTIVATIONS[:-1]
 _BLOCKED = ("matmul_4_fitted.multiply", "matmul_4_fitted.blocked_product", "matmul_4_fitted.pipeline")
 _WINOGRAD = ("transform_weights", "transform_images", "finish")
 _FEW = ("fused.make_forward_partial", "head.make_head", "update.make_update")

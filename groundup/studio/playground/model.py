@@ -20,10 +20,12 @@ import numpy as np
 from groundup.studio.playground.mistakes import Meddler, gradient_factor, rate_factor
 from groundup.studio.playground.sets import make
 from groundup.studio.playground.settings import Settings
+from shared.architectures import Architecture, mlp
 from shared.contract import NetworkLike, Optimizer, Stage, load_stage
 from shared.data.batches import BatchFeeder, batch_order
 from shared.data.datasets import Dataset
 from shared.dropout import step_masks
+from shared.initialize import initialize_parameters
 
 MOMENTUM = 0.9
 
@@ -69,11 +71,8 @@ class Playground:
         """Back to the start: the first weights of the seed, and no step taken."""
         settings = self.settings
         stage = load_stage(settings.stage)
-        sizes = [self.data.train.x.shape[1], *settings.layers, self.data.classes]
-        network = stage.network.Network(
-            sizes, settings.activation, settings.loss, settings.initializer, settings.seed, settings.dtype
-        )
-        parameters = self._on_host(stage, network.parameters)
+        first = initialize_parameters(self._form(), settings.initializer, settings.seed)
+        parameters = [np.array(each) for each in first]
         if settings.mistake == "zero_initialisation":
             parameters = [np.zeros_like(each) for each in parameters]
         self.batch_loss, self.step_seconds = math.nan, 0.0
@@ -120,8 +119,7 @@ class Playground:
         """
         if self._last_gradients is not None:
             return self._last_gradients
-        arrays = [each for layer in self.network.layers for each in (layer.grad_weights, layer.grad_bias)]
-        return self._on_host(self.stage, arrays)
+        return self._on_host(self.stage, self.network.layer_gradients)
 
     def _one_step(self) -> None:
         settings, position, train = self.settings, self.position, self.data.train
@@ -151,16 +149,20 @@ class Playground:
 
         self.stage, self.position = stage, state.position
         self.network = stage.network.Network.from_parameters(
-            own(state.parameters), activation=settings.activation, loss=settings.loss, dtype=settings.dtype
+            own(state.parameters), loss=settings.loss, dtype=settings.dtype, architecture=self._form()
         )
         self.optimizer = self._new_optimizer(stage)
         buffers = {name: own(arrays) for name, arrays in state.optimizer["buffers"].items()}
         self.optimizer.load_state({"steps": state.optimizer["steps"], "buffers": buffers})
         self._meddler = Meddler(stage, self.optimizer, settings.dtype)
         self._feeder = BatchFeeder(stage, self.network, self.data.train, settings.batch_size)
-        self._places = [(size, settings.dropout) for size in settings.layers]
+        self._places = self.network.architecture.dropouts()
         self._last_gradients = None
         self._order = None
+
+    def _form(self) -> Architecture:
+        sizes = [self.data.train.x.shape[1], *self.settings.layers, self.data.classes]
+        return mlp(sizes, self.settings.activation, self.settings.dropout)
 
     def _new_optimizer(self, stage: Stage) -> Optimizer:
         rate = self.settings.learning_rate * rate_factor(self.settings.mistake)

@@ -13,7 +13,7 @@ from groundup.cli import main
 from groundup.recipes import RECIPES, described
 from groundup.train import DEFAULTS, hidden_sizes, new_settings
 from shared import contract
-from shared.architectures import NAMED, named
+from shared.architectures import NAMED, mlp, named
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import Dataset, Split
 from shared.data.normalisation import Normalisation
@@ -87,14 +87,14 @@ def test_options_reach_the_network_the_optimizer_and_the_loop() -> None:
     assert run("2", *options.split()) == 0
 
     stage = contract.load_stage("2")
-    network = stage.network.Network([5, 6, 4, 3], "tanh", "hinge", "xavier", 7, "float64")
+    form = mlp([5, 6, 4, 3], "tanh", dropout=0.1)
+    network = stage.network.Network(form, loss="hinge", initializer="xavier", seed=7, dtype="float64")
     loop.train(
         *(stage, network, stage.optimizers.SGD(0.02, 0.9, True, 0.001), SMALL.train),
         TrainingSettings(
             epochs=2,
             batch_size=10,
             schedule=Schedule("step", warmup_epochs=0.5, step_epochs=1, gamma=0.25),
-            dropout=0.1,
             validation=0.25,
             patience=2,
             monitor="validation_accuracy",

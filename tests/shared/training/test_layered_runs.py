@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from shared import contract
-from shared.architectures import Architecture
+from shared.architectures import Architecture, mlp
 from shared.data.augmentation import Augmentation
 from shared.data.datasets import Split
 from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, MaxPool, Residual
@@ -23,7 +22,7 @@ from shared.training.settings import QUIET, Hooks, Saving, TrainingSettings
 from tests.shared.training.small_runs import assert_same_run, host, timeless
 from tests.stages import USABLE_STAGES
 
-STAGES = [name for name in USABLE_STAGES if find_spec(f"{name}.layered") is not None]
+STAGES = USABLE_STAGES
 STAGE = pytest.mark.parametrize("stage", STAGES, indirect=True)
 SHAPE = (1, 6, 6)
 ARCHITECTURE = Architecture(
@@ -173,23 +172,6 @@ def test_a_stack_of_dense_layers_is_written_in_the_format_of_earlier_versions(tm
 
 
 @pytest.mark.parametrize(
-    ("architecture", "message"),
-    [
-        (ARCHITECTURE, "this one drops at its own rates, 0.25, 0.5. Leave dropout out"),
-        (Architecture(SHAPE, (Conv(2, 3), Flatten(), Dense(3))), "has none"),
-    ],
-)
-def test_a_rate_of_dropout_beside_an_architecture_is_refused(
-    architecture: Architecture, message: str, tmp_path: Path
-) -> None:
-    stage = contract.load_stage("numpy")
-    settings = replace(SETTINGS, dropout=0.3)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        run(stage, make(stage, 1, architecture), tmp_path / "r", settings)
-    assert not (tmp_path / "r").exists()
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         (
@@ -230,9 +212,9 @@ def test_a_stack_of_dense_layers_is_augmented_alike_on_every_floor() -> None:
     trained = []
     for name in USABLE_STAGES:
         stage = contract.load_stage(name)
-        network = stage.network.Network([36, 5, 3], seed=1, dtype="float64")
+        network = stage.network.Network(mlp([36, 5, 3], dropout=0.25), seed=1, dtype="float64")
         optimizer = stage.optimizers.SGD(0.1, momentum=0.9)
-        run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1, dropout=0.25))
+        run(stage, (network, optimizer), settings=replace(SETTINGS, epochs=1))
         trained.append(host(stage, network))
     for parameters in trained[1:]:
         for got, expected in zip(parameters, trained[0], strict=True):
