@@ -205,12 +205,12 @@ class ResidentNetwork(NetworkLike, Protocol):
         labels: np.ndarray,
         optimizer: Optimizer,
         batch_size: int,
-        dropout: float,
         seed: int,
         augmentation: ImageChanges | None = None,
     ) -> ResidentRun | None:
         """A training on these samples (n, features) and labels (n,): the same numbers as by `train_step`.
 
+        seed: with the Dropout layers' rates it decides about the masks, as in shared.dropout
         augmentation: how the images are changed in each epoch. None comes back if the device cannot do that.
         """
 

@@ -8,16 +8,17 @@ that are on the device already stay there. On the emulator "the device" is memor
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from shared.names import check_dtype
 
 from .backend import BACKEND, cuda
 
 Array = Any
 """A device array: numba-cuda's DeviceNDArray, or the emulator's."""
-
-DTYPES = ("float32", "float64")
 
 DIMENSIONS = (1, 2, 4)
 """A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
@@ -197,10 +198,22 @@ def _same_memory(a: Array, b: Array) -> bool:
     return a is b or (address(a) == address(b) and a.nbytes == b.nbytes)
 
 
-def check_dtype(function: str, dtype: str) -> None:
-    """ValueError unless dtype is one that every stage knows."""
-    if dtype not in DTYPES:
-        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
+def check_layer(function: str, layer: Any, shapes: Mapping[str, tuple[int, ...]], dtype: Any) -> None:
+    """A layer's arrays are attributes, so anything may have been put in their place since it was made.
+
+    shapes: by the name of the attribute
+    Raises ValueError for what a kernel cannot use as the memory it expects, TypeError for another dtype.
+    """
+    for name, shape in shapes.items():
+        array = getattr(layer, name)
+        if not on_device(array) or array.shape != shape or not is_packed(array):
+            given = getattr(array, "shape", None) if on_device(array) else type(array).__name__
+            raise ValueError(
+                f"{function}: the layer's {name} was replaced by {given}, expected a C-contiguous device array "
+                f"{shape}; change it in place, or make a new {type(layer).__name__}"
+            )
+        if array.dtype != dtype:
+            raise TypeError(f"{function}: x is {dtype} but {name} is {array.dtype}; convert one of them")
 
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:

@@ -19,7 +19,20 @@ from typing import Any
 import numpy as np
 
 from . import launch
-from .arrays import Array, as_floats, as_vector, asarray, copy, empty, is_packed, on_device, output_like, overlap, zeros
+from .arrays import (
+    Array,
+    as_floats,
+    as_vector,
+    asarray,
+    check_layer,
+    copy,
+    empty,
+    is_packed,
+    on_device,
+    output_like,
+    overlap,
+    zeros,
+)
 from .backend import BACKEND
 from .kernels import batch_norm as kernels
 from .tile_choice import multiprocessors
@@ -141,21 +154,9 @@ class BatchNorm:
         return _backward(grad_output, self._saved, out, self.grad_gamma, self.grad_beta)
 
     def check_memory(self, function: str, dtype: Any) -> None:
-        """The layer's arrays are attributes, so anything may have been put in their place since __init__.
-
-        Raises ValueError for what a kernel cannot use as the memory it expects, TypeError for another dtype.
-        """
-        shape = self.gamma.shape
-        for name in ("gamma", "beta", "running_mean", "running_var", "grad_gamma", "grad_beta"):
-            array = getattr(self, name)
-            if not on_device(array) or array.shape != shape or not is_packed(array):
-                given = getattr(array, "shape", None) if on_device(array) else type(array).__name__
-                raise ValueError(
-                    f"{function}: the layer's {name} was replaced by {given}, expected a C-contiguous device array "
-                    f"{shape}; change it in place, or make a new BatchNorm"
-                )
-            if array.dtype != dtype:
-                raise TypeError(f"{function}: x is {dtype} but {name} is {array.dtype}; convert one of them")
+        """Raise ValueError or TypeError if an array of the layer was replaced by what no kernel can use."""
+        names = ("gamma", "beta", "running_mean", "running_var", "grad_gamma", "grad_beta")
+        check_layer(function, self, dict.fromkeys(names, self.gamma.shape), dtype)
 
 
 # ---- launches, unchecked: images are (N, C, L)

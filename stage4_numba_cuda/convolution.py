@@ -30,7 +30,7 @@ from typing import Any
 from shared.windows import output_size, pair, within
 
 from . import convolution_passes as passes
-from .arrays import Array, as_images, as_vector, asarray, copy, empty, is_packed, on_device, output_like, zeros
+from .arrays import Array, as_images, as_vector, asarray, check_layer, copy, empty, output_like, zeros
 from .geometry import Geometry
 from .kernels.activations import IDENTITY
 from .precision import checked
@@ -221,21 +221,9 @@ class Conv2d:
         return grad_input
 
     def check_memory(self, function: str, dtype: Any) -> None:
-        """The layer's arrays are attributes, so anything may have been put in their place since __init__.
-
-        Raises ValueError for what a kernel cannot use as the memory it expects, TypeError for another dtype.
-        """
+        """Raise ValueError or TypeError if an array of the layer was replaced by what no kernel can use."""
         shapes = {"weights": self._shape, "bias": self._shape[:1]}
-        for name, shape in (shapes | {f"grad_{name}": shape for name, shape in shapes.items()}).items():
-            array = getattr(self, name)
-            if not on_device(array) or array.shape != shape or not is_packed(array):
-                given = getattr(array, "shape", None) if on_device(array) else type(array).__name__
-                raise ValueError(
-                    f"{function}: the layer's {name} was replaced by {given}, expected a C-contiguous device array "
-                    f"{shape}; change it in place, or make a new Conv2d"
-                )
-            if array.dtype != dtype:
-                raise TypeError(f"{function}: x is {dtype} but {name} is {array.dtype}; convert one of them")
+        check_layer(function, self, shapes | {f"grad_{name}": shape for name, shape in shapes.items()}, dtype)
 
 
 def _prepare(

@@ -2,16 +2,15 @@
 
 from typing import Any
 
+from shared.names import ACTIVATIONS
+
 from . import dense_passes as passes
 from . import launch
-from .arrays import Array, as_matrix, asarray, copy, is_packed, on_device, output_like, zeros
+from .arrays import Array, as_matrix, asarray, check_layer, copy, output_like, zeros
 from .kernels import dense as kernels
 from .matmul import matmul, matmul_nt, matmul_tn
 from .precision import checked
 from .reductions import column_sums
-
-ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
-"""In the order of the numbers in kernels/activations.py: the index is what a kernel is told."""
 
 
 class Dense:
@@ -127,18 +126,6 @@ class Dense:
         return x, output_like(function, out, shape, x.dtype, x=x, weights=self.weights, bias=self.bias)
 
     def check_memory(self, function: str, dtype: Any) -> None:
-        """The layer's arrays are attributes, so anything may have been put in their place since __init__.
-
-        Raises ValueError for what a kernel cannot use as the memory it expects, TypeError for another dtype.
-        """
-        weights, bias = (self.in_features, self.out_features), (self.out_features,)
-        for name, shape in (("weights", weights), ("bias", bias), ("grad_weights", weights), ("grad_bias", bias)):
-            array = getattr(self, name)
-            if not on_device(array) or array.shape != shape or not is_packed(array):
-                given = getattr(array, "shape", None) if on_device(array) else type(array).__name__
-                raise ValueError(
-                    f"{function}: the layer's {name} was replaced by {given}, expected a C-contiguous device array "
-                    f"{shape}; change it in place, or make a new Dense"
-                )
-            if array.dtype != dtype:
-                raise TypeError(f"{function}: x is {dtype} but {name} is {array.dtype}; convert one of them")
+        """Raise ValueError or TypeError if an array of the layer was replaced by what no kernel can use."""
+        shapes = {"weights": (self.in_features, self.out_features), "bias": (self.out_features,)}
+        check_layer(function, self, shapes | {f"grad_{name}": shape for name, shape in shapes.items()}, dtype)

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from shared.names import check_dtype
+
 from . import launch
-from .arrays import Array, check_dtype, empty
+from .arrays import Array, empty
 from .backend import cuda
 from .kernels import dropout as kernels
 

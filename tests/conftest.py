@@ -86,5 +86,5 @@ def one_step_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A training loop that takes a step only when the one before has been told, on every stage: on a GPU stage 4 would
     order many at once."""
     if "stage4_numba_cuda" in USABLE_STAGES:
-        resident = contract.load_part("stage4_numba_cuda", "resident")
-        monkeypatch.setattr(resident.Resident, "interval", 1)
+        resident = contract.load_part("stage4_numba_cuda", "plans.resident")
+        monkeypatch.setattr(resident.ResidentRun, "interval", 1)

@@ -21,14 +21,17 @@ import numpy as np
 from groundup.kernels.image_launching import OF_IMAGES
 from groundup.kernels.launches import Launch, catch
 from shared.contract import load_part
+from shared.names import LABEL_LOSSES, LOSSES
 
 STAGE = "stage4_numba_cuda"
 activations, arrays, dense, dropout, gather, grids = (
     load_part(STAGE, name) for name in ("activations", "arrays", "dense", "dropout", "gather", "launch")
 )
-losses, matmul, optimizers, persistent, reductions, resident, steps, tensor_cores = (
-    load_part(STAGE, name)
-    for name in ("losses", "matmul", "optimizers", "persistent", "reductions", "resident", "steps", "tensor_cores")
+losses, matmul, optimizers, reductions, tensor_cores = (
+    load_part(STAGE, name) for name in ("losses", "matmul", "optimizers", "reductions", "tensor_cores")
+)
+mlp_launches, persistent, resident = (
+    load_part(STAGE, f"plans.{name}") for name in ("mlp_launches", "persistent", "resident")
 )
 backend, matmul_1_basic = load_part(STAGE, "backend"), load_part(STAGE, "kernels.matmul_1_basic")
 blocked = load_part(STAGE, "kernels.blocked")
@@ -176,7 +179,7 @@ def _loss(part: str, name: str) -> Call:
 
     def call(size: tuple[int, int, int], dtype: str) -> None:
         outputs = _matrix(size[:2], dtype)
-        targets = _labels(*size[:2]) if name in steps.LABEL_LOSSES else _matrix(size[:2], dtype)
+        targets = _labels(*size[:2]) if name in LABEL_LOSSES else _matrix(size[:2], dtype)
         rows, grad = arrays.zeros(size[:1], dtype), arrays.zeros(size[:2], dtype)
         if part == "_fused":
             losses.row_losses_and_gradient(name, outputs, targets, rows, grad, grids.WARP)
@@ -199,7 +202,7 @@ def _add_bias(size: tuple[int, int, int], dtype: str) -> None:
 
 def _forward_partial(size: tuple[int, int, int], dtype: str) -> None:
     m, n, k = size
-    steps.launch_product(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((1, m, n), dtype))
+    mlp_launches.launch_product(_matrix((m, k), dtype), _matrix((k, n), dtype), arrays.zeros((1, m, n), dtype))
 
 
 def _combine_back(size: tuple[int, int, int], dtype: str) -> None:
@@ -247,7 +250,7 @@ def _end_step(size: tuple[int, int, int], dtype: str) -> None:
 
 
 def _multiply(size: tuple[int, int, int], dtype: str) -> None:
-    steps.multiply(_matrix(size[:2], dtype), _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype))
+    mlp_launches.multiply(_matrix(size[:2], dtype), _matrix(size[:2], dtype), arrays.zeros(size[:2], dtype))
 
 
 def _dropout(size: tuple[int, int, int], dtype: str) -> None:
@@ -283,8 +286,8 @@ def _training(hidden_layers: int = 1, as_bytes: bool = True, rung: str = "few_ke
         trained = Network([inputs, *[hidden] * hidden_layers, 10], dtype=dtype)
         pixels = np.arange(batch * inputs).reshape(batch, inputs) % 256
         samples = (pixels / np.float32(255) if as_bytes else pixels / 300).astype(np.float32)
-        run = trained.resident(samples, np.arange(batch) % 10, optimizers.SGD(0.1), batch, 0.0, SEED)
-        misfit = persistent.misfit(trained, batch, str(run.values.dtype)) if rung == "persistent" else None
+        run = trained.resident(samples, np.arange(batch) % 10, optimizers.SGD(0.1), batch, SEED)
+        misfit = persistent.misfit(trained, batch, str(run.data.values.dtype)) if rung == "persistent" else None
         if misfit is not None:
             raise ValueError(f"the persistent kernel does not fit: {misfit}")
         run.rung = rung
@@ -354,7 +357,7 @@ KERNELS: dict[str, Call] = {
     **{f"sums.total_by_{rung}": _total(rung) for rung in reductions.TOTAL_LADDER},
     **{f"activations.{name}": _activation(name) for name in activations.kernels.FORWARD},
     **{f"activations.{name}_backward": _activation_backward(name) for name in activations.kernels.BACKWARD},
-    **{f"losses.{name}{part}": _loss(part, name) for name in steps.LOSSES for part in ("", "_backward", "_fused")},
+    **{f"losses.{name}{part}": _loss(part, name) for name in LOSSES for part in ("", "_backward", "_fused")},
     "dense.add_bias": _add_bias,
     "dense.multiply": _multiply,
     "convolution_1_basic.naive": _convolution("naive"),

@@ -3,9 +3,9 @@
 Where a GPU runs the kernels, a mark is an event in its queue, so that the times are the device's own. On the emulator a
 launch has ended when it returns, and a mark is this computer's clock: such times say nothing about a GPU.
 
-A network of any architecture launches operation by operation (stage4_numba_cuda/layered_launches.py); what an operation
-launches is one entry here. A stack of dense layers takes a few large kernels, each an entry of its own. A CUDA graph
-cannot be looked into, so on a GPU the step is the rung below it: the same kernels, launched one by one.
+An mlp takes a few large kernels, each an entry of its own. Any other network launches operation by operation
+(stage4_numba_cuda/plans/operation_launches.py), and what an operation launches is one entry here. A CUDA graph cannot
+be looked into, so on a GPU the step is the rung below it: the same kernels, launched one by one.
 
 Import this module only where stage 4 is measured: its backend decides about the device.
 """
@@ -94,7 +94,8 @@ class KernelStep:
         x, y = batch_of(case)
         self._x, self._y = stage.arrays.asarray(x, case.dtype), y
         self._optimizer = stage.optimizers.SGD(STANDSTILL)
-        self._launches, self._layered = (load_part(stage.name, name) for name in ("layered_launches", "layered"))
+        self._launches = load_part(stage.name, "plans.operation_launches").LAUNCH
+        self._update = load_part(stage.name, "plans.optimizer_update").Update
         self.step()  # compiles the kernels
         marks = self._noted()[1]
         kernels = Kernels(self._network, case.batch, 4 if case.dtype == "float32" else 8)
@@ -107,9 +108,7 @@ class KernelStep:
 
     def step(self) -> object:
         """Take a step; nobody listens."""
-        if self._network.activation:
-            return self._stage.network.STEP_LADDER["few_kernels"](self._network, self._x, self._y, self._optimizer)
-        return self._layered.LAYERED_STEP_LADDER["fused"](self._network, self._x, self._y, self._optimizer)
+        return self._stage.network.STEP_LADDER["few_kernels"](self._network, self._x, self._y, self._optimizer)
 
     def noted_step(self) -> Noted:
         """Take a step with a mark before and after every launch and copy."""
@@ -139,14 +138,14 @@ class KernelStep:
     @contextmanager
     def _marked(self, marks: Marks) -> Iterator[None]:
         """Within this block every launch and copy of the process is marked."""
-        launches, move = self._launches.LAUNCH, self._layered.Move
+        launches, update = self._launches, self._update
         configured = type(device_clock.sleep[1, 1])
         arrays = type(self._x)
         before = dict(launches)
         owners = {name: _owner(arrays, name) for name in ("copy_to_device", "copy_to_host")}
         methods = {name: vars(owner)[name] for name, owner in owners.items()}
         launch: Any = configured.__call__
-        moved: Any = move.launch
+        moved: Any = update.launch
 
         def launched(own: Any, *arguments: Any, **options: Any) -> Any:
             what = Launched("launch", own.dispatcher.py_func.__name__, shapes=_shapes(arguments))
@@ -178,14 +177,14 @@ class KernelStep:
             for name, owner in owners.items():
                 setattr(owner, name, copied(name))
             launches.update({kind: ordered(kind) for kind in before})
-            move.launch = updated
+            update.launch = updated
             yield
         finally:
             configured.__call__ = launch
             for name, owner in owners.items():
                 setattr(owner, name, methods[name])
             launches.update(before)
-            move.launch = moved
+            update.launch = moved
 
 
 def _owner(kind: type, name: str) -> type:

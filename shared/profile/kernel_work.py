@@ -63,7 +63,7 @@ IDENTITY = 0
 class Launched:
     """One entry of a step.
 
-    kind: 'launch', 'copy', 'operation' or 'update'; step: of an operation, as stage 4's layered_plan.py has it
+    kind: 'launch', 'copy', 'operation' or 'update'; step: of an operation, as stage 4's plans/operation_schedule.py has it
     shapes: of the arrays; bytes: that a copy moves
     """
 
@@ -143,7 +143,7 @@ class Kernels:
         return work.activation(each.layer.name, self._batch * math.prod(each.input_shape), self._itemsize)
 
     def _of_dense(self, launches: int) -> Iterator[Operation]:
-        """The launches of a stack of dense layers by `few_kernels`; none where there are others."""
+        """The launches of an mlp by `few_kernels`; none where there are others."""
         dense = self._dense
         pairs = -(-len(dense) // 2)
         expected = (len(dense) - 1) + max(0, len(dense) - 2) * 2 + 1 + pairs

@@ -51,7 +51,7 @@ class EpochRunner:
         self._resident: ResidentRun | None = None
         if can_be_resident(network):
             self._resident = network.resident(
-                data.x, data.y, optimizer, settings.batch_size, 0.0, settings.seed, settings.augmentation
+                data.x, data.y, optimizer, settings.batch_size, settings.seed, settings.augmentation
             )
 
     def learning_rate(self, step: int) -> float:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.names import DTYPES
 from stage4_numba_cuda import arrays
 from stage4_numba_cuda.backend import BACKEND, cuda
 
@@ -21,7 +22,7 @@ def device(shape: tuple[int, ...], dtype: str = "float32") -> Any:
 
 
 def test_a_device_array_of_the_dtype_is_taken_as_it_is() -> None:
-    for dtype in arrays.DTYPES:
+    for dtype in DTYPES:
         for shape in ((3,), (2, 3)):
             array = device(shape, dtype)
             assert arrays.asarray(array, dtype) is array
@@ -63,7 +64,7 @@ def test_rows_of_a_device_array_are_taken_without_a_copy() -> None:
 @given(
     st.lists(st.integers(1, 6), min_size=1, max_size=2),
     st.sampled_from([np.float32, np.float64, np.int8, np.uint16, np.int64, np.bool_]),
-    st.sampled_from(arrays.DTYPES),
+    st.sampled_from(DTYPES),
     st.sampled_from([1, 2, -1]),
     st.booleans(),
 )

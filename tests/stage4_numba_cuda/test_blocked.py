@@ -9,15 +9,18 @@ import numpy as np
 import pytest
 
 from cuda_emulator import options
+from shared.architectures import mlp
 from shared.checks.tolerance import compare
-from shared.contract import ACTIVATIONS, load_stage
+from shared.contract import load_stage
 from shared.dropout import step_masks
-from stage4_numba_cuda import buffers, steps, tile_choice
+from shared.names import ACTIVATIONS
 from stage4_numba_cuda import matmul as products
+from stage4_numba_cuda import tile_choice
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, cuda
 from stage4_numba_cuda.kernels import blocked
 from stage4_numba_cuda.launch import tiles
+from stage4_numba_cuda.plans import mlp_launches, mlp_memory
 from tests.wide import wide, widely
 
 pytestmark = pytest.mark.skipif(
@@ -141,7 +144,7 @@ def test_update_leaves_the_gradients_of_both_layers(side: int, dtype: str) -> No
 @pytest.fixture(params=widely(SIDES))
 def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Every product of a step by the register-blocked kernels of one side, and cut into parts as on a GPU."""
-    for module in (steps, buffers):
+    for module in (mlp_launches, mlp_memory):
         monkeypatch.setattr(module, "blocked_side", lambda *sizes: request.param)
         monkeypatch.setattr(module, "multiprocessors", lambda: 20)
     monkeypatch.setattr(products, "fused_kernel", lambda out, inner: f"blocked_{request.param}")
@@ -152,8 +155,9 @@ def chosen(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> i
 def test_a_hundred_steps_are_those_of_stage_1(rung: str, chosen: int) -> None:
     sizes = [70, 37, 34, 5]
     reference = load_stage("stage1_pure_python")
-    ours = STAGE.network.Network(sizes, activation="tanh", seed=1, dtype="float64")
-    theirs = reference.network.Network(sizes, activation="tanh", seed=1, dtype="float64")
+    ours, theirs = (
+        each.network.Network(mlp(sizes, "tanh", 0.3), seed=1, dtype="float64") for each in (STAGE, reference)
+    )
     optimizer, other = (each.optimizers.SGD(0.05) for each in (STAGE, reference))
     for i in range(100):
         rng = np.random.default_rng(i)
@@ -173,12 +177,13 @@ def test_the_way_back_is_cut_into_parts_where_it_would_have_few_blocks(
 ) -> None:
     sizes = [4 * chosen + 3, 40, 37, 34, 5]
     reference = load_stage("stage2_numpy")
-    ours = STAGE.network.Network(sizes, activation="tanh", seed=1, dtype="float64")
-    theirs = reference.network.Network(sizes, activation="tanh", seed=1, dtype="float64")
+    ours, theirs = (
+        each.network.Network(mlp(sizes, "tanh", dropout), seed=1, dtype="float64") for each in (STAGE, reference)
+    )
     optimizer, other = (each.optimizers.Adam(0.01, epsilon=1e-3) for each in (STAGE, reference))
-    assert buffers.splits(3, sizes[0], sizes[1]) == 2
+    assert mlp_memory.splits(3, sizes[0], sizes[1]) == 2
     launches: list[Any] = []
-    monkeypatch.setattr(steps.blocked, "combine_back", Counted(steps.blocked.combine_back, launches))
+    monkeypatch.setattr(mlp_launches.blocked, "combine_back", Counted(mlp_launches.blocked.combine_back, launches))
     for i in range(3):
         rng = np.random.default_rng(i)
         x, y = rng.standard_normal((3, sizes[0])), rng.integers(0, 5, 3)
@@ -209,7 +214,7 @@ def test_a_training_run_on_the_device_takes_the_same_steps(chosen: int) -> None:
     ours = STAGE.network.Network([40, 33, 4], seed=1, dtype="float64")
     theirs = load_stage("stage2_numpy").network.Network([40, 33, 4], seed=1, dtype="float64")
     optimizer, other = STAGE.optimizers.Adam(0.01), load_stage("stage2_numpy").optimizers.Adam(0.01)
-    run = ours.resident(images, labels, optimizer, 34, 0.0, 0)
+    run = ours.resident(images, labels, optimizer, 34, 0)
     run.begin_epoch(order)
     for step, batch in enumerate(np.split(order, [34, 68])):
         (loss,) = run.take(step, [0.01], step)
@@ -249,12 +254,12 @@ def test_memory_of_the_parts_is_enough_for_every_batch(
     inputs: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Fewer rows may be cut into more parts, and by other tiles: a step of any size must fit into the same memory."""
-    monkeypatch.setattr(buffers, "multiprocessors", lambda: 132)
+    monkeypatch.setattr(mlp_memory, "multiprocessors", lambda: 132)
     monkeypatch.setattr(tile_choice, "multiprocessors", lambda: 132)
     network = STAGE.network.Network([inputs, columns, 3], seed=1, dtype="float32")
-    memory = buffers.Buffers(network.layers, "float32", 700)
+    memory = mlp_memory.MlpMemory(network.dense_layers, "float32", 700)
     for rows in range(1, 701):
-        assert buffers.splits(rows, inputs, columns) * rows * columns <= memory._parts[0].size
+        assert mlp_memory.splits(rows, inputs, columns) * rows * columns <= memory._parts[0].size
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stage4_numba_cuda import graphs, persistent
 from stage4_numba_cuda.backend import BACKEND
+from stage4_numba_cuda.plans import cuda_graphs, persistent
 from tests.stage4_numba_cuda.test_persistent import STAGE, _asked_for, run_of, samples
 
 __all__ = ["_asked_for"]
@@ -24,7 +24,7 @@ def test_arrivals_at_barriers_are_counted_from_launch_to_launch_and_go_round(bef
     for each in (run, other):
         each.begin_epoch(np.arange(run.count))
     losses = [other.take(0, [0.1], step)[0] for step in range(3)]
-    plan = persistent.plan_of(run.network, run.network.buffers(run.batch_size), "float64")
+    plan = persistent.plan_of(run.network, run.network.plans.mlp_memory(run.network, run.batch_size), "float64")
     plan.meetings.copy_to_device(np.array([before, 0, before], np.int32))
     assert [run.take(0, [0.1], step)[0] for step in range(3)] == losses
     arrived, gave_up, counted = plan.meetings.copy_to_host().tolist()
@@ -38,13 +38,13 @@ def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypa
     run = run_of([6, 5, 3])
     run.begin_epoch(np.arange(run.count))
     run.take(0, [0.1], 0)
-    launch = persistent.Plan.launch
+    launch = persistent.PersistentPlan.launch
 
-    def gives_up(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
+    def gives_up(self: persistent.PersistentPlan, *arguments: Any, **keywords: Any) -> None:
         launch(self, *arguments, **keywords)
         self.meetings.copy_to_device(np.array([0, 1, 0], np.int32))
 
-    monkeypatch.setattr(persistent.Plan, "launch", gives_up)
+    monkeypatch.setattr(persistent.PersistentPlan, "launch", gives_up)
     with pytest.raises(RuntimeError, match=r"waited for more than two seconds .* GROUNDUP_PERSISTENT=0"):
         run.take(0, [0.1], 1)
 
@@ -52,17 +52,17 @@ def test_a_barrier_that_waited_in_vain_is_an_error_that_says_what_to_do(monkeypa
 def test_a_launch_that_gave_up_is_told_though_another_follows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """An epoch's last batch is smaller and has a launch of its own, behind the one that gave up."""
     x, labels = samples(12, 6, 3)
-    run = STAGE.network.Network([6, 5, 3], dtype="float64").resident(x, labels, STAGE.optimizers.SGD(0.1), 8, 0.0, 0)
+    run = STAGE.network.Network([6, 5, 3], dtype="float64").resident(x, labels, STAGE.optimizers.SGD(0.1), 8, 0)
     run.begin_epoch(np.arange(12))
-    launch, launches = persistent.Plan.launch, []
+    launch, launches = persistent.PersistentPlan.launch, []
 
-    def gives_up_first(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
+    def gives_up_first(self: persistent.PersistentPlan, *arguments: Any, **keywords: Any) -> None:
         launch(self, *arguments, **keywords)
         if not launches:
             self.meetings.copy_to_device(np.array([0, 1, 0], np.int32))
         launches.append(1)
 
-    monkeypatch.setattr(persistent.Plan, "launch", gives_up_first)
+    monkeypatch.setattr(persistent.PersistentPlan, "launch", gives_up_first)
     with pytest.raises(RuntimeError, match="the persistent kernel gave up"):
         run.take(0, [0.1, 0.1], 0)
     assert len(launches) == 2
@@ -71,13 +71,13 @@ def test_a_launch_that_gave_up_is_told_though_another_follows_it(monkeypatch: py
 def test_a_run_that_was_interrupted_is_asked_before_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     x, labels = samples(12, 6, 3)
     network = STAGE.network.Network([6, 5, 3], dtype="float64")
-    run = network.resident(x, labels, STAGE.optimizers.SGD(0.1), 8, 0.0, 0)
+    run = network.resident(x, labels, STAGE.optimizers.SGD(0.1), 8, 0)
     run.begin_epoch(np.arange(12))
 
     def interrupt() -> None:
         raise KeyboardInterrupt
 
-    plan = persistent.plan_of(network, network.buffers(8), str(run.values.dtype))
+    plan = persistent.plan_of(network, network.plans.mlp_memory(network, 8), str(run.data.values.dtype))
     with pytest.raises(KeyboardInterrupt):
         run.take(0, [0.1], 0, meanwhile=interrupt)
     plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
@@ -90,7 +90,7 @@ def test_a_run_that_was_interrupted_is_asked_before_it_goes_on(monkeypatch: pyte
 
 
 def test_a_step_without_a_graph_is_asked_before_and_after(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graphs, "available", lambda: False)
+    monkeypatch.setattr(cuda_graphs, "available", lambda: False)
     x, labels = samples(8, 6, 3)
     network, optimizer = STAGE.network.Network([6, 5, 3], dtype="float64"), STAGE.optimizers.SGD(0.1)
 
@@ -98,7 +98,7 @@ def test_a_step_without_a_graph_is_asked_before_and_after(monkeypatch: pytest.Mo
         return float(STAGE.network.STEP_LADDER["persistent"](network, x, labels, optimizer))
 
     step()
-    (plan,) = network.buffers(8).plans.values()
+    (plan,) = network.plans.mlp_memory(network, 8).persistent.values()
     assert not plan.unsettled
     for interrupted in (True, False):
         plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))

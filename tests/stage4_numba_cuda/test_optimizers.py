@@ -15,7 +15,7 @@ from stage2_numpy import optimizers as reference
 from stage4_numba_cuda import optimizers
 from stage4_numba_cuda.arrays import address, asarray, on_device, to_host
 from stage4_numba_cuda.kernels import optimizers as kernels
-from stage4_numba_cuda.resident_order import schedule_of
+from stage4_numba_cuda.plans.resident_host import schedule_of
 from tests.wide import widely
 
 CASES: dict[str, tuple[str, dict[str, Any], int]] = {
@@ -109,7 +109,7 @@ def test_a_state_goes_over_to_stage_2_and_back(case: str, ours_first: bool, dtyp
 @pytest.mark.parametrize("case", widely(WITH_BUFFERS))
 def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
     optimizer, parameters = make(case), device(0, "float64")
-    memory = optimizer._state.memory(parameters)
+    memory = optimizer._state.make_buffers(parameters)
     assert list(memory) == list(optimizer._state.names)
     places = []
     for buffers in memory.values():
@@ -120,7 +120,7 @@ def test_buffers_lie_on_the_device_and_stay_where_they_are(case: str) -> None:
             assert not to_host(buffer).any()
             places.append(address(buffer))
     optimizer.step(parameters, device(1, "float64"))
-    after = optimizer._state.memory(parameters)
+    after = optimizer._state.make_buffers(parameters)
     assert [address(buffer) for buffers in after.values() for buffer in buffers] == places
 
 
@@ -130,14 +130,14 @@ def test_a_copied_optimizer_goes_on_in_memory_of_its_own() -> None:
         optimizer = optimizers.Adam(0.1)
         state = optimizer._state
         parameters = [asarray(np.ones(shape)) for shape in ((2, 3), (3,))]
-        for flat in state.together(parameters):  # a step of a network whose parameters lie side by side
+        for flat in state.packed(parameters):  # a step of a network whose parameters lie side by side
             flat.copy_to_device(np.full(flat.shape, 2, flat.dtype))
         sent = state.device_numbers(optimizer.numbers(), "float32")
         if copied:
             other = copy.deepcopy(optimizer)
             state = other._state
             assert state.device_numbers(other.numbers(), "float32") is not sent
-        for flat in state.together(parameters):
+        for flat in state.packed(parameters):
             flat.copy_to_device(flat.copy_to_host() + 1)
         ended.append([to_host(array).tolist() for arrays in state.buffers.values() for array in arrays])
         assert all((to_host(array) == 2 + (not copied)).all() for array in optimizer._state.buffers["first_moment"])
@@ -149,7 +149,7 @@ def test_a_state_of_another_dtype_becomes_the_parameters_own() -> None:
     buffers = {name: numbers(seed, "float64") for seed, name in enumerate(("first_moment", "second_moment"))}
     optimizer.load_state({"steps": 3, "buffers": buffers})
     assert optimizer.state()["buffers"]["first_moment"][0].dtype == "float64"
-    for name, arrays in optimizer._state.memory(parameters).items():
+    for name, arrays in optimizer._state.make_buffers(parameters).items():
         for array, values in zip(arrays, buffers[name], strict=True):
             assert np.array_equal(to_host(array), values.astype(np.float32))
 
@@ -181,7 +181,7 @@ def test_a_schedule_has_the_numbers_of_the_steps_to_come(case: str, dtype: str) 
     assert optimizer.learning_rate == rates[-1]
     for row, rate in zip(table[:3], rates, strict=True):
         optimizer.learning_rate = rate
-        assert np.array_equal(to_host(optimizer.device_numbers(dtype)), row)
+        assert np.array_equal(to_host(optimizer._state.device_numbers(optimizer.numbers(), dtype)), row)
         optimizer.step(parameters, device(1, dtype))
 
 
@@ -194,25 +194,25 @@ def test_a_schedule_with_a_rate_that_is_none_is_refused(wrong: float) -> None:
 def test_the_eight_numbers_stand_in_their_documented_places() -> None:
     optimizer = optimizers.Adam(0.5, beta1=0.75, beta2=0.9375, epsilon=0.125, weight_decay=0.25)
     expected = [0.5 / (1 - 0.75), 0.25, 0.75, 0.25, 0.9375, 0.0625, 0.125, np.sqrt(1 - 0.9375)]
-    assert to_host(optimizer.device_numbers("float64")).tolist() == expected
+    assert to_host(optimizer._state.device_numbers(optimizer.numbers(), "float64")).tolist() == expected
 
 
 def test_the_device_numbers_keep_their_place_and_are_written_only_when_one_changed() -> None:
     optimizer = make("momentum")
-    vector = optimizer.device_numbers("float32")
+    vector = optimizer._state.device_numbers(optimizer.numbers(), "float32")
     vector.copy_to_device(np.full(kernels.COUNT, 7, np.float32))  # to see whether it is written
-    assert optimizer.device_numbers("float32") is vector
+    assert optimizer._state.device_numbers(optimizer.numbers(), "float32") is vector
     assert (to_host(vector) == 7).all()
     optimizer.learning_rate = 0.5
-    assert optimizer.device_numbers("float32") is vector
+    assert optimizer._state.device_numbers(optimizer.numbers(), "float32") is vector
     assert to_host(vector)[kernels.RATE] == 0.5
-    assert optimizer.device_numbers("float64") is not vector
+    assert optimizer._state.device_numbers(optimizer.numbers(), "float64") is not vector
 
 
 def test_numbers_whose_copy_was_interrupted_are_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
     optimizer = make("momentum")
     optimizer.learning_rate = 0.25
-    vector = optimizer.device_numbers("float64")
+    vector = optimizer._state.device_numbers(optimizer.numbers(), "float64")
     copy = type(vector).copy_to_device
     for arrives in (True, False):
         for rate in (0.5, 0.25):  # the other number, and the one from before it
@@ -226,11 +226,11 @@ def test_numbers_whose_copy_was_interrupted_are_sent_again(monkeypatch: pytest.M
             with monkeypatch.context() as patch:
                 patch.setattr(type(vector), "copy_to_device", interrupted)
                 with pytest.raises(KeyboardInterrupt):
-                    optimizer.device_numbers("float64")
+                    optimizer._state.device_numbers(optimizer.numbers(), "float64")
             optimizer.learning_rate = rate
-            assert to_host(optimizer.device_numbers("float64"))[kernels.RATE] == rate
+            assert to_host(optimizer._state.device_numbers(optimizer.numbers(), "float64"))[kernels.RATE] == rate
             optimizer.learning_rate = 0.25
-            optimizer.device_numbers("float64")
+            optimizer._state.device_numbers(optimizer.numbers(), "float64")
 
 
 def test_no_decay_leaves_an_infinite_parameter_infinite() -> None:

@@ -20,6 +20,7 @@ import pytest
 from cuda_emulator import hooks, options
 from cuda_emulator.runtime import limits
 from groundup.lens import detecting
+from shared.architectures import mlp
 from shared.contract import Stage, load_stage
 from shared.data.batches import as_targets, batch_order
 from shared.data.datasets import Split
@@ -27,16 +28,16 @@ from shared.dropout import step_masks
 from shared.training.loop import train
 from shared.training.schedules import Schedule
 from shared.training.settings import TrainingSettings
-from stage4_numba_cuda import graphs, persistent
 from stage4_numba_cuda.backend import BACKEND, cuda
 from stage4_numba_cuda.kernels import persistent_tile
+from stage4_numba_cuda.plans import cuda_graphs, persistent
 from tests.wide import wide, widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
 PURE: Stage = load_stage("stage1_pure_python")
 Make = Callable[[Any], Any]
 
-PLAIN = "graph" if graphs.available() else "few_kernels"
+PLAIN = "graph" if cuda_graphs.available() else "few_kernels"
 """The rung below."""
 
 on_the_emulator = pytest.mark.skipif(BACKEND.name != "emulator", reason="it is about the emulator")
@@ -74,13 +75,17 @@ def samples(count: int, features: int, classes: int) -> tuple[np.ndarray, np.nda
     return x, rng.integers(0, classes, count)
 
 
+def of_mlp(stage: Stage, sizes: tuple[int, ...], dropout: float, activation: str = "relu", **kinds: str) -> Any:
+    return stage.network.Network(mlp(sizes, activation, dropout), seed=4, **kinds)
+
+
 def by_launches(
     sizes: tuple[int, ...], count: int, batch: int, steps: int, make: Make, dropout: float, at_once: int, **kinds: str
 ) -> tuple[list[float], list[np.ndarray]]:
     """The losses and the parameters after so many steps of the persistent kernel, epoch after epoch."""
     x, labels = samples(count, sizes[0], max(2, sizes[-1]))
-    network, optimizer = STAGE.network.Network(list(sizes), seed=4, **kinds), make(STAGE.optimizers)
-    run = network.resident(x, labels, optimizer, batch, dropout, 5)
+    network, optimizer = of_mlp(STAGE, sizes, dropout, **kinds), make(STAGE.optimizers)
+    run = network.resident(x, labels, optimizer, batch, 5)
     assert (run.rung, run.reason, run.is_bytes) == ("persistent", None, AS_BYTES)
     losses: list[float] = []
     while len(losses) < steps:
@@ -103,14 +108,14 @@ def by_hand(
 ) -> tuple[list[float], list[np.ndarray]]:
     """The same by `train_step` of a stage, each batch, mask and target made on the host."""
     x, labels = samples(count, sizes[0], max(2, sizes[-1]))
-    network, optimizer = stage.network.Network(list(sizes), seed=4, **kinds), make(stage.optimizers)
+    network, optimizer = of_mlp(stage, sizes, dropout, **kinds), make(stage.optimizers)
     per_epoch = -(-count // batch)
     losses = []
     for step in range(steps):
         start = step % per_epoch * batch
         indices = batch_order(count, 3, step // per_epoch)[start : start + batch]
         optimizer.learning_rate = rate(step)
-        masks = step_masks(len(indices), [(size, dropout) for size in sizes[1:-1]], 5, step, "float64")
+        masks = step_masks(len(indices), network.architecture.dropouts(), 5, step, "float64")
         own = None if masks is None else [stage.arrays.asarray(mask, "float64") for mask in masks]
         y = as_targets(labels[indices], network.loss_name, sizes[-1], "float64")
         given = [int(label) for label in y] if y.ndim == 1 else stage.arrays.asarray(y, "float64")
@@ -177,21 +182,21 @@ def test_float32_stays_near_float64() -> None:
 @on_the_emulator
 def test_a_training_run_takes_it_and_ends_where_another_rung_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     x, labels = samples(53, 21, 3)
-    settings = TrainingSettings(epochs=2, batch_size=8, dropout=0.3, schedule=Schedule("cosine"), seed=3)
+    settings = TrainingSettings(epochs=2, batch_size=8, schedule=Schedule("cosine"), seed=3)
 
     def trained() -> list[np.ndarray]:
-        network = STAGE.network.Network([21, 12, 3], seed=1, dtype="float64")
+        network = STAGE.network.Network(mlp([21, 12, 3], dropout=0.3), seed=1, dtype="float64")
         train(STAGE, network, STAGE.optimizers.Adam(0.01), Split(x, labels), settings)
         return [p.copy_to_host() for p in network.parameters]
 
     launched: list[int] = []
-    launch = persistent.Plan.launch
+    launch = persistent.PersistentPlan.launch
 
-    def counted(self: persistent.Plan, *arguments: Any, **keywords: Any) -> None:
+    def counted(self: persistent.PersistentPlan, *arguments: Any, **keywords: Any) -> None:
         launched.append(1)
         launch(self, *arguments, **keywords)
 
-    monkeypatch.setattr(persistent.Plan, "launch", counted)
+    monkeypatch.setattr(persistent.PersistentPlan, "launch", counted)
     ours = trained()
     assert len(launched) == 14  # seven steps an epoch; the emulator's interval is one step
     monkeypatch.setenv(persistent.VARIABLE, "0")
@@ -209,7 +214,7 @@ def test_as_a_rung_it_leaves_gradients_where_there_is_no_optimizer(dropout: floa
     ladder, found = STAGE.network.STEP_LADDER, {}
     assert list(ladder)[-2:] == ["graph", "persistent"]
     for name in ("op_by_op", "persistent"):
-        network = STAGE.network.Network([21, 12, 3], seed=2, dtype="float64")
+        network = STAGE.network.Network(mlp([21, 12, 3], dropout=dropout), seed=2, dtype="float64")
         before = [p.copy_to_host() for p in network.parameters]
         loss = ladder[name](network, x, y, None, masks)
         found[name] = [np.array(loss), *(array.copy_to_host() for array in network.layer_gradients)]
@@ -280,7 +285,7 @@ def test_without_its_second_barrier_blocks_would_race(monkeypatch: pytest.Monkey
 def run_of(sizes: list[int], batch: int = 8, optimizer: Any = None, **kinds: str) -> Any:
     x, labels = samples(max(batch, 8), sizes[0], sizes[-1])
     network = STAGE.network.Network(sizes, dtype="float64", **kinds)
-    return network.resident(x, labels, optimizer or STAGE.optimizers.SGD(0.1), batch, 0.0, 0)
+    return network.resident(x, labels, optimizer or STAGE.optimizers.SGD(0.1), batch, 0)
 
 
 @pytest.mark.parametrize(

@@ -10,13 +10,13 @@ from cuda_emulator import options
 from shared.architectures import NAMED, Architecture, named
 from shared.contract import load_stage, stage_facts
 from shared.layers import Activate, Conv, Dense, Flatten, Residual
-from stage4_numba_cuda import dense_passes, layered, optimizers, precision, tensor_cores, tile_choice
+from shared.names import ACTIVATIONS
+from stage4_numba_cuda import dense_passes, optimizers, precision, tensor_cores, tile_choice
 from stage4_numba_cuda.arrays import asarray, to_host
 from stage4_numba_cuda.backend import BACKEND, BackendError
-from stage4_numba_cuda.dense import ACTIVATIONS
 from stage4_numba_cuda.kernels.matmul_5_tensor import EPSILON
-from stage4_numba_cuda.network import Network
-from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
+from stage4_numba_cuda.network import STEP_LADDER, Network
+from tests.stage4_numba_cuda.test_cuda_graphs import Recorder, recorder
 from tests.stages import needs_precision
 from tests.wide import wide, widely
 
@@ -100,7 +100,7 @@ def test_a_step_is_off_by_the_rounding_and_no_more_and_both_rungs_round_alike(ch
     theirs = NUMPY.network.Network(FORM, seed=1, dtype="float64")
     expected = theirs.gradients(x.astype(np.float64), y)
     plain, rounded = (network.gradients(x, y) for network in networks[:2])
-    layered.op_by_op(networks[2], x, y, None)
+    STEP_LADDER["op_by_op"](networks[2], x, y, None)
     unit = EPSILON[chosen]
     assert distance(plain, expected) < 1e-5
     assert unit / 20 < distance(rounded, expected) < 10 * unit
@@ -143,7 +143,7 @@ def test_another_precision_is_another_graph(recorder: Recorder) -> None:
         losses = []
         for chosen in (None, None, "tf32", "tf32", None, "tf32"):
             network.precision = chosen
-            losses.append(layered.LAYERED_STEP_LADDER[rung](network, x, y, optimizer))
+            losses.append(STEP_LADDER[rung](network, x, y, optimizer))
         ends.append(losses)
     assert ends[0] == ends[1]
     assert (recorder.captured, recorder.replayed) == (2, 4)
@@ -158,7 +158,7 @@ def test_a_resident_run_rounds_as_its_steps_do() -> None:
         network, optimizer = Network(FORM, seed=1), optimizers.SGD(0.1)
         network.precision = "tf32"
         if resident:
-            run = network.resident(x, y, optimizer, 5, 0.0, 0)
+            run = network.resident(x, y, optimizer, 5, 0)
             assert run is not None
             run.begin_epoch(np.arange(10))
             losses.append(run.take(0, [0.1, 0.1], 0))

@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 from cuda_emulator import options
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, load_stage
+from shared.architectures import mlp
+from shared.contract import Stage, load_stage
 from shared.dropout import step_masks
-from stage4_numba_cuda import backend, steps
+from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
+from stage4_numba_cuda import backend
 from stage4_numba_cuda.kernels import head
+from stage4_numba_cuda.plans import mlp_launches
 from tests.wide import wide, widely
 
 STAGE: Stage = load_stage("stage4_numba_cuda")
@@ -48,12 +51,13 @@ def trained(
     steps: int = 12,
 ) -> tuple[list[float], list[np.ndarray]]:
     """The losses of some steps, and the parameters after them."""
-    network = stage.network.Network(sizes, activation=activation, loss=loss, seed=1, dtype=dtype)
+    form = mlp(sizes, activation, dropout)
+    network = stage.network.Network(form, loss=loss, seed=1, dtype=dtype)
     losses = []
     for i in range(steps):
         rows = 9 if i % 4 else 6  # the batch shrinks and grows again
         x, y = batch(loss, rows, sizes, seed=i)
-        masks = step_masks(rows, [(size, dropout) for size in sizes[1:-1]], seed=0, step=i, dtype="float64")
+        masks = step_masks(rows, form.dropouts(), seed=0, step=i, dtype="float64")
         losses.append(step(network, x, y, optimizer, masks))
     return losses, [np.asarray(stage.arrays.to_host(p)) for p in network.parameters]
 
@@ -105,7 +109,7 @@ def test_every_rung_takes_every_depth_and_width(rung: str, sizes: list[int]) -> 
 def test_the_head_takes_more_hidden_features_than_lie_in_shared_memory(
     loss: str, block_rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steps, "HEAD_ROWS", block_rows)
+    monkeypatch.setattr(mlp_launches, "HEAD_ROWS", block_rows)
     ours, theirs = STAGE.optimizers.SGD(0.05), REFERENCE.optimizers.SGD(0.05)
     options: dict[str, Any] = {"loss": loss, "dropout": 0.2, "sizes": [7, 530, 5], "steps": 2}
     got = trained(RUNGS["few_kernels"], STAGE, ours, **options)
@@ -188,7 +192,7 @@ def test_weights_put_in_the_place_of_others_are_used(rung: str) -> None:
     x, y = batch("softmax_cross_entropy", 9, SIZES)
     optimizer = STAGE.optimizers.SGD(0.0)
     RUNGS[rung](network, x, y, optimizer)
-    for layer, other in zip(network.layers, theirs.layers, strict=True):
+    for layer, other in zip(network.dense_layers, theirs.layers[::2], strict=True):
         layer.weights = STAGE.arrays.asarray(other.weights, "float64")
         layer.bias = STAGE.arrays.asarray(other.bias, "float64")
     assert RUNGS[rung](network, x, y, optimizer) == pytest.approx(theirs.loss(x, y), rel=1e-12)
@@ -198,7 +202,7 @@ def test_a_hosts_array_in_the_place_of_the_weights_is_refused() -> None:
     network = STAGE.network.Network([3, 2], dtype="float64")
     network.layers[0].weights = np.zeros((3, 2))
     with pytest.raises(
-        ValueError, match=r"layer 1: the layer's weights was replaced by ndarray, expected a C-contiguous"
+        ValueError, match=r"layer 1, Dense: the layer's weights was replaced by ndarray, expected a C-contiguous"
     ):
         network.train_step(np.zeros((1, 3)), [0], STAGE.optimizers.SGD(0.1))
 
@@ -231,10 +235,10 @@ def test_a_step_of_a_smaller_batch_leaves_no_trace_of_the_larger_one() -> None:
 
 @pytest.mark.parametrize("rung", ["fused", "few_kernels", "graph"])
 def test_a_second_step_makes_no_new_arrays_on_the_device(rung: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    network = STAGE.network.Network(SIZES, seed=1, dtype="float64")
+    network = STAGE.network.Network(mlp(SIZES, dropout=0.3), seed=1, dtype="float64")
     optimizer = STAGE.optimizers.Adam(0.01)
     x, y = batch("softmax_cross_entropy", 9, SIZES)
-    masks = step_masks(9, [(size, 0.3) for size in SIZES[1:-1]], seed=0, step=0, dtype="float64")
+    masks = step_masks(9, network.architecture.dropouts(), seed=0, step=0, dtype="float64")
     RUNGS[rung](network, x, y, optimizer, masks)
     made = []
     for name in ("device_array", "to_device"):
@@ -256,7 +260,7 @@ def test_the_slope_of_a_hinge_loss_is_the_same_where_a_score_is_nan(rung: str) -
 
 def test_layers_that_share_memory_are_refused() -> None:
     network = STAGE.network.Network([4, 4, 4], dtype="float64")
-    network.layers[1].weights = network.layers[0].weights
+    network.layers[2].weights = network.layers[0].weights
     with pytest.raises(ValueError, match="two of the layers' weights, biases and gradients share memory"):
         network.train_step(np.zeros((2, 4)), [0, 1], STAGE.optimizers.SGD(0.1))
 

@@ -108,7 +108,7 @@ KERNELS: dict[str, tuple[str, ...]] = {
     "batch_norm.batch_norm_backward": ("batch_norm.sums", "batch_norm.backward"),
     "network.Network.train_step": _FEW,
     "steps.few_kernels": _FEW,
-    "steps.persistent": ("persistent.make_persistent",),
+    "steps.persistent_kernel": ("persistent.make_persistent",),
     "optimizers.SGD.step": ("optimizers.sgd", "optimizers.momentum", "optimizers.nesterov", "optimizers.update"),
     "optimizers.RMSProp.step": ("optimizers.rmsprop", "optimizers.update"),
     "optimizers.Adam.step": ("optimizers.adam", "optimizers.update"),

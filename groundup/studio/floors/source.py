@@ -22,7 +22,9 @@ from shared.machine.processes import ROOT
 STAGE3, STAGE4 = STAGES[2], STAGES[3]
 
 LADDERS = {"matmul": "LADDER", "convolution": "CONVOLUTION_LADDER", "steps": "STEP_LADDER"}
-"""File -> the name of the ladder in it."""
+"""File -> the name of the ladder in it. Stage 4's ladder of steps is in STEPS4."""
+
+STEPS4 = "plans/choice"
 
 
 CHECKING = (
@@ -56,7 +58,7 @@ class Found:
 @cache
 def python(stage: str, file: str, name: str, language: str = "python") -> Found | None:
     """A function of a floor's file; None where the floor has none of that name. file: without .py"""
-    path = f"{stage}/{file}.py"
+    path = _path(stage, file)
     text = _text(path)
     if text is None:
         return None
@@ -111,7 +113,7 @@ def helpers(found: Found) -> list[Found]:
 
 def ladder(stage: str, file: str) -> dict[str, str]:
     """Rung -> the name of its function, slowest first, of a floor's ladder; {} where the floor has none."""
-    text = _text(f"{stage}/{file}.py")
+    text = _text(_path(stage, file))
     for node in ast.walk(ast.parse(text)) if text else ():
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(node.value, ast.Dict):
             pairs = zip(node.value.keys, node.value.values, strict=True)
@@ -129,6 +131,10 @@ def _comment_above(lines: list[str], first: int) -> int:
     while at > 1 and "/*" not in lines[at - 1]:
         at -= 1
     return at
+
+
+def _path(stage: str, file: str) -> str:
+    return f"{stage}/{STEPS4 if (stage, file) == (STAGE4, 'steps') else file}.py"
 
 
 @cache

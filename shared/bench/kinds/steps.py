@@ -21,7 +21,7 @@ from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
-from shared.contract import Stage, load_part, load_stage
+from shared.contract import Stage, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import multiply_adds_of
 
@@ -248,7 +248,7 @@ def _rungs(stage: Stage, case: Case) -> dict[str, Callable[..., float]]:
         return getattr(stage.network, "STEP_LADDER", None) or {"": _train_step}
     if not gpu.on_gpu(stage):
         return {"": _train_step}
-    ladder = load_part(stage.name, "layered").LAYERED_STEP_LADDER
+    ladder = stage.network.STEP_LADDER
     rungs = {rung: ladder[rung] for rung in MODEL_RUNGS_ON_GPU}
     last, rounds = MODEL_RUNGS_ON_GPU[-1], case.dtype == "float32" and gpu.has_tf32(stage)
     return rungs | ({f"{last} {gpu.TF32}": ladder[last]} if rounds else {})

@@ -21,7 +21,7 @@ import numpy as np
 from shared.bench.measuring.timing import Measurement, summarise
 from shared.contract import STAGES, load_part
 
-arrays, graphs = (load_part(STAGES[3], name) for name in ("arrays", "graphs"))
+arrays, graphs = (load_part(STAGES[3], name) for name in ("arrays", "plans.cuda_graphs"))
 cuda = load_part(STAGES[3], "backend").cuda
 
 LAUNCHES = 200

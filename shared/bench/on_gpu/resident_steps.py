@@ -111,7 +111,7 @@ def _of_stage(
     run: Any
     optimizer = stage.optimizers.SGD(LEARNING_RATE)
     x = images.astype(np.float32) / np.float32(255)
-    run = network.resident(x, labels, optimizer, case.batch, 0.0, 0)
+    run = network.resident(x, labels, optimizer, case.batch, 0)
     if rung is not None:
         run.rung = rung
     run.begin_epoch(np.arange(len(x)))

@@ -54,7 +54,7 @@ def pretend_gpu(multiprocessors: int) -> None:
     children.ask = no_child
     turns = importlib.import_module("shared.bench.measuring.turns")
     turns.CallLimit.reason = lambda *arguments: None  # or a busy machine would leave out what a GPU does in no time
-    persistent = importlib.import_module("stage4_numba_cuda.persistent")
+    persistent = importlib.import_module("stage4_numba_cuda.plans.persistent")
     persistent.together = lambda *arguments: multiprocessors
     shared_memory = importlib.import_module("stage4_numba_cuda.shared_memory")
     shared_memory.allow = lambda kernel, types, size: kernel.allow_shared(size)

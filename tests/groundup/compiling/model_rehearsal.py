@@ -90,7 +90,7 @@ def network_training() -> Iterator[Any]:
         images = np.random.default_rng(0).integers(0, 256, (count, size)).astype(np.float32) / np.float32(255)
         changes = Augmentation(chosen.get("augment_shift", 0), chosen.get("augment_rotation", 0.0))
         run = network.resident(
-            images, np.zeros(count, np.int64), stage.optimizers.Adam(), batch, 0.0, 0,
+            images, np.zeros(count, np.int64), stage.optimizers.Adam(), batch, 0,
             changes if "augment_shift" in chosen else None,
         )  # fmt: skip
         assert run is not None

@@ -39,7 +39,7 @@ def main() -> None:
     launches: Launches = {}
     note_launches(launches)
     asked_about: set[str] = set()
-    persistent: Any = importlib.import_module("stage4_numba_cuda.persistent")
+    persistent: Any = importlib.import_module("stage4_numba_cuda.plans.persistent")
 
     def together(chunk: int, values: str, dtype: str) -> int:
         asked_about.add(f"persistent.PERSISTENT[{chunk}, {values == 'uint8'}] {dtype}")

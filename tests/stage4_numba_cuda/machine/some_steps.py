@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from stage4_numba_cuda import graphs
 from stage4_numba_cuda.backend import cuda
-from stage4_numba_cuda.network import Network
+from stage4_numba_cuda.network import STEP_LADDER, Network
 from stage4_numba_cuda.optimizers import SGD, Adam
-from stage4_numba_cuda.steps import STEP_LADDER
+from stage4_numba_cuda.plans import cuda_graphs
 
 SIZES, ROWS, STEPS = [12, 16, 3], 8, 4
 
@@ -42,7 +41,7 @@ def main() -> None:
         for later in (context.deallocations, context.memory_manager.deallocations):
             later.clear()  # numba-cuda frees many pieces at once
         mark(f"{name} is gone")
-    run = Network(SIZES).resident(x, y, SGD(0.1), ROWS, 0.0, 0)
+    run = Network(SIZES).resident(x, y, SGD(0.1), ROWS, 0)
     for epoch in range(4):
         run.begin_epoch(random.permutation(len(x)))
         mark(f"epoch {epoch}")
@@ -50,7 +49,7 @@ def main() -> None:
         mark(f"epoch {epoch} is over")
     with suppress(KeyboardInterrupt):
         mark("an interrupted capture")
-        graphs.capture(interrupted)
+        cuda_graphs.capture(interrupted)
     mark("it was left")
 
 

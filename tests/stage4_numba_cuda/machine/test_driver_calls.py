@@ -134,7 +134,7 @@ def test_the_driver_is_asked_before_a_block_has_more_than_48_kb(
 ORDERS = """
 import numpy as np
 from stage4_numba_cuda.backend import cuda
-from stage4_numba_cuda.resident_order import Orders
+from stage4_numba_cuda.plans.resident_host import Orders
 
 for waits in (True, False):
     wrong = 0

@@ -17,7 +17,7 @@ codegen.get_cudalib = lambda name, static=False: "libcudadevrt.a"  # what it ans
 from stage4_numba_cuda.network import Network
 from stage4_numba_cuda.optimizers import SGD
 x = np.zeros((8, 6), np.float32)
-run = Network([6, 5, 3]).resident(x, np.zeros(8, int), SGD(0.1), 4, 0.0, 0)
+run = Network([6, 5, 3]).resident(x, np.zeros(8, int), SGD(0.1), 4, 0)
 run.begin_epoch(np.arange(8))
 print(run.rung, "because", run.reason, run.take(0, [0.1, 0.1], 0))
 """

@@ -20,9 +20,9 @@ HERE = "tests/stage4_numba_cuda"
 FILES = (
     *("test_ptx", "test_tensor_cores", "test_persistent", "test_meetings"),  # those with inline PTX
     *("test_resident", "test_steps", "test_matmul", "test_blocked", "test_gather", "test_losses", "test_optimizers"),
-    *("test_reductions", "test_dropout", "test_convolution", "test_pooling", "test_batch_norm", "test_layered"),
+    *("test_reductions", "test_dropout", "test_convolution", "test_pooling", "test_batch_norm", "test_operation_plan"),
     "test_shared_memory",
-    *("test_layered_resident", "test_activations", "test_arrays", "test_copies", "test_unrolled", "test_precision"),
+    *("test_resident_operations", "test_activations", "test_arrays", "test_copies", "test_unrolled", "test_precision"),
 )
 PYTEST = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
 ALL = ["-m", "wide or not wide"] if WIDE else []

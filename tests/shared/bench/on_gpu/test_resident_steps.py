@@ -25,7 +25,7 @@ def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none(
 
 
 def test_a_call_takes_the_steps_that_a_stage_takes_between_two_readings() -> None:
-    order = contract.load_part("stage4_numba_cuda", "resident_order")
+    order = contract.load_part("stage4_numba_cuda", "plans.resident_host")
     for batch in (1, 64, 200, 1024, 100_000):
         assert resident_steps.steps_in_a_call(batch) == order.steps_between_readings(batch)
 

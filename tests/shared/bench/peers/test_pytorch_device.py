@@ -96,7 +96,7 @@ def precisions(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
         def __get__(self, network: Any, owner: type) -> None:
             return None
 
-    monkeypatch.setattr(contract.load_part("stage4_numba_cuda", "layered").LayeredNetwork, "precision", Told())
+    monkeypatch.setattr(contract.load_part("stage4_numba_cuda", "network").Network, "precision", Told())
     return told
 
 

@@ -1,28 +1,19 @@
-"""The kernels of a step in their order, and the place of each array in the memory of the device.
+"""The kernels of a network's step in their order.
 
-`schedule` turns operations (layered_operations.py) into steps, forward and backward; each step names the arrays that it
-reads and writes. An array is alive from the first step that uses it to the last. `placed` gives every array a place in
-one piece of memory, so that two arrays that are alive at the same time do not overlap. So a layer's output is
-overwritten as soon as no later step reads it: most arrays of an evaluation, and the gradients of the outputs in a
-training step.
+`schedule` turns operations (operations.py) into steps, forward and backward; each step names the arrays that it reads
+and writes. An array is alive from the first step that uses it to the last; operation_plan.py gives it a place.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from .arrays import Array, empty
-from .batch_norm import check_count, part_shape
-from .convolution_passes import counts_in_32_bits, parts_shape
-from .graphs import Graphs
-from .launch import divided
-from .layered_operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
-from .together import ALIGNED
+from ..arrays import Array
+from ..batch_norm import check_count, part_shape
+from ..convolution_passes import parts_shape
+from .operations import IDENTITY, NONE, SOFTMAX, Operation, Operations, Shape
 
 OWN_SLOPE = ("max_pool", "normalise", "activate")
 """Operations whose way back goes through their activation, too."""
@@ -275,108 +266,3 @@ _READ = {
     "drop": ("mask",),
 }
 """By the kind of an operation, which of its arrays the way back reads, beside the gradient."""
-
-
-# ---- memory
-
-
-def placed(sizes: Sequence[int], lifetimes: Sequence[tuple[int, int]]) -> tuple[list[int], int]:
-    """Where each array begins, and how long the memory is: the largest first, each at the first place that is free
-    while it is alive."""
-    places = [0] * len(sizes)
-    done: list[int] = []
-    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i]):
-        begin, end = lifetimes[i]
-        taken = sorted(
-            (places[j], places[j] + sizes[j]) for j in done if lifetimes[j][0] <= end and begin <= lifetimes[j][1]
-        )
-        place = 0
-        for first, last in taken:
-            if place + sizes[i] <= first:
-                break
-            place = max(place, divided(last, ALIGNED) * ALIGNED)
-        places[i] = place
-        done.append(i)
-    return places, max((place + size for place, size in zip(places, sizes, strict=True)), default=0)
-
-
-class Plan:
-    """A schedule with its memory: every view is a device array, made once.
-
-    serial: a number that no other plan of the network has; graphs: where its captured steps are kept
-    lengths: how long its two pieces of memory must be, one of the dtype and one of int32
-    """
-
-    def __init__(self, made: Schedule, serial: int, graphs: Graphs) -> None:
-        self.made, self.serial, self.graphs = made, serial, graphs
-        lifetimes = made.lifetimes()
-        numbers = [i for i in range(len(made.sizes)) if i not in made.whole]
-        self._places: dict[int, int] = {}
-        self.lengths = []
-        for chosen in (numbers, sorted(made.whole)):
-            places, length = placed([made.sizes[i] for i in chosen], [lifetimes[i] for i in chosen])
-            self._places |= dict(zip(chosen, places, strict=True))
-            self.lengths.append(length)
-        self.given: dict[str, Array] = {}
-        self.kept: dict[str, Array] = {}
-
-    @property
-    def may_be_captured(self) -> bool:
-        """Whether all that it launches goes to the stream that it is given: a convolution of very many numbers takes a
-        rung of the ladder that knows no streams."""
-        geometries = [step.operation.geometry for step in self.made.forward if step.operation is not None]
-        return all(each is None or counts_in_32_bits(each, self.made.rows) for each in geometries)
-
-    @property
-    def losses(self) -> Array:
-        """What each row adds to the loss of a step."""
-        return self.kept["losses"]
-
-    def lay_out(self, memory: Array, whole: Array) -> None:
-        """Make the arrays, in this memory."""
-        seen: dict[View, Array] = {}
-
-        def array(view: View) -> Array:
-            if view not in seen:
-                place, size = self._places[view.number], math.prod(view.shape)
-                piece = (whole if view.number in self.made.whole else memory)[place : place + size]
-                seen[view] = piece.reshape(*view.shape)
-            return seen[view]
-
-        for step in (*self.made.forward, *self.made.backward):
-            step.arrays = {name: array(view) for name, view in step.views.items()}
-        self.given = {name: array(view) for name, view in self.made.given.items()}
-        self.kept = {name: array(view) for name, view in self.made.kept.items()}
-
-
-class Memory:
-    """The plans of a network, by rows and so on, in one piece of memory that grows with the largest."""
-
-    MOST = 8
-    """Plans that are kept ready."""
-
-    def __init__(self, dtype: str) -> None:
-        self.dtype = np.dtype(dtype)
-        self._plans: dict[Any, Plan] = {}
-        self._lengths = [0, 0]
-        self._made = 0
-        self._graphs = Graphs()
-
-    def plan(self, key: Any, make: Any) -> Plan:
-        """The plan of this key; make() gives its schedule where it is new."""
-        plan = self._plans.get(key)
-        if plan is None:
-            self._made += 1
-            plan = Plan(make(), self._made, self._graphs)
-            if any(wanted > length for wanted, length in zip(plan.lengths, self._lengths, strict=True)):
-                self._plans.clear()  # they lie in the memory that is given up
-                self._lengths = [max(pair) for pair in zip(plan.lengths, self._lengths, strict=True)]
-                self._memory = [
-                    empty((max(1, length),), dtype)
-                    for length, dtype in zip(self._lengths, (self.dtype, np.int32), strict=True)
-                ]
-            if len(self._plans) >= self.MOST:
-                self._plans.pop(next(iter(self._plans)))
-            plan.lay_out(*self._memory)
-            self._plans[key] = plan
-        return plan

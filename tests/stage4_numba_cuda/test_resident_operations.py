@@ -1,4 +1,4 @@
-"""A layered network's run whose data stays on the device ends where one ends that is fed batch by batch."""
+"""A run, by the plan of operations, whose data stays on the device ends where one ends that is fed batch by batch."""
 
 from typing import Any
 
@@ -16,9 +16,10 @@ from shared.layers import Activate, BatchNorm, Conv, Dense, Dropout, Flatten, La
 from shared.training.loop import train
 from shared.training.schedules import Schedule
 from shared.training.settings import QUIET, Saving, TrainingSettings
-from stage4_numba_cuda import layered_resident
-from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
-from tests.stage4_numba_cuda.test_graphs import pytestmark as needs_emulator
+from stage4_numba_cuda.plans import resident_data
+from stage4_numba_cuda.plans.resident import ResidentRun
+from tests.stage4_numba_cuda.test_cuda_graphs import Recorder, recorder
+from tests.stage4_numba_cuda.test_cuda_graphs import pytestmark as needs_emulator
 from tests.wide import wide
 
 __all__ = ["recorder"]
@@ -87,7 +88,7 @@ def test_a_resident_epoch_is_the_epoch_fed_by_hand_bit_for_bit(dropping: bool, a
     x, labels = images()
     ours, theirs = make(dropping), make(dropping)
     optimizer, other = (STAGE.optimizers.Adam(0.1, epsilon=1e-3) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    run = ours.resident(x, labels, optimizer, BATCH, 5)
     assert run.is_bytes
     assert resident_epoch(run, 40, at_once) == fed_by_hand(theirs, other, x, labels, 40)
     assert_same_bits(everything(ours), everything(theirs))
@@ -96,7 +97,7 @@ def test_a_resident_epoch_is_the_epoch_fed_by_hand_bit_for_bit(dropping: bool, a
 
 
 def test_what_is_copied_to_the_host_was_written_also_where_the_last_batch_is_short() -> None:
-    run = make().resident(*images(), STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    run = make().resident(*images(), STAGE.optimizers.SGD(0.1), BATCH, 5)
     resident_epoch(run, 0, len(RATES))
     assert np.isfinite(run.row_losses.copy_to_host()).all()  # memory that nobody has written holds NaN
 
@@ -107,7 +108,7 @@ def test_every_optimizer_takes_the_steps_that_it_takes_by_itself(name: str, dtyp
     x, labels = images()
     ours, theirs = make(dtype=dtype), make(dtype=dtype)
     optimizer, other = (OPTIMIZERS[name](STAGE.optimizers) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    run = ours.resident(x, labels, optimizer, BATCH, 5)
     assert resident_epoch(run, 7, 4) == fed_by_hand(theirs, other, x, labels, 7)
     assert_same_bits(everything(ours), everything(theirs))
 
@@ -117,7 +118,7 @@ def test_every_loss_gets_its_targets_on_the_device(loss: str) -> None:
     x, labels = images()
     ours, theirs = make(loss=loss), make(loss=loss)
     optimizer, other = (STAGE.optimizers.SGD(0.1) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    run = ours.resident(x, labels, optimizer, BATCH, 5)
     assert resident_epoch(run, 0, 4) == fed_by_hand(theirs, other, x, labels, 0)
     assert_same_bits(everything(ours), everything(theirs))
 
@@ -127,7 +128,7 @@ def test_numbers_that_are_no_bytes_travel_as_they_are() -> None:
     x = np.random.default_rng(1).standard_normal((COUNT, 30))
     ours, theirs = make(), make()
     optimizer, other = (STAGE.optimizers.SGD(0.1) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    run = ours.resident(x, labels, optimizer, BATCH, 5)
     assert not run.is_bytes
     assert resident_epoch(run, 0, 4) == fed_by_hand(theirs, other, x, labels, 0)
     assert_same_bits(everything(ours), everything(theirs))
@@ -137,7 +138,7 @@ def test_bytes_are_recognised_exactly_whatever_was_made_of_them() -> None:
     every = (np.arange(2560).reshape(10, 256) % 256).astype(np.float32) / np.float32(255)
     for made in (every, every - 0.1307, (every - np.float32(0.1307)) / np.float32(0.3081), every[:, 3:77], every * 0):
         for dtype in ("float32", "float64"):
-            found = layered_resident.bytes_and_table(made.astype(dtype))
+            found = resident_data.bytes_and_table(made.astype(dtype))
             assert found is not None
             places, table = found
             assert places.dtype == np.uint8
@@ -147,17 +148,17 @@ def test_bytes_are_recognised_exactly_whatever_was_made_of_them() -> None:
     nearly[7, 7] = np.nextafter(nearly[7, 7], np.float32(1))
     infinite = np.where(every == 0, np.inf, every)
     for other in (nearly, infinite, np.full((1, 1), np.nan, np.float32), every**2):
-        assert layered_resident.bytes_and_table(other) is None
+        assert resident_data.bytes_and_table(other) is None
 
 
 def test_bytes_are_recognised_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layered_resident, "ROWS", 2)
+    monkeypatch.setattr(resident_data, "AT_ONCE", 2)
     rising = np.arange(7 * 30).reshape(7, 30) / 255  # every piece has numbers that those before it had not
-    found = layered_resident.bytes_and_table(rising)
+    found = resident_data.bytes_and_table(rising)
     assert found is not None
     np.testing.assert_array_equal(found[1][found[0]], rising)
     second = rising[-1:] + 1e-9  # other numbers for the same bytes
-    assert layered_resident.bytes_and_table(np.vstack([rising, second])) is None
+    assert resident_data.bytes_and_table(np.vstack([rising, second])) is None
 
 
 class Counting:
@@ -175,7 +176,7 @@ class Counting:
 def test_somebody_elses_optimizer_sees_every_rate() -> None:
     x, labels = images()
     optimizer = Counting()
-    run = make().resident(x, labels, optimizer, BATCH, 0.0, 5)
+    run = make().resident(x, labels, optimizer, BATCH, 5)
     resident_epoch(run, 0, 4)
     assert optimizer.rates == RATES
 
@@ -186,7 +187,7 @@ def test_the_training_loop_ends_where_the_plain_loop_ends(
     interval: int, checkpoint_every: int | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
 ) -> None:
     """Three epochs with a changing learning rate, measured after each with other batches than those of training."""
-    monkeypatch.setattr(layered_resident.LayeredResident, "interval", interval)
+    monkeypatch.setattr(ResidentRun, "interval", interval)
     x, labels = images()
     told, ended = [], []
     for name in ("resident", "plain"):
@@ -231,14 +232,14 @@ def test_images_are_changed_on_the_device_as_on_the_host(dtype: str) -> None:
     x = Normalisation(0.3, 0.5).normalised(x)
     architecture = Architecture((2, 6, 5), (Conv(1, 2), Flatten(), Dense(3)))
     network = STAGE.network.Network(architecture, seed=4, dtype=dtype)
-    run = network.resident(x, np.zeros(COUNT, int), STAGE.optimizers.SGD(0.0), BATCH, 0.0, 2**64 + 3, AUGMENTED)
+    run = network.resident(x, np.zeros(COUNT, int), STAGE.optimizers.SGD(0.0), BATCH, 2**64 + 3, AUGMENTED)
     for epoch in (0, 5):
         order = batch_order(COUNT, seed=3, epoch=epoch)
         run.begin_epoch(order)
         for step in range(4):
             run.take(step, [0.0], 4 * epoch + step)
             indices = order[step * BATCH : (step + 1) * BATCH]
-            got = network.plan(len(indices), True, False).given["x"].copy_to_host()
+            got = network.plans.operations(network, len(indices), True, False).own[0].copy_to_host()
             expected = AUGMENTED.augmented(x[indices].reshape(-1, 2, 6, 5), indices, 2**64 + 3, epoch)
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14 if dtype == "float64" else 1e-6)
             assert not np.allclose(got, x[indices].reshape(got.shape), atol=0.1)
@@ -246,7 +247,7 @@ def test_images_are_changed_on_the_device_as_on_the_host(dtype: str) -> None:
 
 @pytest.mark.parametrize("interval", [1, 3])
 def test_an_augmented_training_ends_where_the_plain_loop_ends(interval: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(layered_resident.LayeredResident, "interval", interval)
+    monkeypatch.setattr(ResidentRun, "interval", interval)
     x, labels = images("float64")
     ended = []
     for resident in (True, False):
@@ -266,9 +267,9 @@ def test_what_cannot_be_changed_on_the_device_is_left_to_the_host() -> None:
     dense = STAGE.network.Network([30, 3])
     others = ((make(), x + np.linspace(0, 1, 30) ** 2), (make(), x.astype(np.float32)), (dense, x))
     for network, samples in others:
-        assert network.resident(samples, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5, AUGMENTED) is None
+        assert network.resident(samples, labels, STAGE.optimizers.SGD(0.1), BATCH, 5, AUGMENTED) is None
     too_far = Augmentation(shift=5)
-    assert make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5, too_far) is None
+    assert make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 5, too_far) is None
     settings = TrainingSettings(1, BATCH, augmentation=too_far)
     with pytest.raises(ValueError, match="augment_shift: expected less than the images' smaller side, 5 pixels, got 5"):
         train(STAGE, make(), STAGE.optimizers.SGD(0.1), Split(x, labels), settings, hooks=QUIET)
@@ -281,11 +282,11 @@ def test_a_resident_run_from_graphs_ends_where_one_without_ends(
     x, labels = images()
     ours, theirs = make(), make()
     optimizer, other = (STAGE.optimizers.Adam(0.1, epsilon=1e-3) for _ in range(2))
-    run = ours.resident(x, labels, optimizer, BATCH, 0.0, 5)
+    run = ours.resident(x, labels, optimizer, BATCH, 5)
     losses = [resident_epoch(run, 4 * epoch, 4) for epoch in range(4)]
     # Full and last batches, each reading its order from one of two places: four graphs, each first launched plainly.
     assert (recorder.captured, recorder.replayed) == (4, 12)
-    monkeypatch.setattr("stage4_numba_cuda.graphs.available", lambda: False)
+    monkeypatch.setattr("stage4_numba_cuda.plans.cuda_graphs.available", lambda: False)
     assert losses == [fed_by_hand(theirs, other, x, labels, 4 * epoch) for epoch in range(4)]
     assert_same_bits(everything(ours), everything(theirs))
 
@@ -296,25 +297,24 @@ def test_a_resident_run_from_graphs_ends_where_one_without_ends(
         ({"x": np.zeros((29, 31))}, r"resident: x is \(29, 31\), expected \(samples, 30\)"),
         ({"labels": np.full(29, 3)}, r"resident: labels\[0\] is 3, expected 0 to 2"),
         ({"batch_size": 0}, "resident: batch_size: expected at least 1, got 0"),
-        ({"dropout": 0.5}, "resident: dropout: expected 0, the Dropout layers have their own rates; got 0.5"),
     ],
 )
 def test_data_that_does_not_fit_is_refused(what: dict[str, Any], message: str) -> None:
     x, labels = images()
     given: dict[str, Any] = {"x": x, "labels": labels, "optimizer": STAGE.optimizers.SGD(0.1), "batch_size": BATCH}
     with pytest.raises(ValueError, match=message):
-        make().resident(**{"dropout": 0.0, **given, **what}, seed=0)
+        make().resident(**{**given, **what}, seed=0)
 
 
 def test_a_single_output_has_no_column_for_the_label_1() -> None:
     x, _ = images()
     with pytest.raises(ValueError, match=r"resident: labels\[1\] is 1, expected 0 to 0 \(1 classes\)"):
-        make(classes=1).resident(x, np.arange(COUNT) % 2, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 0)
+        make(classes=1).resident(x, np.arange(COUNT) % 2, STAGE.optimizers.SGD(0.1), BATCH, 0)
 
 
 def test_steps_that_the_epoch_has_not_are_refused() -> None:
     x, labels = images()
-    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 0.0, 5)
+    run = make().resident(x, labels, STAGE.optimizers.SGD(0.1), BATCH, 5)
     with pytest.raises(ValueError, match="take: there is no order yet; call begin_epoch first"):
         run.take(0, [0.1], 0)
     run.begin_epoch(np.arange(COUNT))

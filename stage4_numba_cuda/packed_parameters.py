@@ -18,7 +18,7 @@ ALIGNED = 64
 """Arrays begin at a multiple of so many numbers, because wide loads need 16 bytes, and a cache's lines have 128."""
 
 
-class Together:
+class Packed:
     """New arrays of these shapes, of zeros. flat: all their memory, a vector; what lies between two arrays is read and
     written with them, and means nothing. arrays: views of it, in the order of the shapes"""
 

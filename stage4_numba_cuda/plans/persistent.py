@@ -2,11 +2,12 @@
 
     misfit      why the kernel cannot take a network's steps on this device; None where it can
     wanted      whether training takes it
-    Plan        the launch: the grid, the kernel, and the memory in which its blocks exchange numbers
+    PersistentPlan
+                the launch: the grid, the kernel, and the memory in which its blocks exchange numbers
 
 The blocks wait for each other, so all of them must be on the device at the same time. The driver says how many blocks
 of a kernel the device holds (its occupancy calculation, max_cooperative_grid_blocks); a network that needs more does
-not fit. A block that waits at a barrier for more than two seconds ends the launch, and `Plan.check` raises.
+not fit. A block that waits at a barrier for more than two seconds ends the launch, and `PersistentPlan.check` raises.
 """
 
 from __future__ import annotations
@@ -20,17 +21,15 @@ from typing import Any
 import numpy as np
 from numba import types
 
-from . import launch
-from .arrays import Array, empty, zeros
-from .backend import BACKEND, cuda
-from .buffers import Buffers, Rows, Trainable
-from .dense import ACTIVATIONS
-from .kernels import persistent as kernels
-from .kernels import ptx
-from .kernels.head import HEAD_LANES
+from shared.names import ACTIVATIONS, LOSSES
 
-LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
-"""In the order of the numbers in kernels/head.py."""
+from .. import launch
+from ..arrays import Array, empty, zeros
+from ..backend import BACKEND, cuda
+from ..kernels import persistent as kernels
+from ..kernels import ptx
+from ..kernels.head import HEAD_LANES
+from .mlp_memory import MlpMemory, Rows
 
 MOST_ROWS = 1024
 """Of a batch. In a larger one arithmetic is most of a step, and there are kernels with larger tiles for it."""
@@ -64,12 +63,12 @@ class Dropout:
     scale: Any
 
 
-def misfit(network: Trainable, rows: int, values: str) -> str | None:
+def misfit(network: Any, rows: int, values: str) -> str | None:
     """Why the kernel cannot take this network's steps, as the end of a sentence; None where it can.
 
     rows: of the largest batch; values: the dtype of the samples, "uint8", "float32" or "float64"
     """
-    layers = network.layers
+    layers = network.dense_layers
     if BACKEND.name == "simulator":
         return "Numba's simulator runs one block that waits at barriers across the grid"
     if BACKEND.name == "gpu" and not cuda.get_current_device().COOPERATIVE_LAUNCH:
@@ -93,13 +92,13 @@ def misfit(network: Trainable, rows: int, values: str) -> str | None:
     return None
 
 
-def blocks_of(network: Trainable) -> int:
+def blocks_of(network: Any) -> int:
     """The blocks of the grid: one for each tile of the first layer's weights."""
-    first = network.layers[0]
+    first = network.dense_layers[0]
     return launch.divided(first.in_features, kernels.K_TILE) * launch.divided(first.out_features, kernels.H_TILE)
 
 
-def chunk_of(network: Trainable, values: str) -> int | None:
+def chunk_of(network: Any, values: str) -> int | None:
     """The most rows at a time with which all blocks fit on the device at once; None where they never do."""
     blocks = blocks_of(network)
     return next((n for n in CHUNKS[network.dtype] if blocks <= together(n, values, network.dtype)), None)
@@ -150,40 +149,40 @@ def signature(values: str, dtype: str) -> tuple[Any, ...]:
     return (*data, *counts, matrix, *dropout, *layer, *layer, *handed_on)
 
 
-def plan_of(network: Trainable, buffers: Buffers, values: str) -> Plan:
+def plan_of(network: Any, memory: MlpMemory, values: str) -> PersistentPlan:
     """The plan for samples of this dtype, made once for the network's memory."""
-    if values not in buffers.plans:
-        buffers.plans[values] = Plan(network, buffers, values)
-    plan: Plan = buffers.plans[values]
+    if values not in memory.persistent:
+        memory.persistent[values] = PersistentPlan(network, memory, values)
+    plan: PersistentPlan = memory.persistent[values]
     return plan
 
 
-class Plan:
+class PersistentPlan:
     """Launches of the kernel for one network, samples of one dtype, and batches of up to `capacity` rows.
 
     The network must fit, by `misfit`. Launches of a plan share `parts`, and count on in `meetings`. So one must end
-    before the next begins: all are on the default stream or on that of `buffers.graphs`, which wait for each other.
+    before the next begins: all are on the default stream or on that of `memory.graphs`, which wait for each other.
 
     unsettled: whether there was a launch since it was last known that no block had given up. It stays so where an
         interruption came between a launch and the question; then the blocks of the next launch would count on wrongly
     """
 
-    def __init__(self, network: Trainable, buffers: Buffers, values: str) -> None:
+    def __init__(self, network: Any, memory: MlpMemory, values: str) -> None:
         chunk = chunk_of(network, values)
         assert chunk is not None
         self.kernel = kernels.PERSISTENT[chunk, values == "uint8"]
-        # The network keeps its buffers and these keep the plan: a circle would keep the device's memory, too.
-        self.network, self.buffers = weakref.proxy(network), weakref.proxy(buffers)
+        # The network keeps its memory and that keeps the plan: a circle would keep the device's memory, too.
+        self.network, self.memory = weakref.proxy(network), weakref.proxy(memory)
         self.blocks = blocks_of(network)
-        inputs, hidden = network.layers[0].in_features, network.layers[0].out_features
+        inputs, hidden = network.dense_layers[0].in_features, network.dense_layers[0].out_features
         slices = launch.divided(inputs, kernels.K_TILE)
-        most = launch.divided(min(buffers.capacity, MOST_ROWS), chunk) * chunk
+        most = launch.divided(min(memory.capacity, MOST_ROWS), chunk) * chunk
         self.parts = empty((slices * most * launch.divided(hidden, kernels.H_TILE) * kernels.H_TILE,), network.dtype)
         self.meetings = zeros((3,), np.int32)
         self.unsettled = False
         self.no_mask = zeros((1, 1), network.dtype)
         self.schedule = zeros((1, 8), network.dtype)  # of an optimizer that takes its steps itself
-        self.order = cuda.to_device(np.arange(buffers.capacity, dtype=np.int32))
+        self.order = cuda.to_device(np.arange(memory.capacity, dtype=np.int32))
 
     def launch(
         self,
@@ -194,7 +193,7 @@ class Plan:
         first: int,
         steps: int,
         rows: Rows,
-        move: Any,
+        update: Any,
         schedule: Array,
         *,
         own_targets: bool = False,
@@ -213,21 +212,22 @@ class Plan:
         """
         self.unsettled = True
         network, count = self.network, rows.x.shape[0]
-        below, top = network.layers
+        below, top = network.dense_layers
         masked = kernels.GIVEN if mask is not None else kernels.DRAWN if dropout is not None else kernels.NO_MASK
         drawn = dropout or Dropout(0, 0, np.uint64(0), np.dtype(network.dtype).type(1))
-        flat = self.buffers.flat
+        flat = self.memory.flat
+        firsts, seconds = update.flat_buffers(self.memory)
         self.kernel[self.blocks, kernels.THREADS, stream](
             values, labels, targets, int(own_targets), order, first, steps, count,
-            ACTIVATIONS.index(network.activation), LOSSES.index(network.loss_name), move.kind, schedule,
+            ACTIVATIONS.index(network.activation), LOSSES.index(network.loss_name), update.kind, schedule,
             self.no_mask if mask is None else mask, masked, np.uint64(drawn.seed & MASK64), drawn.steps_before,
             drawn.threshold, drawn.scale,
-            flat(below.weights), move.first[0], move.second[0], below.bias, move.first[1], move.second[1],
+            flat(below.weights), firsts[0], seconds[0], below.bias, firsts[1], seconds[1],
             below.grad_weights, below.grad_bias,
-            flat(top.weights), move.first[2], move.second[2], top.bias, move.first[3], move.second[3],
+            flat(top.weights), firsts[2], seconds[2], top.bias, firsts[3], seconds[3],
             top.grad_weights, top.grad_bias,
             self.parts, flat(rows.dropped[0]), flat(rows.grad[0]), flat(rows.grad[1]),
-            self.buffers.row_losses if row_losses is None else row_losses, self.meetings,
+            self.memory.row_losses if row_losses is None else row_losses, self.meetings,
         )  # fmt: skip
 
     def check(self) -> None:

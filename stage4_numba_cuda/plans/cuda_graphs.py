@@ -16,8 +16,8 @@ import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from .arrays import Array
-from .backend import BACKEND, cuda
+from ..arrays import Array
+from ..backend import BACKEND, cuda
 
 SWITCHES = ("NUMBA_CUDA_PER_THREAD_DEFAULT_STREAM", "CUDA_PYTHON_CUDA_PER_THREAD_DEFAULT_STREAM")
 PER_THREAD = any(os.environ.get(name, "0") not in ("", "0") for name in SWITCHES)

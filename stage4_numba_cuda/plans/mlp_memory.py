@@ -1,4 +1,4 @@
-"""The memory of a training step: the arrays that the kernels of a step write for each other, allocated once and kept.
+"""The memory of an mlp's step: the arrays that the kernels of a step write for each other, allocated once and kept.
 
     output, dropped, grad    for each layer (rows, out_features): the activation's output, the same after dropout, and
                              the slope of the loss at xW + b
@@ -14,21 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from . import launch
-from .arrays import Array, address, check_dtype, empty, zeros
-from .dense import Dense
-from .graphs import Graphs
-from .kernels import fused
-from .tile_choice import blocked_side, multiprocessors
-
-READ_EVERY = 64
-"""Steps of a training run between two readings of the losses, at least: a reading waits for the device to finish."""
-
+from .. import launch
+from ..arrays import Array, empty, zeros
+from ..dense import Dense
+from ..kernels import fused
+from ..tile_choice import blocked_side, multiprocessors
+from .cuda_graphs import Graphs
 
 MOST_FLAT = 16
 """Vectors that are kept for each layer: of its parameters, and of what two or three optimizers keep for them."""
@@ -49,11 +44,12 @@ class Rows:
     losses: Array
 
 
-class Buffers:
+class MlpMemory:
     """What a step of up to `capacity` rows needs, in a network of these layers and this dtype."""
 
     def __init__(self, layers: Sequence[Dense], dtype: str, capacity: int) -> None:
-        self.capacity, self.shape, self.dtype = capacity, network_shape(layers, dtype), np.dtype(dtype)
+        self.capacity, self.dtype = capacity, np.dtype(dtype)
+        self._shapes = [(layer.in_features, layer.out_features) for layer in layers[:-1]]
         sizes = [layer.out_features for layer in layers]
         self.x = self._empty(layers[0].in_features)
         self.labels = zeros((capacity,), np.int32)
@@ -67,15 +63,15 @@ class Buffers:
         self.no_buffer = zeros((1,), self.dtype)
         """What a kernel gets in the place of an array that it will not touch."""
         self.graphs = Graphs()
-        self.plans: dict[str, Any] = {}
-        """Of the persistent kernel (persistent.py), by the dtype of the samples."""
-        self._parts = [self._part_memory(*shape) for shape in self.shape[1:-1]]
+        self.persistent: dict[str, Any] = {}
+        """Plans of the persistent kernel (persistent.py), by the dtype of the samples."""
+        self._parts = [self._part_memory(*shape) for shape in self._shapes]
         self._rows: dict[int, Rows] = {}
         self._flat: dict[int, tuple[Array, Array]] = {}
 
     def settle(self) -> None:
-        """Check the launches of the persistent kernel that an interruption kept from being checked (Plan.check)."""
-        for plan in self.plans.values():
+        """Check the launches of the persistent kernel that an interruption kept from being checked."""
+        for plan in self.persistent.values():
             if plan.unsettled:
                 plan.check()
 
@@ -115,36 +111,12 @@ class Buffers:
         return empty((most * columns,), self.dtype)
 
     def _part(self, layer: int, count: int) -> Array:
-        inputs, columns = self.shape[1 + layer]
+        inputs, columns = self._shapes[layer]
         parts = splits(count, inputs, columns)
         return self._parts[layer][: parts * count * columns].reshape(parts, count, columns)
 
     def _empty(self, columns: int) -> Array:
         return empty((self.capacity, columns), self.dtype)
-
-
-class Trainable(Protocol):
-    """What a step needs of a network; `Network` in network.py provides it."""
-
-    layers: list[Dense]
-    activation: str
-    loss_name: str
-    dtype: str
-    layer_sizes: list[int]
-    ready: Any
-
-    @property
-    def parameters(self) -> list[Array]: ...
-
-    @property
-    def layer_gradients(self) -> list[Array]: ...
-
-    @property
-    def running_statistics(self) -> list[Array]: ...
-
-    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]: ...
-
-    def buffers(self, rows: int) -> Buffers: ...
 
 
 def splits(rows: int, inputs: int, columns: int) -> int:
@@ -156,31 +128,3 @@ def splits(rows: int, inputs: int, columns: int) -> int:
     blocks = launch.divided(rows, side) * launch.divided(columns, side)
     wanted = launch.divided(2 * multiprocessors(), blocks)
     return max(1, min(wanted, inputs // (2 * side)))
-
-
-def network_shape(layers: Sequence[Dense], dtype: str) -> tuple[Any, ...]:
-    """What the buffers depend on: the dtype and each layer's sizes."""
-    return (dtype, *[(layer.in_features, layer.out_features) for layer in layers])
-
-
-def check_shape(layers: Sequence[Dense], dtype: str) -> None:
-    """ValueError unless there is a layer, and each fits on the one before: anybody may change `layers`, a list."""
-    check_dtype("Network", dtype)
-    if not layers:
-        raise ValueError("Network: there is no layer left in `layers`")
-    for i, (layer, following) in enumerate(pairwise(layers), start=1):
-        if layer.out_features != following.in_features:
-            raise ValueError(
-                f"Network: layer {i} has {layer.out_features} outputs "
-                f"but layer {i + 1} takes {following.in_features} inputs"
-            )
-
-
-def check_apart(arrays: Sequence[Array]) -> None:
-    """ValueError where two of a network's parameters and gradients share memory: kernels write them at once."""
-    ranges = sorted((address(array), address(array) + array.nbytes) for array in arrays)
-    for (_, end), (begin, _) in pairwise(ranges):
-        if begin < end:
-            raise ValueError(
-                "Network: two of the layers' weights, biases and gradients share memory; give each memory of its own"
-            )

@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from shared.contract import LABEL_LOSSES
+from shared.names import LABEL_LOSSES
 
-from . import graphs
-from .arrays import Array, checked_labels, empty
-from .backend import cuda
-from .buffers import READ_EVERY
-from .kernels.optimizers import COUNT
-from .optimizer_state import PLACES, in_order
+from ..arrays import Array, checked_labels, empty
+from ..backend import cuda
+from ..kernels.optimizers import COUNT
+from ..optimizer_state import PLACES, in_order
+from . import cuda_graphs
+
+READ_EVERY = 64
+"""Steps between two readings of the losses, at least: a reading waits for the device to finish."""
 
 MOST_STEPS, MOST_LOSSES = 1024, 65_536
 """Steps between two readings of the losses, and numbers that are kept for them: an epoch of MNIST in batches of 64."""
@@ -53,7 +55,7 @@ class Orders:
         self._begun = False
         self._ahead: np.ndarray | None = None
         self._pinned = cuda.pinned_array((count,), np.int32)
-        self._copies: Any = cuda.stream() if graphs.available() else 0
+        self._copies: Any = cuda.stream() if cuda_graphs.available() else 0
 
     @property
     def now(self) -> Array:

@@ -11,14 +11,18 @@ import pytest
 from shared.architectures import Architecture, lenet5, residual_cnn
 from shared.layers import Activate, BatchNorm, Conv, Dense, Flatten, MaxPool, Residual
 from shared.machine import processes
-from stage4_numba_cuda import layered, network, optimizers
+from stage4_numba_cuda import network, optimizers
 from stage4_numba_cuda.arrays import copy as copied
 from stage4_numba_cuda.arrays import to_host
-from stage4_numba_cuda.layered_operations import planned
-from stage4_numba_cuda.layered_plan import placed, schedule
+from stage4_numba_cuda.network import STEP_LADDER
+from stage4_numba_cuda.plans import operation_launches, operation_plan
+from stage4_numba_cuda.plans.operation_plan import placed
+from stage4_numba_cuda.plans.operation_schedule import schedule
+from stage4_numba_cuda.plans.operations import planned
+from stage4_numba_cuda.plans.optimizer_update import Update
 from tests.layered_forms import FORMS
-from tests.stage4_numba_cuda.test_graphs import Recorder, recorder
-from tests.stage4_numba_cuda.test_graphs import pytestmark as needs_emulator
+from tests.stage4_numba_cuda.test_cuda_graphs import Recorder, recorder
+from tests.stage4_numba_cuda.test_cuda_graphs import pytestmark as needs_emulator
 from tests.wide import wide
 
 __all__ = ["recorder"]
@@ -46,7 +50,7 @@ def test_joined_operations_give_what_each_by_itself_gives(name: str) -> None:
     for rows in (3, 5, 2):  # a larger batch, and a smaller one in the same memory
         x, y = batch(architecture, rows, rows)
         masks = [rng.choice([0.0, 2.0], size=(rows, size)) for size, _ in architecture.dropouts()] or None
-        loss, expected = one.train_step(x, y, mine, masks), layered.op_by_op(other, x, y, theirs, masks)
+        loss, expected = one.train_step(x, y, mine, masks), STEP_LADDER["op_by_op"](other, x, y, theirs, masks)
         assert loss == pytest.approx(expected, rel=1e-11)
         gradients = zip(hosts(one.layer_gradients), hosts(other.layer_gradients), strict=True)
         for got, wanted in gradients:
@@ -116,7 +120,7 @@ def test_a_replaced_parameter_is_used_or_refused() -> None:
     made.layers[0].bias[0] = 5.0
     assert not np.array_equal(to_host(made.forward(x)), before)
     made.layers[7].weights = np.ones((400, 120))
-    with pytest.raises(ValueError, match=r"Network: part 3: the layer's weights was replaced by ndarray"):
+    with pytest.raises(ValueError, match=r"Network: layer 8, Dense: the layer's weights was replaced by ndarray"):
         made.train_step(x, y, optimizers.SGD(0.1))
     made.layers[7].weights = made.layers[7].grad_weights
     with pytest.raises(ValueError, match="share memory"):
@@ -126,7 +130,7 @@ def test_a_replaced_parameter_is_used_or_refused() -> None:
 def test_a_network_that_was_taken_apart_is_refused() -> None:
     made = network.Network(SMALL, dtype="float64")
     made.layers.pop()
-    with pytest.raises(ValueError, match="its architecture, dtype, loss_name, layer_sizes or layers were changed"):
+    with pytest.raises(ValueError, match="its architecture, activation, .* or layers were changed"):
         made.forward(np.ones((2, 30)))
 
 
@@ -166,7 +170,7 @@ def test_a_second_step_takes_no_new_memory(monkeypatch: pytest.MonkeyPatch) -> N
     made, optimizer = network.Network(FORM, seed=1, dtype="float64"), optimizers.SGD(0.1, momentum=0.9)
     made.train_step(*batch(FORM, 6), optimizer)
     taken: list[Any] = []
-    for module in (layered, layered.parts, layered.launch_steps.__globals__["batch_norm"]):
+    for module in (network, network.choice, operation_plan, operation_launches.batch_norm):
         if hasattr(module, "empty"):
             monkeypatch.setattr(module, "empty", lambda *shape: taken.append(shape))
     made.train_step(*batch(FORM, 6), optimizer)
@@ -176,7 +180,7 @@ def test_a_second_step_takes_no_new_memory(monkeypatch: pytest.MonkeyPatch) -> N
 @needs_emulator
 @pytest.mark.parametrize("name", ["blocks in blocks", "rows", "every activation"])
 def test_replayed_steps_end_where_launched_ones_end(recorder: Recorder, name: str) -> None:
-    """The graphs are played by test_graphs' recorder, so that no GPU is needed."""
+    """The graphs are played by test_cuda_graphs' recorder, so that no GPU is needed."""
     form = Architecture(*FORMS[name])
     ends = []
     for rung in ("fused", "graph"):
@@ -187,7 +191,7 @@ def test_replayed_steps_end_where_launched_ones_end(recorder: Recorder, name: st
             rng = np.random.default_rng(i)
             masks = [rng.choice([0.0, 2.0], size=(rows, size)) for size, _ in form.dropouts()] or None
             optimizer.learning_rate = 0.01 if i < 4 else 0.005
-            losses.append(layered.LAYERED_STEP_LADDER[rung](made, x, y, optimizer, masks))
+            losses.append(STEP_LADDER[rung](made, x, y, optimizer, masks))
         ends.append([np.array(losses), *hosts(made.parameters), *hosts(made.running_statistics)])
         assert optimizer.state()["steps"] == 6
     assert recorder.captured == 2
@@ -214,15 +218,15 @@ def test_everything_of_a_replayed_step_is_launched_on_its_stream(
     masks = [np.ones((6, size)) for size, _ in FORM.dropouts()]
     made.train_step(*batch(FORM, 6), optimizer, masks)
     monkeypatch.setattr(dispatcher.Kernel, "configure", noted)
-    plan = made.plan(6, True, True)
+    plan = made.plans.operations(made, 6, True, True)
     stream = plan.graphs.stream
-    layered.made_ready(made, plan, optimizer, len(masks)).launches(made, stream)
+    plan.launch(made, plan.own, Update(made, optimizer), stream)
     assert stream != 0
     assert len(streams) > 20
     assert [name for name, each in streams if each is not stream] == []
     streams.clear()
     made.forward(batch(FORM, 6)[0])
-    stream = made.plan(6, False, False).graphs.stream
+    stream = made.plans.operations(made, 6, False, False).graphs.stream
     assert len(streams) > 8
     assert [name for name, each in streams if each is not stream] == []
 
@@ -243,7 +247,7 @@ def test_replayed_outputs_are_those_that_are_launched(recorder: Recorder, name: 
         if i == 2:  # in other memory: a graph that was captured before would go on with the old numbers
             made.layers[-1].bias = copied(made.layers[-1].bias)
         for each in (made, other):
-            layered.fused(each, x, y, optimizer)
+            STEP_LADDER["fused"](each, x, y, optimizer)
     assert recorder.replayed > recorder.captured > 3
 
 
@@ -302,7 +306,7 @@ def test_a_changed_momentum_of_a_batch_normalisation_is_not_lost_in_a_graph(reco
 @wide
 @needs_emulator
 def test_the_kernels_and_grids_of_a_gpu_give_what_stage_2_gives() -> None:
-    done = processes.run([sys.executable, "-m", "tests.stage4_numba_cuda.layered_as_on_a_gpu"], 600)
+    done = processes.run([sys.executable, "-m", "tests.stage4_numba_cuda.as_on_a_gpu"], 600)
     assert done.code == 0, done.errors
     worst = json.loads(done.output)
     assert len(worst) == 3

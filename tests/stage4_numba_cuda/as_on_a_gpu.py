@@ -1,6 +1,6 @@
 """Networks of any architecture with the kernels and grids that a GPU would get, run by the emulator.
 
-    python -m tests.stage4_numba_cuda.layered_as_on_a_gpu      prints {network: largest difference from stage 2}
+    python -m tests.stage4_numba_cuda.as_on_a_gpu      prints {network: largest difference from stage 2}
 
 On a CPU, stage 4 chooses other tiles and one thread a line. So the files of stage 4 are told that they are on a GPU,
 before they are imported, which is why this is a process of its own. Graphs are left out.

@@ -1,6 +1,6 @@
 """The host's part of a replayed step, counted: copies, waits, and what is looked up again. Times need a GPU.
 
-Graphs are played by test_graphs' recorder, on the emulator's streams."""
+Graphs are played by test_cuda_graphs' recorder, on the emulator's streams."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from stage4_numba_cuda import graphs, persistent, ready, steps
-from tests.stage4_numba_cuda.test_graphs import SIZES, STAGE, Recorder, batch, pytestmark, recorder
+from stage4_numba_cuda.plans import cuda_graphs, optimizer_update, persistent, replayed_steps
+from tests.stage4_numba_cuda.test_cuda_graphs import SIZES, STAGE, Recorder, batch, pytestmark, recorder
 from tests.wide import widely
 
 __all__ = ["pytestmark", "recorder"]
@@ -40,8 +40,8 @@ def counted(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> Counter[str]
     count(devicearray.DeviceNDArray, "copy_to_device", lambda named: "sent" if named.get("stream") else "sent, waiting")
     count(devicearray.DeviceNDArray, "copy_to_host", lambda named: "read" if named.get("stream") else "read, waiting")
     count(streams.Stream, "synchronize", "waits")
-    count(steps.Move, "__init__", "moves made")
-    count(graphs.Graphs, "launch", "graphs")
+    count(optimizer_update.Update, "__init__", "updates made")
+    count(cuda_graphs.Graphs, "launch", "graphs")
     return found
 
 
@@ -74,10 +74,10 @@ def test_a_step_that_took_long_is_asked_whether_its_blocks_gave_up(
     monkeypatch.setenv(persistent.VARIABLE, "1")
     optimizer = STAGE.optimizers.SGD(0.1)
     network, x, y = warm(optimizer)
-    (plan,) = network.buffers(8).plans.values()
+    (plan,) = network.plans.mlp_memory(network, 8).persistent.values()
     plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
     network.train_step(x, y, optimizer)
-    monkeypatch.setattr(ready, "SLOW", 0.0)
+    monkeypatch.setattr(replayed_steps, "SLOW", 0.0)
     with pytest.raises(RuntimeError, match=r"the persistent kernel gave up: .* GROUNDUP_PERSISTENT=0"):
         network.train_step(x, y, optimizer)
     before = network.loss(x, y)
@@ -96,11 +96,11 @@ def test_what_is_on_the_device_is_copied_there_and_a_new_rate_is_one_copy_more(c
     assert counted == {"sent": 2, "waits": 1, "graphs": 1}
 
 
-def test_a_step_made_ready_anew_goes_on_with_its_graph(recorder: Recorder) -> None:
+def test_a_step_that_is_prepared_anew_goes_on_with_its_graph(recorder: Recorder) -> None:
     optimizer = STAGE.optimizers.SGD(0.0)
     network, x, y = warm(optimizer)
     for rows in (x, x[::-1]):
-        network.ready = type(network.ready)()
+        network.plans.replayed = replayed_steps.ReplayedSteps()
         expected = network.loss(rows, y)
         assert network.train_step(rows, y, optimizer) == pytest.approx(expected, rel=1e-12)
     assert recorder.captured == 1
@@ -122,8 +122,8 @@ def test_a_copied_network_takes_its_own_steps_and_not_those_of_the_original(reco
 def test_graphs_go_with_the_pinned_memory_that_they_copy_from(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(graphs, "MOST", 2)
-    kept, arrays = graphs.Graphs(), [STAGE.arrays.asarray(np.zeros((2, 3)), "float64")]
+    monkeypatch.setattr(cuda_graphs, "MOST", 2)
+    kept, arrays = cuda_graphs.Graphs(), [STAGE.arrays.asarray(np.zeros((2, 3)), "float64")]
     first = kept.pinned("a", arrays)
     assert [(array.shape, array.dtype) for array in first] == [((2, 3), np.float64)]
     for _ in range(2):  # plainly, then captured
@@ -147,7 +147,7 @@ def test_two_steps_with_one_graph_send_from_the_memory_that_it_copies_from(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     network, x, y = warm(STAGE.optimizers.SGD(0.1))
-    monkeypatch.setattr(graphs, "MOST", 1)  # so that the memory is soon given up
+    monkeypatch.setattr(cuda_graphs, "MOST", 1)  # so that the memory is soon given up
     network.gradients(x, y)
     network.train_step(x, y, STAGE.optimizers.SGD(0.0))
     still = Still()
@@ -173,12 +173,12 @@ def test_another_optimizer_other_weights_and_another_batch_size_are_looked_up_an
         else:
             optimizer.load_state(optimizer.state())
         network.train_step(x, y, optimizer)
-        assert counted["moves made"] == 1, change
+        assert counted["updates made"] == 1, change
         network.train_step(x, y, optimizer)
-        assert counted["moves made"] == 1, change
+        assert counted["updates made"] == 1, change
 
 
-def test_ready_steps_end_where_prepared_ones_end(recorder: Recorder) -> None:
+def test_replayed_steps_end_where_launched_ones_end(recorder: Recorder) -> None:
     ended = []
     for rung in ("few_kernels", "graph"):
         network = STAGE.network.Network(SIZES, seed=1, dtype="float64", loss="mean_squared_error")
@@ -203,7 +203,7 @@ def test_errors_are_told_in_later_steps_too(recorder: Recorder) -> None:
     wrong[3] = SIZES[-1]
     with pytest.raises(ValueError, match=r"labels\[3\] is 3, expected 0 to 2"):
         network.train_step(x, wrong, optimizer)
-    with pytest.raises(ValueError, match="x's columns must equal the first layer's in_features"):
+    with pytest.raises(ValueError, match=r"Network: x is \(8, 20\), expected \(batch, 21\)"):
         network.train_step(x[:, :-1], y, optimizer)
     with pytest.raises(ValueError, match="expected 8 labels, one a row"):
         network.train_step(x, y[:-1], optimizer)
@@ -220,7 +220,7 @@ def test_after_an_interruption_the_next_step_waits_before_it_sends(
     optimizer = STAGE.optimizers.SGD(0.1)
     network, x, y = warm(optimizer)
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(graphs.Graphs, "launch", raise_interrupt)
+        interrupted.setattr(cuda_graphs.Graphs, "launch", raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             network.train_step(x, y, optimizer)
     counted.clear()
@@ -239,11 +239,11 @@ def test_a_step_that_was_interrupted_is_asked_by_the_next_of_any_kind(
     network, x, y = warm(optimizer)
     network.train_step(x[:5], y[:5], optimizer)
     pixels = (np.arange(8 * SIZES[0]).reshape(8, SIZES[0]) % 256).astype(np.float32) / np.float32(255)
-    run = network.resident(pixels, np.zeros(8, np.int64), optimizer, 8, 0.0, 0)
+    run = network.resident(pixels, np.zeros(8, np.int64), optimizer, 8, 0)
     run.begin_epoch(np.arange(8))
-    plan = network.buffers(8).plans["float64"]
+    plan = network.plans.mlp_memory(network, 8).persistent["float64"]
     with monkeypatch.context() as interrupted:
-        interrupted.setattr(ready.ReadyStep, "_wait", raise_interrupt)
+        interrupted.setattr(replayed_steps.ReplayedStep, "_wait", raise_interrupt)
         with pytest.raises(KeyboardInterrupt):
             network.train_step(x, y, optimizer)
     plan.meetings.copy_to_device(np.array([5, 1, 3], np.int32))
@@ -270,7 +270,7 @@ def raise_interrupt(*_: Any, **__: Any) -> None:
 def test_a_network_that_is_gone_gives_its_memory_back_at_once(recorder: Recorder, rung: str) -> None:
     network, x, y = warm(STAGE.optimizers.SGD(0.1))
     STAGE.network.STEP_LADDER[rung](network, x, y, STAGE.optimizers.SGD(0.1), None)
-    alive = weakref.ref(network.buffers(8))
+    alive = weakref.ref(network.plans.mlp_memory(network, 8))
     gc.disable()
     try:
         del network

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shared.architectures import mlp
 from shared.contract import Stage, load_stage
 from shared.data.batches import batch_order
-from stage4_numba_cuda import graphs
 from stage4_numba_cuda.backend import BACKEND
-from stage4_numba_cuda.resident import Resident
+from stage4_numba_cuda.plans import cuda_graphs
+from stage4_numba_cuda.plans.resident import ResidentRun
 
 pytestmark = pytest.mark.skipif(BACKEND.name != "emulator", reason="the launches of the emulator are recorded")
 
@@ -62,10 +63,10 @@ def recorder(monkeypatch: pytest.MonkeyPatch) -> Recorder:
     record(dispatcher.Configured, "__call__")
     record(devicearray.DeviceNDArray, "copy_to_device")
     record(devicearray.DeviceNDArray, "copy_to_host")
-    monkeypatch.setattr(graphs, "available", lambda: True)
-    monkeypatch.setattr(graphs, "capture", recorder.capture)
-    monkeypatch.setattr(graphs, "replay", recorder.replay)
-    monkeypatch.setattr(graphs, "destroy", recorder.destroyed.append)
+    monkeypatch.setattr(cuda_graphs, "available", lambda: True)
+    monkeypatch.setattr(cuda_graphs, "capture", recorder.capture)
+    monkeypatch.setattr(cuda_graphs, "replay", recorder.replay)
+    monkeypatch.setattr(cuda_graphs, "destroy", recorder.destroyed.append)
     return recorder
 
 
@@ -84,8 +85,8 @@ def test_replayed_steps_end_where_launched_ones_end(
 ) -> None:
     ended = []
     for available in (False, True):
-        monkeypatch.setattr(graphs, "available", lambda available=available: available)
-        network = STAGE.network.Network(sizes, seed=1, dtype="float64")
+        monkeypatch.setattr(cuda_graphs, "available", lambda available=available: available)
+        network = STAGE.network.Network(mlp(sizes, dropout=0.3), seed=1, dtype="float64")
         optimizer = STAGE.optimizers.Adam(0.1, epsilon=1e-3)
         losses = []
         for i in range(9):
@@ -109,7 +110,7 @@ def test_a_graph_is_captured_anew_when_the_weights_are_others(recorder: Recorder
     x, y = batch(5, seed=0)
     for _ in range(3):
         network.train_step(x, y, optimizer)
-    for layer, other in zip(network.layers, theirs.layers, strict=True):
+    for layer, other in zip(network.dense_layers, theirs.dense_layers, strict=True):
         layer.weights, layer.bias = STAGE.arrays.copy(other.weights), STAGE.arrays.copy(other.bias)
     for _ in range(3):
         assert network.train_step(x, y, optimizer) == theirs.loss(x, y)
@@ -125,10 +126,10 @@ def test_a_resident_run_from_graphs_ends_where_one_without_ends(
     x, labels = rng.integers(0, 256, (53, 21)).astype(np.float32) / np.float32(255), rng.integers(0, 3, 53)
     ended = []
     for with_graphs in (False, True):
-        monkeypatch.setattr(graphs, "available", lambda with_graphs=with_graphs: with_graphs)
-        network = STAGE.network.Network(SIZES, loss=loss, seed=4, dtype="float64")
+        monkeypatch.setattr(cuda_graphs, "available", lambda with_graphs=with_graphs: with_graphs)
+        network = STAGE.network.Network(mlp(SIZES, dropout=dropout), loss=loss, seed=4, dtype="float64")
         optimizer = STAGE.optimizers.Adam(0.1, epsilon=1e-3)
-        run: Resident = network.resident(x, labels, optimizer, 8, dropout, 5)
+        run: ResidentRun = network.resident(x, labels, optimizer, 8, 5)
         losses = []
         for epoch in range(4):
             run.begin_epoch(batch_order(53, seed=3, epoch=epoch))
@@ -145,14 +146,14 @@ def test_a_resident_run_from_graphs_ends_where_one_without_ends(
 
 
 def test_only_so_many_graphs_are_kept(recorder: Recorder) -> None:
-    kept = graphs.Graphs()
+    kept = cuda_graphs.Graphs()
     for _ in range(2):
-        for key in range(graphs.MOST + 3):
+        for key in range(cuda_graphs.MOST + 3):
             kept.launch(key, lambda stream: None)
-    assert len(kept._captured) == graphs.MOST
-    assert recorder.captured == graphs.MOST + 3
+    assert len(kept._captured) == cuda_graphs.MOST
+    assert recorder.captured == cuda_graphs.MOST + 3
     assert len(recorder.destroyed) == 3
 
 
 def test_without_a_gpu_there_are_no_graphs() -> None:
-    assert not graphs.available()
+    assert not cuda_graphs.available()

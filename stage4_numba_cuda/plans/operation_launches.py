@@ -1,7 +1,7 @@
 """The launches of a plan's step: for each kind of operation forward beside backward, without checks.
 
-`step.arrays` are the arrays of layered_plan.py by name. Parameters and their gradients are those of the layers, looked
-up at every launch.
+`step.arrays` are the arrays of operation_schedule.py by name. Parameters and their gradients are those of the layers,
+looked up at every launch.
 """
 
 from __future__ import annotations
@@ -10,14 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from . import activations, batch_norm, dense_passes, launch, losses, pooling
-from . import convolution_passes as passes
-from .arrays import Array
-from .dense import ACTIVATIONS
-from .kernels import dense as dense_kernels
-from .kernels import residual as residual_kernels
-from .layered_operations import IDENTITY, Operation
-from .layered_plan import Step
+from shared.names import ACTIVATIONS
+
+from .. import activations, batch_norm, dense_passes, launch, losses, pooling
+from .. import convolution_passes as passes
+from ..arrays import Array
+from ..kernels import dense as dense_kernels
+from ..kernels import residual as residual_kernels
+from .operation_schedule import Step
+from .operations import IDENTITY, Operation
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shared import layers
+from shared.names import ACTIVATIONS
 from shared.windows import Pair, output_size, pair, within
 
-from .dense import ACTIVATIONS
-from .geometry import Geometry
+from ..geometry import Geometry
 
 Shape = tuple[int, ...]
 IDENTITY, RELU, SOFTMAX = (ACTIVATIONS.index(name) for name in ("identity", "relu", "softmax"))
@@ -154,7 +154,7 @@ def planned(
 ) -> Operations:
     """The operations of a network.
 
-    parts: the objects of layered.py, one for each layer; masked: whether the Dropout layers drop anything
+    parts: the network's layers, one for each of these; masked: whether the Dropout layers drop anything
     precision: what convolutions and dense layers round their factors to; None: nothing is rounded
     """
     operations = Operations(precision)
