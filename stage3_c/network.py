@@ -10,6 +10,7 @@ way: every architecture has one, so `_last_outputs` and `_checked_step` always t
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -28,6 +29,8 @@ from .steps import STEP_LADDER, mask_addresses
 
 __all__ = ["STEP_LADDER", "Network"]
 
+NOTHING_TO_PUT_BACK = contextlib.nullcontext()
+
 
 class Network(NetworkBase):
     __doc__ = f"""{NetworkBase.__doc__}
@@ -38,7 +41,7 @@ class Network(NetworkBase):
     (1, 1)
     """
 
-    losses = losses
+    losses: ClassVar = losses
     kinds: ClassVar = {
         layers.Conv: Conv2d,
         layers.MaxPool: parts.MaxPooling,
@@ -50,6 +53,8 @@ class Network(NetworkBase):
         layers.Dropout: parts.Dropping,
         layers.Residual: parts.ResidualBlock,
     }
+
+    _plan: Plan | None
 
     # ---- the plain way
 
@@ -72,7 +77,14 @@ class Network(NetworkBase):
         plan = self.plan_for(len(x), training)
         x, masks = plan.apart(x), [plan.apart(mask) for mask in masks or ()]
         library.function("network_forward", self.dtype)(
-            library.pool(), len(plan.operations), plan.c_operations, len(x), x, mask_addresses(masks), training, tracking
+            library.pool(),
+            len(plan.operations),
+            plan.c_operations,
+            len(x),
+            x,
+            mask_addresses(masks),
+            training,
+            tracking,
         )
         return plan.output[: len(x)]
 
@@ -100,7 +112,8 @@ class Network(NetworkBase):
 
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
-        self._plan: Plan | None = None
+        self._plan = None
+        self._has_statistics = bool(self.running_statistics)
         self._as_built = (self.architecture, self.dtype, *self.layer_sizes, *self.layers)
 
     def _check_as_built(self) -> None:
@@ -109,6 +122,9 @@ class Network(NetworkBase):
             raise ValueError(
                 "Network: its architecture, dtype, layer_sizes or layers were changed; make a new network with these"
             )
+
+    def _statistics_put_back(self, always: bool) -> Any:
+        return super()._statistics_put_back(always) if self._has_statistics else NOTHING_TO_PUT_BACK
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes a plan of its own: this one holds addresses."""
@@ -126,5 +142,5 @@ class Network(NetworkBase):
         if array.flags.writeable:  # one that is not was the error, and holds what it held
             array[...] = values
 
-    def _labels(self, labels: Any, rows: int, classes: int) -> Array:
+    def _checked_labels(self, labels: Any, rows: int, classes: int) -> Array:
         return as_labels(self.loss_name, labels, rows, classes)

@@ -126,7 +126,9 @@ def _append(
                 window = as_pair(layer.size)
                 steps = within(shape, window if layer.stride is None else as_pair(layer.stride))
                 kind = "max_pool" if isinstance(layer, layers.MaxPool) else "average_pool"
-                pool = Operation(kind, shape, outputs, [number], sizes=CPooling(*shape[1:], *window, *steps, *after[1:]))
+                pool = Operation(
+                    kind, shape, outputs, [number], sizes=CPooling(*shape[1:], *window, *steps, *after[1:])
+                )
                 if kind == "max_pool" and last is not None and last.activation == "relu" and last.kind != "activate":
                     last.activation, pool.activation = "identity", "relu"
                     pool.layers.insert(0, last.layers.pop())

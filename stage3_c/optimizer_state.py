@@ -1,5 +1,6 @@
 """What an optimizer keeps between steps, and the checks of what C changes in place."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,24 @@ from .arrays import DIMENSIONS, Array, aligned_copy, aligned_zeros, asarray, che
 class OptimizerState(StateBase):
     """After `begin_step` each buffer is C-contiguous, of its parameter's shape and dtype, and nobody else's memory."""
 
-    def begin_step(self, parameters: Any, gradients: Any) -> int:
-        """As the base class, after a check that no buffer shares memory with its parameter or gradient."""
+    def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:  # type: ignore[override]
+        """Check everything, make the buffers on the first step, count it. Returns the gradients as C reads them."""
+        self.check_shapes("gradients", gradients, parameters)
         for name, buffers in self.buffers.items():
             self.check_shapes(f"the optimizer's {name}", buffers, parameters)
-        self.check_shapes("gradients", gradients, parameters)
+        for i, (p, gradient) in enumerate(zip(parameters, gradients, strict=True)):
+            self.check_pair(i, p, gradient)
+        slopes = [packed(gradient, p.dtype) for p, gradient in zip(parameters, gradients, strict=True)]
         for name, buffers in self.make_buffers(parameters).items():
-            for i, (array, p, gradient) in enumerate(zip(buffers, parameters, gradients, strict=True)):
+            for i, (array, p, slope) in enumerate(zip(buffers, parameters, slopes, strict=True)):
                 check_writable(f"step: number {i} of the optimizer's {name}", array)
-                if overlap(array, p) or overlap(array, gradient):
+                if overlap(array, p) or overlap(array, slope):
                     raise ValueError(
                         f"step: number {i} of the optimizer's {name} overlaps its parameter or gradient; "
                         "give each memory of its own"
                     )
-        return super().begin_step(parameters, gradients)
+        self.steps += 1
+        return slopes
 
     def check_pair(self, i: int, parameter: Array, gradient: Array) -> None:
         """C may change this parameter by this gradient."""
@@ -40,7 +45,7 @@ class OptimizerState(StateBase):
                 f"step: parameter {i} is {parameter.dtype} but number {i} of gradients is {gradient.dtype}; "
                 "convert one of them"
             )
-        if overlap(parameter, gradient):
+        if overlap(parameter, packed(gradient, parameter.dtype)):
             raise ValueError(f"step: parameter {i} overlaps number {i} of gradients; give each memory of its own")
 
     def shape(self, name: str, array: Any, is_buffer: bool) -> tuple[int, ...]:

@@ -21,7 +21,7 @@ from typing import ClassVar
 from shared.optimizer_base import OptimizerBase
 
 from . import library
-from .arrays import Array, packed
+from .arrays import Array
 from .optimizer_state import OptimizerState
 
 
@@ -58,10 +58,10 @@ class SGD(OptimizerBase):
         overlaps its gradient; nothing has moved then.
         """
         numbers = self.numbers()
-        self._state.begin_step(parameters, gradients)
+        slopes = self._state.begin_step(parameters, gradients)
         velocities = self._state.buffers.get("velocity", [None] * len(parameters))
-        for p, gradient, v in zip(parameters, gradients, velocities, strict=True):
-            library.function("sgd", p.dtype)(p.size, p, packed(gradient, p.dtype), v, *numbers.values())
+        for p, slope, v in zip(parameters, slopes, velocities, strict=True):
+            library.function("sgd", p.dtype)(p.size, p, slope, v, *numbers.values())
 
     def numbers(self) -> dict[str, float]:
         """What the next step multiplies with, in the order that C takes them."""
@@ -90,9 +90,9 @@ class RMSProp(OptimizerBase):
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
         numbers = self.numbers()
-        self._state.begin_step(parameters, gradients)
-        for p, gradient, s in zip(parameters, gradients, self._state.buffers["square_average"], strict=True):
-            library.function("rmsprop", p.dtype)(p.size, p, packed(gradient, p.dtype), s, *numbers.values())
+        slopes = self._state.begin_step(parameters, gradients)
+        for p, slope, s in zip(parameters, slopes, self._state.buffers["square_average"], strict=True):
+            library.function("rmsprop", p.dtype)(p.size, p, slope, s, *numbers.values())
 
 
 @dataclass(eq=False)
@@ -115,10 +115,10 @@ class Adam(OptimizerBase):
     def step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> None:
         """Change the parameters in place. What it takes and refuses is as for SGD."""
         numbers = self.numbers()
-        self._state.begin_step(parameters, gradients)
+        slopes = self._state.begin_step(parameters, gradients)
         moments = self._state.buffers["first_moment"], self._state.buffers["second_moment"]
-        for p, gradient, m, v in zip(parameters, gradients, *moments, strict=True):
-            library.function("adam", p.dtype)(p.size, p, packed(gradient, p.dtype), m, v, *numbers.values())
+        for p, slope, m, v in zip(parameters, slopes, *moments, strict=True):
+            library.function("adam", p.dtype)(p.size, p, slope, m, v, *numbers.values())
 
     def numbers(self) -> dict[str, float]:
         """What the next step multiplies with, in the order that C takes them."""

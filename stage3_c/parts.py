@@ -1,7 +1,7 @@
 """Parts of a network that have no weights: each is a layer of `shared.layers`, forward beside backward, calls into C.
 
 A part keeps from its last `forward` the arrays that its `backward` needs. Convolution, batch normalisation and the
-dense layer are in files of their own; layered.py puts all of them together.
+dense layer are in files of their own; network.py puts all of them together.
 """
 
 from __future__ import annotations

@@ -213,21 +213,22 @@ class Plan:
         self.c_optimizer.kind = OPTIMIZERS.index(type(optimizer))
         for name, number in optimizer.numbers().items():
             setattr(self.c_optimizer, name, number)
-        kept = optimizer._state.buffers  # none before the first step, even where the optimizer before this one had none
-        if self._optimizer is not None and len(kept) == len(optimizer._state.names):
-            if self._optimizer.are([array for buffers in kept.values() for array in buffers]):
-                return
-        by_name = optimizer._state.make_buffers(parameters)
+        state = optimizer._state
+        has_buffers = all(name in state.buffers for name in state.names)  # they are made on the first step
+        known = self._optimizer if has_buffers else None
+        if known is not None and known.are([array for name in state.names for array in state.buffers[name]]):
+            return
+        memory = state.make_buffers(parameters)
         arrays = {
             f"number {i} of the optimizer's {name}": array
-            for name, buffers in by_name.items()
+            for name, buffers in memory.items()
             for i, array in enumerate(buffers)
         }
         for name, array in arrays.items():
             check_writable(f"Network: {name}", array)
         self._taken = claimed(arrays | self._network.arrays | self._own)
         nowhere: list[int | None] = [None] * len(parameters)
-        addresses = [[array.ctypes.data for array in buffers] for buffers in by_name.values()]
+        addresses = [[array.ctypes.data for array in buffers] for buffers in memory.values()]
         first, second, *_ = *addresses, nowhere, nowhere
         for i, (_, c) in enumerate(self._trained):
             c.w_first, c.b_first = first[2 * i : 2 * i + 2]

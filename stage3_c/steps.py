@@ -7,15 +7,15 @@
                gradient, and images lie side by side             every register is full, however small the image
     one_call   everything in a single call                       no work of Python between two calls
 
-Each takes (network, x, y, optimizer, masks) and returns the loss before the step. With optimizer=None nothing moves: the
-gradients are left in the parts.
+Each takes (network, x, y, optimizer, masks) and returns the loss before the step. With optimizer=None nothing moves:
+the gradients are left in the parts.
 """
 
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shared.names import LOSSES
+from shared.names import LABEL_LOSSES, LOSSES
 
 from . import library, losses
 from .arrays import Array
@@ -34,7 +34,8 @@ def fused(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | N
     """A call for each operation of the plan in each direction, and one for the loss with its gradient where that is
     softmax cross-entropy."""
     x, y, masks, plan = _prepare(network, x, y, masks)
-    forward, backward = (library.function(f"network_{way}", network.dtype) for way in ("forward", "backward"))
+    forward = library.function("network_forward", network.dtype)
+    backward = library.function("network_backward", network.dtype)
     pool, rows, addresses = library.pool(), len(x), mask_addresses(masks)
     output, grad = plan.output[:rows], plan.grad_output[:rows]
     with network._statistics_put_back(always=False):
@@ -79,7 +80,9 @@ def _prepare(network: Any, x: Any, y: Any, masks: Any) -> tuple[Array, Array, li
     """x, y and masks checked and apart from all that the step writes to, and the plan for them."""
     x, y, masks = network.checked(x, y, masks)
     plan = network.plan_for(len(x), training=True)
-    return plan.apart(x), plan.apart(y), [plan.apart(mask) for mask in masks or ()], plan
+    if network.loss_name not in LABEL_LOSSES:  # labels are a copy already
+        y = plan.apart(y)
+    return plan.apart(x), y, [plan.apart(mask) for mask in masks or ()], plan
 
 
 def mask_addresses(masks: Sequence[Array]) -> Any:
