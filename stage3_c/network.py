@@ -1,29 +1,32 @@
-"""A network in C: its parts, one after the other, and the plan by which a whole step is a single call into C.
+"""A network: layers in a row, and a loss at the end.
 
-    x -> part 1 -> part 2 -> … -> outputs -> loss
+    x -> layer 1 -> layer 2 -> … -> outputs -> loss
 
-The architecture (shared/architectures.py) says which parts there are. Backward goes through the parts in reverse, each
-turning dL/d(its output) into dL/d(its input). `_forward` and `_step` are this plain way, a call into C for each part in
-each direction. Its numbers are those of the plan up to rounding, and the plan (plan.py, csrc/network.c) is the faster
-way: every architecture has one, so `_last_outputs` and `_checked_step` always take it. steps.py has the ladder between.
+`forward` takes x through the layers in order. `backward` takes dL/doutputs through them in reverse: each layer turns
+dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. This plain way is a call into C for
+each layer in each direction.
+
+The faster way is a plan (plan.py): the whole step is a single call, which computes the same numbers up to rounding.
+Every architecture has a plan, so `_last_outputs` and `_checked_step` always take it. steps.py has the rungs between.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
-from shared import layers
+from shared import layers as kinds_of_layers
 from shared.network_base import NetworkBase
 
-from . import library, losses, parts
+from . import library, losses
 from .arrays import Array, aligned_copy, as_labels, asarray
 from .batch_norm import BatchNorm
 from .convolution import Conv2d
 from .dense import Dense
+from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, added
 from .plan import Plan
 from .steps import STEP_LADDER, mask_addresses
 
@@ -32,9 +35,51 @@ __all__ = ["STEP_LADDER", "Network"]
 NOTHING_TO_PUT_BACK = contextlib.nullcontext()
 
 
+def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Array] | None) -> list[Array]:
+    """x through the layers, one after the other. Returns the output of each.
+
+    training: batch normalisation then uses the statistics of the batch; masks: the next of them is for the next Dropout
+    layer; None drops nothing
+    """
+    outputs = []
+    for layer in layers:
+        match layer:
+            case BatchNorm():
+                x = layer.forward(x, training)
+            case Dropping():
+                x = layer.forward(x, None if masks is None else next(masks))
+            case ResidualBlock():
+                x = layer.forward(x, training, masks)
+            case _:
+                x = layer.forward(x)
+        outputs.append(x)
+    return outputs
+
+
+def backward(layers: Sequence[Any], grad: Array) -> Array:
+    """dL/d(last output) through the layers in reverse -> dL/dx. Afterwards the layers with weights have gradients."""
+    for layer in reversed(layers):
+        grad = layer.backward(grad)
+    return grad
+
+
+class ResidualBlock:
+    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def forward(self, x: Array, training: bool, masks: Iterator[Array] | None) -> Array:
+        """x of any shape (N, …) -> the same shape."""
+        return added(forward(self.parts, x, training, masks)[-1], x)
+
+    def backward(self, grad_output: Array) -> Array:
+        """dL/dx from dL/doutput."""
+        return added(backward(self.parts, grad_output), grad_output)
+
+
 class Network(NetworkBase):
-    __doc__ = f"""{NetworkBase.__doc__}
-    A network works in memory of its own, so only one thread at a time may use it; different networks do not mind.
+    """A network in C. It works in memory of its own, so only one thread at a time may use it.
 
     >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
     >>> network.forward([[0.5, -0.5]]).shape
@@ -43,15 +88,15 @@ class Network(NetworkBase):
 
     losses: ClassVar = losses
     kinds: ClassVar = {
-        layers.Conv: Conv2d,
-        layers.MaxPool: parts.MaxPooling,
-        layers.AveragePool: parts.AveragePooling,
-        layers.BatchNorm: BatchNorm,
-        layers.Activate: parts.Activation,
-        layers.Flatten: parts.Flattening,
-        layers.Dense: Dense,
-        layers.Dropout: parts.Dropping,
-        layers.Residual: parts.ResidualBlock,
+        kinds_of_layers.Dense: Dense,
+        kinds_of_layers.Conv: Conv2d,
+        kinds_of_layers.BatchNorm: BatchNorm,
+        kinds_of_layers.Activate: Activation,
+        kinds_of_layers.MaxPool: MaxPooling,
+        kinds_of_layers.AveragePool: AveragePooling,
+        kinds_of_layers.Flatten: Flattening,
+        kinds_of_layers.Dropout: Dropping,
+        kinds_of_layers.Residual: ResidualBlock,
     }
 
     _plan: Plan | None
@@ -60,12 +105,19 @@ class Network(NetworkBase):
 
     def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
         self._check_as_built()
-        return parts.forward(self.layers, x, parts.Pass(training, None if masks is None else iter(masks)))
+        return forward(self.layers, x, training, None if masks is None else iter(masks))
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
+        """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
         outputs = self._forward(x, masks, training=True)[-1]
         loss: float = self._loss(outputs, y)
-        parts.backward(self.layers, self._loss_backward(outputs, y), needs_grad_input=False)
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
+        first, *others = self.layers
+        grad = backward(others, grad)
+        if isinstance(first, Dense | Conv2d):
+            first.backward(grad, needs_grad_input=False)  # nobody needs dL/dx, which would cost as much as dL/dweights
+        else:
+            first.backward(grad)
         if optimizer is not None:
             optimizer.step(self.parameters, self.layer_gradients)
         return loss
@@ -77,15 +129,9 @@ class Network(NetworkBase):
         plan = self.plan_for(len(x), training)
         x, masks = plan.apart(x), [plan.apart(mask) for mask in masks or ()]
         library.function("network_forward", self.dtype)(
-            library.pool(),
-            len(plan.operations),
-            plan.c_operations,
-            len(x),
-            x,
-            mask_addresses(masks),
-            training,
-            tracking,
-        )
+            library.pool(), len(plan.operations), plan.c_operations,
+            len(x), x, mask_addresses(masks), training, tracking,
+        )  # fmt: skip
         return plan.output[: len(x)]
 
     def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
@@ -130,10 +176,9 @@ class Network(NetworkBase):
         """A copy makes a plan of its own: this one holds addresses."""
         return self.__dict__ | {"_plan": None}
 
-    # ---- this stage's arrays
+    # ---- what the checks in shared/network_base.py have to know about this stage's arrays
 
-    def _asarray(self, values: Any, dtype: str) -> Array:
-        return asarray(values, dtype)
+    _asarray = staticmethod(asarray)
 
     def _own_copy(self, array: Array) -> Array:
         return aligned_copy(array, self.dtype)
