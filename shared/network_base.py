@@ -63,7 +63,7 @@ class NetworkBase:
     Only `train_step`, and `forward` and `outputs` with training=True, change the running statistics.
     """
 
-    losses: ClassVar[Any]
+    losses: Any
     """The stage's room of losses: for each name the loss, and `{name}_backward`."""
 
     kinds: ClassVar[Mapping[type[Any], type[Any]]]
@@ -304,7 +304,7 @@ class NetworkBase:
         shape: Shape = array.shape
         return shape
 
-    def _reshaped(self, array: Array, shape: Shape) -> Array:
+    def _reshaped(self, array: Array, shape: Shape, /) -> Array:
         return array.reshape(shape)
 
     def _own_copy(self, array: Array) -> Array:

@@ -12,8 +12,9 @@ Inside, a batch is one list of numbers for each channel, image after image.
 
 import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
+
+from shared.layers import normalisation_numbers
 
 from .arrays import Matrix, Vector, as_list, as_vector, shape_of
 
@@ -56,7 +57,7 @@ def batch_norm(
     gammas, betas, means, variances = _checked_channels(
         shape, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
     )
-    momentum, epsilon = _checked_numbers(momentum, epsilon)
+    momentum, epsilon = normalisation_numbers(momentum, epsilon)
     channels = _by_channel(x, shape)
     count = len(channels[0])
     if training and count == 1:
@@ -141,7 +142,7 @@ class BatchNorm:
         variance = [1.0] * channels if running_var is None else running_var
         self.running_mean = _vector_like("running_mean", mean, self.gamma)
         self.running_var = _vector_like("running_var", variance, self.gamma)
-        self.momentum, self.epsilon = _checked_numbers(momentum, epsilon, "BatchNorm")
+        self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Vector = [0.0] * channels
         self.grad_beta: Vector = [0.0] * channels
         self._saved: Saved | None = None
@@ -232,14 +233,3 @@ def _vector_like(name: str, values: Any, gamma: Vector) -> Vector:
             f"BatchNorm: {name} is ({len(vector)},) but gamma is ({len(gamma)},); they must have the same shape"
         )
     return vector
-
-
-def _checked_numbers(momentum: Any, epsilon: Any, function: str = "batch_norm") -> tuple[float, float]:
-    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
-    return float(momentum), float(epsilon)

@@ -18,7 +18,7 @@ from typing import Any
 
 from shared.windows import Pair, output_size, pair
 
-from .arrays import Images, Matrix, Vector, as_images, as_vector
+from .arrays import Images, Matrix, Vector, as_images, as_vector, copied, shape_of, zeros
 from .matmul import matmul_nt
 
 Channels = list[Matrix]
@@ -155,12 +155,10 @@ class Conv2d:
     def __init__(self, weights: Any, bias: Any, stride: Any = 1, padding: Any = 0) -> None:
         weights, bias = _check_kernels("Conv2d", weights, bias)
         self.stride, self.padding = pair("Conv2d: stride", stride, 1), pair("Conv2d: padding", padding, 0)
-        self.weights: Images = [[[list(row) for row in channel] for channel in kernel] for kernel in weights]
+        self.weights: Images = copied(weights)
         self.bias: Vector = bias
-        self.grad_weights: Images = [
-            [[[0.0] * len(row) for row in channel] for channel in kernel] for kernel in weights
-        ]
-        self.grad_bias: Vector = [0.0] * len(bias)
+        self.grad_weights: Images = zeros(shape_of(weights))
+        self.grad_bias: Vector = zeros(shape_of(bias))
         self._x: Images | None = None
 
     def forward(self, x: Images) -> Images:
@@ -249,7 +247,7 @@ def _prepare(
 ) -> tuple[Images, Images, Vector, Geometry]:
     x, shape = as_images(f"{function}: x", x)
     weights, bias = _check_kernels(function, weights, bias)
-    return x, weights, bias, _geometry(function, shape, _shape(weights), stride, padding)
+    return x, weights, bias, _geometry(function, shape, shape_of(weights), stride, padding)
 
 
 def _prepare_backward(
@@ -275,10 +273,6 @@ def _check_kernels(function: str, weights: Any, bias: Any) -> tuple[Images, Vect
             f"expected one bias for each output channel, ({len(weights)},)"
         )
     return weights, bias
-
-
-def _shape(images: Images) -> tuple[int, ...]:
-    return len(images), len(images[0]), len(images[0][0]), len(images[0][0][0])
 
 
 def _geometry(function: str, x: tuple[int, ...], weights: tuple[int, ...], stride: Any, padding: Any) -> Geometry:

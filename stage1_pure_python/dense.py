@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .arrays import Matrix, Vector, asarray, matrix_shape
+from .arrays import Matrix, Vector, asarray, matrix_shape, zeros
 from .matmul import matmul, matmul_nt, matmul_tn
 
 
@@ -27,8 +27,8 @@ class Dense:
             )
         self.weights: Matrix = weights
         self.bias: Vector = bias
-        self.grad_weights: Matrix = [[0.0] * self.out_features for _ in range(self.in_features)]
-        self.grad_bias: Vector = [0.0] * self.out_features
+        self.grad_weights: Matrix = zeros((self.in_features, self.out_features))
+        self.grad_bias: Vector = zeros((self.out_features,))
         self._x: Matrix | None = None
 
     def forward(self, x: Matrix) -> Matrix:

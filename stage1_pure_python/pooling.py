@@ -12,7 +12,7 @@ from typing import Any
 
 from shared.windows import Pair, image_shape, output_size, pair
 
-from .arrays import Images, Matrix, as_images
+from .arrays import Images, Matrix, as_images, zeros
 
 
 def max_pool2d(x: Images, size: Any, stride: Any = None) -> tuple[Images, list[list[list[list[int]]]]]:
@@ -62,7 +62,7 @@ def max_pool2d_backward(grad_output: Images, indices: Any, input_shape: tuple[in
     grad_output, grad_shape = as_images(f"{function}: grad_output", grad_output)
     shape = image_shape(f"{function}: input_shape", input_shape)
     indices = _checked_indices(function, indices, grad_shape, shape)
-    grad_input = _zeros(shape)
+    grad_input = zeros(shape)
     for image, grads, winners in zip(grad_input, grad_output, indices, strict=True):
         for channel, grad_rows, winner_rows in zip(image, grads, winners, strict=True):
             for grad_row, winner_row in zip(grad_rows, winner_rows, strict=True):
@@ -105,7 +105,7 @@ def average_pool2d_backward(
             "the shape of average_pool2d's output"
         )
     count = window[0] * window[1]
-    grad_input = _zeros(shape)
+    grad_input = zeros(shape)
     for image, grads in zip(grad_input, grad_output, strict=True):
         for channel, grad_rows in zip(image, grads, strict=True):
             for r, grad_row in enumerate(grad_rows):
@@ -121,11 +121,6 @@ def _windows(function: str, shape: tuple[int, ...], size: Any, stride: Any) -> t
     window = pair(f"{function}: size", size, 1)
     step = window if stride is None else pair(f"{function}: stride", stride, 1)
     return window, step, output_size(function, shape, window, step)
-
-
-def _zeros(shape: tuple[int, int, int, int]) -> Images:
-    batch, channels, rows, columns = shape
-    return [[[[0.0] * columns for _ in range(rows)] for _ in range(channels)] for _ in range(batch)]
 
 
 def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], shape: tuple[int, ...]) -> Any:

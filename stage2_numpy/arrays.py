@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-Array = np.ndarray
+from shared.names import check_dtype
 
-DTYPES = ("float32", "float64")
+Array = np.ndarray
 
 DIMENSIONS = (1, 2, 4)
 """A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
@@ -134,12 +134,6 @@ def output_like(function: str, out: Array | None, shape: tuple[int, ...], dtype:
         if np.may_share_memory(out, array) and np.shares_memory(out, array):
             raise ValueError(f"{function}: out overlaps {name}, which is still being read; give it memory of its own")
     return out
-
-
-def check_dtype(function: str, dtype: str) -> None:
-    """ValueError unless dtype is one that every stage knows."""
-    if dtype not in DTYPES:
-        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
 
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:

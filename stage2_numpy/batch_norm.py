@@ -10,12 +10,12 @@ the count n of the values; the running variance divides by n - 1, as in PyTorch.
 Inside, an array of any of the two shapes is (N, C, L): L = H W numbers, or 1.
 """
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
+
+from shared.layers import normalisation_numbers
 
 from .arrays import Array, Scratch, as_floats, as_vector, asarray, borrow, output_like
 
@@ -67,7 +67,7 @@ def batch_norm(
     gamma, beta, mean, var = _checked_channels(
         x, gamma=gamma, beta=beta, running_mean=running_mean, running_var=running_var
     )
-    momentum, epsilon = _checked_numbers(momentum, epsilon)
+    momentum, epsilon = normalisation_numbers(momentum, epsilon)
     count = x.size // x.shape[1]
     if training and count == 1:
         raise ValueError(f"batch_norm: expected more than 1 value per channel when training, got x of shape {x.shape}")
@@ -164,7 +164,7 @@ class BatchNorm:
         self.running_var = _vector_like(
             "running_var", np.ones(channels) if running_var is None else running_var, self.gamma
         )
-        self.momentum, self.epsilon = _checked_numbers(momentum, epsilon, "BatchNorm")
+        self.momentum, self.epsilon = normalisation_numbers(momentum, epsilon, "BatchNorm")
         self.grad_gamma: Array = np.zeros_like(self.gamma)
         self.grad_beta: Array = np.zeros_like(self.beta)
         self._saved: Saved | None = None
@@ -260,14 +260,3 @@ def _vector_like(name: str, values: Any, gamma: Array) -> Array:
             f"BatchNorm: {name} is {vector.shape} but gamma is {gamma.shape}; they must have the same shape"
         )
     return vector.copy()
-
-
-def _checked_numbers(momentum: Any, epsilon: Any, function: str = "batch_norm") -> tuple[float, float]:
-    for name, value in (("momentum", momentum), ("epsilon", epsilon)):
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise TypeError(f"{function}: {name}: expected a number, got {value!r}")
-    if not 0 <= momentum <= 1:
-        raise ValueError(f"{function}: momentum: expected a number from 0 to 1, got {momentum}")
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"{function}: epsilon: expected a finite number above 0, got {epsilon}")
-    return float(momentum), float(epsilon)
