@@ -100,6 +100,8 @@ def added(a: Array, b: Array) -> Array:
 
 def _of_two(name: str, a: Array, b: Array) -> Array:
     """A new array with a and b multiplied or added, element by element."""
+    if a.shape != b.shape:  # the parts may have been changed
+        raise ValueError(f"{name}: one array is {a.shape} but the other is {b.shape}; they must have the same shape")
     out = aligned_empty(a.shape, a.dtype)
     library.function(name, a.dtype)(a.size, a, b, out)
     return out

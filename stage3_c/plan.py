@@ -184,8 +184,8 @@ class Plan:
         for operation, _ in self._trained:
             self._check_arrays(operation)
         arrays = {
-            f"layer {i}'s {name}": getattr(operation.part, name)
-            for i, (operation, _) in enumerate(self._trained, start=1)
+            f"layer {operation.layers[0]}'s {name}": getattr(operation.part, name)
+            for operation, _ in self._trained
             for name in _names(operation)
         }
         self._taken = claimed(arrays | self._own)
@@ -202,10 +202,10 @@ class Plan:
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != self.dtype:
                 got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
                 raise ValueError(
-                    f"Network: {operation.kind}: {name} was replaced by {got}, expected {self.dtype} {shape}; "
+                    f"Network: layer {operation.layers[0]}: {name} was replaced by {got}, expected {self.dtype} {shape}; "
                     "change it in place, or make a new network"
                 )
-            check_writable(f"Network: {operation.kind}: {name}", array)
+            check_writable(f"Network: layer {operation.layers[0]}: {name}", array)
 
     def point_to_optimizer(self, optimizer: Any, parameters: Sequence[Array]) -> None:
         """Write the numbers of the optimizer's next step, and where it keeps what it keeps: for up to two names one
@@ -275,6 +275,6 @@ def _check_window(convolution: Operation) -> None:
         return
     name = "stride" if part.stride != convolution.stride else "padding"
     raise ValueError(
-        f"Network: convolve: {name} was changed to {getattr(part, name)}, "
+        f"Network: layer {convolution.layers[0]}: {name} was changed to {getattr(part, name)}, "
         f"expected {getattr(convolution, name)}; make a new network"
     )
