@@ -35,7 +35,9 @@ class OptimizerState(StateBase):
 
     def check_pair(self, i: int, parameter: Array, gradient: Array) -> None:
         """C may change this parameter by this gradient."""
-        if parameter.dtype.name not in DTYPES or not parameter.dtype.isnative:
+        if parameter.ndim not in DIMENSIONS:
+            raise ValueError(f"step: parameter {i} has {parameter.ndim} dimensions, expected 1, 2 or 4")
+        if parameter.dtype not in DTYPES:
             raise TypeError(f"step: parameter {i} is {parameter.dtype}, expected float32 or float64; see asarray")
         if parameter.size == 0:
             raise ValueError(f"step: parameter {i} is {parameter.shape}, expected at least one value")
@@ -51,8 +53,6 @@ class OptimizerState(StateBase):
     def shape(self, name: str, array: Any, is_buffer: bool) -> tuple[int, ...]:
         if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
             raise TypeError(f"step: {name} is a {type(array).__name__}, expected an array; see asarray")
-        if array.ndim not in DIMENSIONS:
-            raise ValueError(f"step: {name} has {array.ndim} dimensions, expected 1, 2 or 4")
         return array.shape
 
     def zeros_like(self, parameter: Array) -> Array:
