@@ -23,7 +23,6 @@ This module uses only the standard library, so that stage 1 can import it.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -153,8 +152,12 @@ class NetworkBase:
         statistics = self._fitting("running_statistics", running_statistics, shapes, names)
         self._trained: list[Any] = []
         """The parts with parameters, in order; those in residual blocks, too."""
+        self._normalising: list[Any] = []
+        """Those of them that are batch normalisations."""
         self._places: list[tuple[Any, str]] = []
         """For each parameter its part, and its attribute there."""
+        self._grad_places: list[tuple[Any, str]] = []
+        """The same for its gradient."""
         self.layers = self._parts(architecture.layers, iter(arrays), iter(statistics))
 
     def _fitting(self, what: str, values: Any, shapes: Sequence[Shape], names: Sequence[str]) -> list[Array]:
@@ -182,6 +185,7 @@ class NetworkBase:
                 part = kind(next(parameters), next(parameters))
             elif isinstance(layer, layers.BatchNorm):
                 part = kind(next(parameters), next(parameters), next(statistics), next(statistics))
+                self._normalising.append(part)
             elif isinstance(layer, layers.Residual):
                 part = kind(self._parts(layer.layers, parameters, statistics))
             else:
@@ -189,6 +193,7 @@ class NetworkBase:
             if names := PARAMETER_NAMES.get(type(layer)):
                 self._trained.append(part)
                 self._places += [(part, name) for name in names]
+                self._grad_places += [(part, f"grad_{name}") for name in names]
             parts.append(part)
         return parts
 
@@ -202,13 +207,12 @@ class NetworkBase:
     @property
     def layer_gradients(self) -> list[Array]:
         """The parts' own gradients in the order of `parameters`; the next step replaces them or writes over them."""
-        return [getattr(part, f"grad_{name}") for part, name in self._places]
+        return [getattr(part, name) for part, name in self._grad_places]
 
     @property
     def running_statistics(self) -> list[Array]:
         """[mean, variance, …] of the batch normalisations in order: the network's own arrays."""
-        normalising = [part for part in self._trained if isinstance(part, self.kinds[layers.BatchNorm])]
-        return [array for part in normalising for array in (part.running_mean, part.running_var)]
+        return [array for part in self._normalising for array in (part.running_mean, part.running_var)]
 
     # ---- what a network does
 
@@ -270,6 +274,8 @@ class NetworkBase:
 
         A stage whose plan computes only these, and can leave the running statistics alone, overrides it.
         """
+        if not training:
+            return self._forward(x, masks, training)[-1]
         with self._statistics_put_back(always=not tracking):
             return self._forward(x, masks, training)[-1]
 
@@ -369,17 +375,22 @@ class NetworkBase:
         """The labels, checked; as they are, where the stage's losses check them anyway."""
         return labels
 
-    @contextlib.contextmanager
-    def _statistics_put_back(self, always: bool) -> Iterator[None]:
-        """Afterwards the running statistics are what they were: always, or only after an error."""
-        before = [(array, self._own_copy(array)) for array in self.running_statistics]
-        put_back = True
-        try:
-            yield
-            put_back = always
-        finally:
-            for array, values in before if put_back else ():
-                self._put_back(array, values)
+    def _statistics_put_back(self, always: bool) -> _StatisticsPutBack:
+        """A `with` block, after which the running statistics are what they were: always, or only after an error."""
+        return _StatisticsPutBack(self, always)
+
+
+class _StatisticsPutBack:
+    def __init__(self, network: NetworkBase, always: bool) -> None:
+        self._network, self._always = network, always
+        self._before = [(array, network._own_copy(array)) for array in network.running_statistics]
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self._always or kind is not None:
+            for array, values in self._before:
+                self._network._put_back(array, values)
 
 
 PARAMETER_NAMES: dict[type[Any], tuple[str, ...]] = {

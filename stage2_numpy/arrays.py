@@ -6,6 +6,7 @@ every function on this floor takes `out=`.
 """
 
 import math
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -58,15 +59,20 @@ class Scratch:
     """
 
     def __init__(self) -> None:
-        self._memory: dict[tuple[str, np.dtype[Any]], Array] = {}
+        self._memory: dict[tuple[Hashable, np.dtype[Any]], Array] = {}
+        self._latest: dict[Hashable, Array] = {}
 
-    def __call__(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def __call__(self, name: Hashable, shape: tuple[int, ...], dtype: Any) -> Array:
+        latest = self._latest.get(name)
+        if latest is not None and latest.shape == shape and latest.dtype == dtype:
+            return latest
         size = math.prod(shape)
         key = (name, np.dtype(dtype))
         memory = self._memory.get(key)
         if memory is None or memory.size < size:
             memory = self._memory[key] = np.empty(size, dtype)
-        return memory[:size].reshape(shape)
+        view = self._latest[name] = memory[:size].reshape(shape)
+        return view
 
 
 def borrow(scratch: Scratch | None, name: str, shape: tuple[int, ...], dtype: Any) -> Array:

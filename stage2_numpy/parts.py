@@ -20,7 +20,7 @@ from .arrays import Array, Scratch
 from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Pass:
     """One way through the network, and back. training: whether batch normalisation uses the batch's own statistics.
 
@@ -37,7 +37,7 @@ class Pass:
 
     def array(self, part: Any, name: str, shape: tuple[int, ...], like: Array) -> Array:
         """Memory of this part alone, of the dtype of `like`."""
-        return self.memory(f"{name} of part {id(part)}", shape, like.dtype)
+        return self.memory((name, id(part)), shape, like.dtype)
 
     def grad(self, part: Any, like: Array) -> Array:
         """Memory for dL/d(what came into this part)."""
@@ -53,15 +53,15 @@ class Activation:
 
     def forward(self, x: Array, way: Pass) -> Array:
         """x of any shape (N, …) -> the same shape."""
-        self._z = x.reshape(len(x), -1)
+        self._z = _as_rows(x)
         self._output = self._function(self._z, way.array(self, "output", self._z.shape, x), way.memory)
-        return self._output.reshape(x.shape)
+        return self._output if x.ndim == 2 else self._output.reshape(x.shape)
 
     def backward(self, grad_output: Array, way: Pass) -> Array:
         """dL/dx from dL/doutput."""
         out = way.array(self, "grad", self._z.shape, grad_output)
-        grad = self._derivative(grad_output.reshape(self._z.shape), self._z, self._output, out, way.memory)
-        return grad.reshape(grad_output.shape)
+        grad = self._derivative(_as_rows(grad_output), self._z, self._output, out, way.memory)
+        return grad if grad_output.ndim == 2 else grad.reshape(grad_output.shape)
 
 
 class Dropping:
@@ -88,7 +88,7 @@ class MaxPooling:
     def forward(self, x: Array, way: Pass) -> Array:
         """x (N, C, H, W) -> (N, C, H', W')."""
         shape = _pooled(x.shape, self._layer)
-        out, indices = way.array(self, "output", shape, x), way.memory(f"indices of part {id(self)}", shape, np.int64)
+        out, indices = way.array(self, "output", shape, x), way.memory(("indices", id(self)), shape, np.int64)
         output, self._indices = max_pool2d(x, self._layer.size, self._layer.stride, out, indices, way.memory)
         return output
 
@@ -120,11 +120,16 @@ class Flattening:
 
     def forward(self, x: Array, way: Pass) -> Array:
         """x (N, C, H, W) -> (N, C * H * W)."""
-        return x.reshape(len(x), -1)
+        return _as_rows(x)
 
     def backward(self, grad_output: Array, way: Pass) -> Array:
         """dL/dx from dL/doutput."""
         return grad_output.reshape(way.shapes[id(self)])
+
+
+def _as_rows(x: Array) -> Array:
+    """Each image as one row of its numbers; a matrix as it is."""
+    return x if x.ndim == 2 else x.reshape(len(x), -1)
 
 
 def _pooled(shape: tuple[int, ...], layer: layers.MaxPool | layers.AveragePool) -> tuple[int, ...]:
