@@ -12,7 +12,6 @@ Every architecture has a plan, so `_last_outputs` and `_checked_step` always tak
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
@@ -31,8 +30,6 @@ from .plan import Plan
 from .steps import STEP_LADDER, mask_addresses
 
 __all__ = ["STEP_LADDER", "Network"]
-
-NOTHING_TO_PUT_BACK = contextlib.nullcontext()
 
 
 def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Array] | None) -> list[Array]:
@@ -86,7 +83,7 @@ class Network(NetworkBase):
     (1, 1)
     """
 
-    losses: ClassVar = losses
+    losses = losses
     kinds: ClassVar = {
         kinds_of_layers.Dense: Dense,
         kinds_of_layers.Conv: Conv2d,
@@ -159,7 +156,6 @@ class Network(NetworkBase):
     def _build(self, *arguments: Any) -> None:
         super()._build(*arguments)
         self._plan = None
-        self._has_statistics = bool(self.running_statistics)
         self._as_built = (self.architecture, self.dtype, *self.layer_sizes, *self.layers)
 
     def _check_as_built(self) -> None:
@@ -168,9 +164,6 @@ class Network(NetworkBase):
             raise ValueError(
                 "Network: its architecture, dtype, layer_sizes or layers were changed; make a new network with these"
             )
-
-    def _statistics_put_back(self, always: bool) -> Any:
-        return super()._statistics_put_back(always) if self._has_statistics else NOTHING_TO_PUT_BACK
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy makes a plan of its own: this one holds addresses."""

@@ -197,15 +197,16 @@ class Plan:
         self._network, self._optimizer = KnownArrays(arrays), None
 
     def _check_arrays(self, operation: Operation) -> None:
+        where = f"Network: layer {operation.layers[0]}"
         for name, shape in _shapes(operation).items():
             array = getattr(operation.part, name)
             if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype != self.dtype:
                 got = f"{array.dtype} {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
                 raise ValueError(
-                    f"Network: layer {operation.layers[0]}: {name} was replaced by {got}, expected {self.dtype} {shape}; "
+                    f"{where}: {name} was replaced by {got}, expected {self.dtype} {shape}; "
                     "change it in place, or make a new network"
                 )
-            check_writable(f"Network: layer {operation.layers[0]}: {name}", array)
+            check_writable(f"{where}: {name}", array)
 
     def point_to_optimizer(self, optimizer: Any, parameters: Sequence[Array]) -> None:
         """Write the numbers of the optimizer's next step, and where it keeps what it keeps: for up to two names one
