@@ -1,4 +1,4 @@
-"""Week 8: the micro-kernel, and backpropagation in one call.
+"""Week 8: the micro-kernel, and a training step in one call.
 
 `tile`, the micro-kernel, is `static`: it has no name outside its file, so the products made of it are graded.
 """
@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from groundup.course.checks.check import Check, Tally, Wrong
-from groundup.course.checks.derivatives import gradient_check
 from groundup.course.checks.exercise import Exercise, checks_of
 from groundup.course.checks.mistakes import Mistake, likely_cause
 from groundup.course.grading.calling import fenced_arrays
@@ -29,6 +28,7 @@ from groundup.course.grading.calling.c_functions import (
 from groundup.course.grading.calling.failing_calls import hands_on_failure
 from groundup.course.grading.calling.fenced_arrays import filled, read
 from groundup.course.grading.problems.c_products import PRODUCT_MISTAKES, factors, product, product_call, times
+from shared.architectures import mlp
 
 
 def tile() -> list[Check]:
@@ -106,33 +106,45 @@ def tile_columns() -> int:
     return 2 * library.plain_function("simd_bytes")() // 8
 
 
-def backward() -> list[Check]:
-    """Backpropagation through all layers, graded by the gradients that a network's step writes."""
-    network_in_c, floor = c_floor().network.Network, numpy_floor().network.Network
+LEARNING_RATE, MOMENTUM = 0.125, 0.5
 
-    def gradients(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any, held: float) -> Any:
-        network = network_in_c.from_parameters(parameters, "relu", "mean_squared_error", "float64")
-        buffers = network.buffers(len(x))
-        for memory in (*network.layer_gradients, *buffers.output, *buffers.dropped, *buffers.grad):
-            memory.fill(held)
-        found = dict(zip(_names(parameters), network.gradients(x, y, masks), strict=True))
-        slopes, of_bias = np.asarray(buffers.grad[0]).sum(axis=0), found["grad b1"]
-        if np.isnan(held) and np.isfinite(of_bias).all() and not np.allclose(slopes, of_bias, rtol=1e-9, atol=1e-9):
-            what = "backward: the first layer's grad was written over after its own gradients were computed"
-            raise Wrong(what, cause="no layer lies below the first, so nobody needs dL/dx: hand over NULL as grad_x")
-        return found
+STEP_BY_HAND = {
+    "grad W1": [[3.0, 0.0]],
+    "grad b1": [1.5, 0.0],
+    "grad W2": [[21.0], [0.0]],
+    "grad b2": [3.0],
+    "the loss": 2.25,
+    "W1 after a step": [[2.625, -3.0]],
+    "b1 after a step": [0.8125, 1.0],
+    "W2 after a step": [[-2.125], [2.0]],
+    "b2 after a step": [-1.375],
+}
+"""z = 3 * 2 + 1 and -3 * 2 + 1, of which ReLU lets 7 pass; the output is 0.5 * 7 - 1 = 2.5, and off by 1.5."""
 
-    def call(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any) -> dict[str, np.ndarray]:
-        first: dict[str, np.ndarray] = gradients(parameters, x, y, masks, np.nan)
-        second = gradients(parameters, x, y, masks, fenced_arrays.HELD)
+
+def network_step() -> list[Check]:
+    """A whole step: the loss, the gradients, and the parameters after two steps with momentum."""
+
+    def network(floor: Any, parameters: Sequence[np.ndarray], masks: Any) -> Any:
+        widths = [len(parameters[0]), *(len(b) for b in parameters[1::2])]
+        architecture = mlp(widths, "relu", 0.5 if masks else 0.0)
+        made = floor.network.Network.from_parameters
+        return made(parameters, loss="mean_squared_error", dtype="float64", architecture=architecture)
+
+    def stepped_on(floor: Any, given: Sequence[Any], held: float | None = None) -> dict[str, Any]:
+        parameters, x, _, masks = given
+        made, optimizer = network(floor, parameters, masks), floor.optimizers.SGD(LEARNING_RATE, MOMENTUM)
+        if held is not None:
+            for memory in (*made.layer_gradients, *made.plan_for(len(x), training=True)._own.values()):
+                memory.fill(held)
+        return stepped(made, optimizer, *given)
+
+    def call(*given: Any) -> dict[str, Any]:
+        first, second = (stepped_on(c_floor(), given, held) for held in (np.nan, fenced_arrays.HELD))
         output = fenced_arrays.differing(first, second)
         if output:
-            raise fenced_arrays.depends_on_before("backward", output, NOT_YET_WRITTEN)
+            raise fenced_arrays.depends_on_before("network_step", output, NOT_YET_WRITTEN)
         return first
-
-    def reference(parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, masks: Any) -> dict[str, Any]:
-        network = floor.from_parameters(parameters, "relu", "mean_squared_error", "float64")
-        return dict(zip(_names(parameters), network.gradients(x, y, masks), strict=True))
 
     def arguments(rng: np.random.Generator, case: tuple[int, tuple[int, ...], bool]) -> tuple[Any, ...]:
         batch, widths, dropout = case
@@ -142,38 +154,16 @@ def backward() -> list[Check]:
         masks = [2.0 * rng.integers(0, 2, (batch, width)) for width in widths[1:-1]] if dropout else None
         return parameters, rng.standard_normal((batch, widths[0])), rng.standard_normal((batch, widths[-1])), masks
 
-    def mistake(text: str, activation: bool = True, masked: bool = True) -> list[Mistake]:
-        def wrong(name: str) -> Callable[..., Any]:
-            return lambda parameters, x, y, masks: backpropagated(parameters, x, y, masks, activation, masked).get(name)
-
-        return [Mistake(text, wrong(name), name) for name in ("grad W1", "grad b1", "grad W2", "grad b2")]
-
     p1 = (np.array([[3.0, -3.0]]), np.array([1.0, 1.0]), np.array([[0.5], [2.0]]), np.array([-1.0]))
-    parameters, x, y, _ = arguments(np.random.default_rng(5), (4, (3, 5, 2), False))
-
-    def loss(w: np.ndarray) -> float:
-        network = floor.from_parameters((w, *parameters[1:]), "relu", "mean_squared_error", "float64")
-        return float(network.loss(x, y))
-
     made = checks_of(
         Exercise(
             call=call,
-            reference=reference,
+            reference=lambda *given: stepped_on(numpy_floor(), given),
             show=lambda parameters, x, y, masks: (
-                f"backward of a network {'-'.join(map(str, [x.shape[1], *(len(b) for b in parameters[1::2])]))} "
+                f"network_step of {'-'.join(map(str, [x.shape[1], *(len(b) for b in parameters[1::2])]))} "
                 f"for {len(x)} rows{', with dropout' if masks else ''}"
             ),
-            hand=[
-                (
-                    (p1, np.array([[2.0]]), np.array([[1.0]]), None),
-                    {
-                        "grad W1": [[3.0, 0.0]],
-                        "grad b1": [1.5, 0.0],
-                        "grad W2": [[21.0], [0.0]],
-                        "grad b2": [3.0],
-                    },
-                )
-            ],
+            hand=[((p1, np.array([[2.0]]), np.array([[1.0]]), None), STEP_BY_HAND)],
             arguments=arguments,
             typical=(4, (5, 4, 3, 2), False),
             sizes=[
@@ -183,62 +173,38 @@ def backward() -> list[Check]:
                 (5, (7, 11, 3), True),
                 (9, (4, 5, 3, 2, 6), True),
             ],
-            gradient=gradient_check(
-                loss,
-                lambda w: call((w, *parameters[1:]), x, y, None)["grad W1"],
-                lambda rng: parameters[0],
-                "the loss of a network 3-5-2 by its first weights",
-            ),
             terms=lambda *given: 256,
-            scale=lambda *given: 10.0,
+            scale=lambda *given: 100.0,
             mistakes=[
-                *mistake(
-                    "the derivative of the activation is missing between the layers: through_activation brings it in",
-                    activation=False,
-                ),
-                *mistake("the dropout mask is missing on the way back", masked=False),
+                Mistake(text, lambda parameters, *given, i=i: parameters[i], f"{name} after a step")
+                for i, name in enumerate(("W1", "b1"))
+                for text in (f"the {'biases' if i else 'weights'} have not moved: optimize moves them",)
             ],
         )
     )
     return and_then(made, "sizes", hands_on_failure())
 
 
+def stepped(made: Any, optimizer: Any, parameters: Sequence[Any], x: Any, y: Any, masks: Any) -> dict[str, Any]:
+    """Gradients without an optimizer, which move nothing, and then some steps with one."""
+    names = [f"{'b' if i % 2 else 'W'}{i // 2 + 1}" for i in range(len(parameters))]
+    found = {f"grad {name}": each for name, each in zip(names, made.gradients(x, y, masks), strict=True)}
+    for name, now, before in zip(names, made.parameters, parameters, strict=True):
+        if np.any(now != before):
+            cause = "optimizer is NULL where only the gradients are wanted"
+            raise Wrong(f"network_step without an optimizer has moved {name}", cause=cause)
+    found["the loss"] = np.array(made.train_step(x, y, optimizer, masks))
+    found |= {f"{name} after a step": each.copy() for name, each in zip(names, made.parameters, strict=True)}
+    found["the next loss"] = np.array(made.train_step(x, y, optimizer, masks))
+    return found | {f"{name} after two": each for name, each in zip(names, made.parameters, strict=True)}
+
+
 NOT_YET_WRITTEN = (
-    "a layer's grad is read before it is written: dense_backward of each layer but the first writes the grad "
-    "of the layer below"
+    "something is read before it is written: forward fills every output, the loss the last operation's grad_output, "
+    "and backward needs both"
 )
-
-
-def _names(parameters: Sequence[Any]) -> list[str]:
-    return [f"grad {'b' if i % 2 else 'W'}{i // 2 + 1}" for i in range(len(parameters))]
-
-
-def backpropagated(
-    parameters: Sequence[np.ndarray],
-    x: np.ndarray,
-    y: np.ndarray,
-    masks: Any,
-    activation: bool = True,
-    masked: bool = True,
-) -> dict[str, np.ndarray]:
-    """The gradients without the activation's derivative, or without the masks."""
-    weights, biases = parameters[::2], parameters[1::2]
-    inputs, outputs, signal = [x], [], x
-    for i, (w, b) in enumerate(zip(weights, biases, strict=True)):
-        outputs.append(signal @ w + b if i + 1 == len(weights) else np.maximum(signal @ w + b, 0))
-        signal = outputs[i] * masks[i] if masks and i < len(masks) else outputs[i]
-        inputs.append(signal)
-    grad, found = 2 * (signal - y) / y.size, {}
-    for i in reversed(range(len(weights))):
-        found[f"grad W{i + 1}"], found[f"grad b{i + 1}"] = inputs[i].T @ grad, grad.sum(axis=0)
-        if i:
-            grad = grad @ weights[i].T
-            grad = grad * masks[i - 1] if masks and masked else grad
-            grad = grad * (outputs[i - 1] > 0) if activation else grad
-    return found
-
 
 GRADES: dict[str, Callable[[], list[Check]]] = {
     "8.3": tile,
-    "8.4": backward,
+    "8.4": network_step,
 }

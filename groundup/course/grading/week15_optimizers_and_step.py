@@ -17,6 +17,7 @@ from groundup.course.grading.calling.kernels_on_host import FUNCTIONS, SLOPES, n
 from groundup.course.grading.problems.kernel_losses import cross_entropy, one_hot
 from groundup.course.grading.problems.kernel_optimizers import optimizer_exercise
 from groundup.course.grading.problems.kernel_reductions import FLOAT64
+from shared.architectures import mlp
 from shared.contract import STAGES, load_stage
 
 
@@ -38,16 +39,15 @@ def numpy_gradients(
     activation: str = "relu",
     mistake: str = "",
 ) -> list[Any]:
-    """[loss, dL/dparameter …]. mistake: "no slope", "no mask" (on the way back), "mask in place"."""
+    """[loss, dL/dparameter …]. mistake: "no slope" or "no mask", on the way back."""
     inputs, outputs = [x], list[np.ndarray]()
     last = len(parameters) // 2 - 1
     for i, (weights, bias) in enumerate(zip(parameters[::2], parameters[1::2], strict=True)):
         signal = inputs[-1] @ weights + bias
         if i < last:
             signal = FUNCTIONS[activation](signal)
-            masked = signal * masks[i] if masks else signal
-            outputs.append(masked if mistake == "mask in place" else signal)
-            signal = masked
+            outputs.append(signal)
+            signal = signal * masks[i] if masks else signal
         inputs.append(signal)
     if loss_of(y) == "mean_squared_error":
         loss, slopes = float(np.mean((signal - y) ** 2)), 2 * (signal - y) / signal.size
@@ -88,15 +88,23 @@ class Recording:
         self.given.append((list(parameters), list(gradients), [each.copy_to_host() for each in gradients]))
 
 
-def op_by_op() -> list[Check]:
+def network_step() -> list[Check]:
     """The step of a whole network, with NumPy in place of the kernels."""
     numpy_instead_of_kernels()
-    steps, network = module("steps"), module("network").Network
+    network = module("network").Network
+    op_by_op = module("plans.choice").op_by_op  # it checks the arguments, and calls _step
+
+    def network_on(kind: Any, parameters: Any, masks: Any, activation: str, loss: str) -> Any:
+        widths = [len(parameters[0]), *(bias.size for bias in parameters[1::2])]
+        architecture = mlp(widths, activation, 0.5 if masks else 0.0)
+        return kind.from_parameters(parameters, loss=loss, dtype=FLOAT64, architecture=architecture)
 
     def call(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        made = network.from_parameters(parameters, activation=activation, loss=loss_of(y), dtype=FLOAT64)
+        made = network_on(network, parameters, masks, activation, loss_of(y))
         optimizer = Recording()
-        loss = steps.op_by_op(made, x, y, optimizer, masks)
+        loss = op_by_op(made, x, y, optimizer, masks)
+        if loss is None:
+            raise Wrong("_step: no loss came back", got="None", cause="the loss of this batch is to be returned")
         steps_taken = len(optimizer.given)
         if steps_taken != 1:
             taken = f"optimizer.step was called {steps_taken} times"
@@ -108,12 +116,11 @@ def op_by_op() -> list[Check]:
                 "optimizer.step was given other arrays than network.parameters and network.layer_gradients",
                 cause="both lists in their order, the network's own arrays: an optimizer changes them in place",
             )
-        steps.op_by_op(made, x, y, None, masks)  # without an optimizer no parameter may change
+        op_by_op(made, x, y, None, masks)  # without an optimizer no parameter may change
         return {"loss": loss, **dict(zip(slope_names(parameters), gradients, strict=True))}
 
     def reference(x: Any, y: Any, parameters: Any, masks: Any, activation: str) -> dict[str, Any]:
-        stage = load_stage(STAGES[1])
-        made = stage.network.Network.from_parameters(parameters, activation=activation, loss=loss_of(y), dtype=FLOAT64)
+        made = network_on(load_stage(STAGES[1]).network.Network, parameters, masks, activation, loss_of(y))
         gradients = made.gradients(x, y, masks)
         return {"loss": made.loss(x, y, masks), **dict(zip(slope_names(parameters), gradients, strict=True))}
 
@@ -139,9 +146,7 @@ def op_by_op() -> list[Check]:
             return np.full(parameters[place].shape, np.nan) if place < len(parameters) else None
 
         return Mistake(
-            "the gradient of this layer's output was never computed: losses.gradient_of fills "
-            "rows.grad[-1], and from there on "
-            "each layer, from the last to the first, fills the rows.grad of the one below",
+            "the gradient of the outputs was never computed: losses.gradient_of writes it into the array that it gets",
             wrong,
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
         )
@@ -151,7 +156,7 @@ def op_by_op() -> list[Check]:
             return np.zeros(parameters[place].shape) if place < len(parameters) else None
 
         return Mistake(
-            "backward is never called for this layer: it fills its grad_weights and grad_bias",
+            "backward comes before the optimizer's step: it fills every layer's grad_weights and grad_bias",
             wrong,
             f"dL/d{'Wb'[place % 2]}{place // 2 + 1}",
         )
@@ -162,7 +167,7 @@ def op_by_op() -> list[Check]:
             call=call,
             reference=reference,
             show=lambda x, y, parameters, masks, activation: (
-                f"op_by_op, layers {[x.shape[1], *(bias.size for bias in parameters[1::2])]}, {len(x)} rows"
+                f"_step, layers {[x.shape[1], *(bias.size for bias in parameters[1::2])]}, {len(x)} rows"
                 + (", dropout" if masks else "")
                 + (", mean_squared_error" if loss_of(y) == "mean_squared_error" else "")
             ),
@@ -182,37 +187,25 @@ def op_by_op() -> list[Check]:
             mistakes=[
                 *(mistaken(mistake, text, place) for mistake, text in STEP_MISTAKES.items() for place in places),
                 Mistake(
-                    "the mask is applied, but what came out of it is not what the next layer gets",
+                    "the dropout masks are not used on the way forward: they are in `way`",
                     lambda x, y, parameters, masks, activation: numpy_gradients(parameters, x, y, None, activation)[0],
                     "loss",
                 ),
                 *map(never_made, places),
                 *map(never_called, places),
             ],
-            way=uses_none_of(steps.op_by_op, dict.fromkeys(OTHER_STEPS, WHOLE_STEP)),
+            way=uses_none_of(network._step, dict.fromkeys(OTHER_STEPS, WHOLE_STEP)),
         )
     )
 
 
-OTHER_STEPS = (
-    "fused",
-    "few_kernels",
-    "graph",
-    "persistent",
-    "launch_fused",
-    "launch_few",
-    "STEP_LADDER",
-    "train_step",
-    "gradients",
-)
+OTHER_STEPS = ("STEP_LADDER", "choice", "train_step", "gradients", "_checked_step", "resident")
 
 WHOLE_STEP = "this is a whole training step already: write this one operation by operation"
 
 STEP_MISTAKES = {
     "no slope": "the activation's derivative is left out on the way back",
     "no mask": "the dropout mask is forgotten on the way back: where the output was dropped, the slope is 0",
-    "mask in place": "the mask is written over the activation's output, which its derivative needs: rows.dropped is "
-    "for what comes out",
 }
 
 
@@ -243,5 +236,5 @@ def _same_arrays(given: Sequence[Any], own: Sequence[Any]) -> bool:
 GRADES: dict[str, Callable[[], list[Check]]] = {
     "15.1": momentum,
     "15.2": update,
-    "15.3": op_by_op,
+    "15.3": network_step,
 }

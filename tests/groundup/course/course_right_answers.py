@@ -154,17 +154,11 @@ RIGHT_ANSWERS = [
     RightAnswer("7.1", "factor", "name"),
     RightAnswer(
         "8.4",
-        "        const int status =\n"
-        "            NAME(dense_backward)(threads, batch, l->in, l->out, input_of(layer, i, x, masks), l->w, l->grad, "
-        "l->grad_w,\n"
-        "                                 l->grad_b, i > 0 ? layer[i - 1].grad : NULL);\n"
-        "        if (status != 0) return status;\n",
-        "        const real *input = input_of(layer, i, x, masks);\n"
-        "        if (NAME(matmul_tn)(threads, l->in, batch, l->out, input, l->grad, l->grad_w)) return -1;\n"
-        "        NAME(column_sums)(batch, l->out, l->grad, l->grad_b);\n"
-        "        real *below = i > 0 ? layer[i - 1].grad : NULL;\n"
-        "        if (below && NAME(matmul_nt)(threads, batch, l->out, l->in, l->grad, l->w, below)) return -1;\n",
+        "    if (backward(&way, count, operations) != 0) return -1;\n",
+        "    for (size_t i = count; i-- > 0;) {\n"
+        "        if (backward_one(&way, &operations[i]) != 0) return -1;\n    }\n",
     ),
+    RightAnswer("8.4", "    pool_note(threads);\n", ""),
     RightAnswer("9.2", "column = i - row * columns", "multiply = row * columns\n        column = i - multiply"),
     RightAnswer("12.3", "positive_part", "hinge"),
     RightAnswer(

@@ -18,16 +18,14 @@ from groundup.course.checks.check import Tally
 from groundup.course.grading.calling.c_trace import MISSING
 from shared.contract import load_part
 
-MAY_FAIL = ("dense_backward_f64", "matmul_tn_f64", "matmul_nt_f64")
-"""The functions that an answer to 8.4 may call and that return a status."""
+MAY_FAIL = ("dense_forward_f64", "dense_backward_f64", "optimize_f64")
+"""The functions that a step of dense layers calls and that return a status."""
 
 COUNTING = """
 static int calls, failing;
 void fail_at(int call) { calls = 0, failing = call; }
 int calls_so_far(void) { return calls; }
 static int status(void) { return ++calls == failing ? -1 : 0; }
-static void nothing(void) {}
-void (*activation_backward_by_number_f64(void))(void) { return nothing; }
 """
 
 LAYERS = 3
@@ -36,35 +34,35 @@ MEAN_SQUARED_ERROR = 0
 """In `enum loss` of groundup.h."""
 
 UNHEARD = (
-    "dense_backward returns 0, or -1 where it found no memory, and then there are no gradients: look at what it "
-    "returns, and return that"
+    "forward, backward and optimize return 0, or another number where they found no memory, and then the step is not "
+    "done: look at what each returns, and return -1"
 )
 
 
 def hands_on_failure() -> Callable[[Tally], None]:
-    """The check that `backward` of network.c returns the failure of whichever call fails, and else 0.
+    """The check that `network_step` of network.c returns the failure of whichever call fails, and else 0.
 
     It is compiled when this is called, before memory is limited. Where it cannot be compiled, a note says so.
     """
-    built = _Backward()
+    built = _Step()
 
     def check(tally: Tally) -> None:
         tally.count += 1
         if built.why_not:
-            tally.note(f"what backward makes of a call that fails was not looked at: {built.why_not}")
+            tally.note(f"what network_step makes of a call that fails was not looked at: {built.why_not}")
             return
-        tally.trying("backward of three layers when a call fails")
+        tally.trying("network_step of three layers when a call fails")
         succeeded, calls = built.step(failing=0)
-        tally.holds(succeeded == 0, "backward fails although every call has succeeded: return 0 at the end")
+        tally.holds(succeeded == 0, "network_step fails although every call has succeeded: return 0 at the end")
         for call in range(1, calls + 1):
             returned, _ = built.step(call)
-            what = f"backward returns 0 although its call {call} of {calls} found no memory"
-            tally.holds(returned != 0, what, cause=UNHEARD)
+            what = f"network_step returns {returned} although its call {call} of {calls} found no memory"
+            tally.holds(returned == -1, what, expected="-1", cause=UNHEARD)
 
     return check
 
 
-class _Backward:
+class _Step:
     """The learner's network.c among stand-ins. why_not: why it cannot be had, else ""."""
 
     def __init__(self) -> None:
@@ -93,11 +91,14 @@ class _Backward:
 
     def step(self, failing: int) -> tuple[int, int]:
         """A step of layers without neurons. Returns (its status; how many calls there were that may fail)."""
-        call = self._library
-        call.layer_bytes_f64.restype, call.network_step_f64.restype = ctypes.c_size_t, ctypes.c_int64
-        layers, loss = ctypes.create_string_buffer(LAYERS * call.layer_bytes_f64()), ctypes.c_double()
+        call, known = self._library, load_part("stage3_c", "operations")
+        call.network_step_f64.restype = ctypes.c_int64
+        somewhere, loss = ctypes.create_string_buffer(1000), ctypes.c_double()
+        address = ctypes.addressof(somewhere)
+        connect = known.COperation(kind=known.KINDS.index("connect"), grad_output=address, grad_w=address)
+        operations = (known.COperation * LAYERS)(connect, connect, connect)
         size, batch, kind = ctypes.c_size_t(LAYERS), ctypes.c_size_t(1), ctypes.c_int(MEAN_SQUARED_ERROR)
         call.fail_at(failing)
-        given = (None, size, layers, ctypes.c_int(1), kind, batch, None, None, None, None, ctypes.byref(loss))
+        given = (None, size, operations, kind, batch, None, None, None, 1, somewhere, ctypes.byref(loss))
         status: int = call.network_step_f64(*given)
         return status, call.calls_so_far()

@@ -25,10 +25,6 @@ MUTANTS = [
         "8.3", "b_row + v * LANES", "b_row", "agreement", "the second register of a row holds the next LANES columns"
     ),
     Mutant("8.3", "i * a.row + p * a.column", "i * a.row + p", "agreement", "a is read by both its strides"),
-    # 8.4 backward
-    Mutant("8.4", "if (i > 0) through", "if (i > layers) through", "values", "the derivative of the activation"),
-    Mutant("8.4", "masks != NULL ? masks[i - 1] : NULL", "NULL", "sizes", "the dropout mask is missing"),
-    Mutant("8.4", "i > 0 ? layer[i - 1].grad", "i > 1 ? layer[i - 1].grad", "shape", "a layer's grad is read"),
     Mutant("8.1", "k != b.shape[0]", "k < b.shape[0]", "memory", "this has to be refused, and was not"),
     Mutant("8.1", "(m, k, n)", "(m, n, k)", "shape", "the sizes are not (M, K, N)"),
     Mutant("8.1", "(m, n), a.dtype", '(m, n), "float64"', "values", "another dtype"),
@@ -55,9 +51,16 @@ MUTANTS = [
     Mutant("8.3", "factor * row[v]", "factor * row[0]", "agreement", "the second register of a row"),
     Mutant("8.3", "i * a.row + p * a.column", "p * a.row + i * a.column", "shape", "an index goes past the end"),
     Mutant("8.3", "size_t p = 0; p < depth", "size_t p = 1; p < depth", "values", "wrong at index"),
-    Mutant("8.4", "i-- > 0", "i-- > 1", "values", "nothing was written"),
-    Mutant("8.4", "masks[i - 1] : NULL", "masks[i] : NULL", "sizes", "the dropout mask is missing"),
-    Mutant("8.4", "input_of(layer, i, x, masks)", "x", "values", "wrong at index"),
-    Mutant("8.4", "layer[i - 1].grad : NULL", "layer[i - 1].grad : l->grad", "shape", "hand over NULL as grad_x"),
-    Mutant("8.4", "return status;", "return 0;", "sizes", "call 1 of 3 found no memory"),
+    # 8.4 network_step
+    Mutant("8.4", "if (backward(&way, count, operations) != 0) return -1;", "", "shape", "read before it is written"),
+    Mutant("8.4", "if (forward(&way, count, operations) != 0) return -1;", "", "shape", "read before it is written"),
+    Mutant("8.4", "*loss = NAME", "NAME", "compile", "never looks at the argument loss"),
+    Mutant("8.4", "y, last->grad_output);", "y, last->output);", "shape", "read before it is written"),
+    Mutant("8.4", " && optimizer != NULL", "", "shape", ""),
+    Mutant("8.4", "it->grad_w == NULL", "it->grad_w != NULL", "values", "the weights have not moved"),
+    Mutant("8.4", "it->b_size, it->b,", "0, it->b,", "values", "the biases have not moved"),
+    Mutant("8.4", "it->w_first, it->w_second", "it->b_first, it->w_second", "shape", ""),
+    Mutant("8.4", "i < count &&", "i + 1 < count &&", "values", ""),
+    Mutant("8.4", "operations) != 0) return -1;", "operations) != 0) return 0;", "sizes", "found no memory"),
+    Mutant("8.4", "it->b_second) != 0) return -1;", "it->b_second) != 0) break;", "sizes", "found no memory"),
 ]

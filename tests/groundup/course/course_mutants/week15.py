@@ -90,40 +90,6 @@ MUTANTS = [
     Mutant("15.2", " / numbers[ROOT_CORRECTION]", "", "values", "the root is not divided by numbers[ROOT_CORRECTION]"),
     Mutant("15.2", "        second[i] = square\n", "", "agreement", "the second_moment is not kept"),
     Mutant(
-        "15.3",
-        "        slope(below, rows.output[i - 1], rows.output[i - 1], out=below)\n",
-        "",
-        "agreement",
-        "the activation's derivative is left out",
-    ),
-    Mutant(
-        "15.3", "multiply(below, masks[i - 1], below)", "pass", "sizes", "the dropout mask is forgotten on the way back"
-    ),
-    Mutant(
-        "15.3", "reversed(range(1, len(layers)))", "range(1, len(layers))", "agreement", "from the last to the first"
-    ),
-    Mutant(
-        "15.3",
-        "    losses.gradient_of(network.loss_name, signal, y, rows.grad[-1])\n",
-        "",
-        "values",
-        "losses.gradient_of fills rows.grad[-1]",
-    ),
-    Mutant(
-        "15.3",
-        "    layers[0].backward(rows.grad[0], needs_grad_input=False)\n",
-        "",
-        "values",
-        "backward is never called",
-    ),
-    Mutant(
-        "15.3",
-        "optimizer.step(network.parameters, network.layer_gradients)",
-        "pass",
-        "shape",
-        "optimizer.step was called 0 times",
-    ),
-    Mutant(
         "15.1",
         "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i], numbers)",
         "update(MOMENTUM, parameters, velocity, velocity, i, gradients[i] * 1.0, numbers)",
@@ -166,35 +132,64 @@ MUTANTS = [
     ),
     Mutant(
         "15.3",
-        "                signal = multiply(signal, masks[i], rows.dropped[i])\n",
-        "                multiply(signal, masks[i], rows.dropped[i])\n",
+        "backward(self.layers, grad, way, needs_grad_input=False)",
+        "for layer in reversed(self.layers):\n            if not isinstance(layer, Activation):\n"
+        "                grad = layer.backward(grad)",
+        "agreement",
+        "the activation's derivative is left out",
+    ),
+    Mutant(
+        "15.3",
+        "backward(self.layers, grad, way, needs_grad_input=False)",
+        "for layer in reversed(self.layers):\n            if not isinstance(layer, Dropping):\n"
+        "                grad = layer.backward(grad)",
         "sizes",
-        "",
+        "the dropout mask is forgotten on the way back",
     ),
     Mutant(
-        "15.3", "        if i < last:\n            signal", "        if i <= last:\n            signal", "agreement", ""
+        "15.3", "backward(self.layers, grad, way, needs_grad_input=False)", "pass", "values", "backward comes before"
     ),
     Mutant(
         "15.3",
-        "    layers[0].backward(rows.grad[0], needs_grad_input=False)\n"
-        "    if optimizer is not None:\n"
-        "        optimizer.step(network.parameters, network.layer_gradients)\n",
-        "    if optimizer is not None:\n"
-        "        optimizer.step(network.parameters, network.layer_gradients)\n"
-        "    layers[0].backward(rows.grad[0], needs_grad_input=False)\n",
+        "losses.gradient_of(self.loss_name, outputs, y, empty(outputs.shape, outputs.dtype))",
+        "empty(outputs.shape, outputs.dtype)",
         "values",
-        "",
+        "losses.gradient_of writes it",
     ),
-    Mutant(
-        "15.3", "multiply(below, masks[i - 1], below)", "multiply(below, masks[i % len(masks)], below)", "sizes", ""
-    ),
-    Mutant("15.3", "losses.gradient_of(network.loss_name,", "losses.gradient_of('softmax_cross_entropy',", "sizes", ""),
     Mutant(
         "15.3",
-        "    x, y, masks, _, rows = _prepare(network, x, y, masks)\n",
-        "    if network is not None:\n        return fused(network, x, y, optimizer, masks)\n"
-        "    x, y, masks, _, rows = _prepare(network, x, y, masks)\n",
+        "optimizer.step(self.parameters, self.layer_gradients)",
+        "pass",
+        "shape",
+        "optimizer.step was called 0 times",
+    ),
+    Mutant(
+        "15.3",
+        "        backward(self.layers, grad, way, needs_grad_input=False)\n"
+        "        if optimizer is not None:\n"
+        "            optimizer.step(self.parameters, self.layer_gradients)\n",
+        "        if optimizer is not None:\n"
+        "            optimizer.step(self.parameters, self.layer_gradients)\n"
+        "        backward(self.layers, grad, way, needs_grad_input=False)\n",
+        "values",
+        "backward comes before the optimizer's step",
+    ),
+    Mutant(
+        "15.3",
+        "forward(self.layers, x, way)",
+        "forward(self.layers, x, Pass(True, None))",
+        "sizes",
+        "masks are not used on the way forward",
+    ),
+    Mutant("15.3", "losses.gradient_of(self.loss_name,", "losses.gradient_of('softmax_cross_entropy',", "sizes", ""),
+    Mutant("15.3", "        return loss", "        pass", "shape", "no loss came back"),
+    Mutant("15.3", "self.parameters, self", "[each for each in self.parameters[::-1]], self", "shape", "other arrays"),
+    Mutant(
+        "15.3",
+        "        outputs = forward(self.layers, x, way)[-1]\n",
+        "        if self is not None:\n            return STEP_LADDER['fused'](self, x, y, optimizer, masks)\n"
+        "        outputs = forward(self.layers, x, way)[-1]\n",
         "way",
-        "op_by_op uses fused",
+        "_step uses STEP_LADDER",
     ),
 ]
