@@ -1,7 +1,8 @@
 """The learner's functions inside the real stage.
 
 A file of the learner's is taken as it is, with its imports and everything else in it. If it is a copy of an earlier
-version, what other files need of it and it does not have comes from the project's file. Only exercises that are not
+version, what other files need of it and it does not have comes from the project's file; of a copy that does not fit
+into today's project only the learner's functions are taken. Only exercises that are not
 needed now are replaced by the project's own functions. To grade a task, these are all other exercises: so no task
 depends on another, and a mistake shows in its own task only. To train, all functions that have passed stay.
 
@@ -29,6 +30,7 @@ from typing import Any
 
 from groundup.course.learner.c_source import rest_of
 from groundup.course.learner.functions import find, function_text, is_c, lines_of
+from groundup.course.learner.migration import is_outgrown
 from groundup.course.learner.project_files import files, solution_file
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import ROOT, Task
@@ -121,7 +123,9 @@ def assemble(workspace: Workspace, own: Collection[Task], folder: Path, training
     for file in needed:
         own_here = [task for task in own if task.file == file]
         others = [task for task in workspace.course.tasks if task.file == file and task not in own_here]
-        if file in exercises:
+        if file in exercises and is_outgrown(file, text := workspace.text(file)):
+            pieces = [(part, -first) for part, first in _filled(solution_file(file), text, file, own_here)]
+        elif file in exercises:
             pieces = _filled(workspace.text(file), solution_file(file), file, others)
         else:
             pieces = [(solution_file(file), -1)]

@@ -55,8 +55,7 @@ def prepare(stage: Stage, own: list[Task]) -> str:
         return float(step(self, x, y, optimizer, dropout_masks))
 
     network.Network.train_step = train_step
-    for made in (network.Network, getattr(network, "LayeredNetwork", network.Network)):
-        made.resident = None  # a resident run would take fused steps, without the learner's functions
+    network.Network.resident = None  # a resident run would take fused steps, without the learner's functions
     return name
 
 

@@ -5,5 +5,5 @@ finding.py          makes a new folder, or finds and opens the one that is there
 record.py           what has passed, was skipped or was seen, in progress.toml
 project_files.py    the project's own text of the files with exercises, whole and with stubs
 functions.py        the lines of a function in a source file, Python or C (c_source.py), and its stub
-migration.py        a folder from an earlier version, brought to where the project's files are now
+migration.py        a folder from an earlier version: which tasks ask for other functions now
 """

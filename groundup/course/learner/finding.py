@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from groundup.course.learner import record as record_file
-from groundup.course.learner.migration import PLACES, migrate
+from groundup.course.learner.migration import told
 from groundup.course.learner.project_files import CASES, files, program, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.learner.workspace import BUILT, Workspace
@@ -77,15 +77,10 @@ def start(folder: Path, course: Course) -> tuple[Workspace, list[str]]:
 
 
 def opened(folder: Path, course: Course) -> Workspace:
-    """Open a learner's folder.
-
-    A folder of an earlier version is migrated first; standard error says which files were moved.
-    """
+    """Open a learner's folder. Of one from an earlier version, standard error says which tasks ask anew."""
     workspace = Workspace(folder.absolute(), course, record_file.load(folder / record_file.NAME))
-    told = migrate(workspace.folder, course, workspace.record, workspace.keep)
-    if told:
-        workspace.save()
-        print(told, file=sys.stderr)
+    if message := told(workspace.folder, course):
+        print(message, file=sys.stderr)
     return workspace
 
 
@@ -115,8 +110,8 @@ def repair(folder: Path, course: Course) -> str:
 
 
 def has_learners_files(folder: Path, course: Course) -> bool:
-    """Whether a folder holds a file of the course, as it lies today or lay in an earlier version."""
-    return any((folder / file).is_file() for file in [*files(course), *PLACES])
+    """Whether a folder holds a file of the course."""
+    return any((folder / file).is_file() for file in files(course))
 
 
 def is_checkout(folder: Path) -> bool:

@@ -12,6 +12,9 @@ from groundup.course.manifest import ROOT, Course, Task
 CASES = "detective"
 """The folder of the detective exercises, in the learner's folder."""
 
+MOST_BYTES = 4_000_000
+"""Of a file with exercises; the longest of them has a hundredth of it."""
+
 PROGRAMS = ROOT / "groundup" / "course" / "programs"
 
 

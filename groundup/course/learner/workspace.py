@@ -20,17 +20,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from groundup.course.learner import record as record_file
-from groundup.course.learner.functions import Place, find, function_text, replaced, stub, stub_line
-from groundup.course.learner.project_files import program, solution_file, stubbed
+from groundup.course.learner.functions import FunctionMissing, Place, find, function_text, replaced, stub, stub_line
+from groundup.course.learner.migration import is_moved
+from groundup.course.learner.project_files import MOST_BYTES, program, solution_file, stubbed
 from groundup.course.learner.record import LearnersRecord
 from groundup.course.manifest import Course, Task
 from shared.machine import regular
 from shared.machine.atomic import write_atomically
 
 BUILT = ".groundup"
-
-MOST_BYTES = 4_000_000
-"""Of a file with exercises; the longest of them has a hundredth of it."""
 
 
 @dataclass
@@ -67,6 +65,8 @@ class Workspace:
 
     def place(self, task: Task) -> Place:
         """The lines of the task's function in the learner's file. Raises FunctionMissing if it is not there."""
+        if is_moved(self.folder, task):
+            raise FunctionMissing(f"in an earlier version {task.id} asked for another function than {task.function}")
         return find(self.text(task.file), task.function, task.file, 0)
 
     def function(self, task: Task) -> str:
