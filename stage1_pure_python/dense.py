@@ -1,4 +1,7 @@
-"""A dense layer: every output is a weighted sum of every input, plus a bias. y = xW + b."""
+"""A dense layer: every output is a weighted sum of every input, plus a bias. y = xW + b.
+
+x has a row for each sample. docs/guides/backpropagation.md derives the three gradients, with numbers.
+"""
 
 from typing import Any
 

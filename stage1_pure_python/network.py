@@ -4,9 +4,11 @@
 
 `forward` takes x through the layers in order. `backward` takes dL/doutputs through them in reverse: each layer turns
 dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. On the way every layer with weights
-keeps dL/d(its weights), and at the end the optimizer moves the weights against them.
+keeps dL/d(its weights), and at the end the optimizer moves the weights against them. The list of layers is the only graph:
+each layer keeps from its `forward` what its `backward` needs.
 
-What the arguments mean and how they are checked stands in shared/network_base.py.
+`Network.train_step` is in shared/network_base.py, as are all checks of arguments; it calls `_step` below. `self.layers`,
+`self._loss` and `self._loss_backward` are made there, too, from the architecture and the name of the loss.
 """
 
 from __future__ import annotations
@@ -28,8 +30,9 @@ from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling,
 def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Matrix] | None) -> list[Array]:
     """x through the layers, one after the other. Returns the output of each.
 
-    training: batch normalisation then uses the statistics of the batch; masks: the next of them is for the next Dropout
-    layer; None drops nothing
+    Three kinds of layer take more than x: BatchNorm takes `training`, which says whether it uses the statistics of the
+    batch; Dropping (dropout) takes the next of the masks, or None where there are none; and ResidualBlock, which has
+    layers inside, takes both.
     """
     outputs = []
     for layer in layers:
@@ -47,7 +50,11 @@ def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Mat
 
 
 def backward(layers: Sequence[Any], grad: Array) -> Array:
-    """dL/d(last output) through the layers in reverse -> dL/dx. Afterwards the layers with weights have gradients."""
+    """dL/d(last output) through the layers in reverse -> dL/dx.
+
+    Afterwards the layers with weights have the gradients of this batch. They replace those of the batch before: nothing
+    is added up, and nothing has to be set to zero.
+    """
     for layer in reversed(layers):
         grad = layer.backward(grad)
     return grad
@@ -93,10 +100,13 @@ class Network(NetworkBase):
         return forward(self.layers, x, training, None if masks is None else iter(masks))
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Matrix] | None) -> float:
-        """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
+        """One step of training: forward, loss, backward, and then the optimizer moves the parameters.
+
+        y: labels, or targets; optimizer: None where only the gradients are wanted. Returns the loss before the step.
+        """
         outputs = self._forward(x, masks, training=True)[-1]
         loss: float = self._loss(outputs, y)
-        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes); the loss is a mean
         first, *others = self.layers
         grad = backward(others, grad)
         if isinstance(first, Dense | Conv2d):

@@ -12,7 +12,10 @@ from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_po
 
 
 class Activation:
-    """An activation function. It takes matrices, so an image is one row of its numbers."""
+    """A function of activations.py, such as relu, and relu_backward, which multiplies dL/doutput with relu's slope.
+
+    They take matrices, so an image is one row of its numbers.
+    """
 
     def __init__(self, layer: layers.Activate) -> None:
         self._function = getattr(activations, layer.name)

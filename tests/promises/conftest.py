@@ -1,4 +1,4 @@
-"""The data set and the learner's folder that files of commit aa8f7fd were made with."""
+"""The data set that files of commit aa8f7fd were made with, and a learner's folder of d0c3bb7."""
 
 import gzip
 import tarfile
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.promises.made import MADE
+from tests.promises.made import COURSE
 from tests.shared.data.idx_files import write
 
 
@@ -27,7 +27,7 @@ def data(tmp_path: Path) -> Path:
 @pytest.fixture
 def learner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The learner's folder, for commands that are given none."""
-    with tarfile.open(MADE / "course.tar.gz") as archive:
+    with tarfile.open(COURSE / "course.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
     monkeypatch.setenv("GROUNDUP_COURSE", str(tmp_path / "course"))
     return tmp_path / "course"

@@ -9,6 +9,9 @@ from groundup.cli import main
 
 MADE = Path(__file__).parents[1] / "fixtures" / "aa8f7fd"
 
+COURSE = MADE.with_name("d0c3bb7")
+"""A learner's folder, which commit d0c3bb7 made, and what it said of it."""
+
 
 def run(*arguments: str) -> int:
     """The exit code of a command."""

@@ -2,7 +2,7 @@
 
 Such a folder stays as it is. Some of its tasks ask for other functions today, so their answers cannot be graded any
 more: a message names them, and the command that fetches their stubs. Of two more files only the functions of the tasks
-fit into today's project, and assembly.py takes no more than these from them.
+fit into today's project, and assembly.py takes no more from them than these.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ MOVED = {
 """File of today -> (the file that was in its place, a text that only that one has). All their tasks ask anew."""
 
 OUTGROWN = {
-    "stage1_pure_python/optimizers.py": "class OptimizerState",
     "stage2_numpy/optimizers.py": "class OptimizerState",
     "shared/checks/gradients.py": "layer_sizes: tuple[int, ...]",
 }
