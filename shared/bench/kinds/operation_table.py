@@ -32,7 +32,8 @@ LOSS_FLOPS = {
     "sigmoid_cross_entropy": (9, 6),  # max(z, 0), z · t, −, |z|, −, exp, log1p, +, a sum; a sigmoid, − t, / n
     "hinge": (3, 4),  # 1 − s_y + s_j, a maximum, a sum; the margin, a comparison, a sum, / n
 }
-"""Arithmetic operations for each number of the outputs, forward and backward, counted as ACTIVATION_FLOPS does. Operations once a row, like the logarithm of a sum, are left out."""
+"""Arithmetic operations for each number of the outputs, forward and backward, counted as ACTIVATION_FLOPS does.
+Operations once a row, like the logarithm of a sum, are left out."""
 
 OPTIMIZER_FLOPS = {
     "SGD": 2,  # p −= rate · g
