@@ -7,6 +7,18 @@ This module uses only the standard library, so that every floor can import it.
 
 ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
 """softmax is the last one, and the only one that is not computed number by number."""
+ELEMENTWISE = ACTIVATIONS[:-1]
+
+ACTIVATION_FLOPS = {
+    "identity": (0, 0),
+    "relu": (1, 1),  # a maximum; a comparison
+    "leaky_relu": (2, 2),  # slope · z, a maximum; a comparison, slope · g
+    "sigmoid": (4, 3),  # −z, exp, 1 +, 1 /; 1 − s, · s, · g
+    "tanh": (1, 3),  # tanh; t · t, 1 −, · g
+    "softmax": (5, 4),  # a maximum, z − m, exp, a sum, a quotient; g · s, a sum, g −, · s
+}
+"""Arithmetic operations for each number, forward and backward; exp, tanh, log, a root and a comparison count as one
+each."""
 
 LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
 LABEL_LOSSES = ("softmax_cross_entropy", "hinge")

@@ -44,9 +44,8 @@ class NetworkBase:
 
     layer_sizes: [in_features, hidden, …, out_features], which means the architecture `mlp(layer_sizes, activation)`, or
         an Architecture (shared/architectures.py), whose last layer's output must be (classes,)
-    activation: between the dense layers: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture has its
-        own
-    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
+    activation: between the dense layers, one of shared.names.ACTIVATIONS; an Architecture has its own
+    loss: one of shared.names.LOSSES
     initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
     dtype: "float32" or "float64"; inputs of another dtype are converted
 

@@ -4,11 +4,11 @@
 
 `forward` takes x through the layers in order. `backward` takes dL/doutputs through them in reverse: each layer turns
 dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. On the way every layer with weights
-keeps dL/d(its weights), and at the end the optimizer moves the weights against them. The list of layers is the only graph:
+keeps dL/d(its weights), and at the end the optimizer moves the weights against them. The list of layers is the graph:
 each layer keeps from its `forward` what its `backward` needs.
 
-`Network.train_step` is in shared/network_base.py, as are all checks of arguments; it calls `_step` below. `self.layers`,
-`self._loss` and `self._loss_backward` are made there, too, from the architecture and the name of the loss.
+`train_step`, which calls `_step` below, is in shared/network_base.py, and so are all checks of arguments. There the
+architecture and the name of the loss become `self.layers`, `self._loss` and `self._loss_backward`.
 """
 
 from __future__ import annotations

@@ -198,8 +198,8 @@ MATMUL = (
 )
 
 ELEMENTWISE = (
-    *(entry(f"activations.FORWARD['{name}']", "T[1] T[1]", 256, 40, 64) for name in ACTIVATIONS[:-1]),
-    *(entry(f"activations.BACKWARD['{name}']", "T[1] T[1] T[1]", 256, 40, 64) for name in ACTIVATIONS[:-1]),
+    *(entry(f"activations.FORWARD['{name}']", "T[1] T[1]", 256, 40, 64) for name in names.ELEMENTWISE),
+    *(entry(f"activations.BACKWARD['{name}']", "T[1] T[1] T[1]", 256, 40, 64) for name in names.ELEMENTWISE),
     *(entry(f"softmax.softmax_{name}", "T[2] T[2]", 256, 72, 80) for name in ("thread", "warp", "block")),
     *(entry(f"softmax.softmax_{name}_backward", "T[2] T[2] T[2]", 256, 64, 64) for name in ("thread", "warp", "block")),
     entry("dense.add_bias", "T[2] T[1]", 256, 40, 40),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from groundup.course.learner import record as record_file
+from groundup.course.learner.migration import is_moved
 from groundup.course.learner.record import TaskRecord
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task
@@ -51,8 +52,9 @@ def is_mended(workspace: Workspace, case: Task) -> bool:
 
 
 def begun(workspace: Workspace, task: Task) -> bool:
-    """Whether there is something to grade: not if the file is missing, but also if it cannot be read any more."""
-    if not (workspace.folder / task.file).exists():
+    """Whether there is something to grade: not if the file is missing or an earlier one, which asked for another
+    function, but also if it cannot be read any more."""
+    if not (workspace.folder / task.file).exists() or is_moved(workspace.folder, task):
         return False
     try:
         return not workspace.is_stub(task)
