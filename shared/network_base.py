@@ -138,6 +138,7 @@ class NetworkBase:
         self.architecture, self.loss_name, self.dtype = architecture, loss, dtype
         ends = [math.prod(architecture.input_shape), *architecture.output_shape]
         self._input_shapes = (architecture.input_shape, (ends[0],))
+        self._output_shape = architecture.output_shape
         self.layer_sizes, self.activation = ends, ""
         if stack := architecture.as_mlp():
             self.layer_sizes, self.activation = stack.sizes, activation if len(stack.sizes) == 2 else stack.activation
@@ -331,7 +332,7 @@ class NetworkBase:
 
     def _checked_input(self, x: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, list[Array] | None]:
         x = self._as_input(x)
-        shape, expected = self._shape(x), self.architecture.input_shape
+        shape, expected = self._shape(x), self._input_shapes[0]
         if shape[1:] not in self._input_shapes:
             images = f" or (batch, {', '.join(map(str, expected))})" if len(expected) == 3 else ""
             raise ValueError(f"Network: x is {shape}, expected (batch, {math.prod(expected)}){images}")
@@ -355,7 +356,7 @@ class NetworkBase:
 
     def _checked_targets(self, y: Any, rows: int) -> Any:
         """The labels of `rows` samples, or targets shaped like their outputs."""
-        shape = (rows, *self.architecture.output_shape)
+        shape = (rows, *self._output_shape)
         if self.loss_name in LABEL_LOSSES:
             return self._checked_labels(y, *shape)
         targets = self._as_input(y)
