@@ -5,9 +5,11 @@ Beside the rooms that every floor has:
     csrc/                        the C, by room, with one header, groundup.h; pool.c, the threads
     build, compiler, filelock    compiles it on first use, finds a compiler, waits while another process compiles
     library                      every C function's types; checks each array as it crosses
-    layered, parts               networks of any architecture, in one call into C or one for each operation
-    layered_plan                 the operations of such a network, and their memory
-    buffers, steps               the memory of a training step, and the step in ever fewer calls
+    parts                        the layers that have no weights, forward beside backward
+    operations                   a network as a list of operations for C
+    plan, addresses              the memory of the operations, and the arrays whose addresses C keeps
+    steps                        a training step in ever fewer calls
+    optimizer_state              what an optimizer keeps, and checks before C changes it
     step_notes                   when each operation of a step ended that is one call: for `groundup profile`
     ceilings                     the fastest multiplication and copying that this machine can do: roofs for a benchmark
 """

@@ -14,12 +14,11 @@ from typing import Any
 import numpy as np
 
 from shared.machine.hardware import free_memory
+from shared.names import check_dtype
 
 from . import library
 
 Array = np.ndarray
-
-DTYPES = ("float32", "float64")
 
 DIMENSIONS = (1, 2, 4)
 """A vector; a matrix; images (batch, channels, rows, columns) or the weights of a convolution."""
@@ -234,12 +233,6 @@ def overlap(a: Array, b: Array) -> bool:
 
 def _same_memory(a: Array, b: Array) -> bool:
     return a is b or (a.ctypes.data == b.ctypes.data and a.nbytes == b.nbytes)
-
-
-def check_dtype(function: str, dtype: str) -> None:
-    """ValueError unless dtype is one that every stage knows."""
-    if dtype not in DTYPES:
-        raise ValueError(f"{function}: unknown dtype {dtype!r}; choose one of {', '.join(DTYPES)}")
 
 
 def as_labels(function: str, labels: Any, rows: int, classes: int) -> Array:

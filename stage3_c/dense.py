@@ -8,9 +8,6 @@ from . import library
 from .arrays import Array, aligned_copy, aligned_zeros, as_matrix, asarray, check_writable, output_like
 from .matmul import matmul, matmul_nt, matmul_tn
 
-ACTIVATIONS = ("identity", "relu", "leaky_relu", "sigmoid", "tanh", "softmax")
-"""In the order of `enum activation` in groundup.h: the index is what C is told."""
-
 
 class Dense:
     """y = xW + b and its derivatives. Same as torch.nn.Linear, whose weight is this W transposed.
@@ -50,25 +47,6 @@ class Dense:
         self._x = x.view()  # its own header on the same memory: whatever becomes of x's shape, this one stays
         return out
 
-    def forward_fused(self, x: Array, activation: str = "identity", out: Array | None = None) -> Array:
-        """activation(xW + b) in one call into C. Remembers x for `backward`.
-
-        The bias is added to each tile of the product while it is still in registers, and relu and leaky_relu are
-        applied there too; sigmoid, tanh and softmax follow in a pass of their own.
-        Raises ValueError for an unknown activation.
-        """
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"Dense.forward_fused: unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}"
-            )
-        x, out = self._prepare("Dense.forward_fused", x, out)
-        library.function("dense_forward", x.dtype)(
-            library.pool(), *x.shape, self.out_features,
-            x, self.weights, self.bias, ACTIVATIONS.index(activation), out,
-        )  # fmt: skip
-        self._x = x.view()
-        return out
-
     def backward(self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None) -> Array | None:
         """From dL/dy to dL/dW = xᵀ dL/dy, dL/db = column sums of dL/dy, and dL/dx = dL/dy Wᵀ, a call into C for each.
 
@@ -80,17 +58,6 @@ class Dense:
         matmul_tn(x, grad_output, self.grad_weights)
         library.function("column_sums", x.dtype)(*grad_output.shape, grad_output, self.grad_bias)
         return matmul_nt(grad_output, self.weights, out) if needs_grad_input else None
-
-    def backward_fused(
-        self, grad_output: Array, needs_grad_input: bool = True, out: Array | None = None
-    ) -> Array | None:
-        """`backward` in one call into C."""
-        x, grad_output, out = self._prepare_backward("Dense.backward_fused", grad_output, needs_grad_input, out)
-        library.function("dense_backward", x.dtype)(
-            library.pool(), *x.shape, self.out_features,
-            x, self.weights, grad_output, self.grad_weights, self.grad_bias, out,
-        )  # fmt: skip
-        return out
 
     def _prepare_backward(
         self, function: str, grad_output: Array, needs_grad_input: bool, out: Array | None
@@ -106,13 +73,14 @@ class Dense:
             )
         if grad_output.dtype != x.dtype:
             raise TypeError(f"{function}: grad_output is {grad_output.dtype} but x is {x.dtype}; convert one of them")
-        self.check_memory(function, x.dtype)
+        self._check_memory(function, x.dtype)
         read = {"grad_output": grad_output, "x": x, "weights": self.weights}
         output_like(f"{function}: grad_weights", self.grad_weights, self.weights.shape, x.dtype, **read)
         output_like(f"{function}: grad_bias", self.grad_bias, self.bias.shape, x.dtype, **read)
         written = {"grad_weights": self.grad_weights, "grad_bias": self.grad_bias}
-        apart = read | written
-        return x, grad_output, output_like(function, out, x.shape, x.dtype, **apart) if needs_grad_input else None
+        if needs_grad_input:
+            out = output_like(function, out, x.shape, x.dtype, **read, **written)
+        return x, grad_output, out if needs_grad_input else None
 
     def _prepare(self, function: str, x: Array, out: Array | None) -> tuple[Array, Array]:
         """x as C reads it, and where to write."""
@@ -122,11 +90,11 @@ class Dense:
                 f"{function}: x is {x.shape} but weights are {self.weights.shape}; "
                 "x's columns must equal the layer's in_features"
             )
-        self.check_memory(function, x.dtype, reading=True)
+        self._check_memory(function, x.dtype, reading=True)
         shape = (len(x), self.out_features)
         return x, output_like(function, out, shape, x.dtype, x=x, weights=self.weights, bias=self.bias)
 
-    def check_memory(self, function: str, dtype: Any, reading: bool = False) -> None:
+    def _check_memory(self, function: str, dtype: Any, reading: bool = False) -> None:
         """The layer's arrays are attributes, so anything may have been put in their place since __init__.
 
         reading: look at weights and bias only, which may then be read-only

@@ -1,279 +1,184 @@
-"""A stack of dense layers with an activation between them, a loss at the end, and one training step.
+"""A network: layers in a row, and a loss at the end.
 
-    x -> layer 1 -> activation -> (dropout) -> layer 2 -> … -> last layer -> outputs -> loss
+    x -> layer 1 -> layer 2 -> … -> outputs -> loss
 
-Backward goes the same way in reverse, each part turning dL/d(its output) into dL/d(its input).
-`train_step` is a single call into C (csrc/network.c) on memory that the network keeps; steps.py has the two slower
-ways to the same numbers. `forward` and `gradients` return arrays that are yours.
+`forward` takes x through the layers in order. `backward` takes dL/doutputs through them in reverse: each layer turns
+dL/d(its output) into dL/d(its input), which is dL/d(output) of the layer before it. This plain way is a call into C for
+each layer in each direction.
+
+The faster way is a plan (plan.py): the whole step is a single call, which computes the same numbers up to rounding.
+Every architecture has a plan, so `_last_outputs` and `_checked_step` always take it. steps.py has the rungs between.
 """
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, Protocol
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
-from shared.architectures import Architecture, mlp
-from shared.initialize import initialize_parameters
+from shared import layers as kinds_of_layers
+from shared.network_base import NetworkBase
 
 from . import library, losses
-from .arrays import Array, aligned_copy, as_labels, asarray, check_dtype
-from .buffers import Buffers, check_shape, network_shape
-from .dense import ACTIVATIONS, Dense
-from .layered import LayeredNetwork
-from .steps import LOSSES, STEP_LADDER, mask_addresses, one_call
+from .arrays import Array, aligned_copy, as_labels, asarray
+from .batch_norm import BatchNorm
+from .convolution import Conv2d
+from .dense import Dense
+from .parts import Activation, AveragePooling, Dropping, Flattening, MaxPooling, added
+from .plan import Plan
+from .steps import STEP_LADDER, mask_addresses
 
 __all__ = ["STEP_LADDER", "Network"]
 
-LABEL_LOSSES = ("softmax_cross_entropy", "hinge")
+
+def forward(layers: Sequence[Any], x: Array, training: bool, masks: Iterator[Array] | None) -> list[Array]:
+    """x through the layers, one after the other. Returns the output of each.
+
+    training: batch normalisation then uses the statistics of the batch; masks: the next of them is for the next Dropout
+    layer; None drops nothing
+    """
+    outputs = []
+    for layer in layers:
+        match layer:
+            case BatchNorm():
+                x = layer.forward(x, training)
+            case Dropping():
+                x = layer.forward(x, None if masks is None else next(masks))
+            case ResidualBlock():
+                x = layer.forward(x, training, masks)
+            case _:
+                x = layer.forward(x)
+        outputs.append(x)
+    return outputs
 
 
-class Stepper(Protocol):
-    """Anything with an optimizer's `step`."""
+def backward(layers: Sequence[Any], grad: Array) -> Array:
+    """dL/d(last output) through the layers in reverse -> dL/dx. Afterwards the layers with weights have gradients."""
+    for layer in reversed(layers):
+        grad = layer.backward(grad)
+    return grad
 
-    def step(self, parameters: Sequence[Any], gradients: Sequence[Any]) -> None: ...
+
+class ResidualBlock:
+    """parts(x) + x: a small network inside. The gradient takes both ways, and its two shares are added."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def forward(self, x: Array, training: bool, masks: Iterator[Array] | None) -> Array:
+        """x of any shape (N, …) -> the same shape."""
+        return added(forward(self.parts, x, training, masks)[-1], x)
+
+    def backward(self, grad_output: Array) -> Array:
+        """dL/dx from dL/doutput."""
+        return added(backward(self.parts, grad_output), grad_output)
 
 
-class Network:
-    """A multilayer perceptron in C.
-
-    layer_sizes: [in_features, hidden, …, out_features], or an Architecture (shared/architectures.py); for one that
-        is not a stack of dense layers with one activation, `Network(architecture)` makes a LayeredNetwork (layered.py)
-    activation: after every layer but the last: identity, relu, leaky_relu, sigmoid, tanh or softmax; an Architecture
-        has its own
-    loss: mean_squared_error, softmax_cross_entropy, sigmoid_cross_entropy or hinge
-    initializer, seed: as shared.initialize takes them; a seed gives the same numbers on every floor
-    dtype: "float32" or "float64"; inputs of another dtype are converted
-    Raises ValueError for an unknown name or impossible sizes, listing what is possible.
-    A network works in memory of its own, so only one thread at a time may use it; different networks do not mind.
+class Network(NetworkBase):
+    """A network in C. It works in memory of its own, so only one thread at a time may use it.
 
     >>> network = Network([2, 3, 1], activation="tanh", loss="mean_squared_error", seed=1)
     >>> network.forward([[0.5, -0.5]]).shape
     (1, 1)
     """
 
-    def __new__(
-        cls,
-        layer_sizes: Sequence[int] | Architecture,
-        activation: str = "relu",
-        loss: str = "softmax_cross_entropy",
-        initializer: str = "he",
-        seed: int = 0,
-        dtype: str = "float32",
-    ) -> Any:
-        """Of an architecture that is no stack of dense layers, make a LayeredNetwork."""
-        if isinstance(layer_sizes, Architecture) and layer_sizes.as_layer_sizes() is None:
-            layer_sizes.check_activation(activation)
-            return LayeredNetwork(layer_sizes, loss, initializer, seed, dtype)
-        return super().__new__(cls)
+    losses = losses
+    kinds: ClassVar = {
+        kinds_of_layers.Dense: Dense,
+        kinds_of_layers.Conv: Conv2d,
+        kinds_of_layers.BatchNorm: BatchNorm,
+        kinds_of_layers.Activate: Activation,
+        kinds_of_layers.MaxPool: MaxPooling,
+        kinds_of_layers.AveragePool: AveragePooling,
+        kinds_of_layers.Flatten: Flattening,
+        kinds_of_layers.Dropout: Dropping,
+        kinds_of_layers.Residual: ResidualBlock,
+    }
 
-    def __getnewargs__(self) -> tuple[list[int]]:
-        """The argument of __new__ when Python copies or unpickles a network."""
-        return (self.layer_sizes,)
+    _plan: Plan | None
 
-    def __init__(
-        self,
-        layer_sizes: Sequence[int] | Architecture,
-        activation: str = "relu",
-        loss: str = "softmax_cross_entropy",
-        initializer: str = "he",
-        seed: int = 0,
-        dtype: str = "float32",
-    ) -> None:
-        if isinstance(layer_sizes, Architecture):
-            layer_sizes, activation = _dense_stack(layer_sizes, activation)
-        self._build(initialize_parameters(layer_sizes, initializer, seed), activation, loss, dtype)
+    # ---- the plain way
 
-    @classmethod
-    def from_parameters(
-        cls,
-        parameters: Sequence[Any],
-        activation: str = "relu",
-        loss: str = "softmax_cross_entropy",
-        dtype: str = "float32",
-        architecture: Architecture | None = None,
-        running_statistics: Sequence[Any] | None = None,
-    ) -> "Network":
-        """A network with these weights and biases, [W1, b1, W2, b2, …], copied and cast to dtype.
+    def _forward(self, x: Array, masks: Sequence[Array] | None, training: bool) -> list[Array]:
+        self._check_as_built()
+        return forward(self.layers, x, training, None if masks is None else iter(masks))
 
-        architecture: if it is given, the parameters are in the order of its `parameters()`, and it decides about the
-            activation; None: a stack of dense layers
-        running_statistics: [mean, variance, …] of the architecture's batch normalisations; None: mean 0, variance 1
-        """
-        sizes = None
-        if architecture is not None:
-            if architecture.as_layer_sizes() is None:
-                architecture.check_activation(activation)
-                arguments = parameters, architecture, running_statistics, loss, dtype
-                return LayeredNetwork.from_parameters(*arguments)  # type: ignore[return-value]
-            sizes, activation = _dense_stack(architecture, activation)
-        if running_statistics:
-            raise ValueError(
-                f"running_statistics: expected none for a stack of dense layers, got {len(running_statistics)} arrays"
-            )
-        network = object.__new__(cls)
-        network._build(parameters, activation, loss, dtype)
-        if sizes is not None and network.layer_sizes != sizes:
-            raise ValueError(f"parameters: they are of layers {network.layer_sizes}, but the architecture has {sizes}")
-        return network
+    def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Array] | None) -> float:
+        """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
+        outputs = self._forward(x, masks, training=True)[-1]
+        loss: float = self._loss(outputs, y)
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
+        first, *others = self.layers
+        grad = backward(others, grad)
+        if isinstance(first, Dense | Conv2d):
+            first.backward(grad, needs_grad_input=False)  # nobody needs dL/dx, which would cost as much as dL/dweights
+        else:
+            first.backward(grad)
+        if optimizer is not None:
+            optimizer.step(self.parameters, self.layer_gradients)
+        return loss
 
-    def _build(self, parameters: Sequence[Any], activation: str, loss: str, dtype: str) -> None:
-        if activation not in ACTIVATIONS:
-            raise ValueError(f"unknown activation {activation!r}; choose one of {', '.join(ACTIVATIONS)}")
-        if loss not in LOSSES:
-            raise ValueError(f"unknown loss {loss!r}; choose one of {', '.join(LOSSES)}")
-        check_dtype("Network", dtype)
-        if not hasattr(parameters, "__len__"):
-            raise TypeError(f"parameters: expected a list [W1, b1, W2, b2, …], got {type(parameters).__name__}")
-        if len(parameters) < 2 or len(parameters) % 2:
-            raise ValueError(f"parameters: expected [W1, b1, W2, b2, …], pairs, got {len(parameters)} arrays")
-        self.activation, self.loss_name, self.dtype = activation, loss, dtype
-        self.layers = [
-            Dense(asarray(w, dtype), asarray(b, dtype)) for w, b in zip(parameters[::2], parameters[1::2], strict=True)
-        ]
-        for i, (layer, following) in enumerate(pairwise(self.layers), start=1):
-            if layer.out_features != following.in_features:
-                raise ValueError(
-                    f"parameters: layer {i} has {layer.out_features} outputs "
-                    f"but layer {i + 1} takes {following.in_features} inputs"
-                )
-        self.layer_sizes = [self.layers[0].in_features, *(layer.out_features for layer in self.layers)]
-        self._buffers: Buffers | None = None
+    # ---- by the plan
 
-    @property
-    def architecture(self) -> Architecture:
-        """The network's form as data."""
-        return mlp(self.layer_sizes, self.activation)
+    def _last_outputs(self, x: Array, masks: Sequence[Array] | None, training: bool, tracking: bool) -> Array:
+        """The last layer's outputs, in the plan's memory."""
+        plan = self.plan_for(len(x), training)
+        x, masks = plan.apart(x), [plan.apart(mask) for mask in masks or ()]
+        library.function("network_forward", self.dtype)(
+            library.pool(), len(plan.operations), plan.c_operations,
+            len(x), x, mask_addresses(masks), training, tracking,
+        )  # fmt: skip
+        return plan.output[: len(x)]
 
-    @property
-    def running_statistics(self) -> list[Any]:
-        """An empty list: a stack of dense layers has no batch normalisation."""
-        return []
+    def _checked_step(self, x: Any, y: Any, optimizer: Any, dropout_masks: Sequence[Any] | None) -> float:
+        return STEP_LADDER["one_call"](self, x, y, optimizer, dropout_masks)
 
-    @property
-    def parameters(self) -> list[Array]:
-        """[W1, b1, W2, b2, …]: the network's own arrays; an optimizer changes them in place."""
-        return [array for layer in self.layers for array in (layer.weights, layer.bias)]
+    def plan_for(self, rows: int, training: bool) -> Plan:
+        """The operations and memory for so many samples, pointing to the network's arrays as they are now: those of
+        the last time if they are large enough."""
+        self._check_as_built()
+        plan = self._plan
+        if plan is None or plan.capacity < rows:
+            plan = self._plan = Plan(self.architecture, self.layers, self.dtype, rows)
+        if training:
+            plan.check_trainable(rows)
+        plan.point_to_network()
+        return plan
 
-    @property
-    def layer_gradients(self) -> list[Array]:
-        """The layers' own gradient arrays in the order of `parameters`; the next step overwrites them."""
-        return [array for layer in self.layers for array in (layer.grad_weights, layer.grad_bias)]
-
-    def forward(self, x: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> Array:
-        """x (batch, features) -> the last layer's raw outputs (batch, out_features).
-
-        dropout_masks: None, or one array for each hidden layer, shaped like its output, of 0 and 1 / (1 - rate)
-        training: changes nothing here; a network with batch normalisation takes it, too
-        """
-        return aligned_copy(self._forward(x, dropout_masks), self.dtype)
-
-    def loss(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None, training: bool = False) -> float:
-        """The loss of forward(x) against y: labels (batch,), or targets shaped like the outputs.
-
-        training: as in `forward`
-        """
-        outputs = self._forward(x, dropout_masks)
-        targets = y if self.loss_name in LABEL_LOSSES else asarray(y, self.dtype)
-        return getattr(losses, self.loss_name)(outputs, targets)
-
-    def gradients(self, x: Any, y: Any, dropout_masks: Sequence[Array] | None = None) -> list[Array]:
-        """dL/dparameter for every parameter, in the order of `parameters`."""
-        one_call(self, x, y, None, dropout_masks)
-        return [aligned_copy(grad, self.dtype) for grad in self.layer_gradients]
-
-    def train_step(self, x: Any, y: Any, optimizer: Stepper, dropout_masks: Sequence[Array] | None = None) -> float:
-        """Forward, backward, one step of the optimizer. Returns the loss before the step."""
-        if not hasattr(optimizer, "step"):
-            raise TypeError(f"train_step: optimizer: expected an optimizer, got {type(optimizer).__name__}")
-        return one_call(self, x, y, optimizer, dropout_masks)
-
-    def predict(self, x: Any) -> Array:
-        """The class of each row: the column of its largest output. With a single output column, 1 where it
-        is above 0 (for mean_squared_error: above 0.5), else 0."""
-        outputs = self._forward(x, None)
+    def _classes(self, outputs: Array, threshold: float) -> Array:
         classes = np.empty(len(outputs), np.int64)
-        threshold = 0.5 if self.loss_name == "mean_squared_error" else 0.0
         library.function("predict", self.dtype)(*outputs.shape, outputs, threshold, classes)
         return classes
 
-    def checked(self, x: Any, y: Any, dropout_masks: Sequence[Any] | None) -> tuple[Array, Array, list[Array]]:
-        """x, y and the masks as C reads them, or an error that says what is wrong with them."""
-        x = self._checked_x(x)
-        masks = self._checked_masks(dropout_masks, len(x))
-        shape = (len(x), self.layers[-1].out_features)
-        if self.loss_name in LABEL_LOSSES:
-            return x, as_labels(self.loss_name, y, *shape), masks
-        targets = asarray(y, self.dtype)
-        if targets.ndim != 2:
+    # ---- what the plan relies on
+
+    def _build(self, *arguments: Any) -> None:
+        super()._build(*arguments)
+        self._plan = None
+        self._as_built = (self.architecture, self.dtype, *self.layer_sizes, *self.layers)
+
+    def _check_as_built(self) -> None:
+        """ValueError if what the plan's sizes come from was changed: C would read and write past its memory."""
+        if (self.architecture, self.dtype, *self.layer_sizes, *self.layers) != self._as_built:
             raise ValueError(
-                f"{self.loss_name}: targets: expected 2 dimensions (rows, columns), "
-                f"got {targets.ndim} with shape {targets.shape}"
+                "Network: its architecture, dtype, layer_sizes or layers were changed; make a new network with these"
             )
-        if targets.shape != shape:
-            outputs = "logits" if self.loss_name == "sigmoid_cross_entropy" else "outputs"
-            raise ValueError(
-                f"{self.loss_name}: targets is {targets.shape} but {outputs} is {shape}; they must have the same shape"
-            )
-        return x, targets, masks
 
-    def buffers(self, rows: int) -> Buffers:
-        """The network's memory for a batch of this many rows, pointing to its arrays as they are now: the same as the
-        last time if it is large enough and the layers have not changed."""
-        layers, buffers = self.layers, self._buffers
-        if buffers is None or buffers.capacity < rows or buffers.shape != network_shape(layers, self.dtype):
-            check_shape(layers, self.dtype)
-            buffers = self._buffers = Buffers(layers, self.dtype, rows)
-        buffers.point_to_layers(layers)
-        return buffers
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy makes a plan of its own: this one holds addresses."""
+        return self.__dict__ | {"_plan": None}
 
-    def _forward(self, x: Any, dropout_masks: Sequence[Array] | None) -> Array:
-        """The last layer's outputs, in the network's buffers."""
-        x = self._checked_x(x)
-        masks = self._checked_masks(dropout_masks, len(x))
-        buffers = self.buffers(len(x))
-        x, masks = buffers.apart(x), [buffers.apart(mask) for mask in masks]
-        library.function("network_forward", self.dtype)(
-            library.pool(), len(self.layers), buffers.layers, ACTIVATIONS.index(self.activation),
-            len(x), x, mask_addresses(masks),
-        )  # fmt: skip
-        return buffers.output[-1][: len(x)]
+    # ---- what the checks in shared/network_base.py have to know about this stage's arrays
 
-    def _checked_x(self, x: Any) -> Array:
-        x = asarray(x, self.dtype)
-        if x.ndim != 2:
-            raise ValueError(f"Network: x: expected 2 dimensions (rows, columns), got {x.ndim} with shape {x.shape}")
-        if not self.layers or self.layers[0].in_features != x.shape[1]:
-            check_shape(self.layers, self.dtype)
-            raise ValueError(
-                f"Network: x is {x.shape} but weights are {np.shape(self.layers[0].weights)}; "
-                "x's columns must equal the first layer's in_features"
-            )
-        return x
+    _asarray = staticmethod(asarray)
 
-    def _checked_masks(self, dropout_masks: Sequence[Any] | None, rows: int) -> list[Array]:
-        """One array for each hidden layer, or none at all."""
-        if dropout_masks is None:
-            return []
-        if not hasattr(dropout_masks, "__len__"):
-            raise TypeError(f"dropout_masks: expected a list of arrays, got {type(dropout_masks).__name__}")
-        if len(dropout_masks) != len(self.layers) - 1:
-            raise ValueError(
-                f"dropout_masks: expected {len(self.layers) - 1}, one for each hidden layer, got {len(dropout_masks)}"
-            )
-        masks = [asarray(mask, self.dtype) for mask in dropout_masks]
-        for mask, layer in zip(masks, self.layers, strict=False):
-            width = layer.out_features
-            if mask.shape != (rows, width):
-                raise ValueError(
-                    f"dropout: mask is {mask.shape} but outputs is {(rows, width)}; they must have the same shape"
-                )
-        return masks
+    def _own_copy(self, array: Array) -> Array:
+        return aligned_copy(array, self.dtype)
 
+    def _put_back(self, array: Array, values: Array) -> None:
+        if array.flags.writeable:  # one that is not was the error, and holds what it held
+            array[...] = values
 
-def _dense_stack(architecture: Architecture, activation: str) -> tuple[list[int], str]:
-    """The sizes of the layers and the activation between them."""
-    architecture.check_activation(activation)
-    found = architecture.as_layer_sizes()
-    assert found is not None  # every other architecture has become a LayeredNetwork
-    return found
+    def _checked_labels(self, labels: Any, rows: int, classes: int) -> Array:
+        return as_labels(self.loss_name, labels, rows, classes)

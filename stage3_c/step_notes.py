@@ -10,24 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from . import library
-from .layered import LayeredNetwork
-from .layered_plan import Plan
+from .network import Network
 
 IN_TILE = ("identity", "relu", "leaky_relu")
 """Activations that are applied while the numbers are still in registers; any other is a pass over memory of its own."""
 
 
 @dataclass(frozen=True)
-class Operation:
+class NotedOperation:
     """What a step does between two notes.
 
     direction: forward, loss, backward or update
-    kind: one of layered_plan.KINDS, "loss" or "update"
+    kind: one of operations.KINDS, "loss" or "update"
     layers: the numbers of the architecture's layers that it belongs to, such as ("1", "2")
     activation: what it is fused with; "identity" for none
     in_pass: whether the activation costs no pass over memory of its own
@@ -40,37 +38,24 @@ class Operation:
     in_pass: bool = True
 
 
-def operations(network: Any, rows: int) -> list[Operation | None]:
+def operations(network: Network, rows: int) -> list[NotedOperation | None]:
     """What a training step on a batch of so many rows does, an entry for each note after the first; None where an
     operation of the plan has nothing to do in this direction."""
-    if isinstance(network, LayeredNetwork):
-        return _of_plan(network._planned(rows, training=True))
-    last = len(network.layers) - 1
-    layers = [(str(2 * i + 1), *([str(2 * i + 2)] if i < last else [])) for i in range(last + 1)]
-    names = [network.activation if i < last else "identity" for i in range(last + 1)]
-    in_tile = [name in IN_TILE for name in names]
-    found = [Operation("forward", "connect", *each) for each in zip(layers, names, in_tile, strict=True)]
-    # The slope of a layer's activation is worked out right before the layer's own way back.
-    back = [Operation("backward", "connect", layers[i], names[i], names[i] == "identity") for i in range(last + 1)]
-    update = [Operation("update", "update", each[:1]) for each in layers]
-    return [*found, Operation("loss", "loss"), *reversed(back), *update]
-
-
-def _of_plan(plan: Plan) -> list[Operation | None]:
-    forward: list[Operation | None] = []
-    backward: list[Operation | None] = []
-    update: list[Operation | None] = []
-    for made, c in zip(plan.chosen, plan.operations, strict=True):
-        layers, name = tuple(made.layers), made.activation
-        alone = made.kind in ("activate", "flatten", "drop", "fork")
-        in_tile = name in IN_TILE and made.kind != "join"
-        forward.append(None if made.kind == "fork" else Operation("forward", made.kind, layers, name, alone or in_tile))
-        idle = not c.grad_output or (made.kind == "join" and not c.grad_z)
-        own_slope = bool(c.grad_z) and not (made.kind == "normalise" and in_tile)
-        backward.append(None if idle else Operation("backward", made.kind, layers, name, not own_slope))
+    plan = network.plan_for(rows, training=True)
+    forward: list[NotedOperation | None] = []
+    backward: list[NotedOperation | None] = []
+    update: list[NotedOperation | None] = []
+    for operation, c in zip(plan.operations, plan.c_operations, strict=True):
+        kind, layers, activation = operation.kind, tuple(operation.layers), operation.activation
+        in_tile = activation in IN_TILE and kind != "join"
+        in_pass = in_tile or kind in ("activate", "flatten", "drop")
+        forward.append(None if kind == "fork" else NotedOperation("forward", kind, layers, activation, in_pass))
+        idle = not c.grad_output or (kind == "join" and not c.grad_z)
+        own_pass = bool(c.grad_z) and not (kind == "normalise" and in_tile)
+        backward.append(None if idle else NotedOperation("backward", kind, layers, activation, not own_pass))
         if c.grad_w:
-            update.append(Operation("update", "update", layers[:1]))
-    return [*forward, Operation("loss", "loss"), *reversed(backward), *update]
+            update.append(NotedOperation("update", "update", layers[:1]))
+    return [*forward, NotedOperation("loss", "loss"), *reversed(backward), *update]
 
 
 @contextmanager

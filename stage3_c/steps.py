@@ -1,133 +1,90 @@
 """One training step, three ways: forward, loss, backward, optimizer, in fewer and fewer calls into C.
 
-    op_by_op   a call for every operation, as on stage 2     the same loops in C
-    fused      bias and activation join the product, the     outputs are written once and not read again;
-               loss its gradient                             the loss's exponentials are computed once
-    one_call   everything in a single call                   no work of Python between two calls
+    op_by_op   a call for every part of the network in each      the same loops in C
+               direction
+    fused      a call for every operation of the plan: bias and  outputs are written once and not read again;
+               activation join the product, the loss its         the loss's exponentials are computed once;
+               gradient, and images lie side by side             every register is full, however small the image
+    one_call   everything in a single call                       no work of Python between two calls
 
-All three work in the network's buffers, so that only the calls differ. Each takes (network, x, y, optimizer, masks)
-and returns the loss before the step. With optimizer=None nothing moves: the gradients are left in the layers.
+Each takes (network, x, y, optimizer, masks) and returns the loss before the step. With optimizer=None nothing moves:
+the gradients are left in the parts.
 """
 
 import ctypes
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import activations, library, losses
+from shared.names import LABEL_LOSSES, LOSSES
+
+from . import library, losses
 from .arrays import Array
-from .buffers import Buffers, Trainable
-from .dense import ACTIVATIONS, Dense
-from .optimizers import SGD, Adam, RMSProp
-
-LOSSES = ("mean_squared_error", "softmax_cross_entropy", "sigmoid_cross_entropy", "hinge")
-"""In the order of `enum loss` in groundup.h: the index is what C is told."""
-
-OPTIMIZERS = (SGD, RMSProp, Adam)
-"""In the order of `enum optimizer`."""
+from .optimizers import OPTIMIZERS
 
 
-def op_by_op(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """A call into C for every operation: product, bias, activation, mask, loss, its gradient, and so back."""
-    x, y, masks, buffers = _prepare(network, x, y, masks)
-    output, dropped, grad = buffers.rows(len(x))
-    activate = getattr(activations, network.activation)
-    signal = x
-    for i, layer in enumerate(network.layers):
-        signal = layer.forward(signal, out=output[i])
-        if i < len(network.layers) - 1:
-            signal = activate(signal, out=signal)  # in place: every derivative can be told from the output
-            if masks:
-                signal = multiply(signal, masks[i], dropped[i])
-    loss = getattr(losses, network.loss_name)(output[-1], y)
-    getattr(losses, f"{network.loss_name}_backward")(output[-1], y, out=grad[-1])
-    _backward(network, Dense.backward, output, grad, masks)
-    if optimizer is not None:
-        optimizer.step(network.parameters, network.layer_gradients)
+def op_by_op(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """The plain way through the parts, `_forward` and `_step` in network.py."""
+    x, y, masks = network.checked(x, y, masks)
+    with network._statistics_put_back(always=optimizer is None):
+        loss: float = network._step(x, y, optimizer, masks)
     return loss
 
 
-def fused(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
-    """A call for each layer in each direction, and one for the loss with its gradient where that is softmax
-    cross-entropy."""
-    x, y, masks, buffers = _prepare(network, x, y, masks)
-    output, dropped, grad = buffers.rows(len(x))
-    signal = x
-    last = len(network.layers) - 1
-    for i, layer in enumerate(network.layers):
-        signal = layer.forward_fused(signal, network.activation if i < last else "identity", out=output[i])
-        if masks and i < last:
-            signal = multiply(signal, masks[i], dropped[i])
-    if network.loss_name == "softmax_cross_entropy":
-        loss, _ = losses.softmax_cross_entropy_fused(output[-1], y, out=grad[-1])
-    else:
-        loss = getattr(losses, network.loss_name)(output[-1], y)
-        getattr(losses, f"{network.loss_name}_backward")(output[-1], y, out=grad[-1])
-    _backward(network, Dense.backward_fused, output, grad, masks)
-    if optimizer is not None:
-        optimizer.step(network.parameters, network.layer_gradients)
+def fused(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+    """A call for each operation of the plan in each direction, and one for the loss with its gradient where that is
+    softmax cross-entropy."""
+    x, y, masks, plan = _prepare(network, x, y, masks)
+    forward = library.function("network_forward", network.dtype)
+    backward = library.function("network_backward", network.dtype)
+    pool, rows, addresses = library.pool(), len(x), mask_addresses(masks)
+    output, grad = plan.output[:rows], plan.grad_output[:rows]
+    with network._statistics_put_back(always=False):
+        for operation in plan.c_operations:
+            forward(pool, 1, ctypes.byref(operation), rows, x, addresses, True, optimizer is not None)
+        if network.loss_name == "softmax_cross_entropy":
+            loss, _ = losses.softmax_cross_entropy_fused(output, y, out=grad)
+        else:
+            loss = getattr(losses, network.loss_name)(output, y)
+            getattr(losses, f"{network.loss_name}_backward")(output, y, out=grad)
+        for operation in reversed(plan.c_operations):
+            backward(pool, 1, ctypes.byref(operation), rows, x, addresses)
+        if optimizer is not None:
+            optimizer.step(network.parameters, network.layer_gradients)
     return loss
 
 
-def one_call(network: Trainable, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
+def one_call(network: Any, x: Any, y: Any, optimizer: Any, masks: Sequence[Any] | None = None) -> float:
     """All of it in one call. An optimizer that is not one of this floor's takes its step after the call."""
-    x, y, masks, buffers = _prepare(network, x, y, masks)
-    ours = type(optimizer) in OPTIMIZERS
-    if ours:
-        c = buffers.optimizer_step
-        c.kind = OPTIMIZERS.index(type(optimizer))
-        for name, number in optimizer.numbers().items():
-            setattr(c, name, number)
-        buffers.point_to_optimizer(optimizer._state, network.parameters)
+    x, y, masks, plan = _prepare(network, x, y, masks)
+    in_c = type(optimizer) in OPTIMIZERS
+    if in_c:
+        plan.point_to_optimizer(optimizer, network.parameters)
     loss = ctypes.c_double()
-    library.function("network_step", network.dtype)(
-        library.pool(), len(network.layers), buffers.layers,
-        ACTIVATIONS.index(network.activation), LOSSES.index(network.loss_name),
-        len(x), x, y.ctypes.data, mask_addresses(masks),
-        ctypes.byref(buffers.optimizer_step) if ours else None, ctypes.byref(loss),
-    )  # fmt: skip
-    if ours:
-        optimizer._state.steps += 1
-    elif optimizer is not None:
-        optimizer.step(network.parameters, network.layer_gradients)
+    with network._statistics_put_back(always=False):
+        library.function("network_step", network.dtype)(
+            library.pool(), len(plan.operations), plan.c_operations, LOSSES.index(network.loss_name),
+            len(x), x, y.ctypes.data, mask_addresses(masks), optimizer is not None,
+            ctypes.byref(plan.c_optimizer) if in_c else None, ctypes.byref(loss),
+        )  # fmt: skip
+        if in_c:
+            optimizer._state.steps += 1
+        elif optimizer is not None:
+            optimizer.step(network.parameters, network.layer_gradients)
     return loss.value
 
 
 STEP_LADDER: dict[str, Callable[..., float]] = {"op_by_op": op_by_op, "fused": fused, "one_call": one_call}
 
 
-def _prepare(network: Trainable, x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Buffers]:
-    """x, y and masks checked and apart from all that the step writes to, and the buffers for them."""
+def _prepare(network: Any, x: Any, y: Any, masks: Any) -> tuple[Array, Array, list[Array], Any]:
+    """x, y and masks checked and apart from all that the step writes to, and the plan for them."""
     x, y, masks = network.checked(x, y, masks)
-    buffers = network.buffers(len(x))
-    return buffers.apart(x), buffers.apart(y), [buffers.apart(mask) for mask in masks], buffers
+    plan = network.plan_for(len(x), training=True)
+    if network.loss_name not in LABEL_LOSSES:  # labels are a copy already
+        y = plan.apart(y)
+    return plan.apart(x), y, [plan.apart(mask) for mask in masks or ()], plan
 
 
-def _backward(
-    network: Trainable,
-    of_layer: Callable[..., Array | None],
-    output: list[Array],
-    grad: list[Array],
-    masks: Sequence[Array] | None,
-) -> None:
-    """From the loss's gradient, in grad[-1], down to the first layer's grad_weights."""
-    through_activation = getattr(activations, f"{network.activation}_backward")
-    for i in reversed(range(1, len(network.layers))):
-        below = grad[i - 1]
-        of_layer(network.layers[i], grad[i], out=below)
-        if masks:
-            multiply(below, masks[i - 1], below)
-        through_activation(below, output[i - 1], output[i - 1], out=below)
-    of_layer(network.layers[0], grad[0], needs_grad_input=False)
-
-
-def multiply(a: Array, mask: Array, out: Array) -> Array:
-    """a times the dropout mask, element by element; out may be a."""
-    library.function("multiply", a.dtype)(a.size, a, mask, out)
-    return out
-
-
-def mask_addresses(masks: Sequence[Array] | None) -> Any:
-    """What C takes for `const real *const *`: an array of addresses, or NULL."""
-    if not masks:
-        return None
-    return (ctypes.c_void_p * len(masks))(*(mask.ctypes.data for mask in masks))
+def mask_addresses(masks: Sequence[Array]) -> Any:
+    """What C takes for `const real *const *`: an array of addresses, or NULL where there are none."""
+    return (ctypes.c_void_p * len(masks))(*(mask.ctypes.data for mask in masks)) if masks else None

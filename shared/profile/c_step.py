@@ -69,7 +69,7 @@ class _Shapes:
         self._batch, self._itemsize = batch, itemsize
 
     def operation(self, done: Any) -> Operation:
-        """done: an Operation of stage3_c/step_notes.py"""
+        """done: a NotedOperation of stage3_c/step_notes.py"""
         batch, itemsize = self._batch, self._itemsize
         if done.direction == "loss":
             return of_loss(BOTH, batch, self._classes, work.loss(LOSS, batch, self._classes, itemsize)[2])

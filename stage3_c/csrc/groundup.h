@@ -109,7 +109,7 @@ typedef double real;
 #error "GROUNDUP_BITS must be 32 or 64"
 #endif
 
-/* In the order of contract.ACTIVATIONS and contract.LOSSES; dense.py and steps.py pass the index. */
+/* In the order of shared/names.py; plan.py and steps.py pass the index. */
 enum activation { IDENTITY, RELU, LEAKY_RELU, SIGMOID, TANH, SOFTMAX, ACTIVATIONS };
 enum loss { MEAN_SQUARED_ERROR, SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, HINGE, LOSSES };
 enum optimizer { SGD, RMSPROP, ADAM, OPTIMIZERS };
@@ -373,20 +373,6 @@ EXPORT void NAME(adam)(size_t size, real *p, const real *g, real *first_moment, 
                        double step_size, double beta1, double beta2, double root_correction, double epsilon,
                        double weight_decay); /* step_size = rate / (1 - beta1^t), root_correction = sqrt(1 - beta2^t) */
 
-/* ---- network.c: a whole training step in one call -------------------------------------------------------------- */
-
-/* A layer and the memory that a step of up to `batch` rows needs, all of it the caller's. What the optimizer keeps is
-   velocity, or square average, or first and second moment; NULL where it keeps nothing. */
-typedef struct {
-    size_t in, out;
-    real *w, *b;           /* (in, out), (out,) */
-    real *grad_w, *grad_b; /* as w and b */
-    real *w_first, *w_second, *b_first, *b_second;
-    real *output;  /* (batch, out): after the activation; of the last layer, which has none, the outputs */
-    real *dropped; /* (batch, out): the output times the dropout mask; NULL in the last layer */
-    real *grad;    /* (batch, out): dL/d(xW + b) */
-} NAME(layer);
-
 /* The optimizer of this step; which of the numbers count depends on the kind. */
 typedef struct {
     int kind;     /* enum optimizer */
@@ -399,29 +385,11 @@ typedef struct {
     double step_size, root_correction; /* Adam; see NAME(adam) */
 } optimizer_step;
 
-/* Forward: x (batch, in) through all layers; the last layer's output is the network's. masks: NULL, or for each layer
-   but the last the dropout mask (batch, out) of its output. Returns 0, or -1 where memory cannot be had. */
-EXPORT int NAME(network_forward)(pool *threads, size_t layers, const NAME(layer) * layer, int activation, size_t batch,
-                                 const real *x, const real *const *masks);
-
-/* Forward, loss, backward into grad_w and grad_b; then the optimizer, unless it is NULL. y: labels or targets, as the
-   loss takes them; *loss is the loss before the step. Returns 0; -1 where memory cannot be had; or 1 + the first row
-   whose label is out of range, before anything was changed. */
-EXPORT int64_t NAME(network_step)(pool *threads, size_t layers, const NAME(layer) * layer, int activation,
-                                  int loss_kind, size_t batch, const real *x, const void *y, const real *const *masks,
-                                  const optimizer_step *optimizer, double *loss);
-
 /* One parameter's share of the optimizer's step, on all threads. Returns as pool_run. */
 int NAME(optimize)(pool *threads, const optimizer_step *how, size_t size, real *p, const real *g, real *first,
                    real *second);
 
-/* The bytes of the two structs as C sees them, for Python to compare with what it thinks they are. */
-EXPORT size_t NAME(layer_bytes)(void);
-EXPORT size_t NAME(optimizer_step_bytes)(void);
-
-/* The class of each row: the column of its largest output, the first of several; a NaN counts as the largest. With one
-   column, 1 where the output is above the threshold, else 0. classes: (rows,). */
-EXPORT void NAME(predict)(size_t rows, size_t columns, const real *outputs, double threshold, int64_t *classes);
+EXPORT size_t NAME(optimizer_step_bytes)(void); /* for Python to compare with what it thinks they are */
 
 /* ---- pooling_lanes.c, batch_norm_lanes.c: of images side by side, planes of all blocks ---------------------------- */
 
@@ -444,14 +412,15 @@ int NAME(batch_norm_lanes_backward)(pool *threads, size_t batch, size_t channels
                                     enum activation activation, double *mean, double *inverse, real *grad_x,
                                     real *grad_gamma, real *grad_beta);
 
-/* ---- layered.c: a network of any architecture in one call ---------------------------------------------------------- */
+/* ---- network.c: a network in one call ------------------------------------------------------------------------------ */
 
 enum operation_kind {
     ARRANGE, CONVOLVE, MAX_POOL, AVERAGE_POOL, NORMALISE, ACTIVATE, FLATTEN, CONNECT, DROP, FORK, JOIN, OPERATIONS
 };
 
 /* One operation and the memory that it needs for the largest batch, all of it the caller's. What an operation has no use
-   for is 0 or NULL. grad_input is NULL, too, where nobody needs it. */
+   for is 0 or NULL. grad_input is NULL, too, where nobody needs it. What the optimizer keeps of each parameter is
+   velocity, or square average, or first and second moment; NULL where it keeps nothing. */
 typedef struct {
     int kind, activation; /* the activation is applied to the output */
     int lanes;            /* whether the input lies side by side, or in rows */
@@ -472,13 +441,19 @@ typedef struct {
     real *grad_output, *grad_z, *grad_input;
 } NAME(operation);
 
-/* x: (batch, numbers), images one after the other; masks: NULL, or one (batch, numbers) for each DROP.
-   Returns as pool_run. */
-EXPORT int NAME(layered_forward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch,
+/* x: (batch, numbers), images one after the other; masks: NULL, or one (batch, numbers) for each DROP. In training, and
+   on the way back, any stretch of the operations can be a call of its own after the one before. Returns as pool_run. */
+EXPORT int NAME(network_forward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch,
                                  const real *x, const real *const *masks, int training, int tracking);
 
-/* Forward by the batch's own statistics, loss, backward, and the optimizer unless it is NULL. Returns as network_step. */
-EXPORT int64_t NAME(layered_step)(pool *threads, size_t count, const NAME(operation) * operations, int loss_kind,
+/* From the last operation's grad_output back into every grad_w and grad_b, after a forward pass in training. */
+EXPORT int NAME(network_backward)(pool *threads, size_t count, const NAME(operation) * operations, size_t batch,
+                                  const real *x, const real *const *masks);
+
+/* Forward by the batch's own statistics, loss, backward, and the optimizer unless it is NULL. y: labels or targets, as the
+   loss takes them; *loss is the loss before the step. Returns 0; -1 where memory cannot be had; or 1 + the first row
+   whose label is out of range, before anything was changed. */
+EXPORT int64_t NAME(network_step)(pool *threads, size_t count, const NAME(operation) * operations, int loss_kind,
                                   size_t batch, const real *x, const void *y, const real *const *masks, int tracking,
                                   const optimizer_step *optimizer, double *loss);
 
@@ -487,6 +462,10 @@ EXPORT size_t NAME(operation_bytes)(void);
 /* Up to so many images lie with their channels side by side while they are judged, even where that leaves lanes empty:
    the memory of operations on images has to have room for them. */
 EXPORT size_t NAME(few_images)(void);
+
+/* The class of each row: the column of its largest output, the first of several; a NaN counts as the largest. With one
+   column, 1 where the output is above the threshold, else 0. classes: (rows,). */
+EXPORT void NAME(predict)(size_t rows, size_t columns, const real *outputs, double threshold, int64_t *classes);
 
 #endif /* GROUNDUP_BITS */
 #endif

@@ -72,3 +72,45 @@ void NAME(adam)(size_t size, real *restrict p, const real *restrict g, real *res
         p[i] -= step * (first_moment[i] / denominator);
     }
 }
+
+/* ---- the chosen one, shared out over the threads -------------------------------------------------------------------- */
+
+typedef struct {
+    const optimizer_step *how;
+    size_t size;
+    real *p, *first, *second;
+    const real *g;
+} update;
+
+static void update_share(void *argument, size_t part, size_t parts, void *workspace) {
+    (void)workspace;
+    const update *job = argument;
+    const optimizer_step *how = job->how;
+    const size_t begin = job->size * part / parts, size = job->size * (part + 1) / parts - begin;
+    real *const p = job->p + begin;
+    real *const first = job->first != NULL ? job->first + begin : NULL;
+    real *const second = job->second != NULL ? job->second + begin : NULL;
+    const real *const g = job->g + begin;
+    switch ((enum optimizer)how->kind) {
+    case SGD:
+        NAME(sgd)(size, p, g, first, how->learning_rate, how->momentum, how->nesterov, how->weight_decay);
+        break;
+    case RMSPROP:
+        NAME(rmsprop)(size, p, g, first, how->learning_rate, how->alpha, how->epsilon, how->weight_decay);
+        break;
+    case ADAM:
+        NAME(adam)(size, p, g, first, second, how->step_size, how->beta1, how->beta2, how->root_correction,
+                   how->epsilon, how->weight_decay);
+        break;
+    case OPTIMIZERS:
+        break;
+    }
+}
+
+int NAME(optimize)(pool *threads, const optimizer_step *how, size_t size, real *p, const real *g, real *first,
+                   real *second) {
+    update job = {how, size, p, first, second, g};
+    return pool_run(threads, update_share, &job, threads_worth(threads, size));
+}
+
+size_t NAME(optimizer_step_bytes)(void) { return sizeof(optimizer_step); }

@@ -9,7 +9,7 @@ import pytest
 from shared import names
 
 ROOT = Path(names.__file__).parents[1]
-OTHERS_TO_COME = ("stage3_c/", "stage4_numba_cuda/", "groundup/course/")
+OTHERS_TO_COME = ("stage4_numba_cuda/", "groundup/course/")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ WITH_OUT: dict[str, Callable[..., Any]] = {
     "softmax_cross_entropy_fused": lambda out: losses.softmax_cross_entropy_fused(A, LABELS, out=out)[1],
     "hinge_backward": lambda out: losses.hinge_backward(A, LABELS, out=out),
     "Dense.forward": lambda out: make_layer().forward(A, out=out),
-    "Dense.forward_fused": lambda out: make_layer().forward_fused(A, "tanh", out=out),
     "Dense.backward": lambda out: forwarded_layer().backward(A, out=out),
 }
 """Every function that takes `out`, on 4 by 4 float32 arrays."""
@@ -151,7 +150,6 @@ def test_float64_beside_float32_is_a_type_error_naming_both() -> None:
         (lambda: activations.relu_backward(double, A, A), "z is float32 but grad_output is float64"),
         (lambda: losses.mean_squared_error(A, double), "targets is float64 but outputs is float32"),
         (lambda: layer.forward(double), "Dense.forward: x is float64 but weights is float32; convert one"),
-        (lambda: layer.forward_fused(double), "Dense.forward_fused: x is float64 but weights is float32"),
         (lambda: layer.backward(double), "Dense.backward: grad_output is float64 but x is float32"),
         (lambda: optimizers.SGD(0.1).step([A.copy()], [double]), "parameter 0 is float32 but number 0 of gradients is"),
     ]:
@@ -244,7 +242,6 @@ OVERLAPPING: list[tuple[str, Callable[[Any, Any], Any], str]] = [
     ("fused logits", lambda x, out: losses.softmax_cross_entropy_fused(x, LABELS, out=out), "out overlaps logits"),
     ("hinge scores", lambda x, out: losses.hinge_backward(x, LABELS, out=out), "hinge_backward: out overlaps scores"),
     ("Dense x", lambda x, out: make_layer().forward(x, out=out), "Dense.forward: out overlaps x"),
-    ("Dense fused x", lambda x, out: make_layer().forward_fused(x, out=out), "Dense.forward_fused: out overlaps x"),
     ("Dense gradient", lambda x, out: forwarded_layer().backward(x, out=out), "Dense.backward: out overlaps grad_out"),
 ]
 

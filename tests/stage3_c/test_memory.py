@@ -21,6 +21,7 @@ SLACK_PAGES = 256
 SCRIPT = """
 import sys
 import numpy as np
+from shared.architectures import mlp
 from shared.contract import load_stage
 
 def resident_pages():
@@ -30,7 +31,7 @@ def resident_pages():
 stage = load_stage("stage3_c")
 step = stage.network.STEP_LADDER[sys.argv[1]]
 rng = np.random.default_rng(0)
-network, optimizer = stage.network.Network([50, 40, 10]), stage.optimizers.Adam()
+network, optimizer = stage.network.Network(mlp([50, 40, 10], dropout=0.1)), stage.optimizers.Adam()
 batches = [(rng.random((rows, 50), np.float32), rng.integers(0, 10, rows)) for rows in (32, 32, 32, 7)]
 masks = [np.ones((rows, 40), np.float32) for rows in (32, 32, 32, 7)]
 

@@ -1,6 +1,5 @@
 """The three ways through a training step of stage 3 end at the same numbers, whatever the network and the optimizer."""
 
-import ctypes
 import re
 from collections.abc import Callable
 from typing import Any
@@ -8,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shared.contract import ACTIVATIONS, LABEL_LOSSES, LOSSES, Stage, StageUnavailable, load_stage
+from shared.architectures import mlp
+from shared.contract import Stage, StageUnavailable, load_stage
 from shared.dropout import step_masks
+from shared.names import ACTIVATIONS, LABEL_LOSSES, LOSSES
 
 try:
     STAGE: Stage = load_stage("stage3_c")
@@ -47,12 +48,12 @@ def parameters_after(
     dropout: float,
     steps: int = 20,
 ) -> tuple[list[float], list[np.ndarray]]:
-    network = stage.network.Network(SIZES, activation=activation, loss=loss, seed=1, dtype="float64")
+    network = stage.network.Network(mlp(SIZES, activation, dropout), loss=loss, seed=1, dtype="float64")
     losses = []
     for i in range(steps):
         rows = 9 if i % 4 else 6  # the batch shrinks and grows again
         x, y = batch(loss, rows, seed=i)
-        masks = step_masks(rows, [(size, dropout) for size in SIZES[1:-1]], seed=0, step=i, dtype="float64")
+        masks = step_masks(rows, network.architecture.dropouts(), seed=0, step=i, dtype="float64")
         losses.append(step(network, x, y, optimizer, masks))
     return losses, [np.array(p) for p in network.parameters]
 
@@ -179,14 +180,3 @@ def test_a_step_refused_for_its_labels_changes_nothing(rung: str) -> None:
         RUNGS[rung](network, x, y, optimizer)
     assert optimizer.state()["steps"] == 0
     assert all(np.array_equal(p, q) for p, q in zip(network.parameters, before, strict=True))
-
-
-def test_a_struct_that_differs_from_its_declaration_in_c_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from stage3_c import buffers
-
-    class Longer(ctypes.Structure):
-        _fields_ = (*buffers.CLayer._fields_, ("more", ctypes.c_void_p))
-
-    monkeypatch.setattr(buffers, "CLayer", Longer)
-    with pytest.raises(ValueError, match=r"Longer has \d+ bytes but its struct in groundup.h has \d+"):
-        STAGE.network.Network(SIZES).forward(np.ones((2, 13)))

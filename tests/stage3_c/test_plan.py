@@ -1,6 +1,9 @@
-"""Stage 3's one call for a step of any architecture gives what a call for each operation gives."""
+"""A network of stage 3 computes by its plan what it computes layer by layer."""
 
 import copy
+import ctypes
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,22 +14,24 @@ from tests.stages import REASONS, USABLE_STAGES
 
 pytestmark = pytest.mark.skipif("stage3_c" not in USABLE_STAGES, reason=REASONS["stage3_c"] or "")
 if "stage3_c" in USABLE_STAGES:
-    from stage3_c import layered, network, optimizers
+    from stage3_c import build, network, operations, optimizers, plan
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_one_call_gives_what_a_call_for_each_operation_gives(name: str) -> None:
+@pytest.mark.parametrize("rung", ["fused", "one_call"])
+def test_a_step_by_the_plan_gives_what_a_call_for_each_layer_gives(name: str, rung: str) -> None:
     architecture = Architecture(*FORMS[name])
     one = network.Network(architecture, seed=1, dtype="float64")
     other = copy.deepcopy(one)
+    step, layer_by_layer = network.STEP_LADDER[rung], network.STEP_LADDER["op_by_op"]
     mine, theirs = optimizers.Adam(0.01), optimizers.Adam(0.01)
     rng = np.random.default_rng(0)
     for rows in (3, 20, 2, 37):  # fewer than a register holds, more, a smaller batch in the same memory
         x, y = rng.normal(size=(rows, one.layer_sizes[0])), rng.integers(0, one.layer_sizes[1], rows)
         masks = [rng.choice([0.0, 2.0], size=(rows, size)) for size, _ in architecture.dropouts()]
-        loss, expected = one.train_step(x, y, mine, masks), layered.op_by_op(other, x, y, theirs, masks)
+        loss, expected = step(one, x, y, mine, masks), layer_by_layer(other, x, y, theirs, masks)
         assert loss == pytest.approx(expected, rel=1e-11)
-        for got, wanted in zip(one._gradients(), other._gradients(), strict=True):
+        for got, wanted in zip(one.layer_gradients, other.layer_gradients, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-11)
         for got, wanted in zip(one.running_statistics, other.running_statistics, strict=True):
             np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-13)
@@ -73,3 +78,19 @@ def test_a_nan_comes_out_as_nan() -> None:
     out = made.forward(x)
     assert np.isnan(out[1]).all()
     assert np.isfinite(out[[0, 2]]).all()
+
+
+def test_a_struct_that_differs_from_its_declaration_in_c_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COperation", "COptimizerStep"):
+        with monkeypatch.context() as patched:
+            fields = (*getattr(plan, name)._fields_, ("more", ctypes.c_void_p))
+            patched.setattr(plan, name, type("Longer", (ctypes.Structure,), {"_fields_": fields}))
+            with pytest.raises(ValueError, match=r"Longer has \d+ bytes but its struct in groundup.h has \d+"):
+                network.Network([13, 5]).forward(np.ones((2, 13)))
+
+
+def test_the_kinds_of_operations_stand_in_the_order_of_the_enumeration_in_c() -> None:
+    header = (Path(build.CSRC) / "groundup.h").read_text(encoding="utf-8")
+    found = re.search(r"enum operation_kind {(.*?), OPERATIONS", header, re.DOTALL)
+    assert found
+    assert [name.strip().lower() for name in found[1].split(",")] == list(operations.KINDS)

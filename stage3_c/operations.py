@@ -1,0 +1,155 @@
+"""A network as a list of operations for C, which knows no layers.
+
+A residual block becomes a fork and a join. An activation joins the operation before it, and a ReLU before a maximum
+moves behind it, where four times fewer numbers are left: the result is the same, because ReLU never changes which
+number is the largest of those above 0. plan.py gives every operation its memory; csrc/network.c computes them.
+"""
+
+import ctypes
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shared import layers
+from shared.architectures import Architecture
+from shared.layers import Placed
+from shared.windows import as_pair, within
+
+from .convolution import CConvolution
+from .pooling import CPooling
+
+KINDS = (
+    *("arrange", "convolve", "max_pool", "average_pool", "normalise", "activate"),
+    *("flatten", "connect", "drop", "fork", "join"),
+)
+"""In the order of `enum operation_kind` in groundup.h."""
+
+
+class COperation(ctypes.Structure):
+    """`operation` in groundup.h."""
+
+    _fields_ = (
+        *((name, ctypes.c_int) for name in ("kind", "activation", "lanes")),
+        *((name, ctypes.c_size_t) for name in ("inputs", "outputs", "channels", "mask", "w_size", "b_size")),
+        ("conv", CConvolution),
+        ("window", CPooling),
+        *((name, ctypes.c_void_p) for name in ("w", "b", "grad_w", "grad_b")),
+        *((name, ctypes.c_void_p) for name in ("w_first", "w_second", "b_first", "b_second")),
+        *((name, ctypes.c_void_p) for name in ("running_mean", "running_var")),
+        *((name, ctypes.c_double) for name in ("momentum", "epsilon")),
+        *((name, ctypes.c_void_p) for name in ("mean", "inverse", "input", "output", "skip", "indices", "mask_lanes")),
+        *((name, ctypes.c_void_p) for name in ("grad_output", "grad_z", "grad_input")),
+    )
+
+
+@dataclass
+class Operation:
+    """One operation before it has memory.
+
+    shape: of its input, for one image; outputs: numbers of its output, for one image
+    layers: the numbers of the architecture's layers that it does, such as ["1", "2"]; none of them for an arrange
+    part: the network's part with the parameters, or None
+    sizes: of a convolution or a pool, as C takes them
+    stride, padding: of a convolution, as the architecture has them
+    mask: of a drop, the number of its mask; fork: of a join, the fork's place in the list
+    """
+
+    kind: str
+    shape: tuple[int, ...]
+    outputs: int
+    layers: list[str] = field(default_factory=list)
+    part: Any = None
+    activation: str = "identity"
+    sizes: Any = None
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (0, 0)
+    mask: int = 0
+    fork: int = 0
+
+    @property
+    def lanes(self) -> bool:
+        """Whether images go in: they lie side by side."""
+        return len(self.shape) == 3
+
+    @property
+    def inputs(self) -> int:
+        return math.prod(self.shape)
+
+    def can_activate(self, name: str) -> bool:
+        """Whether an activation can join the operation, which has none yet."""
+        if self.activation != "identity":
+            return False
+        if self.kind == "normalise":
+            return self.lanes
+        return self.kind in ("convolve", "connect", "join") or (self.kind == "max_pool" and name == "relu")
+
+    @property
+    def activation_is_undone_with_it(self) -> bool:
+        """Whether the operation's own way back goes through the activation, too."""
+        if self.kind == "normalise":
+            return self.activation in ("relu", "leaky_relu")
+        return self.kind in ("activate", "max_pool")
+
+
+def operations_of(architecture: Architecture, parts: Sequence[Any]) -> list[Operation]:
+    """The operations of a network. parts: the network's, one for each layer of the architecture."""
+    shape = architecture.input_shape
+    operations = [Operation("arrange", shape, math.prod(shape))] if len(shape) == 3 else []
+    placed = {layer.number: layer for layer in architecture.placed()}
+    _append(operations, architecture.layers, parts, placed)
+    return operations
+
+
+def _append(
+    operations: list[Operation],
+    chosen: Sequence[layers.Layer],
+    parts: Sequence[Any],
+    placed: dict[str, Placed],
+    block: str = "",
+) -> None:
+    """Append the operations of these layers. block: the number of the residual block that they are in, as in "3."."""
+    for i, (layer, part) in enumerate(zip(chosen, parts, strict=True), start=1):
+        number = f"{block}{i}"
+        shape, after = placed[number].input_shape, placed[number].output_shape
+        outputs = math.prod(after)
+        last = operations[-1] if operations else None
+        match layer:
+            case layers.Conv():
+                window, stride, padding = as_pair(layer.size), as_pair(layer.stride), as_pair(layer.padding)
+                steps = within(shape, stride, padding)
+                sizes = CConvolution(*shape, layer.out_channels, *window, *steps, *padding, *after[1:])
+                operations.append(
+                    Operation("convolve", shape, outputs, [number], part, sizes=sizes, stride=stride, padding=padding)
+                )
+            case layers.MaxPool() | layers.AveragePool():
+                window = as_pair(layer.size)
+                steps = within(shape, window if layer.stride is None else as_pair(layer.stride))
+                kind = "max_pool" if isinstance(layer, layers.MaxPool) else "average_pool"
+                pool = Operation(
+                    kind, shape, outputs, [number], sizes=CPooling(*shape[1:], *window, *steps, *after[1:])
+                )
+                if kind == "max_pool" and last is not None and last.activation == "relu" and last.kind != "activate":
+                    last.activation, pool.activation = "identity", "relu"
+                    pool.layers.insert(0, last.layers.pop())
+                operations.append(pool)
+            case layers.Activate(name=name):
+                if last is not None and last.can_activate(name):
+                    last.activation = name
+                    last.layers.append(number)
+                else:
+                    operations.append(Operation("activate", shape, outputs, [number], activation=name))
+            case layers.Flatten():
+                if len(shape) == 3:
+                    operations.append(Operation("flatten", shape, outputs, [number]))
+            case layers.Dropout():
+                mask = sum(operation.kind == "drop" for operation in operations)
+                operations.append(Operation("drop", shape, outputs, [number], mask=mask))
+            case layers.Residual():
+                fork = len(operations)
+                operations.append(Operation("fork", shape, outputs, [number]))
+                _append(operations, layer.layers, part.parts, placed, f"{number}.")
+                operations.append(Operation("join", shape, outputs, [number], fork=fork))
+            case _:
+                kind = {layers.BatchNorm: "normalise", layers.Dense: "connect"}[type(layer)]
+                operations.append(Operation(kind, shape, outputs, [number], part))

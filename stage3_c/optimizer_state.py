@@ -1,0 +1,66 @@
+"""What an optimizer keeps between steps, and the checks of what C changes in place."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from shared.names import DTYPES
+from shared.optimizer_base import StateBase
+
+from .arrays import DIMENSIONS, Array, aligned_copy, aligned_zeros, asarray, check_writable, overlap, packed
+
+
+class OptimizerState(StateBase):
+    """After `begin_step` each buffer is C-contiguous, of its parameter's shape and dtype, and nobody else's memory."""
+
+    def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> list[Array]:  # type: ignore[override]
+        """Check everything, make the buffers on the first step, count it. Returns the gradients as C reads them."""
+        self.check_shapes("gradients", gradients, parameters)
+        for name, buffers in self.buffers.items():
+            self.check_shapes(f"the optimizer's {name}", buffers, parameters)
+        for i, (p, gradient) in enumerate(zip(parameters, gradients, strict=True)):
+            self.check_pair(i, p, gradient)
+        slopes = [packed(gradient, p.dtype) for p, gradient in zip(parameters, gradients, strict=True)]
+        for name, buffers in self.make_buffers(parameters).items():
+            for i, (array, p, slope) in enumerate(zip(buffers, parameters, slopes, strict=True)):
+                check_writable(f"step: number {i} of the optimizer's {name}", array)
+                if overlap(array, p) or overlap(array, slope):
+                    raise ValueError(
+                        f"step: number {i} of the optimizer's {name} overlaps its parameter or gradient; "
+                        "give each memory of its own"
+                    )
+        self.steps += 1
+        return slopes
+
+    def check_pair(self, i: int, parameter: Array, gradient: Array) -> None:
+        """C may change this parameter by this gradient."""
+        if parameter.ndim not in DIMENSIONS:
+            raise ValueError(f"step: parameter {i} has {parameter.ndim} dimensions, expected 1, 2 or 4")
+        if parameter.dtype not in DTYPES:
+            raise TypeError(f"step: parameter {i} is {parameter.dtype}, expected float32 or float64; see asarray")
+        if parameter.size == 0:
+            raise ValueError(f"step: parameter {i} is {parameter.shape}, expected at least one value")
+        check_writable(f"step: parameter {i}", parameter)
+        if gradient.dtype.newbyteorder("=") != parameter.dtype:
+            raise TypeError(
+                f"step: parameter {i} is {parameter.dtype} but number {i} of gradients is {gradient.dtype}; "
+                "convert one of them"
+            )
+        if overlap(parameter, packed(gradient, parameter.dtype)):
+            raise ValueError(f"step: parameter {i} overlaps number {i} of gradients; give each memory of its own")
+
+    def shape(self, name: str, array: Any, is_buffer: bool) -> tuple[int, ...]:
+        if not isinstance(array, np.ndarray) or isinstance(array, np.ma.MaskedArray):
+            raise TypeError(f"step: {name} is a {type(array).__name__}, expected an array; see asarray")
+        return array.shape
+
+    def zeros_like(self, parameter: Array) -> Array:
+        return aligned_zeros(parameter.shape, parameter.dtype)
+
+    def fitted(self, buffer: Array, parameter: Array) -> Array:
+        return packed(buffer, parameter.dtype)
+
+    def loaded(self, values: Any) -> Array:
+        dtype = "float32" if getattr(values, "dtype", None) == "float32" else "float64"
+        return aligned_copy(asarray(values, dtype), dtype)
