@@ -137,6 +137,7 @@ class NetworkBase:
         self.architecture, self.loss_name, self.dtype = architecture, loss, dtype
         ends = [math.prod(architecture.input_shape), *architecture.output_shape]
         self._input_shapes = (architecture.input_shape, (ends[0],))
+        self._output_shape = architecture.output_shape
         self.layer_sizes, self.activation = ends, ""
         if stack := architecture.as_mlp():
             self.layer_sizes, self.activation = stack.sizes, activation if len(stack.sizes) == 2 else stack.activation
@@ -354,7 +355,7 @@ class NetworkBase:
 
     def _checked_targets(self, y: Any, rows: int) -> Any:
         """The labels of `rows` samples, or targets shaped like their outputs."""
-        shape = (rows, self.layer_sizes[-1])
+        shape = (rows, *self._output_shape)
         if self.loss_name in LABEL_LOSSES:
             return self._checked_labels(y, *shape)
         targets = self._as_input(y)

@@ -104,17 +104,17 @@ class Network(NetworkBase):
 
         y: labels, or targets; optimizer: None where only the gradients are wanted. Returns the loss before the step.
         """
-        outputs = self._forward(x, masks, training=True)[-1]
-        loss: float = self._loss(outputs, y)
-        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes); the loss is a mean
+        outputs = self._forward(x, masks, training=True)[-1]  # (batch, classes)
+        loss: float = self._loss(outputs, y)  # such as losses.softmax_cross_entropy
+        grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
         first, *others = self.layers
-        grad = backward(others, grad)
+        grad = backward(others, grad)  # dL/d(output of the first layer)
         if isinstance(first, Dense | Conv2d):
             first.backward(grad, needs_grad_input=False)  # nobody needs dL/dx, which would cost as much as dL/dweights
         else:
             first.backward(grad)
         if optimizer is not None:
-            optimizer.step(self.parameters, self.layer_gradients)
+            optimizer.step(self.parameters, self.layer_gradients)  # dL/d(weights), which the layers have kept
         return loss
 
     def _classes(self, outputs: Matrix, threshold: float) -> list[int]:

@@ -109,7 +109,7 @@ typedef double real;
 #error "GROUNDUP_BITS must be 32 or 64"
 #endif
 
-/* In the order of contract.ACTIVATIONS and contract.LOSSES; dense.py and steps.py pass the index. */
+/* In the order of shared/names.py; plan.py and steps.py pass the index. */
 enum activation { IDENTITY, RELU, LEAKY_RELU, SIGMOID, TANH, SOFTMAX, ACTIVATIONS };
 enum loss { MEAN_SQUARED_ERROR, SOFTMAX_CROSS_ENTROPY, SIGMOID_CROSS_ENTROPY, HINGE, LOSSES };
 enum optimizer { SGD, RMSPROP, ADAM, OPTIMIZERS };
