@@ -51,12 +51,7 @@ class SGD(OptimizerBase):
                 v = self._state.buffers["velocity"][i]
                 v *= self.momentum
                 v += slope
-                if self.nesterov:
-                    np.multiply(v, self.momentum, out=update)
-                    update += slope
-                    slope = update
-                else:
-                    slope = v
+                slope = np.add(np.multiply(v, self.momentum, out=update), slope, out=update) if self.nesterov else v
             p -= np.multiply(slope, self.learning_rate, out=update)
 
 
