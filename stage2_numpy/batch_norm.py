@@ -87,8 +87,8 @@ def batch_norm(
     if training:
         rest = _sums(centred, scratch) / count
         var = _products(centred, centred, scratch) / count - rest * rest
-        _track(running_mean, mean + rest, momentum)
-        _track(running_var, var * (count / (count - 1)), momentum)
+        running_mean[...] = (1 - momentum) * running_mean + momentum * (mean + rest)
+        running_var[...] = (1 - momentum) * running_var + momentum * (var * (count / (count - 1)))
     inverse = 1 / np.sqrt(var.astype(np.float64) + epsilon)
 
     slope = gamma * inverse
@@ -199,10 +199,6 @@ def _products(a: Array, b: Array, scratch: Scratch | None) -> Array:
 def _spread(values: Array, like: Array) -> Array:
     """(C,) as an array that NumPy repeats along the other axes of (N, C) or (N, C, H, W)."""
     return values.astype(like.dtype).reshape(-1, *(1,) * (like.ndim - 2))
-
-
-def _track(running: Array, current: Array, momentum: float) -> None:
-    running[...] = (1 - momentum) * running + momentum * current
 
 
 def _checked_x(x: Any) -> Array:

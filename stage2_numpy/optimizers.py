@@ -51,7 +51,12 @@ class SGD(OptimizerBase):
                 v = self._state.buffers["velocity"][i]
                 v *= self.momentum
                 v += slope
-                slope = np.add(np.multiply(v, self.momentum, out=update), slope, out=update) if self.nesterov else v
+                if self.nesterov:
+                    np.multiply(v, self.momentum, out=update)
+                    update += slope
+                    slope = update
+                else:
+                    slope = v
             p -= np.multiply(slope, self.learning_rate, out=update)
 
 

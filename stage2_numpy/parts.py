@@ -23,8 +23,7 @@ from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_po
 class Pass:
     """One way through the network, and back. training: whether batch normalisation uses the batch's own statistics.
 
-    masks: the dropout masks (batch, numbers of one sample) of the Dropout layers that are still to come; None drops
-        nothing
+    masks: (batch, numbers of one sample) each, of the Dropout layers that are still to come; None drops nothing
     memory: the network's, which is the same on every way: what a part returned is overwritten on the next one
     shapes: of what came into each part, by its id; the backward pass needs them
     """
