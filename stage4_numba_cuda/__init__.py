@@ -14,15 +14,9 @@ Beside the rooms that every floor has:
     dense_passes                 a dense layer's launches, without checks
     tensor_cores, precision      the products that round their factors, and their ladder; who may round
     reductions, gather, dropout  sums, mini-batches by index and dropout masks, on the device
-    parts, layered               a network of any architecture, part by part
-    layered_operations, layered_plan, layered_launches, layered_graph
-                                 the same as a list of operations, in memory planned once
-    together                     arrays side by side in one piece of memory
-    buffers, steps, graphs       the memory of a training step, the step in ever fewer launches, CUDA graphs
-    ready                        the host's part of a replayed step
-    resident, resident_order     training with the data set on the device; what the host sends meanwhile
-    layered_resident             the same for a network of any architecture
-    persistent                   many of a dense network's steps in one launch
+    parts                        the layers of a network that have no weights
+    plans/                       the faster ways of a network: fewer kernels, CUDA graphs, data on the device
+    packed_parameters            arrays side by side in one piece of memory
     optimizer_state              what an optimizer remembers between steps, on the device
     interchange                  the kernels as PyTorch layers
     emulator, gpu_report         the former names of cuda_emulator and groundup.gpu_report

@@ -122,7 +122,7 @@ class Network(NetworkBase):
     (1, 1)
     """
 
-    losses: ClassVar = losses
+    losses = losses
     kinds: ClassVar = {
         kinds_of_layers.Dense: Dense,
         kinds_of_layers.Conv: Conv2d,
@@ -188,7 +188,7 @@ class Network(NetworkBase):
 
     def normalisations(self) -> list[tuple[float, float]]:
         """(momentum, epsilon) of each batch normalisation."""
-        return [(part.momentum, part.epsilon) for part in self._trained if isinstance(part, BatchNorm)]
+        return [(part.momentum, part.epsilon) for part in self._normalising]
 
     def addresses(self) -> tuple[int, ...]:
         """Where parameters, gradients and running statistics lie, as of the latest `check_unchanged`."""

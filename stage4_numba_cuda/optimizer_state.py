@@ -102,6 +102,8 @@ class OptimizerState(StateBase):
 
     def begin_step(self, parameters: Sequence[Array], gradients: Sequence[Array]) -> Any:
         """Check everything, make the buffers on the first step, count the step. Returns the gradients, contiguous."""
+        for name, buffers in self.buffers.items():
+            self.check_shapes(f"the optimizer's {name}", buffers, parameters)
         super().begin_step(parameters, gradients)
         return [gradient if is_packed(gradient) else _to_device(gradient, gradient.dtype) for gradient in gradients]
 

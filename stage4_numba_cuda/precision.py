@@ -3,10 +3,9 @@
     tf32    11 bits, and float32's range
     bf16    8 bits, and float32's range
 
-No factor is rounded unless you set it: by the attribute `precision` of a network, or for all networks of a
-process by the environment variable GROUNDUP_TENSOR_CORES. Only networks of any architecture (layered.py) have it; a
-stack of dense layers rounds nothing. PyTorch's switches for tf32 are torch.backends.cudnn.allow_tf32 and
-torch.set_float32_matmul_precision("high").
+No factor is rounded unless you set it: by the attribute `precision` of a network, or for all networks of a process but
+multilayer perceptrons by the environment variable GROUNDUP_TENSOR_CORES. PyTorch's switches for tf32 are
+torch.backends.cudnn.allow_tf32 and torch.set_float32_matmul_precision("high").
 """
 
 from __future__ import annotations

@@ -63,7 +63,8 @@ IDENTITY = 0
 class Launched:
     """One entry of a step.
 
-    kind: 'launch', 'copy', 'operation' or 'update'; step: of an operation, as stage 4's plans/operation_schedule.py has it
+    kind: 'launch', 'copy', 'operation' or 'update'; step: of an operation, a Step of stage 4's
+        plans/operation_schedule.py
     shapes: of the arrays; bytes: that a copy moves
     """
 

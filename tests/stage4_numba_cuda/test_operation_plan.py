@@ -130,7 +130,7 @@ def test_a_replaced_parameter_is_used_or_refused() -> None:
 def test_a_network_that_was_taken_apart_is_refused() -> None:
     made = network.Network(SMALL, dtype="float64")
     made.layers.pop()
-    with pytest.raises(ValueError, match="its architecture, activation, .* or layers were changed"):
+    with pytest.raises(ValueError, match=r"its architecture, activation, .* or layers were changed"):
         made.forward(np.ones((2, 30)))
 
 
