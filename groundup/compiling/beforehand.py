@@ -46,6 +46,7 @@ REPORT: dict[str, tuple[str, ...]] = {
     "correctness": CORRECTNESS,
     "sanitizer": CORRECTNESS,
     **NETWORKS,
+    "fastest_pytorch": (*STEPS, *NETWORKS["networks"]),
 }
 """Part of the GPU report -> names of KNOWN: what it launches. The launches' own kernels do nothing, and the suite has
 processes of its own that compile."""

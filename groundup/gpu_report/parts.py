@@ -11,6 +11,8 @@
     commands       how long somebody waits for a command: commands.py
     networks, network_training
                    convolutional networks: networks.py
+    fastest_pytorch
+                   PyTorch with its fused optimizer and compiled: fastest_pytorch.py
 
 A kernel that reads where it must not takes the whole process's device with it.
 """
@@ -25,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from groundup.doctor.survey import trial
-from groundup.gpu_report import commands, networks
+from groundup.gpu_report import commands, fastest_pytorch, networks
 from groundup.gpu_report.part import BACKEND, NO_TIME, VARIABLE, Part
 from groundup.gpu_report.sanitizer import sanitizer
 from groundup.gpu_report.suite import suite
@@ -219,4 +221,5 @@ PARTS: dict[str, Callable[[Part], None]] = {
     "sanitizer": sanitizer,
     "commands": timed_commands,
     **{name: measured(name, networks.PARTS) for name in networks.PARTS},
+    **{name: measured(name, fastest_pytorch.PARTS) for name in fastest_pytorch.PARTS},
 }

@@ -21,6 +21,7 @@ from shared.bench.measuring.timing import aligned, stage_dtypes
 from shared.bench.measuring.turns import Effort, take_turns
 from shared.bench.on_gpu import gpu
 from shared.bench.peers import pytorch
+from shared.bench.peers.pytorch_device import Way
 from shared.contract import Stage, load_stage
 from shared.initialize import initialize_parameters
 from shared.layers import multiply_adds_of
@@ -118,6 +119,7 @@ def step_rows(
     cases: Sequence[Case] = CASES,
     effort: Effort = EFFORT,
     torch: Any | None = None,
+    ways: Sequence[Way] | None = None,
 ) -> Iterator[BenchRow]:
     """Time one training step of each case: softmax cross-entropy, ReLU, plain SGD.
 
@@ -125,11 +127,12 @@ def step_rows(
     known network it is stage 2's step. Stages without convolution do not take part in the latter. Rows of an emulated
     stage are compared with nothing. Where a stage runs on a GPU, PyTorch takes the step there, too.
     torch: the module, to be measured on the CPU; None leaves it out
+    ways: PyTorch's on the GPU, where they are not the usual ones
     """
     for case in cases:
         able = [stage for stage in stages if case.dtype in stage_dtypes(stage)]
         x, y = batch_of(case)
-        steps = _contenders(able, case, torch, x, y)
+        steps = _contenders(able, case, torch, x, y, ways)
         if not steps:
             continue
         expected = expected_losses(case.network, [(x, y)] * CHECKED_STEPS)
@@ -221,7 +224,12 @@ def wrong_losses(got: Sequence[float], expected: Sequence[float], tolerance: flo
 
 
 def _contenders(
-    stages: Sequence[Stage], case: Case, torch: Any | None, x: np.ndarray, y: np.ndarray
+    stages: Sequence[Stage],
+    case: Case,
+    torch: Any | None,
+    x: np.ndarray,
+    y: np.ndarray,
+    ways: Sequence[Way] | None,
 ) -> dict[Key, Callable[[], float]]:
     """A call for each contender that takes one step and returns the loss before it; each has a network of its own."""
     found: dict[Key, Callable[[], float]] = {}
@@ -229,8 +237,8 @@ def _contenders(
     for stage in stages:
         own_x = stage.arrays.asarray(x, case.dtype)
         if gpu.on_gpu(stage) and case.dtype == "float32":
-            ways = gpu.torch_steppers(start_parameters(case.network, case.dtype), x, y, rate, case.model)
-            found |= {(PYTORCH[0], f"{way} {gpu.ON_GPU}"): step for way, step in ways.items()}
+            theirs = gpu.torch_steppers(start_parameters(case.network, case.dtype), x, y, rate, case.model, ways)
+            found |= {(PYTORCH[0], f"{way} {gpu.ON_GPU}"): step for way, step in theirs.items()}
         for rung, step in _rungs(stage, case).items():
             network = gpu.in_precision(stage.network.Network(case.network, dtype=case.dtype), rung)
             found[stage.name, rung] = partial(step, network, own_x, y, stage.optimizers.SGD(rate), None)

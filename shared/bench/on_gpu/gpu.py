@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -84,21 +85,26 @@ def roofs(stage: Stage) -> Any | None:
 
 
 def torch_steppers(
-    parameters: Sequence[np.ndarray], x: np.ndarray, y: np.ndarray, learning_rate: float, model: str = ""
+    parameters: Sequence[np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    learning_rate: float,
+    model: str = "",
+    ways: Sequence[pytorch_device.Way] | None = None,
 ) -> dict[str, Callable[[], float]]:
     """PyTorch's ways to take a training step on the GPU, "eager" and "graph"; empty where it is missing or sees none.
 
     parameters: to start from, copied, each way its own. x (batch, features) and y (batch,): copied to the device here,
     before any clock runs. A call takes one step and returns the loss before it.
     model: the name of a known network, whose parameters these are; it has more ways: pytorch_device.MODEL_WAYS
+    ways: others than these
     """
     torch = cuda_torch()
     if torch is None:
         return {}
-    ways = pytorch_device.MODEL_WAYS if model else pytorch_device.DENSE_WAYS
-    return {
-        way.name: pytorch_device.device_step(torch, parameters, x, y, learning_rate, way, model, DEVICE) for way in ways
-    }
+    ways = ways or (pytorch_device.MODEL_WAYS if model else pytorch_device.DENSE_WAYS)
+    make = partial(pytorch_device.device_step, torch, parameters, x, y, learning_rate)
+    return {way.name: pytorch_device.made_or_raising(partial(make, way, model, DEVICE)) for way in ways}
 
 
 def precision_of(way: str, dtype: str) -> str:

@@ -32,6 +32,13 @@ STEPS: tuple[tuple[tuple[int, ...], int, bool, float | None], ...] = (
 """Network, batch, whether its data lie on the device, and how many times as fast as PyTorch's graph the best rung
 should be; None for a step without a goal."""
 
+NETWORK_STEPS = (("lenet5", 2.0), ("fashion_cnn", 1.3), ("residual_cnn", 1.0))
+NETWORK_BATCH = 64
+"""Known network, and how many times as fast as PyTorch's graph its step in float32 should be, at this batch."""
+
+NETWORK_TRAININGS = (("fashion_cnn", 5.0), ("residual_cnn", 3.0))
+"""Known network, and the seconds of training that all epochs of its recipe should take, which reach its accuracy."""
+
 TRAINING = ("mnist", 0.03)
 """Data set, and the seconds of training until its goal."""
 
@@ -64,6 +71,8 @@ def goals(document: Mapping[str, Any]) -> list[Goal]:
     found = [_product(rows.get("ladder", ()), *wanted) for wanted in PRODUCTS]
     found += [_step(rows.get("steps", ()), *wanted) for wanted in STEPS]
     found.append(_training(rows.get("training", ())))
+    found += [_network_step(rows.get("networks", ()), *wanted) for wanted in NETWORK_STEPS]
+    found += [_network_training(rows.get("network_training", ()), *wanted) for wanted in NETWORK_TRAININGS]
     found += [_wait(rows.get("commands", ()), name, most) for name, most in WAITS.items()]
     return [
         *found,
@@ -114,6 +123,31 @@ def _step(rows: Sequence[Row], network: tuple[int, ...], batch: int, resident: b
         return Goal(what, goal, f"{said}; PyTorch's graph was not measured")
     met = None if least is None else ratio >= least
     return Goal(what, goal, f"{three_digits(ratio)} times as fast as PyTorch's graph, {said}", ratio, met)
+
+
+def _network_step(rows: Sequence[Row], model: str, least: float) -> Goal:
+    what = f"step of {model}, batch {NETWORK_BATCH}"
+    goal = f"{'' if least == 1 else f'{least:g} times '}as fast as PyTorch's graph"
+    cases = [row for row in rows if (row["kind"], row["model"], row["batch"]) == ("step", model, NETWORK_BATCH)]
+    mine = [row for row in cases if row["precision"] == "float32" and not row["who"].startswith("PyTorch")]
+    if not mine:
+        return Goal(what, goal, NOT_MEASURED)
+    best = min(mine, key=lambda row: row["median"])
+    ratio = (best["against"] or {}).get("graph")
+    said = f"{duration(best['median'])} by {best['who']}"
+    if ratio is None:
+        return Goal(what, goal, f"{said}; PyTorch's graph was not measured")
+    return Goal(what, goal, f"{three_digits(ratio)} times as fast as PyTorch's graph, {said}", ratio, ratio >= least)
+
+
+def _network_training(rows: Sequence[Row], model: str, most: float) -> Goal:
+    what, goal = f"training of {model} by its recipe", duration(most)
+    row = next((row for row in rows if row["kind"] == "summary" and row["model"] == model), None)
+    if row is None:
+        return Goal(what, goal, NOT_MEASURED)
+    said = f"{row['test_accuracy']:.2%} after {row['epochs']} epochs, {duration(row['seconds'])}"
+    reached = row["test_accuracy"] >= row["goal"]
+    return Goal(what, f"{row['goal']:.0%} in {goal}", said, row["seconds"], reached and row["seconds"] <= most)
 
 
 def _training(rows: Sequence[Row]) -> Goal:

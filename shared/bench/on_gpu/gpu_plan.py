@@ -178,18 +178,18 @@ def steps(plan: GpuPlan) -> Iterator[Found | LeftOut]:
         left = 2 * (len(cases) - i)
 
         def given(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
-            yield from _beside_pytorch(list(step_rows([stage], cases=[case], effort=plan.effort(left, 11))))
+            yield from beside_pytorch(list(step_rows([stage], cases=[case], effort=plan.effort(left, 11))))
 
         def resident(case: Case = case, left: int = left) -> Iterator[Found | LeftOut]:
             effort = replace(plan.effort(left - 1, 11), minimum_sample=0.0 if plan.tiny else 0.02)
             count = TINY_STEPS if plan.tiny else None
-            yield from _beside_pytorch(list(resident_rows([stage], cases=[case], effort=effort, steps=count)))
+            yield from beside_pytorch(list(resident_rows([stage], cases=[case], effort=effort, steps=count)))
 
         yield from attempted(case.name, given)
         yield from attempted(f"{case.name}, {RESIDENT}", resident)
 
 
-def _beside_pytorch(rows: list[BenchRow]) -> Iterator[Found | LeftOut]:
+def beside_pytorch(rows: list[BenchRow]) -> Iterator[Found | LeftOut]:
     """The rows of contenders that were measured together, each with its ratio to PyTorch's ways."""
     theirs = {row.variant.split()[0]: row for row in rows if row.stage == "pytorch" and row.seconds}
     for row in rows:

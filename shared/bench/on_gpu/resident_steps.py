@@ -47,12 +47,18 @@ def steps_in_a_call(batch: int) -> int:
 
 
 def resident_rows(
-    stages: Sequence[Stage], *, cases: Sequence[Case], effort: Effort, steps: int | None = None
+    stages: Sequence[Stage],
+    *,
+    cases: Sequence[Case],
+    effort: Effort,
+    steps: int | None = None,
+    ways: Sequence[pytorch_device.Way] = pytorch_device.DENSE_WAYS,
 ) -> Iterator[BenchRow]:
     """Time one step of each case in float32 on every stage whose network has `resident`.
 
     steps: in a call; None: steps_in_a_call. PyTorch without a graph takes FEWEST at most: a step of its takes as long
         in a short call, and a long call a second.
+    ways: of PyTorch, where there is a GPU
     Rows are of kind step, with variant "resident"; PyTorch's end with ", resident". A stage that takes its persistent
     kernel has a second row, "resident, graph", for the rung below. A contender whose first losses are wrong is not
     timed.
@@ -64,7 +70,7 @@ def resident_rows(
         count = many * case.batch
         images = random.integers(0, 256, (count, case.layer_sizes[0]), dtype=np.uint8)
         labels = random.integers(0, case.layer_sizes[-1], count)
-        contenders = _contenders(able, case, images, labels)
+        contenders = _contenders(able, case, images, labels, ways)
         x = images.astype(np.float32) / np.float32(255)
         first = [slice(i * case.batch, (i + 1) * case.batch) for i in range(CHECKED_STEPS)]
         expected = [fmean(expected_losses(case.layer_sizes, [(x[part], labels[part]) for part in first]))]
@@ -87,7 +93,13 @@ def _first_loss(take: Steps) -> list[float]:
     return [take(CHECKED_STEPS)]
 
 
-def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels: np.ndarray) -> dict[Key, Steps]:
+def _contenders(
+    stages: Sequence[Stage],
+    case: Case,
+    images: np.ndarray,
+    labels: np.ndarray,
+    ways: Sequence[pytorch_device.Way],
+) -> dict[Key, Steps]:
     found: dict[Key, Steps] = {}
     for stage in stages:
         found[stage.name, RESIDENT], rung = _of_stage(stage, case, images, labels)
@@ -96,10 +108,9 @@ def _contenders(stages: Sequence[Stage], case: Case, images: np.ndarray, labels:
     torch = gpu.cuda_torch() if any(gpu.on_gpu(stage) for stage in stages) else None
     if torch is not None:
         start = start_parameters(case.layer_sizes, case.dtype)
-        for way in (EAGER, "graph"):
-            found["pytorch", f"{way} on the GPU, {RESIDENT}"] = pytorch_device.resident_steps(
-                torch, start, images, labels, case.batch, LEARNING_RATE, graph=way == "graph"
-            )
+        for way in ways:
+            make = partial(pytorch_device.resident_steps, torch, start, images, labels, case.batch, LEARNING_RATE, way)
+            found["pytorch", f"{way.name} on the GPU, {RESIDENT}"] = pytorch_device.made_or_raising(make)
     return found
 
 

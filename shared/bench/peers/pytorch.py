@@ -76,11 +76,21 @@ def stepper(torch: Any, model: Any, learning_rate: float) -> Callable[[Any, Any]
 
 def step_of(torch: Any, model: Any, optimizer: Any) -> Callable[[Any, Any], Any]:
     """step(x, y) -> the loss before it, as a tensor where the model is: nothing waits for it."""
-    loss_function = torch.nn.CrossEntropyLoss()
+    return descent(loss_of(torch, model), optimizer)
 
-    def step(x: Any, y: Any) -> Any:
+
+def loss_of(torch: Any, model: Any) -> Callable[[Any, Any], Any]:
+    """loss(x, y): softmax cross-entropy of what the model makes of x."""
+    loss_function = torch.nn.CrossEntropyLoss()
+    return lambda x, y: loss_function(model(x), y)
+
+
+def descent(loss_of_batch: Callable[..., Any], optimizer: Any) -> Callable[..., Any]:
+    """A step of the optimizer down that loss: the same arguments, and the loss before the step."""
+
+    def step(*batch: Any) -> Any:
         optimizer.zero_grad()
-        loss = loss_function(model(x), y)
+        loss = loss_of_batch(*batch)
         loss.backward()
         optimizer.step()
         return loss

@@ -1,4 +1,4 @@
-"""PyTorch on a GPU: its training steps, predictions and convolutions, eager and captured in a CUDA graph.
+"""PyTorch on a GPU: its training steps, predictions and convolutions, eager, captured in a CUDA graph, and compiled.
 
 Everything lies on the device before a clock runs. The precision of its products and convolutions is a setting of the
 whole process, so it is set around every call: TF32, which rounds the factors to 11 bits and uses the tensor cores, is
@@ -24,17 +24,22 @@ class Way(NamedTuple):
     graph: from a CUDA graph; tf32: with factors of 11 bits
     channels_last: images in memory with all channels of a place side by side, which cuDNN likes better for some shapes
     tuned: cuDNN tries its algorithms for each shape and keeps the fastest, for which it takes memory
+    fused: the optimizer updates all parameters in one kernel
+    compiled: torch.compile makes kernels of its own for forward and backward
     """
 
     graph: bool = False
     tf32: bool = False
     channels_last: bool = False
     tuned: bool = True
+    fused: bool = False
+    compiled: bool = False
 
     @property
     def name(self) -> str:
-        """'eager' or 'graph', with ' TF32' and ' channels-last' where they are on."""
-        return self.what("graph" if self.graph else "eager")
+        """'eager', 'graph', 'fused' or 'compiled', with ' TF32' and ' channels-last' where they are on."""
+        first = "compiled" if self.compiled else "fused" if self.fused else "graph" if self.graph else "eager"
+        return self.what(first)
 
     def what(self, first: str = "") -> str:
         """The same with another first word."""
@@ -46,6 +51,10 @@ MODEL_WAYS = tuple(
     Way(graph, tf32, last) for tf32 in (False, True) for graph, last in ((False, False), (True, False), (True, True))
 )
 """Of a known network: eager and captured, TF32 off and on, and captured in the other layout, too."""
+FUSED, COMPILED = Way(graph=True, fused=True), Way(graph=True, fused=True, compiled=True)
+"""A step from a CUDA graph with the fused optimizer, and with forward and backward compiled besides."""
+FASTEST_DENSE_WAYS = (Way(graph=True), FUSED, COMPILED)
+FASTEST_MODEL_WAYS = tuple(way._replace(channels_last=last) for way in FASTEST_DENSE_WAYS for last in (False, True))
 CONVOLUTION_WAYS = tuple(Way(False, tf32, last) for tf32 in (False, True) for last in (False, True))
 
 
@@ -89,12 +98,31 @@ def device_step(
     model: the name of a known network, whose parameters these are; "" for a stack of dense layers
     """
     own = network(torch, parameters, model, way, device)
-    take = pytorch.step_of(torch, own, torch.optim.SGD(own.parameters(), lr=learning_rate))
+    loss = compiled(torch, way, pytorch.loss_of(torch, own))
+    take = pytorch.descent(loss, sgd(torch, own, learning_rate, way))
     own_x, own_y = (torch.from_numpy(np.array(each)).to(device) for each in (x, y))
 
     step = in_precision(torch, way, lambda: take(own_x, own_y))
     ready = captured(torch, step, [*own.parameters(), *own.buffers()]) if way.graph else step
     return lambda: float(ready().item())
+
+
+def sgd(torch: Any, model: Any, learning_rate: float, way: Way) -> Any:
+    """Plain SGD; without `fused` PyTorch chooses how."""
+    return torch.optim.SGD(model.parameters(), lr=learning_rate, fused=True if way.fused else None)
+
+
+def compiled(torch: Any, way: Way, call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call by torch.compile for fixed shapes, where the way says so; compiled when it is first called.
+
+    What was compiled before is forgotten: PyTorch counts compilations of one function, and after eight gives up. It
+    stays in the graphs that were captured.
+    """
+    if not way.compiled:
+        return call
+    torch.compiler.reset()
+    own: Callable[..., Any] = torch.compile(call, dynamic=False)
+    return own
 
 
 def predictor(
@@ -144,6 +172,20 @@ def convolution(
         return backward((1, 1), False, (0, 0), 1, (True, True, True))
 
     return in_precision(torch, way, forward), in_precision(torch, way, slopes)
+
+
+def made_or_raising(make: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
+    """The call that `make` makes; where it cannot be captured or compiled, one that says so when it is first called, so
+    that this way costs only itself."""
+    try:
+        return make()
+    except Exception as error:  # PyTorch's compiler and the driver have kinds of their own
+        reason = error
+
+        def fail(*arguments: object) -> Any:
+            raise reason
+
+        return fail
 
 
 def captured(torch: Any, step: Callable[[], Any], kept: Sequence[Any]) -> Callable[[], Any]:
@@ -197,30 +239,35 @@ def resident_steps(
     labels: np.ndarray,
     batch: int,
     learning_rate: float,
-    graph: bool = False,
+    way: Way = DENSE_WAYS[0],
     device: str = "cuda",
 ) -> Callable[[int], float]:
     """A call that takes so many plain SGD steps, one batch after the other, and returns their mean loss.
 
     images: (n, features) uint8, which lie on the device as bytes; labels: (n,). Each step picks its batch by index.
-    graph: a whole step, the picking included, is captured in a CUDA graph
+    way: a graph captures a whole step, the picking included, which is compiled with the rest, too
     """
     settle(torch, False)
     model = pytorch.network(torch, parameters).to(device)
-    take = pytorch.step_of(torch, model, torch.optim.SGD(model.parameters(), lr=learning_rate))
+    loss_of_batch = pytorch.loss_of(torch, model)
     own_images, own_labels = (torch.from_numpy(each).to(device) for each in (images, labels))
     order, offsets = (torch.arange(count, device=device) for count in (len(images), batch))
     position, total = torch.zeros(1, dtype=torch.int64, device=device), torch.zeros((), device=device)
 
-    def step() -> Any:
+    def loss_at(position: Any) -> Any:
         rows = order.index_select(0, position + offsets)
-        position.add_(batch)
         x, y = own_images.index_select(0, rows).float().div_(255), own_labels.index_select(0, rows)
-        loss = take(x, y)
+        return loss_of_batch(x, y)
+
+    take = pytorch.descent(compiled(torch, way, loss_at), sgd(torch, model, learning_rate, way))
+
+    def step() -> Any:
+        loss = take(position)
+        position.add_(batch)
         total.add_(loss.detach())
         return loss
 
-    ready = captured(torch, step, list(model.parameters())) if graph else step
+    ready = captured(torch, step, list(model.parameters())) if way.graph else step
 
     def steps(count: int) -> float:
         position.zero_()

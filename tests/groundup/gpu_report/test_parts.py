@@ -262,7 +262,7 @@ def test_steps_have_their_ratio_to_pytorch() -> None:
         )
 
     rows = [row("stage4_numba_cuda", "graph", 1e-4), row("pytorch", "eager on the GPU", 3e-4)]
-    ours, theirs = (found.row for found in gpu_plan._beside_pytorch(rows) if isinstance(found, gpu_plan.Found))
+    ours, theirs = (found.row for found in gpu_plan.beside_pytorch(rows) if isinstance(found, gpu_plan.Found))
     assert ours is not None
     assert theirs is not None
     assert (ours["who"], ours["batch"], ours["resident"]) == ("graph", 64, False)

@@ -173,7 +173,7 @@ def test_the_time_is_shared_out_and_fits(endings: Callable[..., None], tmp_path:
     endings(**dict.fromkeys(report.SHARES, (0, FINE)))
     assert command("--seconds", "100", out=tmp_path) == 0
     budgets = [each["budget"] for each in written(tmp_path)["parts"].values()]
-    assert budgets[0] < 5
+    assert budgets[0] == report.SHARES["device"]  # nothing runs without it, so that it is never hurried
     assert budgets[-1] == pytest.approx(100, abs=1)  # nothing before it took any
 
 

@@ -30,7 +30,7 @@ def test_the_suites_failures_and_the_reasons_of_its_skips_are_told(tmp_path: Pat
     suite.suite(found, [str(file), f"--rootdir={tmp_path}"])
     assert (found.status, found.error) == ("failed", "1 passed, 1 failed, 1 skipped")
     (row,) = found.rows
-    assert row["failures"] == ["test_three.py::test_wrong"]
+    assert row["failures"] == ["test_three.py::test_wrong: assert 1 == 2"]
     assert list(row["skips"].values()) == [1]
     assert any("assert 1 == 2" in line for line in row["output"])
 
@@ -94,7 +94,7 @@ def test_a_suite_that_is_stopped_says_what_has_passed_and_failed_until_then(
     suite.suite(found, [str(tmp_path), f"--rootdir={tmp_path}"])
     assert found.status == "out of time"
     assert found.error == "stopped after 12 s: 1 passed, 1 failed, 0 skipped until then"
-    assert found.rows[0]["failures"] == ["test_slow.py::test_wrong"]
+    assert found.rows[0]["failures"] == ["test_slow.py::test_wrong: assert 0"]
 
 
 def test_the_suite_has_the_tests_that_run_stage_4s_kernels_though_they_are_marked_slow() -> None:

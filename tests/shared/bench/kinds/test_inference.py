@@ -39,7 +39,8 @@ def numpy_that(name: str, predict: Callable[[Any, Any], Any] | None = None, **ar
 
 
 def test_every_stage_predicts_every_batch(stage: contract.Stage) -> None:
-    rows = rows_of([stage])
+    # where there is a GPU, PyTorch and TF32 have rows, too
+    rows = [row for row in rows_of([stage]) if row.stage == stage.name and not row.variant]
     emulated = contract.is_emulated(stage.name)
     assert [(row.name, row.samples) for row in rows] == [("6-5-3, batch 1", 1), ("6-5-3, batch 4", 4)]
     for row in rows:

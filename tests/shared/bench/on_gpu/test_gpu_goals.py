@@ -99,6 +99,24 @@ def test_training_and_waits_are_judged_in_seconds() -> None:
     assert list(lines([check])) == ["NOT MET  groundup check 4: failed after 3 s: exit code 1 (goal: 20 s)"]
 
 
+def test_known_networks_are_judged_beside_pytorchs_graph_and_by_their_accuracy() -> None:
+    def row(who: str, median: float, model: str = "lenet5", precision: str = "float32", **against: float) -> Any:
+        names = {"kind": "step", "model": model, "batch": 64, "who": who, "precision": precision}
+        return names | {"median": median, "against": against}
+
+    steps = (row("fused", 3e-4, graph=0.5), row("graph", 1e-4, graph=2.5), row("PyTorch graph", 5e-5))
+    rounded = row("graph TF32", 5e-5, precision="tf32", graph=5.0)
+    found = judged(networks=part(*steps, rounded, row("graph", 1e-3, "residual_cnn", graph=0.9)))
+    lenet, residual = found["step of lenet5, batch 64"], found["step of residual_cnn, batch 64"]
+    assert (lenet.measured, lenet.met) == ("2.5 times as fast as PyTorch's graph, 100 µs by graph", True)
+    assert (residual.goal, residual.met) == ("as fast as PyTorch's graph", False)
+    summary = {"kind": "summary", "model": "fashion_cnn", "goal": 0.91, "epochs": 5}
+    for seconds, accuracy, met in ((4.9, 0.91, True), (5.1, 0.92, False), (4.9, 0.9099, False)):
+        rows = part(summary | {"seconds": seconds, "test_accuracy": accuracy})
+        trained = judged(network_training=rows)["training of fashion_cnn by its recipe"]
+        assert (trained.goal, trained.met) == ("91% in 5 s", met)
+
+
 def test_a_part_that_ended_early_has_cleared_nothing() -> None:
     right, wrong = {"ok": True, "comparisons": 5}, {"ok": False, "comparisons": 2}
     for rows, status, met in (

@@ -10,14 +10,16 @@ from shared.bench.kinds.steps import LEARNING_RATE, Case, expected_losses, start
 from shared.bench.measuring.turns import Effort
 from shared.bench.on_gpu import gpu, resident_steps
 from shared.bench.peers import pytorch_device
+from tests.wide import wide
 
-CASE = Case((12, 8, 4), 8, "float64")
+CASE = Case((12, 8, 4), 8, "float32")
 QUICK = Effort(repeats=1, minimum_sample=0.0, threads=1)
 
 
 def test_a_stage_with_resident_data_has_a_row_for_one_step_and_others_have_none() -> None:
     stages = [contract.load_stage("2"), contract.load_stage("4")]
-    row, *below = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
+    rows = resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4)
+    row, *below = (each for each in rows if each.stage != "pytorch")  # which is there where there is a GPU
     assert [each.variant for each in below] == ["resident, graph"] * gpu.on_gpu(stages[1])
     assert (row.stage, row.variant, row.name, row.skipped) == (stages[1].name, "resident", "12-8-4, batch 8", None)
     assert row.measurement is not None
@@ -40,12 +42,34 @@ def test_a_contender_with_other_losses_is_not_timed(monkeypatch: pytest.MonkeyPa
         assert row.skipped.endswith("but stage 2 in float64 has 7; not timed")
 
 
-def test_pytorchs_steps_have_stage_2s_losses() -> None:
+@pytest.mark.parametrize(
+    "way",
+    [pytorch_device.Way(), pytorch_device.FUSED, pytest.param(pytorch_device.COMPILED, marks=wide)],
+    ids=lambda way: way.name,
+)
+def test_pytorchs_steps_have_stage_2s_losses(way: pytorch_device.Way, monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    monkeypatch.setattr(pytorch_device, "captured", lambda torch, step, kept: step)
     random = np.random.default_rng(1)
     images, labels = random.integers(0, 256, (24, 12), np.uint8), random.integers(0, 4, 24)
     start = start_parameters(CASE.layer_sizes, "float32")
-    take = pytorch_device.resident_steps(torch, start, images, labels, 8, LEARNING_RATE, device="cpu")
+    take = pytorch_device.resident_steps(torch, start, images, labels, 8, LEARNING_RATE, way, "cpu")
     x = images.astype(np.float32) / np.float32(255)
     expected = expected_losses(CASE.layer_sizes, [(x[i : i + 8], labels[i : i + 8]) for i in (0, 8, 16)])
     assert take(3) == pytest.approx(fmean(expected), rel=1e-5)
+
+
+def test_a_way_of_pytorch_that_cannot_be_made_costs_only_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def cannot(*arguments: object) -> None:
+        raise OSError("no compiler")
+
+    monkeypatch.setattr(gpu, "on_gpu", lambda stage: True)
+    monkeypatch.setattr(gpu, "cuda_torch", lambda: "torch")
+    monkeypatch.setattr(pytorch_device, "resident_steps", cannot)
+    stages, ways = [contract.load_stage("4")], (pytorch_device.FUSED, pytorch_device.COMPILED)
+    # the stage's own contender would ask a GPU for its time
+    monkeypatch.setattr(resident_steps, "_of_stage", lambda *arguments: (lambda steps: 7.0, ""))
+    rows = list(resident_steps.resident_rows(stages, cases=[CASE], effort=QUICK, steps=4, ways=ways))
+    theirs = {row.variant: row.skipped or "" for row in rows if row.stage == "pytorch"}
+    assert set(theirs) == {"fused on the GPU, resident", "compiled on the GPU, resident"}
+    assert all("OSError: no compiler" in reason for reason in theirs.values())
