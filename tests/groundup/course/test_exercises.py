@@ -1,5 +1,6 @@
 """Every exercise: its stub fails, the project's solution passes every check, and wrong answers are recognised."""
 
+import ast
 import importlib
 from collections import Counter
 from typing import Any
@@ -10,7 +11,7 @@ from groundup.course import grading
 from groundup.course.judging.judge import judge
 from groundup.course.judging.verdict import Verdict
 from groundup.course.learner.finding import start
-from groundup.course.learner.functions import find, function_text, replaced
+from groundup.course.learner.functions import dedented, find, function_text, is_c, replaced
 from groundup.course.learner.project_files import solution
 from groundup.course.learner.workspace import Workspace
 from groundup.course.manifest import Task, course
@@ -132,6 +133,20 @@ def test_what_a_wrong_or_a_right_answer_replaces_is_in_the_solution_still() -> N
     changes += [(task, old) for task, _, replaced_there in RIGHT for old, _ in replaced_there]
     solutions = {task.id: solution(task) for task in course().tasks}
     assert [(task, old) for task, old in changes if old not in solutions[task]] == []
+
+
+@pytest.mark.parametrize(
+    "task", [task for task in course().tasks if task.keep and not is_c(task.file)], ids=lambda task: task.id
+)
+def test_what_a_stub_keeps_computes_nothing_of_the_answer(task: Task) -> None:
+    """Checks of arguments and names for them; no loop, and nothing written into what the object or the caller has."""
+    kept = ast.parse(dedented(solution(task))).body[0]
+    assert isinstance(kept, ast.FunctionDef)
+    statements = kept.body[ast.get_docstring(kept) is not None :][: task.keep]
+    for node in (node for statement in statements for node in ast.walk(statement)):
+        assert not isinstance(node, ast.For | ast.While)
+        assert not (isinstance(node, ast.Attribute | ast.Subscript) and isinstance(node.ctx, ast.Store))
+        assert not (isinstance(node, ast.keyword) and node.arg == "out" and isinstance(node.value, ast.Attribute))
 
 
 def test_every_exercise_has_at_least_two_wrong_answers() -> None:

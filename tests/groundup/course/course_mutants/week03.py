@@ -96,18 +96,18 @@ MUTANTS = [
     ),
     Mutant(
         "3.7",
-        "        grad = backward(others, grad)\n",
+        "        grad = backward(others, grad)",
         "        if optimizer is not None:\n            optimizer.step(self.parameters, self.layer_gradients)\n"
-        "        grad = backward(others, grad)\n",
+        "        grad = backward(others, grad)",
         "shape",
         "2 times, and not once",
     ),
     Mutant(  # the gradients of the step before
         "3.7",
-        "        outputs = self._forward(x, masks, training=True)[-1]\n",
+        "        outputs = self._forward(x, masks, training=True)[-1]",
         "        if optimizer is not None:\n            optimizer.step(self.parameters, self.layer_gradients)\n"
         "            optimizer = None\n"
-        "        outputs = self._forward(x, masks, training=True)[-1]\n",
+        "        outputs = self._forward(x, masks, training=True)[-1]",
         "values",
         "after the step",
     ),
