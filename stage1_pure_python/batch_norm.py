@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shared.layers import normalisation_numbers
+from shared.shapes import check_grad_output, check_normalised, check_one_a_channel, check_same
 
 from .arrays import Matrix, Vector, as_list, as_vector, shape_of
 
@@ -95,10 +96,7 @@ def batch_norm_backward(grad_output: Any, saved: Saved) -> tuple[Any, Vector, Ve
         grad_output = as_list(grad_output)
     except (TypeError, ValueError) as error:
         raise type(error)(f"batch_norm_backward: grad_output: {error}") from error
-    if shape_of(grad_output) != saved.shape:
-        raise ValueError(
-            f"batch_norm_backward: grad_output is {shape_of(grad_output)}, expected {saved.shape}, the shape of x"
-        )
+    check_grad_output("batch_norm_backward", shape_of(grad_output), saved.shape, "x")
     grads = _by_channel(grad_output, saved.shape)
     count = len(grads[0])
     grad_beta = [sum(values) for values in grads]
@@ -198,11 +196,7 @@ def _checked_x(x: Any) -> tuple[Any, tuple[int, ...]]:
     except (TypeError, ValueError) as error:
         raise type(error)(f"batch_norm: x: {error}") from error
     shape = shape_of(x)
-    if len(shape) not in (2, 4):
-        raise ValueError(
-            "batch_norm: x: expected 2 or 4 dimensions, (batch, channels) or (batch, channels, rows, columns), "
-            f"got {len(shape)} with shape {shape}"
-        )
+    check_normalised(shape)
     return x, shape
 
 
@@ -211,11 +205,7 @@ def _checked_channels(shape: tuple[int, ...], **lists: Any) -> list[Vector]:
     checked = []
     for name, values in lists.items():
         vector = as_vector(f"batch_norm: {name}", values)
-        if len(vector) != shape[1]:
-            raise ValueError(
-                f"batch_norm: {name} is ({len(vector)},) but x is {shape}; expected one number for each channel, "
-                f"({shape[1]},)"
-            )
+        check_one_a_channel(name, shape_of(vector), shape)
         checked.append(vector)
     return checked
 
@@ -228,8 +218,5 @@ def _check_changeable(**running: Any) -> None:
 
 def _vector_like(name: str, values: Any, gamma: Vector) -> Vector:
     vector = as_vector(f"BatchNorm: {name}", values)
-    if len(vector) != len(gamma):
-        raise ValueError(
-            f"BatchNorm: {name} is ({len(vector)},) but gamma is ({len(gamma)},); they must have the same shape"
-        )
+    check_same("BatchNorm", gamma=shape_of(gamma), **{name: shape_of(vector)})
     return vector

@@ -94,17 +94,17 @@ class Network(NetworkBase):
 
     def _step(self, x: Array, y: Any, optimizer: Any, masks: Sequence[Matrix] | None) -> float:
         """One step of training: forward, loss, backward, and then the optimizer moves the parameters."""
-        outputs = self._forward(x, masks, training=True)[-1]
-        loss: float = self._loss(outputs, y)
+        outputs = self._forward(x, masks, training=True)[-1]  # (batch, classes)
+        loss: float = self._loss(outputs, y)  # such as losses.softmax_cross_entropy
         grad = self._loss_backward(outputs, y)  # dL/doutputs, (batch, classes)
         first, *others = self.layers
-        grad = backward(others, grad)
+        grad = backward(others, grad)  # dL/d(output of the first layer)
         if isinstance(first, Dense | Conv2d):
             first.backward(grad, needs_grad_input=False)  # nobody needs dL/dx, which would cost as much as dL/dweights
         else:
             first.backward(grad)
         if optimizer is not None:
-            optimizer.step(self.parameters, self.layer_gradients)
+            optimizer.step(self.parameters, self.layer_gradients)  # dL/d(weights), which the layers have kept
         return loss
 
     def _classes(self, outputs: Matrix, threshold: float) -> list[int]:

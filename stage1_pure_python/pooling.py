@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from operator import index
 from typing import Any
 
+from shared.shapes import check_indices
 from shared.windows import Pair, image_shape, output_size, pair
 
 from .arrays import Images, Matrix, as_images, zeros
@@ -129,14 +130,7 @@ def _checked_indices(function: str, indices: Any, expected: tuple[int, ...], sha
     at_hand = _whole_shape(indices)
     if at_hand is None:
         raise TypeError(f"{function}: indices must be whole numbers, as max_pool2d returned them")
-    if at_hand != expected:
-        raise ValueError(
-            f"{function}: indices is {at_hand} but grad_output is {expected}; they must have the same shape"
-        )
-    if expected[:2] != shape[:2]:
-        raise ValueError(
-            f"{function}: grad_output is {expected} but input_shape is {shape}; batch and channels must be the same"
-        )
+    check_indices(function, at_hand, expected, shape)
     last = shape[2] * shape[3] - 1
     for n, image in enumerate(indices):
         for c, channel in enumerate(image):

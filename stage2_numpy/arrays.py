@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from shared.names import check_dtype
+from shared.shapes import check_same
 
 Array = np.ndarray
 
@@ -91,8 +92,7 @@ def as_matrix(name: str, values: Any) -> Array:
 
 
 def as_images(name: str, values: Any, axes: str = "batch, channels, rows, columns") -> Array:
-    """A float32 or float64 array of 4 dimensions: the array itself if it is one, else converted; or an error that
-    names it and its axes."""
+    """The same for 4 dimensions, of which the error names the axes."""
     array = as_floats(name, values)
     if array.ndim != 4:
         raise ValueError(f"{name}: expected 4 dimensions ({axes}), got {array.ndim} with shape {array.shape}")
@@ -102,7 +102,7 @@ def as_images(name: str, values: Any, axes: str = "batch, channels, rows, column
 
 
 def as_vector(name: str, values: Any) -> Array:
-    """A float32 or float64 array of 1 dimension: the array itself if it is one, else converted; or an error."""
+    """The same for 1 dimension."""
     array = as_floats(name, values)
     if array.ndim != 1:
         raise ValueError(f"{name}: expected 1 dimension, got {array.ndim} with shape {array.shape}")
@@ -115,9 +115,7 @@ def as_same_shape(function: str, **arrays: Any) -> tuple[Array, ...]:
     (first, expected), *others = matrices.items()
     for name, matrix in others:
         if matrix.shape != expected.shape:
-            raise ValueError(
-                f"{function}: {name} is {matrix.shape} but {first} is {expected.shape}; they must have the same shape"
-            )
+            check_same(function, **{first: expected.shape, name: matrix.shape})
         if matrix.dtype != expected.dtype:
             raise TypeError(
                 f"{function}: {name} is {matrix.dtype} but {first} is {expected.dtype}; convert one of them"

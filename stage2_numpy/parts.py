@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 
 from shared import layers
-from shared.windows import output_size, pair
 
 from . import activations
 from .arrays import Array, Scratch
-from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward
+from .pooling import average_pool2d, average_pool2d_backward, max_pool2d, max_pool2d_backward, windows
 
 
 @dataclass(slots=True)
 class Pass:
     """One way through the network, and back. training: whether batch normalisation uses the batch's own statistics.
 
-    masks: the dropout masks (batch, numbers of one sample) of the Dropout layers that are still to come; None drops
-        nothing
+    masks: (batch, numbers of one sample) each, of the Dropout layers that are still to come; None drops nothing
     memory: the network's, which is the same on every way: what a part returned is overwritten on the next one
     shapes: of what came into each part, by its id; the backward pass needs them
     """
@@ -74,9 +72,8 @@ class Dropping:
 
     def backward(self, grad_output: Array, way: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        if self._mask is None:
-            return grad_output
-        return np.multiply(grad_output, self._mask, out=way.grad(self, grad_output))
+        mask = self._mask
+        return grad_output if mask is None else np.multiply(grad_output, mask, out=way.grad(self, grad_output))
 
 
 class MaxPooling:
@@ -94,8 +91,8 @@ class MaxPooling:
 
     def backward(self, grad_output: Array, way: Pass) -> Array:
         """dL/dx from dL/doutput."""
-        out = way.grad(self, grad_output)
-        return max_pool2d_backward(grad_output, self._indices, way.shapes[id(self)], out, way.memory)
+        shape, out = way.shapes[id(self)], way.grad(self, grad_output)
+        return max_pool2d_backward(grad_output, self._indices, shape, out, way.memory)
 
 
 class AveragePooling:
@@ -134,6 +131,4 @@ def _as_rows(x: Array) -> Array:
 
 def _pooled(shape: tuple[int, ...], layer: layers.MaxPool | layers.AveragePool) -> tuple[int, ...]:
     """The shape of a pool's output."""
-    size = pair("size", layer.size, 1)
-    stride = size if layer.stride is None else pair("stride", layer.stride, 1)
-    return (*shape[:2], *output_size("pool", shape, size, stride))
+    return (*shape[:2], *windows("pool", shape, layer.size, layer.stride)[2])

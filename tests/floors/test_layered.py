@@ -183,6 +183,24 @@ def test_running_statistics_that_are_read_only_are_named(name: str) -> None:
     np.testing.assert_array_equal(network.running_statistics[0], np.zeros(2))
 
 
+class Refusing:
+    """An optimizer whose step fails."""
+
+    def step(self, parameters: Any, gradients: Any) -> None:
+        raise ZeroDivisionError("no step today")
+
+
+def test_an_optimizer_that_fails_leaves_the_running_statistics_as_they_were(floor: Stage) -> None:
+    network = floor.network.Network(SMALL, dtype="float64")
+    x, y = batch(4)
+    network.train_step(own(floor, x), y, floor.optimizers.SGD(0.1))
+    before = hosts(floor, network.running_statistics)
+    with pytest.raises(ZeroDivisionError, match="no step today"):
+        network.train_step(own(floor, -x), y, Refusing())
+    for array, values in zip(hosts(floor, network.running_statistics), before, strict=True):
+        assert np.array_equal(array, values)
+
+
 def test_the_gradients_are_those_of_the_loss_in_training(floor: Stage) -> None:
     network = floor.network.Network(SMALL, dtype="float64", seed=3)
     x, y = batch(5, seed=4)
