@@ -83,7 +83,8 @@ class Reference:
     page: where they are written up; device, date, revision: what measured them
     steps: {"network", "batch", "who", "resident", "median"}; ladder: {"size", "precision", "rung", "tflops",
     "share_of_cublas"} of the largest size; training: {"dataset", "seconds", "seconds_to_goal", "goal",
-    "test_accuracy"}; forward_pass: {"network", "batch", "times_numpy", "source"}, or None
+    "test_accuracy"}; forward_pass: {"title", "network", "batch", "times_numpy", "source"}, or None; its title names the
+    record that has it, which may be an older one
     """
 
     page: str
@@ -98,7 +99,7 @@ class Reference:
     @property
     def title(self) -> str:
         """'NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd'."""
-        return f"{self.device}, {self.date}, revision {self.revision}"
+        return title(vars(self))
 
     def step(self, network: tuple[int, ...], batch: int, who: str) -> float | None:
         """Seconds of a training step of this contender; None where it was not measured."""
@@ -157,10 +158,15 @@ def newest(folder: Path = RECORDS) -> Path | None:
     return max(whole, key=lambda record: str(found[record]["date"]), default=None)
 
 
+def title(measured: Mapping[str, Any]) -> str:
+    """'NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd'."""
+    return f"{measured['device']}, {measured['date']}, revision {measured['revision']}"
+
+
 def extract(record: Path) -> dict[str, Any]:
-    """The fields of `Reference` from a record's folder."""
+    """The fields of `Reference` from a record's folder; the forward pass, which only a checkpoint of the course
+    measures, from the newest record beside it that has one."""
     document = load(record / REPORT)
-    about = json.loads((record / ABOUT).read_text(encoding="utf-8")) if (record / ABOUT).is_file() else {}
     rows = {name: part["rows"] for name, part in document["parts"].items()}
     largest = max(row["size"] for row in rows["ladder"])
     chosen = {
@@ -175,12 +181,31 @@ def extract(record: Path) -> dict[str, Any]:
     }
     return {
         "page": "docs/benchmarks/gpu.md",
-        "device": document["device"]["name"],
-        "date": str(document["date"])[:10],
-        "revision": document["environment"].get("revision") or about.get("revision", "unknown"),
+        **_measured_by(document, _about(record)),
         **{name: [{each: row[each] for each in chosen[name]} for row in found] for name, found in wanted.items()},
-        "forward_pass": about.get("noted", {}).get("forward_pass"),
+        "forward_pass": _forward_pass(record.parent),
     }
+
+
+def _about(record: Path) -> dict[str, Any]:
+    """What the report could not know; nothing where nobody wrote it down."""
+    path = record / ABOUT
+    return dict(json.loads(path.read_text(encoding="utf-8"))) if path.is_file() else {}
+
+
+def _measured_by(document: Mapping[str, Any], about: Mapping[str, Any]) -> dict[str, str]:
+    revision = about.get("revision") or document["environment"].get("revision") or "unknown"
+    return {"device": document["device"]["name"], "date": str(document["date"])[:10], "revision": revision}
+
+
+def _forward_pass(records: Path) -> dict[str, Any] | None:
+    abouts = {path.parent: _about(path.parent) for path in records.glob(f"*/{ABOUT}")}
+    noted = {record: about.get("noted", {}).get("forward_pass") for record, about in abouts.items()}
+    documents = {record: load(record / REPORT) for record, found in noted.items() if found}
+    if not documents:
+        return None
+    record = max(documents, key=lambda record: str(documents[record]["date"]))
+    return {"title": title(_measured_by(documents[record], abouts[record])), **noted[record]}
 
 
 if __name__ == "__main__":

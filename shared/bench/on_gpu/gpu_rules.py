@@ -13,6 +13,9 @@ from shared.bench.records.schema import fault
 MOST_ROWS, MOST_NETWORKS = 2000, 8
 """Rows of a part, and networks of the steps, each of which has a panel in its figure."""
 
+OF_NETWORKS = ("fastest_pytorch", "networks")
+"""The parts with steps of known networks, rows of the kind "step"; a figure takes the first of them that has some."""
+
 _TEXT, _TRUTH = {"type": "string"}, {"type": "boolean"}
 _COUNT = {"type": "integer", "minimum": 1, "maximum": 2**31}
 _NUMBER = {"type": "number", "minimum": -1e300, "maximum": 1e300}
@@ -48,6 +51,7 @@ _EPOCH = _object(
     training_seconds={"type": "number", "minimum": 0, "maximum": 1e9},
     test_accuracy={"type": "number", "minimum": 0, "maximum": 1},
 )
+_KNOWN_STEP = _object(model=_TEXT, batch=_COUNT, who=_TEXT, precision=_TEXT, median=_SECONDS)
 _CARDS = {"type": "array", "items": {"type": "object", "properties": {"driver": _TEXT}}}
 _REPORT = _object(
     date=_TEXT,
@@ -74,10 +78,16 @@ def check(document: Mapping[str, Any], path: str) -> None:
             rules = [_OF_ROWS[name]] if name in _OF_ROWS else []
             if name == "training" and row.get("kind") == "epoch":
                 rules.append(_EPOCH)
+            if name in OF_NETWORKS and row.get("kind") == "step":
+                rules.append(_KNOWN_STEP)
             if wrong := next((found for rule in rules if (found := fault(row, rule))), None):
                 raise ValueError(f"{path}: parts.{name}.rows[{at}].{wrong}")
     rows = document["parts"].get("steps", {"rows": []})["rows"]
     if len({tuple(row["network"]) for row in rows}) > MOST_NETWORKS:
         raise ValueError(f"{path}: parts.steps: expected at most {MOST_NETWORKS} networks")
+    for name in OF_NETWORKS:
+        found = document["parts"].get(name, {"rows": []})["rows"]
+        if len({row["model"] for row in found if row.get("kind") == "step"}) > MOST_NETWORKS:
+            raise ValueError(f"{path}: parts.{name}: expected at most {MOST_NETWORKS} networks")
     if any(not row["network"] for row in rows):
         raise ValueError(f"{path}: parts.steps: expected the sizes of a network, got []")

@@ -1,4 +1,5 @@
-"""The GPU report's figures: the ladder beside cuBLAS, steps beside PyTorch, launch costs, training curves.
+"""The GPU report's figures: the ladder beside cuBLAS, steps of dense and of known networks beside PyTorch,
+launch costs, training curves.
 
 Each function takes rows of the report and returns a figure with its alternative text. No figure shows times of the
 emulator: its training is drawn against epochs, and the figure says so.
@@ -14,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator, PercentFormatter
 
+from shared.bench.on_gpu.gpu_rules import OF_NETWORKS
 from shared.charts.drawing.colours import CONTENDERS, INK, QUIET, RULE, VERMILION
 from shared.charts.drawing.save import save
 from shared.charts.drawing.style import house_style, new_figure, patch
@@ -50,6 +52,9 @@ def draw(document: Row, out: Path) -> list[dict[str, str]]:
             charts.append(ladder(rows["ladder"], footer))
         if rows.get("steps"):
             charts.append(steps(rows["steps"], footer))
+        known = [[row for row in rows.get(name, []) if row["kind"] == "step"] for name in OF_NETWORKS]
+        if found := next((each for each in known if each), None):
+            charts.append(known_networks(found, footer))
         if rows.get("launches"):
             charts.append(launches(rows["launches"], footer))
     if epochs := rows.get("training"):
@@ -69,9 +74,12 @@ def _has_numbers(part: str, row: Row) -> bool:
         return isinstance(row["host"]["median"], int | float)
     if part == "training" and row["kind"] != "epoch":
         return False
+    if part in OF_NETWORKS and row.get("kind") != "step":
+        return False
     drawn = {
         "ladder": ("share_of_cublas", "tflops"),
         "steps": ("median",),
+        **dict.fromkeys(OF_NETWORKS, ("median",)),
         "training": ("test_accuracy", "training_seconds"),
     }
     return all(isinstance(row[name], int | float) for name in drawn.get(part, ()))
@@ -159,14 +167,13 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
         for axes, network in zip(panels, networks, strict=True):
             mine = [row for row in rows if tuple(row["network"]) == network]
             for row in mine:
-                shades = THEIR_SHADES if row["who"].startswith("PyTorch") else SHADES
+                shades = THEIR_SHADES if _is_theirs(row["who"]) else SHADES
                 at = row["median"] * 1e6, who.index(row["who"])
-                axes.plot(*at, **_dot(batches.index(row["batch"]), shades))
-                if row["batch"] == batches[0]:
-                    axes.annotate(
-                        three_digits(at[0]), at, (-8, 0), textcoords="offset points", ha="right", va="center",
-                        fontsize=8.5, bbox=patch(),
-                    )  # fmt: skip
+                place = batches.index(row["batch"])
+                # the smallest batch has a number, so its dot lies above the others'
+                axes.plot(*at, **{**_dot(place, shades), "zorder": 3 + (len(batches) - place) / len(batches)})
+                if place == 0:
+                    _above(axes, at, three_digits(at[0]))
             split = len(_contenders(rows, False)) - 0.5
             if 0 < split < len(who) - 1:
                 axes.axhline(split, color=RULE, linewidth=0.8)
@@ -179,7 +186,7 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
             _log_ticks(axes)
             axes.grid(axis="y", visible=False)
         panels[0].set_yticks(range(len(who)), who)
-        panels[0].set_ylim(len(who) - 0.4, -0.6)
+        panels[0].set_ylim(len(who) - 0.4, -0.8)
     listed = "; ".join(
         f"{row['who']} {three_digits(row['median'] * 1e6)} µs"
         for row in rows
@@ -187,6 +194,44 @@ def steps(rows: Sequence[Row], footer: str) -> Chart:
     )
     first = f"{'-'.join(map(str, networks[0]))} at batch {batches[0]}"
     return Chart("steps", figure, f"Time of one training step of {first}: {listed}.")
+
+
+def known_networks(rows: Sequence[Row], footer: str) -> Chart:
+    """Time of a step of each contender at the batch that most networks have, a panel for each network, on log axes."""
+    models = list(dict.fromkeys(row["model"] for row in rows))
+    batches = [row["batch"] for row in rows]
+    batch = max(sorted(set(batches)), key=batches.count)
+    rows = [row for row in rows if row["batch"] == batch]
+    models = [model for model in models if any(row["model"] == model for row in rows)]
+    who = sorted(dict.fromkeys(row["who"] for row in rows), key=lambda name: not _is_theirs(name))
+    ratios = {model: ratio for model in models if (ratio := _beside_the_fastest(rows, model))}
+    title = f"A training step of batch {batch}"
+    if ratios:
+        said = ", ".join(f"{model} {three_digits(ratio)}" for model, ratio in ratios.items())
+        title += f", in times of PyTorch's speed at its fastest:\n{said}"
+    with house_style():
+        figure = new_figure(title, footer, height=1.8 + 0.33 * len(who), width=7.6)
+        panels = figure.subplots(1, len(models), sharey=True, squeeze=False)[0]
+        for axes, model in zip(panels, models, strict=True):
+            for row in rows:
+                if row["model"] == model:
+                    at = row["median"] * 1e6, who.index(row["who"])
+                    axes.plot(*at, **_dot(1, THEIR_SHADES if _is_theirs(row["who"]) else SHADES))
+                    _above(axes, at, three_digits(at[0]))
+            axes.set(title=model, xlabel="µs per step, log scale", xscale="log")
+            split = sum(map(_is_theirs, who)) - 0.5
+            if 0 < split < len(who) - 1:
+                axes.axhline(split, color=RULE, linewidth=0.8)
+            _log_ticks(axes)
+            axes.grid(axis="y", visible=False)
+        panels[0].set_yticks(range(len(who)), who)
+        panels[0].set_ylim(len(who) - 0.4, -0.8)
+    listed = "; ".join(
+        f"{model}: "
+        + ", ".join(f"{row['who']} {three_digits(row['median'] * 1e6)} µs" for row in rows if row["model"] == model)
+        for model in models
+    )
+    return Chart("known_networks", figure, f"Time of one training step at batch {batch}. {listed}.")
 
 
 def launches(rows: Sequence[Row], footer: str) -> Chart:
@@ -252,6 +297,17 @@ def _best(rows: Sequence[Row]) -> Row | None:
     return min(first, key=lambda row: row["median"], default=None)
 
 
+def _is_theirs(who: str) -> bool:
+    return who.startswith("PyTorch")
+
+
+def _beside_the_fastest(rows: Sequence[Row], model: str) -> float | None:
+    """How many times as fast as PyTorch's fastest step ours is, both in float32; None where one of them is missing."""
+    mine = [row for row in rows if (row["model"], row["precision"]) == (model, "float32")]
+    ours, theirs = ([row["median"] for row in mine if _is_theirs(row["who"]) is side] for side in (False, True))
+    return min(theirs) / min(ours) if ours and theirs else None
+
+
 def _kind_title(kind: str) -> str:
     return {
         "looked up": "six arrays, [grid, block] each time",
@@ -283,9 +339,14 @@ def _beside(axes: Axes, x: float, y: float, text: str) -> None:
     axes.annotate(text, (x, y), (9, 0), textcoords="offset points", va="center", fontsize=8.5, bbox=patch(), zorder=4)
 
 
+def _above(axes: Axes, at: tuple[float, float], text: str) -> None:
+    """A number above its dot, where no other dot of the row lies."""
+    axes.annotate(text, at, (0, 5.5), textcoords="offset points", ha="center", va="bottom", fontsize=8.5, bbox=patch())
+
+
 def _log_ticks(axes: Axes) -> None:
     low, high = axes.get_xlim()
-    axes.set_xlim(low / 3, high)  # room for the numbers left of the points
+    axes.set_xlim(low / 1.4, high * 1.4)  # room for half a number beside the points
     axes.xaxis.set_major_locator(LogLocator(base=10))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
     axes.xaxis.set_minor_locator(NullLocator())

@@ -1,12 +1,14 @@
-"""shared.charts.figures.gpu_report: the four figures of the GPU report, and that no time of the emulator is drawn."""
+"""shared.charts.figures.gpu_report: the figures of the GPU report, and that no time of the emulator is drawn."""
 
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from shared.charts.figures import gpu_report as report_charts
+from tests.shared.charts.chart_checks import overlapping, settle
 
 
 def step(who: str, median: float, batch: int, **against: float) -> dict[str, Any]:
@@ -14,6 +16,11 @@ def step(who: str, median: float, batch: int, **against: float) -> dict[str, Any
         "network": [784, 128, 10], "batch": batch, "who": who, "resident": "resident" in who, "median": median,
         "against": against,
     }  # fmt: skip
+
+
+def known_step(model: str, who: str, median: float, batch: int = 64, precision: str = "float32") -> dict[str, Any]:
+    names = {"kind": "step", "model": model, "batch": batch, "who": who, "precision": precision}
+    return names | {"median": median}
 
 
 def made_up(emulated: bool = False) -> dict[str, Any]:
@@ -41,7 +48,13 @@ def made_up(emulated: bool = False) -> dict[str, Any]:
     ]
     launches = [{"kind": kind, "host": {"median": us * 1e-6}} for kind, us in (("empty", 4.0), ("six arrays", 28.0),
                                                                             ("replay of 20", 0.3))]  # fmt: skip
-    rows = {"ladder": ladder, "steps": steps, "launches": launches, "training": training}
+    known = [
+        *(known_step("lenet5", "graph", 1e-4), known_step("lenet5", "graph TF32", 2e-5, precision="tf32")),
+        *(known_step("lenet5", "PyTorch graph", 1.5e-4), known_step("lenet5", "PyTorch compiled", 5e-5)),
+        *(known_step("lenet5", "graph", 1e-3, batch=128), known_step("fashion_cnn", "graph", 4e-4)),
+        {"kind": "memory", "model": "lenet5", "median": None},
+    ]
+    rows = {"ladder": ladder, "steps": steps, "networks": known, "launches": launches, "training": training}
     return {
         "emulated": emulated,
         "date": "2026-01-31T00:00:00",
@@ -54,7 +67,9 @@ def made_up(emulated: bool = False) -> dict[str, Any]:
 def test_charts_come_with_titles_and_a_sentence_for_who_cannot_see_them(tmp_path: Path) -> None:
     charts = {chart["file"]: chart for chart in report_charts.draw(made_up(), tmp_path)}
     assert set(charts) == {
-        f"gpu_{name}.{kind}" for name in ("ladder", "steps", "launches", "training") for kind in ("png", "svg")
+        f"gpu_{name}.{kind}"
+        for name in ("ladder", "steps", "known_networks", "launches", "training")
+        for kind in ("png", "svg")
     }
     assert charts["gpu_ladder.png"]["title"] == "The rung warp_tiled reaches 93% of cuBLAS at 4,096"
     assert charts["gpu_ladder.png"]["alt"] == (
@@ -64,6 +79,13 @@ def test_charts_come_with_titles_and_a_sentence_for_who_cannot_see_them(tmp_path
         "A training step of 784-128-10, batch 64, data on the GPU: 27 times PyTorch's speed, 4.5 times its graph's"
     )
     assert charts["gpu_launches.png"]["title"] == "One launch: 28\u00a0µs with six arrays; 0.3\u00a0µs in a graph of 20"
+    assert charts["gpu_known_networks.png"]["title"] == (
+        "A training step of batch 64, in times of PyTorch's speed at its fastest: lenet5 0.5"
+    )
+    assert charts["gpu_known_networks.png"]["alt"] == (
+        "Time of one training step at batch 64. lenet5: graph 100 µs, graph TF32 20 µs, PyTorch graph 150 µs, "
+        "PyTorch compiled 50 µs; fashion_cnn: graph 400 µs."
+    )
     assert "resident 13 µs" in charts["gpu_steps.png"]["alt"]
     assert "six arrays 28 µs" in charts["gpu_launches.png"]["alt"]
     assert "mnist ends at 94.67%" in charts["gpu_training.png"]["alt"]
@@ -93,7 +115,7 @@ def test_rows_without_numbers_are_left_out_and_the_others_drawn(tmp_path: Path) 
         document["parts"][part]["rows"].append(document["parts"][part]["rows"][-1] | {place: value})
     document["parts"]["launches"]["rows"][0]["host"]["median"] = "nan"
     document["parts"]["training"]["rows"].append({"kind": "summary"})
-    assert len(report_charts.draw(document, tmp_path)) == 8
+    assert len(report_charts.draw(document, tmp_path)) == 10
     document["parts"]["steps"]["rows"] = [step("graph", "nan", 64)]  # type: ignore[arg-type]
     assert {chart["file"] for chart in report_charts.draw(document, tmp_path) if "steps" in chart["file"]} == set()
 
@@ -109,3 +131,40 @@ def test_a_title_never_says_how_fast_cublas_is_beside_itself(tmp_path: Path) -> 
     titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
     assert "gpu_ladder.png" not in titles
     assert titles["gpu_steps.png"] == "A training step takes 13 µs at its fastest, by resident"
+
+
+def dots_over_numbers(figure: Figure) -> list[tuple[str, float]]:
+    """(number, x of the dot) of the dots whose middle lies in a number's box."""
+    settle(figure)
+    return [
+        (text.get_text(), float(x))
+        for axes in figure.axes
+        for text in axes.texts
+        for line in axes.lines
+        if line.get_marker() in report_charts.MARKERS
+        for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)  # type: ignore[arg-type]
+        if text.get_window_extent().contains(*axes.transData.transform((x, y)))
+    ]
+
+
+def test_no_dot_lies_over_a_number() -> None:
+    """Not where a larger batch is faster than the smallest one, whose time is written beside its dot."""
+    rows = [step(who, median, batch) for who, at in (("eager", 1.44e-3), ("graph", 1.19e-3))
+            for batch, median in ((64, at), (256, 0.95 * at), (1024, 0.68 * at))]  # fmt: skip
+    known = [row for row in made_up()["parts"]["networks"]["rows"] if row["kind"] == "step"]
+    for chart in (report_charts.steps(rows, "footer"), report_charts.known_networks(known, "footer")):
+        assert any(axes.texts for axes in chart.figure.axes)
+        assert dots_over_numbers(chart.figure) == []
+        assert overlapping(chart.figure) == []
+
+
+def test_steps_of_known_networks_are_drawn_beside_pytorchs_fastest_where_it_was_measured(tmp_path: Path) -> None:
+    document = made_up()
+    rows = [known_step("lenet5", "graph", 1e-4), known_step("lenet5", "PyTorch compiled", 2.5e-5)]
+    document["parts"]["fastest_pytorch"] = {"rows": [*rows, step("resident", 1e-5, 64) | {"kind": "dense"}]}
+    titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
+    assert titles["gpu_known_networks.png"].endswith("lenet5 0.25")
+    for part in ("fastest_pytorch", "networks"):
+        document["parts"][part]["rows"] = [row for row in rows if "PyTorch" not in row["who"]]
+    titles = {chart["file"]: chart["title"] for chart in report_charts.draw(document, tmp_path)}
+    assert titles["gpu_known_networks.png"] == "A training step of batch 64"

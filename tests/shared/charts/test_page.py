@@ -132,7 +132,7 @@ def test_an_emulated_row_says_so_and_has_no_part_in_the_headlines() -> None:
 def test_beside_an_emulated_stage_the_page_tells_what_a_gpu_took() -> None:
     text = text_of(page.html(made.full_results()))
     assert "What a GPU takes" in text
-    assert "Recorded on another machine: NVIDIA H100 80GB HBM3, 2026-11-22, revision aa8f7fd" in text
+    assert "Recorded on another machine: NVIDIA H200, 2026-11-26, revision d0c3bb7" in text
 
 
 def test_a_gpus_rows_are_not_called_emulated_and_name_its_clock() -> None:

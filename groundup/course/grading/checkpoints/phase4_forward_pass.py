@@ -232,11 +232,12 @@ def recorded_check() -> Callable[[Tally], None] | None:
         return lambda tally: _recorded(tally, found)
     reference = gpu_record.reference()
     if reference is not None and reference.forward_pass:
-        return lambda tally: _by_reference(tally, reference, dict(reference.forward_pass or {}))
+        recorded = reference.forward_pass
+        return lambda tally: _by_reference(tally, recorded)
     return None
 
 
-def _by_reference(tally: Tally, reference: gpu_record.Reference, recorded: dict[str, Any]) -> None:
+def _by_reference(tally: Tally, recorded: dict[str, Any]) -> None:
     """The recorded GPU beside NumPy on its own machine, and NumPy beside pure Python on this one."""
     parameters = initialize_parameters(tuple(recorded["network"]), "he", seed=1)
     images = random(np.random.default_rng(8), recorded["batch"], recorded["network"][0])
@@ -245,7 +246,7 @@ def _by_reference(tally: Tally, reference: gpu_record.Reference, recorded: dict[
     name = "-".join(map(str, recorded["network"]))
     times = recorded["times_numpy"] * here
     text = (
-        f"recorded on another machine ({reference.title}): the project's forward pass of {name} for "
+        f"recorded on another machine ({recorded['title']}): the project's forward pass of {name} for "
         f"{recorded['batch']} images was {three_digits(recorded['times_numpy'])} times as fast as NumPy's there; "
         f"here NumPy's is {three_digits(here)} times as fast as pure Python's, which together makes about "
         f"{two_digits(times)} times"

@@ -129,7 +129,7 @@ def test_a_speed_is_the_recorded_one_and_compared_with_the_lowest_floor() -> Non
 def test_of_stage_4_only_a_gpus_times_are_there() -> None:
     machines = {each.title for each in records() for time in each.times if time.stage == STAGES[3]}
     assert machines
-    assert all("H100" in each for each in machines)
+    assert all("H200" in each for each in machines)
 
 
 def test_the_page_works_where_there_are_no_docs(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
