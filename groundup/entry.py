@@ -17,6 +17,8 @@ import threading
 from collections.abc import Sequence
 from types import FrameType
 
+from groundup import own_packages
+
 UNSAFE = "llvmlite.binding"
 """The package inside which no KeyboardInterrupt is raised. Its destructors fail on an object whose constructor was
 interrupted, and free memory a second time, which aborts the process, where freeing it was interrupted."""
@@ -31,6 +33,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments: those after the program's name; sys.argv's where None
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    own_packages.leave_working_folder()
+    if given[:1] == ["doctor"]:
+        own_packages.put_first()
+    elif wrong := own_packages.hidden():
+        print(f"error: {wrong}. See: groundup doctor", file=sys.stderr)
+        sys.exit(2)
     before = signal.getsignal(signal.SIGINT)
     heard = before not in (None, signal.SIG_IGN)  # a shell lets its background jobs ignore the signal
     if heard:

@@ -4,3 +4,8 @@ Besides the rooms (the files that every floor has):
 layered    a network of any architecture: convolutions, pooling, batch normalisation, residual blocks
 parts      its layers without weights
 """
+
+import shared
+
+if getattr(shared, "PROJECT", "") != "groundup":
+    raise ImportError(f"{shared} is imported in place of groundup's package shared: give it another name")

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from shared.contract import StageUnavailable
-from shared.machine import caches
+from shared.machine import caches, processes
 
 WINDOWS = sys.platform == "win32"
 SUFFIX = {"win32": ".dll", "darwin": ".dylib"}.get(sys.platform, ".so")
@@ -103,7 +103,7 @@ def candidates() -> list[list[str]]:
         return [_words(chosen)]
     commands = [["cc"], ["gcc"], ["clang"]]
     if importlib.util.find_spec("ziglang") is not None:
-        commands.append([sys.executable, "-m", "ziglang", "cc"])
+        commands.append(processes.python("-m", "ziglang", "cc"))
     return commands
 
 

@@ -15,7 +15,6 @@ import json
 import os
 import queue
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -198,12 +197,11 @@ class Worker:
         self._complaints.close()
 
     def _start(self) -> None:
-        # What this process can import, the other can too, wherever it was started from.
-        environment = os.environ | {"GROUNDUP_CUDA": self.backend, "PYTHONPATH": os.pathsep.join(sys.path)}
+        environment = processes.finding_our_packages(os.environ) | {"GROUNDUP_CUDA": self.backend}
         environment.pop("NUMBA_ENABLE_CUDASIM", None)
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - close() does
         self._process = processes.start(
-            [sys.executable, "-m", self.module or WORKER],
+            processes.python("-m", self.module or WORKER),
             variables=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -4,6 +4,8 @@
     output_of    the same for a quick question to the system: its answer, or None
     start        starts a program and returns at once, for a caller that talks with it; `end` ends it
     end_with_input, end_own_group    for such a program: how it ends with the process that started it
+    python, finding_our_packages    the command and the variables of a Python that imports our packages, and no file of
+                    the folder that one stands in
     kill_started    for a signal handler: kills whatever was started and still runs
 
 A child leads a process group of its own. So a Ctrl-C in the terminal reaches this process alone, and this process can
@@ -188,6 +190,12 @@ def end_own_group() -> None:
 def own_group(platform: str) -> dict[str, Any]:
     """The arguments of subprocess.Popen that give a process a group of its own. platform: as sys.platform"""
     return {"creationflags": NEW_PROCESS_GROUP} if platform == "win32" else {"start_new_session": True}
+
+
+def python(*words: str) -> list[str]:
+    """The command that runs this Python again. -P: nothing is imported from the folder that one stands in, which
+    may be a stranger's."""
+    return [sys.executable, "-P", *words]
 
 
 def finding_our_packages(variables: Mapping[str, str]) -> dict[str, str]:
