@@ -17,6 +17,7 @@ from groundup import inside
 from groundup.inside_layers import Layered, filter_images, layer_maps
 from groundup.trained import NAMES, as_learned, beliefs, check_fit, open_checkpoint, settings_of
 from shared.architectures import Architecture
+from shared.bench.records.results import results_folder
 from shared.charts.figures.architecture import TITLES
 from shared.charts.figures.inside import Findings, confused, save_all
 from shared.contract import STAGE_TITLES, load_stage
@@ -43,7 +44,7 @@ def look(run: Path, out: Path | None, count: int, data_dir: Path | None) -> tupl
     found = findings(checkpoint, data, records, count, learned)
     stage = load_stage("numpy")
     loss, _, _ = evaluate(stage, build_network(stage, checkpoint), learned.test)
-    folder = out or checkpoint.path.parent / "look"
+    folder = results_folder(out or checkpoint.path.parent / "look")
     files = save_all(found, folder)
     return _document(checkpoint, found, loss, folder, files), found
 

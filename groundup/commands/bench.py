@@ -22,7 +22,7 @@ from shared.bench.running.progress import Bar, Guessing
 from shared.bench.running.session import Session
 from shared.machine.environment import describe, emulation
 from shared.numbers import plural
-from shared.terminal import TextConsole, Whole, say
+from shared.terminal import TextConsole, Whole, attempt, say
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, no_args_is_help=False)
 
@@ -110,14 +110,14 @@ def bench(
     from shared.charts import book  # here, as groundup/cli.py says
     from shared.charts.report import page  # here, as groundup/cli.py says
 
-    charts = book.draw(results, emulated=emulated)
-    book.save_all(charts, out)
-    report = page.write(results, charts, out / "report.html", saved=out)
+    charts = book.save_all(book.draw(results, emulated=emulated), out)
+    report = attempt("report.html was not written", lambda: page.write(results, charts, out / "report.html", saved=out))
     if as_json_:
         say(as_json(as_document(results)), nl=False)
     else:
         _show(results)
-        say(f"Written to {out}: {path.name}, {report.name} and {plural(len(charts), 'chart')} (PNG and SVG)")
+        files = ", ".join([path.name, *([report.name] if report else [])])
+        say(f"Written to {out}: {files} and {plural(len(charts), 'chart')} (PNG and SVG)")
     if not results.complete:
         raise typer.Exit(2)
 
