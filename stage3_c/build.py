@@ -26,7 +26,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from shared.machine import caches
+from shared.machine import caches, private_folder
 from shared.machine.atomic import why_not
 from shared.machine.hardware import cpu_name, usable_cores
 
@@ -198,8 +198,10 @@ def processor() -> str:
 def find_built(folder: Path) -> Build | None:
     """The build in a folder of the cache; None where there is none, or it is not what was written there."""
     try:
-        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        whole = record["sha256"] == hashlib.sha256((folder / LIBRARY).read_bytes()).hexdigest()
+        if not private_folder.is_private(folder):
+            return None
+        record = json.loads(private_folder.read(folder / RECORD))
+        whole = record["sha256"] == hashlib.sha256(private_folder.read(folder / LIBRARY)).hexdigest()
         compiler = Compiler(
             tuple(record["command"]), record["path"], record["version_text"], options=tuple(record["options"])
         )
@@ -220,8 +222,8 @@ def _options(root: Path, compiler: Compiler) -> tuple[str, ...] | None:
     wanted = _hash(_translation(compiler))
     for path in root.glob(f"*/{RECORD}"):
         with suppress(OSError, ValueError, KeyError, TypeError):  # removed meanwhile, or damaged: not this one
-            record = json.loads(path.read_text(encoding="utf-8"))
-            if record["translation"] == wanted:
+            record = json.loads(private_folder.read(path))
+            if record["translation"] == wanted and private_folder.is_private(path.parent):
                 return tuple(record["options"])
     return None
 
@@ -253,7 +255,7 @@ def _build(sources: Mapping[str, bytes], compiler: Compiler, root: Path, folder:
             "translation": _hash(_translation(compiler)),
         }
         (work / RECORD).write_text(json.dumps(record, indent=2), encoding="utf-8")
-        folder.mkdir(mode=0o700, exist_ok=True)
+        private_folder.make_below(folder)
         for made in (work / RECORD, library):  # a compiler's files have what the umask leaves, which may be everything
             made.chmod(0o600)
         # The library last: with the record of another, or none, it does not count.
@@ -270,7 +272,7 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
     Returns their names. Called with the lock held.
     """
     kept = root / OBJECTS
-    kept.mkdir(mode=0o700, exist_ok=True)
+    private_folder.make_below(kept)
     targets: list[str] = []
     commands: dict[str, tuple[str, Path, list[str]]] = {}
     for name in (name for name in sources if name.endswith(".c")):
@@ -309,8 +311,8 @@ def _keep_object(made: Path, place: Path) -> None:
 def _take_object(place: Path, target: Path) -> bool:
     """Copy an object file out of the cache; False where there is none, or it is not what was written there."""
     try:
-        kept = place.read_bytes()
-    except FileNotFoundError:
+        kept = private_folder.read(place)
+    except (FileNotFoundError, private_folder.NotOwn):
         return False
     digest, content = kept[:DIGEST], kept[DIGEST:]
     if hashlib.sha256(content).digest() != digest:

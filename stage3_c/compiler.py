@@ -215,8 +215,8 @@ def _sanitize(sanitizers: str) -> tuple[str, ...]:
 def run(command: Sequence[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     """Run a compiler in a folder. A program that cannot be started at all is one that fails with that message."""
     environment = {**os.environ, "LC_ALL": "C"}  # messages in English, whose form `first_error` knows
-    if os.environ.get(caches.CACHE_VARIABLE):
-        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(caches.compiled() / "zig"))
+    if os.environ.get(caches.CACHE_VARIABLE) and "ziglang" in command:
+        environment.setdefault("ZIG_GLOBAL_CACHE_DIR", str(caches.private(caches.compiled() / "zig")))
     try:
         return subprocess.run(
             list(command),
