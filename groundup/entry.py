@@ -16,6 +16,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from types import FrameType
+from typing import Any
 
 from groundup import own_packages
 
@@ -44,8 +45,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if heard:
         signal.signal(signal.SIGINT, _end)
     from groundup import cli
+    from shared.machine import processes
 
     cli.program(given)  # imports the command that is asked for
+    with processes.ending_with_us():
+        _run(given, heard, before)
+
+
+def _run(given: list[str], heard: bool, before: Any) -> None:
+    """Run the program. heard: whether Ctrl-C is for us; before: what handled it before"""
+    from groundup import cli
+
     try:
         if heard:
             sys.unraisablehook = _not_lost

@@ -19,6 +19,7 @@ import platform
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -26,7 +27,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from shared.machine import caches, private_folder
+from shared.machine import caches, private_folder, processes
 from shared.machine.atomic import why_not
 from shared.machine.hardware import cpu_name, usable_cores
 
@@ -92,7 +93,11 @@ def build(csrc: Path | None = None) -> Build:
     Raises CompileError where the sources do not compile, shared.contract.StageUnavailable where no compiler works,
     OSError where the cache cannot be written.
     """
-    sources = read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC))
+    with processes.ending_with_us():
+        return _found_or_built(read_sources(csrc or Path(os.environ.get(SOURCES_VARIABLE) or CSRC)))
+
+
+def _found_or_built(sources: Mapping[str, bytes]) -> Build:
     root = _root()
 
     def folder(compiler: Compiler) -> Path:
@@ -285,8 +290,9 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
             define = [f"-DGROUNDUP_BITS={bits}"] if bits else []
             source = f"csrc/{name}"
             commands[target] = (source, place, [*compile_command(compiler), *define, "-c", source, "-o", target])
+    stop = threading.Event()
     with ThreadPoolExecutor(usable_cores()) as workers:
-        runs = {target: workers.submit(run, command, work) for target, (_, _, command) in commands.items()}
+        runs = {target: workers.submit(run, command, work, stop) for target, (_, _, command) in commands.items()}
         try:
             for target, done in runs.items():
                 result = done.result()
@@ -295,7 +301,8 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
                     raise _compile_error(f"{source} does not compile", compiler, result.stderr)
                 _keep_object(work / target, place)
         finally:
-            workers.shutdown(cancel_futures=True)  # after an error or Ctrl-C, those not yet begun need not begin
+            stop.set()  # after an error or Ctrl-C
+            workers.shutdown(cancel_futures=True)
     return targets
 
 

@@ -28,6 +28,7 @@ from groundup.compiling.sass import HotLoop
 from groundup.kernels.entries import DTYPES, NO_DTYPE, Capability, Entry
 from shared.machine import processes
 from shared.machine.hardware import usable_cores
+from shared.machine.software import extra
 
 CAPABILITIES: tuple[Capability, ...] = tuple(LIMITS)
 
@@ -35,7 +36,7 @@ LEVELS_AT: tuple[Capability, ...] = ((8, 0), (9, 0))
 """Where the inner loops of the products are looked at: reading machine code takes longer than making it."""
 
 WORKER = "groundup.compiling.worker"
-FIX = "python -m pip install 'groundup[cu13]', or in a checkout: python -m pip install -e '.[cu13]'"
+FIX = extra("cu13")
 
 
 class CompilerMissing(ValueError):

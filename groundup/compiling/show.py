@@ -17,9 +17,10 @@ from groundup.compiling.check import CAPABILITIES, Measurement, all_faults, arch
 from groundup.kernels.catalogue import CATALOGUE
 from groundup.kernels.entries import DTYPES, Capability, Entry
 from shared.bench.records.results import as_json
+from shared.machine.software import extra
 from shared.terminal import TextConsole
 
-SASS = "python -m pip install 'groundup[sass]', or in a checkout: python -m pip install -e '.[sass]'"
+SASS = extra("sass")
 NARROWEST = 100
 """Columns of the table; names take more lines before it gets narrower."""
 

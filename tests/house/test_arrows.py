@@ -48,7 +48,7 @@ MAY_IMPORT = {
     **{f"{floor}.train": ("groundup.entry",) for floor in FLOORS},
     "groundup.__main__": ("groundup.entry",),
     # Where the program begins, so that Ctrl-C is quiet while the rest is loaded.
-    "groundup.entry": ("groundup", "groundup.cli"),
+    "groundup.entry": ("groundup", "groundup.cli", "shared.machine"),
     # The former names of what moved, kept for scripts; nothing of ours imports them.
     "shared.doctor": ("groundup.doctor",),
     "stage4_numba_cuda.emulator": ("cuda_emulator",),
