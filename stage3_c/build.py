@@ -27,6 +27,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from shared.countdown import Countdown
 from shared.machine import caches, private_folder, processes
 from shared.machine.atomic import why_not
 from shared.machine.hardware import cpu_name, usable_cores
@@ -291,10 +292,11 @@ def _objects(sources: Mapping[str, bytes], compiler: Compiler, root: Path, work:
             source = f"csrc/{name}"
             commands[target] = (source, place, [*compile_command(compiler), *define, "-c", source, "-o", target])
     stop = threading.Event()
-    with ThreadPoolExecutor(usable_cores()) as workers:
+    with ThreadPoolExecutor(usable_cores()) as workers, Countdown() as line:
         runs = {target: workers.submit(run, command, work, stop) for target, (_, _, command) in commands.items()}
         try:
-            for target, done in runs.items():
+            for number, (target, done) in enumerate(runs.items()):
+                line.show("compiling stage 3", number, len(runs))
                 result = done.result()
                 source, place, _ = commands[target]
                 if result.returncode != 0:

@@ -20,7 +20,7 @@ from shared.bench.records.tables import recorded, tables
 from shared.bench.running.plan import PARTS, PASSES, QUICK_PASSES_ON_GPU
 from shared.bench.running.progress import Bar, Guessing
 from shared.bench.running.session import Session
-from shared.machine.environment import describe, emulation
+from shared.machine.environment import busy, describe, emulation
 from shared.numbers import plural
 from shared.terminal import TextConsole, Whole, attempt, say
 
@@ -104,6 +104,8 @@ def bench(
 
     with Guessing(plan) if predict else Bar(plan) as bar:
         session = Session(plan, keep, bar, _command(), unavailable=unavailable)
+        if warning := busy(session.environment):
+            bar.console.print(f"warning: {warning}", soft_wrap=True)
         results = session.run(predict=predict)
     if not results.complete:
         say(f"interrupted: the {len(results.rows)} rows that were measured so far are kept", err=True)

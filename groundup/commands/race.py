@@ -12,7 +12,7 @@ import typer
 from groundup import race as racing
 from groundup import race_ladders, race_results
 from groundup.commands.race_summary import disagreements, show
-from groundup.race_bar import RaceBar
+from groundup.race_bar import KERNELS, RaceBar
 from groundup.stages import stages_for
 from shared.architectures import NAMED
 from shared.bench.measuring.rows import BenchRow
@@ -155,9 +155,18 @@ def _run(
 
     What comes after the first writing costs only itself where it fails; an interruption raises Unfinished then.
     """
+    import cuda_emulator as emulator  # here, as groundup/cli.py says
+
     facts = environment()
-    with RaceBar(settings.epochs, -(-len(data.train) // settings.batch_size)) as bar:
-        laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
+    if warning := busy(facts):
+        say(f"warning: {warning}", err=True)
+    kernels = 0 if settings.model else KERNELS
+    with RaceBar(settings.epochs, -(-len(data.train) // settings.batch_size), kernels) as bar:
+        before = emulator.register_progress(bar.compiling)
+        try:
+            laps = [racing.run_lap(stage, data, settings, bar.steps_of(stage)) for stage in stages]
+        finally:
+            emulator.register_progress(before)
         found = racing.agreements(laps, settings, bar.steps)
         document = race_results.results(settings, laps, found, unavailable, [], facts) | {"charts": []}
         write_json(out / "results.json", document)

@@ -38,7 +38,7 @@ def check_kernels(
     if not work:
         raise ValueError("there is nothing to compile: these kernels need a newer architecture or another dtype")
     with as_it_goes("starting the compiler", json=json, every=SELDOM) as say:
-        measurements = compile_all(work, lambda job, done: say(f"{done} of {len(work)}: {job.title}"))
+        measurements = compile_all(work, lambda job, done: say(f"{done} of {len(work)}: {job.title}", done / len(work)))
     faults = all_faults(measurements)
     if json:
         typer.echo(as_json(_document(entries, measurements)), nl=False)
